@@ -87,8 +87,8 @@ struct NoiseCosts {
   double drift_per_second = 0;         // relative, of everything
   double spike_probability = 0;        // of a step
   std::int64_t spike_nanoseconds = 0;  // mean, exponential, on the host
-  // What begins late, after so many steps of a load, as when a clock falls or a list grows: every
-  // later step takes so much longer, relative, and so much more for each step after that.
+  // A slowdown begins late, after so many steps of a load, as when a clock falls or a list grows:
+  // every later step takes so much longer, relative, and so much more for each step after that.
   std::int64_t slower_after_steps = 0;
   double slower_by = 0;
   double slower_each_step = 0;

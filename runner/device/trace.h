@@ -172,7 +172,7 @@ struct ClockReading {
 struct Trace {
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
-  // Of these the last ones, which count nowhere: the first work of the very last one says when the
+  // The last ones of these count nowhere: the first work of the very last one says when the
   // steps before it are over, the pause behind them included.
   std::int64_t closing_steps = 0;
   std::vector<HostSpan> spans;

@@ -88,7 +88,7 @@ double SentenceTest::log_ratio_of_percentiles(double left, double right) const {
   return std::log(left) - std::log(limit_of(sentence_) * right);
 }
 
-// What an earlier run decided it decided by both, and that stays so. Where it is not known what its
+// An earlier run decided by both numbers, and its decisions stay. Where it is not known what its
 // rounds took, they decide nothing by themselves.
 void SentenceTest::add_earlier(std::span<const double> contrasts, std::span<const double> times) {
   const bool has_total = tails_ || is_about_step_time(sentence_);
@@ -177,7 +177,7 @@ std::optional<double> SentenceTest::contrast_in_total(const Sources& round) {
   return contrast_of(sentence_, sources);
 }
 
-// Of a ratio of two sums over rounds (Cochran, Sampling Techniques, 1977, 6.4).
+// Estimates the error of a ratio of two sums over rounds (Cochran, Sampling Techniques, 1977, 6.4).
 double SentenceTest::error_in_total() const {
   const double rounds = static_cast<double>(sides_.size());
   if (rounds < 2) return 0;

@@ -2,7 +2,7 @@
 // The test of one sentence that rounds decide, fed one round after the other: a comparison of two
 // variants by the e-processes of timed_sentence.h, one of high percentiles by counting the steps
 // beyond them (stats/tail_counts.h), anything else, a level, by whether its rounds are inside its
-// limit. What the outcome means for a scenario is judge.h's.
+// limit. It is left to judge.h to say what the outcome means for a scenario.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ class SentenceTest {
   std::span<const double> contrasts() const {
     return std::span(contrasts_).subspan(static_cast<std::size_t>(earlier_rounds_));
   }
-  // What EarlierRounds::times keeps of them.
+  // EarlierRounds::times keeps these of them.
   std::span<const double> times() const { return times_; }
 
   // Into the verdict that names the sentence: its outcome, and by what. Nothing before the first
@@ -67,7 +67,7 @@ class SentenceTest {
   double error_in_total() const;
   void add_earlier(std::span<const double> contrasts, std::span<const double> times);
   void add_tails(const Round&);
-  // Of the two variants that are compared, in one round.
+  // Holds how long the two variants that are compared took in one round.
   struct SideSeconds {
     double steps = 0;
     double left = 0;

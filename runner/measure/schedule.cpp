@@ -11,7 +11,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
-// Of the slowest variant, for the sake of the fastest.
+// A segment of the slowest variant may last so long for the sake of the fastest.
 constexpr nanoseconds longest_for_the_fastest = std::chrono::milliseconds(8);
 // Beyond measure.steps, for the sake of whole periods.
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);

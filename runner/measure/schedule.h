@@ -20,7 +20,7 @@ namespace stepgate {
 // when that is more than `most`.
 std::optional<std::int64_t> common_period(const PlannedStep&, std::int64_t most);
 
-// What segments of so many steps do not hold whole periods of, by the plan.
+// Describes the work of which segments of so many steps do not hold whole periods, by the plan.
 struct UncoveredWork {
   const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
   double seconds_a_step = 0;             // on average

@@ -103,8 +103,8 @@ inline double Tally::operator[](Metric metric) const {
   return 0;
 }
 
-// What a kernel takes the longest for: its arithmetic, its bytes, or loads that wait for each
-// other, from whatever cache they come.
+// A kernel takes the longest for one of these: its arithmetic, its bytes, or loads that wait for
+// each other, from whatever cache they come.
 enum class KernelLimit { math, memory, latency };
 
 // Of one operation, each time that it acts.
@@ -115,8 +115,8 @@ struct OperationFacts {
   double rough_seconds = 0;  // rather too much: by how much a step is longer that hides nothing
 };
 
-// What a step does only every so many steps, an operation or not. Everything that has to cover it,
-// to price it or to doubt what was measured without it asks this list.
+// A step does this only every so many steps, be it an operation or not. Everything that has to
+// cover it, to price it or to doubt what was measured without it asks this list.
 struct PeriodicWork {
   std::string name;          // for people; operations with one period are named after the first
   std::int64_t every = 0;    // from one time to the next, in steps; more than 1

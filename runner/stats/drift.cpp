@@ -17,8 +17,7 @@ constexpr double weeks_of_year = 52;
 constexpr double resolution = 1e-6;
 constexpr std::size_t fewest_of_a_part = 2;
 
-// Of what is left of values when a fit is taken out: the sums of squares and of neighbours'
-// products.
+// Sums the squares and the neighbours' products of what is left of values when a fit is taken out.
 struct Residuals {
   double squares = 0;
   double neighbours = 0;

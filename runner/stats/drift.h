@@ -68,7 +68,7 @@ constexpr double fewest_weeks_of_drift = 1;
 // then on. So the sum over any 52 weeks is at most yearly_error, however many runs they have.
 double spent_by(double week, double yearly_error);
 
-// What a season adds from its lowest to its highest, as a logarithm: 0.3 % either way.
+// A season may add so much from its lowest to its highest, as a logarithm: 0.3 % either way.
 constexpr double most_of_a_season = 0.006;
 
 // Indices of the values with which each was first shown. They stay: an alarm does not go away by

@@ -54,7 +54,7 @@ YearOf independent(const RunNoise& noise, double deviation) {
   };
 }
 
-// Of one run and the next so much is the same.
+// One run and the next have so much in common.
 YearOf alike(double correlation, double deviation) {
   return [=](std::span<const double> weeks, Random& random) {
     std::vector<double> values{deviation * random.normal()};

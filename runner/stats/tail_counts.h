@@ -29,7 +29,7 @@ struct TailThreshold {
 
 class TailCounts {
  public:
-  // Of long runs the last rounds are all that is remembered, so many values a side or one round.
+  // Only the last rounds of a long run are remembered, so many values a side or one round.
   static constexpr std::size_t most_values_a_side = 6'000;
 
   // `percentile` in (0, 1): 0.99. Which percentile of the left side is compared with `factor` times
@@ -42,7 +42,7 @@ class TailCounts {
   // heavier.
   double add(std::span<const double> left, std::span<const double> right);
 
-  // Of the values so far, by nearest rank. At least one round.
+  // These are of the values so far, by nearest rank. There is at least one round.
   double left_percentile() const;
   double right_percentile() const;
 

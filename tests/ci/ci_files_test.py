@@ -281,7 +281,7 @@ def commit(file, days_ago):
 
 def power_is_due():
     script = f". {repository}/ci/packages.sh; rates_may_have_changed"
-    # What lies above the folder may be a checkout of its own.
+    # A folder above the one with the history may be a checkout of its own.
     return run("bash", "-c", script, cwd=history, env={**os.environ, "GIT_CEILING_DIRECTORIES": place}).returncode == 0
 
 

@@ -147,8 +147,8 @@ Knobs random_knobs(Random& random) {
   return knobs;
 }
 
-// What the device did in many steps: the share of the time from one's first work to another's in
-// which nothing ran.
+// Returns the share of the time from one step's first work to another's, many steps later, in which
+// nothing ran on the device.
 double idle_share(const Trace& trace, std::int64_t first, std::int64_t last) {
   const auto begin_of = [&](std::int64_t step) {
     std::int64_t begin = std::numeric_limits<std::int64_t>::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a gate of two builds and a nightly soak find of stalls and of slowdowns that begin late, on
-// the simulated H200. Every seed is fixed, so every count is the same again.
+// Counts what a gate of two builds and a nightly soak find of stalls and of slowdowns that begin
+// late, on the simulated H200. Every seed is fixed, so every count is the same again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

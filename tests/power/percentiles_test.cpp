@@ -47,7 +47,7 @@ struct PercentileCase {
   Spikes fix;
 };
 
-// Of steps of 0.2 to 20 ms, spikes of 0.5 to 8 % of them.
+// Steps take 0.2 to 20 ms, and 0.5 to 8 % of them have spikes.
 const PercentileCase percentile_cases[]{
     {"short", Metric::step_ms_p99, {200, 0.03, 1}, {200, 0.03, 2}},
     {"fewer_and_longer", Metric::step_ms_p99, {1500, 0.08, 0.5}, {1500, 0.015, 3}},

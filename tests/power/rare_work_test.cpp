@@ -91,8 +91,8 @@ Scenario restarting(std::int64_t every, double limit) {
       "restarting.toml");
 }
 
-// What is no operation is priced or doubted too; where the budget allows whole periods it is
-// decided, and rightly.
+// Rare work that is no operation is priced or doubted too; where the budget allows whole periods
+// it is decided, and rightly.
 TEST(RareWork, OfALoadersWorkersIsDecidedRightlyUpToFourHundredStepsAndNeverWrongly) {
   for (const std::int64_t every : {37, 130, 400, 1500, 5000}) {
     const double truth = 1 / true_ratio(restarting(every, 1), 20 * every);

@@ -46,7 +46,7 @@ CudaStream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
 // Of two timed events that have happened. The driver counts in half microseconds or finer.
 std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last);
-// Of the library that is loaded: "13.0.2".
+// Returns the version of the library that is loaded: "13.0.2".
 std::string cublas_version();
 BlasHandle make_blas();
 DeviceMemoryBlock make_device_memory(std::int64_t bytes);

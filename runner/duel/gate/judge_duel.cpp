@@ -61,13 +61,13 @@ constexpr double unexplained_share = 0.25;
 constexpr double queued_share = 0.5;
 constexpr double seconds_to_unload = 0.1;  // both sides
 
-// What both sides say of a pair, and what was waited for beyond that.
+// Holds what both sides say of a pair, and what was waited for beyond that.
 struct Waited {
   double claimed = 0;  // log(head's step time / base's)
   double waited = 0;   // the same with what each hides
 
-  // What can be believed: a claim outside of what was waited for is moved to it, as far as requests
-  // do not explain it. Where nothing is hidden that is the claim.
+  // Says what can be believed: a claim outside of what was waited for is moved to it, as far as
+  // requests do not explain it. Where nothing is hidden that is the claim.
   double believed() const {
     if (waited > std::max(0.0, claimed) + log_hidden_share) return waited - log_hidden_share;
     if (waited < std::min(0.0, claimed) - log_hidden_share) return waited + log_hidden_share;
@@ -122,8 +122,8 @@ std::array<Total, 2> totals_of(const WorkInPair& work) {
   return totals;
 }
 
-// What the pairs of launches say of one work so far, fed a pair at a time: whoever stops the duel
-// and whoever judges it see the same.
+// Keeps what the pairs of launches say of one work so far, and is fed a pair at a time: whoever
+// stops the duel and whoever judges it see the same.
 class WorkTest {
  public:
   WorkTest(const std::string& work, std::size_t works, const DuelSettings& settings)
@@ -162,7 +162,7 @@ class WorkTest {
   std::int64_t pairs() const { return pairs_; }
   std::int64_t superblocks() const { return superblocks_; }
   std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
-  // Each side's.
+  // Each side has run so many.
   std::int64_t steps() const { return static_cast<std::int64_t>(totals_[0].steps); }
   std::optional<double> step_seconds(DuelSide side) const {
     return totals_[static_cast<std::size_t>(side)].step_seconds();
@@ -181,7 +181,7 @@ class WorkTest {
   double hidden() const { return hidden_.centre(); }
   bool clock_stops_early() const { return 2 * stops_early_ > pairs_ && pairs_ > 1; }
 
-  // What is slower by the wait is refuted; other disagreement of clocks says nothing of HEAD.
+  // A work slower by the wait is refuted; other disagreement of clocks says nothing of HEAD.
   Outcome outcome() const {
     const Outcome outcome = outcome_of(sentence_, margin_);
     if (hidden() > 0 && outcome == Outcome::refuted) return outcome;
@@ -237,7 +237,7 @@ class WorkTest {
   }
 
   bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
-  // What typical launches have decided needs total time on the same side now, whatever it was then.
+  // A decision by typical launches needs total time on the same side now, whatever it was then.
   Outcome outcome_of(const TimedSentence& sentence, double margin) const {
     const bool within = in_total_ <= std::log1p(margin);
     if (sentence.outcome() == Outcome::holds && !within) return Outcome::undecided;
@@ -394,7 +394,7 @@ std::string clocks_in_words(const WorkTest& test) {
              : "";
 }
 
-// What both sides do too rarely for their segments, and at what price as they say.
+// Describes what both sides do too rarely for their segments, and at what price as they say.
 class RareWork {
  public:
   RareWork(const WorkTest& test, const WorkVerdict& work)
@@ -599,7 +599,7 @@ std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     const std::int64_t pairs = std::ssize(measurement.pairs);
     const bool alone = pairs < pairs_ahead || (pairs < most_pairs_alone && 3 * slower > 2 * ahead);
     for (std::size_t index = 0; index < (ahead > 0 && alone ? ahead : tests->size()); ++index) {
-      // Those that go ahead go on after each is decided: they speak for all.
+      // Works that go ahead go on after each is decided: they speak for all.
       if ((ahead > 0 && alone) || (*tests)[index].is_open())
         open.push_back(static_cast<int>(index));
     }

@@ -28,7 +28,7 @@ struct DuelSettings {
   // So many works go ahead of the others, the first ones: where most of them look slower they are
   // launched until all works together are refuted, and the others may not be timed at all. 0: none.
   std::size_t works_ahead = 0;
-  // What pairs of earlier duels of the same two programs found, by work: as pairs_found_in has it.
+  // Pairs of earlier duels of the same two programs found this, by work, as pairs_found_in has it.
   EarlierRounds earlier = {};
   double alpha = 0.01;  // of any work wrongly refuted, by closed testing over all of them
   double beta = 0.05;   // of a work wrongly held

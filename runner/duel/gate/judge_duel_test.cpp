@@ -388,7 +388,7 @@ TEST_F(JudgeDuel, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
     EXPECT_NE(base_hides.works.at(0).reason.find("; BASE takes "), std::string::npos)
         << base_hides.works.at(0).reason;
   }
-  // What requests cost is nobody's step, and both may cost as much.
+  // The cost of requests is part of nobody's step, and it may be as high on both sides.
   for (const double slower : {1.0, 1.03, 1.08}) {
     EXPECT_EQ(duel_of_clocks(1, slower, 0.02, seed_).outcome, Outcome::holds) << slower;
     EXPECT_EQ(duel_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::holds) << slower;
@@ -407,7 +407,7 @@ TEST_F(JudgeDuel, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {
   }
 }
 
-// What is queued on one side is done while the other side has its turn. Both take as long.
+// Work that is queued on one side is done while the other side has its turn. Both take as long.
 TEST_F(JudgeDuel, ComparesNothingWhereOneSideAnswersWhenItsWorkIsQueued) {
   for (const double longer : {3.0, 10.0, 50.0}) {
     for (const auto& [base, head] : {std::pair{1.0, longer}, {longer, 1.0}, {longer, longer}}) {

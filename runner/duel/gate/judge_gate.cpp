@@ -175,7 +175,7 @@ const CountedPair* pair_of(std::span<const CountedPair> pairs, const std::string
   return found == pairs.end() ? nullptr : &*found;
 }
 
-// Of a duel that ended when all works together were refuted, whichever of them it is.
+// Reports a duel that ended when all works together were refuted, whichever of them is to blame.
 Finding together(const DuelVerdict& duel) {
   std::vector<const WorkVerdict*> timed;
   for (const WorkVerdict& work : duel.works) {

@@ -49,7 +49,7 @@ struct Finding {
   Place place = {};                     // in the scenario's file; without a file where nobody knows
   std::optional<Outcome> outcome = {};  // of time and of sentences; absent: of a broken scenario
   bool out_of_reach = false;            // it is undecided, and more evidence would not decide it
-  // Of time: the largest growth that somebody accepts, and what a duel at that margin says.
+  // A finding about time has the largest growth that somebody accepts, and what a duel says at it.
   std::optional<double> accepted_growth = {};
   Outcome at_accepted_growth = Outcome::undecided;
   std::optional<Accepted> accepted = {};  // by which it is a note instead
@@ -96,7 +96,7 @@ std::string_view outcome_in_words(const HeadSentence&);
 // Those that do not hold.
 std::vector<Finding> findings_of(std::span<const HeadSentence>);
 
-// What BASE says of the same sentence changes what HEAD's finding means: where BASE is no better it
+// BASE's word on the same sentence changes what HEAD's finding means: where BASE is no better it
 // is known, and a note; where BASE holds what HEAD skips, HEAD has left its regime, which blocks.
 void compare_with_base(Finding&, const HeadSentence& of_base);
 // Whether it is a finding about a sentence for which one asks what BASE says.

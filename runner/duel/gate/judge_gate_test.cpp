@@ -237,7 +237,7 @@ TEST(JudgeGate, AcceptsNoSentenceByTheNameOfAMetric) {
             Severity::blocks);
 }
 
-// What BASE says of the same sentence, by HEAD's outcome and BASE's.
+// HEAD's and BASE's outcomes of the same sentence decide together how severe the finding is.
 TEST(JudgeGate, KnowsWhatBaseDoesNotHoldEither) {
   const auto severity = [](std::optional<Outcome> head, std::optional<Outcome> base) {
     const HeadSentence of_head{

@@ -24,7 +24,7 @@ constexpr nanoseconds time_to_warm_up = std::chrono::milliseconds(500);
 // last ones.
 constexpr std::int64_t steps_of_a_segment = 10;
 constexpr std::size_t compared_segments = 12;
-// Of one launch by chance; two must agree.
+// One launch may differ so often by chance; two must agree.
 constexpr double level = 1e-3;
 
 struct Soaked {

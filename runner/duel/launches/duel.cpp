@@ -33,7 +33,7 @@ constexpr std::int64_t enough_superblocks = 3;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer superblocks within their launches are no guide.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
-// What an answer may take beside the steps: a line each way, and reading what was timed.
+// An answer may take so long beside the steps, for a line each way and reading what was timed.
 constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
 // One of so many pairs is watched for as long as all others together.
 constexpr std::int64_t pairs_of_a_watch = 6;
@@ -196,8 +196,8 @@ class Duel {
     return result;
   }
 
-  // Of the steps that a side is watched in the next pair, how many come before the superblocks and
-  // how many behind them.
+  // Draws how many of the steps that a side is watched in the next pair come before the superblocks
+  // and how many behind them.
   std::pair<std::int64_t, std::int64_t> draw_watch(Plan& how) {
     const std::int64_t place = std::ssize(how.contrasts) % pairs_of_a_watch;
     if (place == 0) {

@@ -48,7 +48,7 @@ struct WorkInPair {
   // both sides say that their steps took, with what requests cost.
   std::chrono::nanoseconds passed{0};
   std::chrono::nanoseconds claimed{0};
-  // What each side says that it does only every so many steps.
+  // Each side says that it does these only every so many steps.
   std::array<std::vector<PeriodicWork>, both_sides.size()> periodic = {};
 };
 
@@ -96,8 +96,8 @@ struct DuelRequest {
   // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
   // noise from its superblocks', where a work is still open after the fewest pairs.
   std::int64_t first_superblocks = 3;
-  // What a work may take over six pairs to be watched, beside its superblocks, until each side has
-  // run `enough_watched_steps`. In one pair of six, which is drawn, it is half of that, and the
+  // A work may take so long over six pairs to be watched, beside its superblocks, until each side
+  // has run `enough_watched_steps`. In one pair of six, which is drawn, it is half of that, and the
   // superblocks begin at a random place in it.
   std::chrono::nanoseconds watch_time{0};
   std::int64_t most_pairs = 30;

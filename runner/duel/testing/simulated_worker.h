@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Of one step, whatever work is asked for.
+// Runs one step, whatever work is asked for.
 class SimulatedWorker : public Worker {
  public:
   SimulatedWorker(const PlannedStep& step, DeviceProfile profile, std::uint64_t seed)

@@ -70,8 +70,8 @@ struct Hello {
 struct Loaded {
   std::int64_t wash_out_steps = 0;  // the fewest that a run should begin with
   std::int64_t period_steps = 1;    // what repeats every so many steps; runs are multiples of it
-  // What the work does only every so many steps, without the counts that it adds to: a run that is
-  // no multiple of them does not measure it. May be left out.
+  // The work does these only every so many steps, and the counts that they add to are not given: a
+  // run that is no multiple of the steps does not measure them. The list may be left out.
   std::vector<PeriodicWork> periodic = {};
 };
 

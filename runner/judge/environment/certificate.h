@@ -33,9 +33,9 @@ struct TrialResult {
   std::int64_t refuted = 0;
   std::int64_t held = 0;
   RateBounds refuted_rate = {};  // with 95 % confidence each
-  // Of the gates' estimates of log(b / a), each the mean of its first rounds: their mean and
-  // standard deviation, and the standard error that the rounds of one gate alone explain, by the
-  // mean of its squares.
+  // Each gate estimates log(b / a) by the mean of its first rounds. These are the mean and standard
+  // deviation of the estimates, and the standard error that the rounds of one gate alone explain,
+  // by the mean of its squares.
   double estimate = 0;
   std::optional<double> spread = {};  // absent: there is one gate
   double spread_by_rounds = 0;

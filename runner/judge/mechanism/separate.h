@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What separates two variants of a scenario: the counts that differ, the part of the time that
-// differs most, and the phase of the step in which they do.
+// Finds what separates two variants of a scenario: the counts that differ, the part of the time
+// that differs most, and the phase of the step in which they do.
 #pragma once
 
 #include <optional>

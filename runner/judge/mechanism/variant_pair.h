@@ -48,7 +48,7 @@ class VariantPair {
   double mean_step(std::size_t variant) const;
   std::size_t first() const { return first_; }
   std::size_t other() const { return other_; }
-  // What either does too rarely for the traced steps to hold whole periods of it.
+  // Lists what either does too rarely for the traced steps to hold whole periods of it.
   std::vector<RareWork> rare_work() const;
 
  private:

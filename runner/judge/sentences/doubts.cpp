@@ -60,8 +60,8 @@ bool reaches_a_limit(double change, const Expectation& sentence, double ratio) {
   });
 }
 
-// What happens more rarely than every so many steps moves no such percentile: not by a tenth of the
-// steps beyond it.
+// Work that happens more rarely than every so many steps moves no such percentile: not by a tenth
+// of the steps beyond it.
 std::int64_t rarest_seen_by(Metric metric) {
   constexpr double of_those_beyond = 10;
   const auto percentile = percentile_of(metric);

@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// Of a normal distribution 1 % lies beyond so many standard deviations.
+// In a normal distribution 1 % lies beyond so many standard deviations.
 constexpr double errors_to_refute = 2.326;
 
 Direction opposite_of(Direction direction) {

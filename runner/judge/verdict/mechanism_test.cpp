@@ -121,7 +121,7 @@ TEST(Separate, DoesNotCallScatterADifference) {
   EXPECT_EQ(separation(traced).find("nothing separates"), 0U) << separation(traced);
 }
 
-// What timed rounds say of the two, and what of the plan is rarer than the traced steps.
+// Says what timed rounds find of the two, and what of the plan is rarer than the traced steps.
 std::string separation_by_clock(const Traced& traced, std::optional<double> ratio,
                                 std::int64_t every) {
   std::vector<StepPlan> plans = plans_named({"baseline", "fix"});

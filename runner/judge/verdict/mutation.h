@@ -47,7 +47,7 @@ struct DistantLimit {
   std::string refuted_by;  // "fix.model.layers = 64"
 };
 
-// What was found out by mutations of one scenario.
+// Holds what was found out by mutations of one scenario.
 struct Mutations {
   std::string scenario;
   std::vector<Mutation> mutations;

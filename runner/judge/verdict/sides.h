@@ -38,8 +38,8 @@ std::optional<double> amount_per_step(const PlannedStep&, const DeviceIdentity*,
 // rank over the steps of both. Nothing where the device does not know.
 std::optional<double> round_value(const Round&, int variant, double amount, Metric);
 
-// Of every scored step of the variant, in the order in which they ran; none where the device does
-// not time single steps.
+// Lists the times of all scored steps of the variant, in the order in which they ran; it is empty
+// where the device does not time single steps.
 std::vector<double> step_seconds_in(const Round&, int variant);
 
 // Of a metric, for one variant of one traced round. Nothing where the trace does not tell.

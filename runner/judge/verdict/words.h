@@ -29,7 +29,7 @@ std::string told_from(double value, double other, const Wording&);
 // "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
 // "machine slower".
 std::string_view in_words(Outcome);
-// The outcome of these words; none where they are no outcome's.
+// Returns the outcome that has these words; nothing where no outcome has them.
 std::optional<Outcome> outcome_in(std::string_view words);
 
 // More rounds, or pairs of launches, than this nobody waits for.
@@ -41,8 +41,8 @@ std::string seconds_in_words(double seconds);
 // A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
 std::string share_in_words(double share);
 
-// What happens in this share of looks (rounds, launches, steps) happens in none of so many with
-// probability `level`. At least one look.
+// A thing that happens in this share of looks (rounds, launches, steps) happens in none of so many
+// with probability `level`. There is at least one look.
 double share_that_may_not_show(std::int64_t looks, double level);
 
 // "run", "sitting", "device".

@@ -65,7 +65,7 @@ void add(const std::optional<nanoseconds>& more, std::optional<nanoseconds>& sum
   }
 }
 
-// What the same variant ran next, to what it has run.
+// Adds what the same variant ran next.
 void append(const Segment& next, Segment& segment) {
   if (segment.sm_clock_hertz && next.sm_clock_hertz) {
     const double before = seconds(segment.elapsed);

@@ -279,9 +279,9 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
           "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
-// What the step's allocator will do; in words why there cannot be a step. What a steady step asks
-// the driver for is known once the allocator has settled, for which it may take more steps than are
-// counted.
+// Counts what the step's allocator will do; returns in words why there cannot be a step. It is
+// known what a steady step asks the driver for once the allocator has settled, for which it may
+// take more steps than are counted.
 std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
     const auto& allowed = plan.cap_bytes;

@@ -71,7 +71,7 @@ Diagnostic fault_of(const Mutation& mutation) {
           "say in a sentence what it is there for, write it into the base step, or remove it"};
 }
 
-// Of a sentence that is the wrong way round, or never asked.
+// These are the faults of a sentence that is the wrong way round, or never asked.
 Diagnostic fault_of_reversed(const SentenceVerdict& sentence) {
   return {sentence.place,
           fmt::format("'{}' is refuted on every simulated profile, and its reverse holds there: {}",

@@ -32,7 +32,7 @@ Range range_of(const Side& side) {
   return sum;
 }
 
-// Of the relations that point that way, whether the left side is to be the smaller one.
+// Says of the relations that point one way whether the left side is to be the smaller one.
 std::optional<bool> wants_less_on_the_left(Relation relation) {
   switch (relation) {
     case Relation::less:

@@ -151,7 +151,7 @@ std::span<const MetricRow> metric_table();
 const MetricRow& row_of(Metric);
 std::optional<Metric> metric_named(std::string_view name);
 
-// Of a metric that is a percentile of a round's steps: which, as a share. step_ms_p99: 0.99.
+// Says which percentile of a round's steps a metric is, if any, as a share. step_ms_p99: 0.99.
 std::optional<double> percentile_of(Metric);
 // Scored steps of a variant in a round with which the percentile is one, and not the largest of a
 // few: three lie beyond it, 3 / (1 - p). 1 for any other metric.

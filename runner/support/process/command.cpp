@@ -115,7 +115,7 @@ bool run_same_bytes(const Command& one, const Command& other) {
   const auto first = program_file(one);
   const auto second = program_file(other);
   if (!first || !second || !same_bytes(*first, *second)) return false;
-  // What an interpreter is given to run is a program too.
+  // A file that an interpreter is given to run is a program too.
   const auto files_of = [](const Command& command) {
     std::vector<std::filesystem::path> files;
     std::error_code unknown;

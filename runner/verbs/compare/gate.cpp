@@ -55,7 +55,7 @@ constexpr std::chrono::seconds most_timing_of_a_gate{240};
 constexpr int loads_to_trace = 3;
 // In the order of suspicion: few enough for a pair of launches to take seconds.
 constexpr std::size_t works_ahead_of_a_gate = 16;
-// Of those that are slower, the slowest are traced.
+// So many of the works that are slower are traced, the slowest ones.
 constexpr std::size_t most_traced_works = 8;
 // The time is over first.
 constexpr std::int64_t most_pairs_of_a_gate = 1000;
@@ -182,7 +182,7 @@ class Gate {
     add(std::move(found));
   }
 
-  // What begins after more steps than a pair of launches has.
+  // Looks for what begins after more steps than a pair of launches has.
   void compare_with_beginning() try {
     print_gate_terms(std::cout, subject_);
     const Clock::time_point start = Clock::now();
@@ -528,7 +528,7 @@ class Gate {
     counted_.push_back(std::move(pair));
   }
 
-  // Those that are known to differ first: time may be short. Then some of all scenarios.
+  // Works that are known to differ come first, as time may be short, then some of all scenarios.
   std::vector<std::string> timed_works() const {
     std::vector<std::string> works = works_of_both(&Hello::works);
     const auto others = std::stable_partition(

@@ -23,7 +23,7 @@ std::string program_path(const std::string& given);
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,
                         const std::vector<std::string>& more = {});
 
-// What a side sees of the environment: what workers see, and what it alone is given.
+// A side sees of the environment what workers see, and what it alone is given.
 std::vector<std::string> environment_of(const Arguments&, DuelSide);
 // In the place of what the variable has been.
 void set_variable(std::vector<std::string>& environment, const std::string& name,

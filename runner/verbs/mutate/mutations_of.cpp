@@ -248,7 +248,7 @@ class Mutator {
     return alone;
   }
 
-  // What that change does to sentences that nothing refuted so far.
+  // Notes what that change does to sentences that nothing refuted so far.
   void see(const Verdict& after, const std::string& change) {
     for (const SentenceVerdict& sentence : after.sentences) {
       if (sentence.outcome == Outcome::holds) outside_.erase(sentence.name);
