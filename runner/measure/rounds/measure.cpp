@@ -427,10 +427,9 @@ class Run {
 
   // Steps after a load that are not scored, so that the first variant of the order runs last: as in
   // the mirrored order, it then follows itself.
-  void settle(std::vector<int> order) {
-    std::reverse(order.begin(), order.end());
-    for (const int index : order) {
-      const auto variant = static_cast<std::size_t>(index);
+  void settle(std::span<const int> order) {
+    for (auto index = order.rbegin(); index != order.rend(); ++index) {
+      const auto variant = static_cast<std::size_t>(*index);
       const std::int64_t steps =
           request_.knobs.warmup_steps.value_or(result_.variants[variant].wash_out_steps);
       if (steps > 0) run(variant, {.steps = steps});
@@ -438,16 +437,15 @@ class Run {
   }
 
   // The order and its mirror, a segment of every variant each.
-  Round run_segments(std::vector<int> order) {
+  Round run_segments(std::span<const int> order) {
     Round round;
     int previous = order.front();
-    for (int half = 0; half < 2; ++half) {
-      for (const int variant : order) {
-        round.segments.push_back(run_segment(variant, previous == variant));
-        previous = variant;
-      }
-      std::reverse(order.begin(), order.end());
-    }
+    const auto run_next = [&](int variant) {
+      round.segments.push_back(run_segment(variant, previous == variant));
+      previous = variant;
+    };
+    for (const int variant : order) run_next(variant);
+    for (auto variant = order.rbegin(); variant != order.rend(); ++variant) run_next(*variant);
     return round;
   }
 
