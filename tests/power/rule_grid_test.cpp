@@ -134,7 +134,9 @@ MakeMachine wandering(double deviation, const Wandering::Change& change) {
 struct NoiseModel {
   const char* name;
   MakeMachine make;
-  double least_refuted;  // of lines that are slower by 1 %, in a suite of one
+  // Share of lines slower by 1 % that are refuted, in a suite of one. Spikes and slots scatter
+  // total time more than typical rounds, and a line that total time does not show stays undecided.
+  double least_refuted;
 };
 
 const std::vector<NoiseModel>& noise_models() {
@@ -161,7 +163,7 @@ const std::vector<NoiseModel>& noise_models() {
                    return slow != leaves ? 0.04 : 0.0;
                  }),
        0.99},
-      {"spikes", [](Random random) { return std::make_unique<Spiky>(random, 0.004); }, 0.99},
+      {"spikes", [](Random random) { return std::make_unique<Spiky>(random, 0.004); }, 0.95},
       {"random walk",
        wandering(0.003, [](double state, std::int64_t,
                            Random& random) { return state + 0.0006 * random.normal(); }),
@@ -172,7 +174,8 @@ const std::vector<NoiseModel>& noise_models() {
                    return 0.006 * std::sin(2 * std::numbers::pi * static_cast<double>(step) / 48);
                  }),
        0.99},
-      {"slots", [](Random random) { return std::make_unique<Placed>(random, 0.004, 0.004); }, 0.99},
+      {"slots", [](Random random) { return std::make_unique<Placed>(random, 0.004, 0.004); },
+       0.975},
       {"one noisy", [](Random random) { return std::make_unique<OneNoisy>(random, 0.002); }, 0.99},
       {"skewed", [](Random random) { return std::make_unique<Skewed>(random, 0.0); }, 0.9},
       {"ticking", [](Random random) { return std::make_unique<Ticking>(random, 0.003); }, 0.99},
