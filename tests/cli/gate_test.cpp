@@ -305,7 +305,8 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
   const auto rounds = [&](int seed) {
     (void)gate({"tie"}, {"--evidence", "kept.toml"}, "simulated", seed);
     const Finished run = stepgate({"--baselines", baselines, "run", "tie.toml", "--device",
-                                   "simulated", "--evidence", "kept.toml", "--json", "run.json"});
+                                   "simulated", "--seed", std::to_string(10 + seed), "--evidence",
+                                   "kept.toml", "--json", "run.json"});
     EXPECT_EQ(run.err, "");
     std::ifstream file(place() / "run.json");
     std::string line;
