@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device/environment.h"
+#include "device/gradients.h"
 #include "device/trace.h"
 #include "kernels/kernel.h"
 #include "plan/step_plan.h"
@@ -121,6 +122,7 @@ struct Observe {
   std::int64_t steps = 1;           // scored; at least 1
   bool tensors = false;             // read back parameters and gradients at the end
   bool trace = false;               // record the scored steps, which makes them slower
+  bool gradients = false;           // of the last step, as its update reads them
 };
 
 struct Tensor {
@@ -146,7 +148,10 @@ struct StepResult {
   std::vector<std::chrono::nanoseconds> step_times;
   std::vector<float> losses;    // one for each step run, wash-out included
   std::vector<Tensor> tensors;  // only when asked for
-  std::optional<Trace> trace;   // likewise, where the device can; of several ranks the first one's
+  // Likewise, by the plan's parameters; of several ranks those of all together. Empty where the
+  // device computes no numbers, and where reason_against_gradients has one.
+  std::vector<GradientSketch> gradients = {};
+  std::optional<Trace> trace;  // likewise, where the device can; of several ranks the first one's
   // Those of the others, by rank. Of ranks that do the same the first may stand for all.
   std::vector<Trace> other_traces = {};
 };
@@ -170,6 +175,10 @@ class LoadedStep {
   virtual std::vector<KernelChoice> choices() const { return {}; }
   // Runs wash-out and scored steps and returns when all their work is done. Throws DeviceError.
   virtual StepResult run(const Observe&) = 0;
+  // Begins again with the contents and the step that it was loaded with, and with the kernels,
+  // addresses and graphs that it has. False where it has to be loaded anew for that: then nothing
+  // has changed. Throws DeviceError.
+  virtual bool restart() { return false; }
 };
 
 // Short segments of several loaded steps, one after the other in this order, without a wait of the

@@ -136,7 +136,7 @@ EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const Pla
 }
 
 bool is_trusted(const Measurement& measurement) {
-  return !measurement.disagreement && !environment_of(measurement).disturbance();
+  return !measurement.another_step && !environment_of(measurement).disturbance();
 }
 
 Measurement unmeasured(const Scenario& scenario, std::span<const PlannedStep> plans,

@@ -211,7 +211,7 @@ TEST(EarlierEvidence, IsNotMadeOfRoundsThatAreNotToBeTrusted) {
   Continued line;
   Measurement measurement = line.run(1, 1).measurement;
   EXPECT_TRUE(is_trusted(measurement));
-  measurement.disagreement = LossDisagreement{};
+  measurement.another_step = AnotherStep{};
   EXPECT_FALSE(is_trusted(measurement));
 }
 

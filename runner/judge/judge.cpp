@@ -214,6 +214,8 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
   verdict.device_time = measurement.device_time;
   verdict.wall_time = measurement.wall_time;
   for (std::string& note : library_notes(measurement)) verdict.notes.push_back(std::move(note));
+  for (std::string& note : not_compared_notes(measurement))
+    verdict.notes.push_back(std::move(note));
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (measurement.record_full) verdict.notes.push_back(full_record_note(measurement));
   const bool split =
@@ -225,7 +227,7 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
       verdict.notes.push_back(std::move(note));
     }
   }
-  if (measurement.disagreement) verdict.broken = disagreement_reason(measurement);
+  if (measurement.another_step) verdict.broken = another_step_reason(measurement);
   return verdict;
 }
 

@@ -279,8 +279,8 @@ TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
           .verdict;
   ASSERT_TRUE(verdict.broken);
   EXPECT_EQ(*verdict.broken,
-            "variant 'fix' does not train what 'baseline' trains: at step 20 its loss is 1.5 "
-            "instead of 1, and they may differ by 0.0001 of the larger");
+            "variant 'fix' is another step than 'baseline': at step 20 its loss is 1.5 instead of "
+            "1, and they may differ by 0.0001 of the larger");
   EXPECT_NE(verdict.outcome, Outcome::holds);
 }
 

@@ -233,6 +233,13 @@ decltype(auto) visit_action(Visitor&& visitor, const Action& action) {
   return std::visit(std::forward<Visitor>(visitor), action);
 }
 
+// The gradients that a launch of the update is the first to read, in the storage of
+// StepPlan::dtype: before it they are whole, and nothing has scaled or clipped them yet.
+struct GradientsRead {
+  std::size_t operand = 0;  // of the launch
+  RankPiece flat;           // the parameters that they are of, in the flat buffer of all
+};
+
 struct Operation {
   std::string name;  // for people: "forward layer 2: gemm"
   Phase phase = Phase::forward;
@@ -245,11 +252,19 @@ struct Operation {
   // Of its arithmetic, what the model itself needs: nothing of what is computed a second time.
   double model_share = 1;
   std::vector<BufferUse> keeps = {};  // needed until it is over, though it touches none of them
+  std::optional<GradientsRead> reads_gradients = {};
 };
 
 struct Event {
   std::string name;
   std::int64_t slots = 1;
+};
+
+// One tensor that the model learns, as a stretch of the flat buffer of all of them.
+struct Parameter {
+  std::string name;
+  std::int64_t first = 0;  // element
+  std::int64_t elements = 0;
 };
 
 struct LoaderPlan {
@@ -329,6 +344,9 @@ struct StepPlan {
   std::int64_t tokens_per_sample = 0;     // on average, without padding; 0: they are no sequences
   std::vector<std::int64_t> lengths;      // tokens of the samples, in turns; empty: all alike
   std::int64_t param_bytes = 0;
+  std::vector<Parameter> parameters;  // in the order of the forward pass; empty: it learns nothing
+  // Each rank updates only its part of the parameters, and no two the same one.
+  bool shards_updates = false;
   ModelKnobs model;  // what losses depend on; what only says how to compute them is as by default
   DType dtype = DType::fp32;
   SyncWait wait_style = SyncWait::spin;                // of all waits of the step

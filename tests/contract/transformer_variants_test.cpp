@@ -5,7 +5,7 @@
 
 #include <tuple>
 
-#include "measure/rounds/loss_ledger.h"
+#include "measure/rounds/same_step.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
@@ -94,13 +94,14 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
     if (test.kind == DeviceKind::simulated) continue;
     const std::vector<PlannedStep> plans = plans_of(knobs_for(test.kind), variants);
     const auto device = test.make();
-    LossLedger ledger(plans, 0);
+    SameStep ledger(plans);
+    ledger.begin(0);
     for (std::size_t variant = 0; variant < plans.size(); ++variant)
       ledger.add(static_cast<int>(variant), device->load(plans[variant])->run({.steps = 30}));
-    const auto found = ledger.first_disagreement();
+    const auto found = ledger.first_difference();
     EXPECT_FALSE(found) << test.name << " "
                         << plans[static_cast<std::size_t>(found->variant)]->variant << " at step "
-                        << found->step << ": " << found->loss << " instead of " << found->expected;
+                        << found->step << ": " << found->value << " instead of " << found->expected;
   }
 }
 
@@ -113,14 +114,15 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   };
   const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
   const auto disagrees = [&](int variant) {
-    LossLedger ledger(plans, 0);
+    SameStep ledger(plans);
+    ledger.begin(0);
     for (int other = 0; other < static_cast<int>(plans.size()); ++other) {
       StepResult result;
       result.steps = 1;
       result.losses = {other == variant ? 3.0F : 4.0F};
       ledger.add(other, result);
     }
-    return ledger.first_disagreement().has_value();
+    return ledger.first_difference().has_value();
   };
   EXPECT_TRUE(disagrees(1));
   EXPECT_TRUE(disagrees(2));
@@ -145,14 +147,15 @@ TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
        }},
   };
   const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
-  LossLedger ledger(plans, 0);
+  SameStep ledger(plans);
+  ledger.begin(0);
   for (int variant = 0; variant < static_cast<int>(plans.size()); ++variant) {
     StepResult result;
     result.steps = 1;
     result.losses = {static_cast<float>(variant)};
     ledger.add(variant, result);
   }
-  EXPECT_FALSE(ledger.first_disagreement());
+  EXPECT_FALSE(ledger.first_difference());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDTypeAndBlocks, TransformerVariants,

@@ -55,7 +55,15 @@ void HostThread::begin_step() {
 void HostThread::carry_out(const Operation& operation, std::int64_t step_acted_for) {
   stream_ = operation.stream;
   acts_for_ = step_acted_for;
+  if (operation.reads_gradients && sketches_ && acts_for_ == sketched_step_) sketch(operation);
   std::visit([this](const auto& action) { act(action); }, operation.action);
+}
+
+void HostThread::sketch(const Operation& operation) {
+  issue([this, &operation, from = region_of(gradients_of(operation))] {
+    for (const GradientPart& part : gradient_parts(*plan_, *operation.reads_gradients))
+      add_part(part, from.begin(), plan_->dtype, sketches_->at(part.parameter));
+  });
 }
 
 // --- work for the streams ------------------------------------------------------------------------

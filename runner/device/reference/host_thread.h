@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "device/gradients.h"
 #include "device/reference/rank_meetings.h"
 #include "device/reference/slot_memory.h"
 #include "device/reference/stream_queues.h"
@@ -25,6 +26,13 @@ class HostThread {
   // first one.
   void run_until(std::int64_t end) { end_ = end; }
 
+  // Adds the gradients of this step to sketches by the plan's parameters, as streams come to them.
+  // The sketches outlive the step's work.
+  void sketch_gradients(std::int64_t step, std::vector<GradientSketch>* sketches) {
+    sketched_step_ = step;
+    sketches_ = sketches;
+  }
+
   bool finished() const { return step_ >= end_; }
 
   // Whether the host is not waiting for anything.
@@ -37,6 +45,7 @@ class HostThread {
   using Condition = std::function<bool()>;
 
   void begin_step();
+  void sketch(const Operation&);
   void carry_out(const Operation&, std::int64_t step_acted_for);
 
   void act(const LaunchKernel&);
@@ -81,7 +90,9 @@ class HostThread {
   std::int64_t step_;  // the host's; before the first while issuing what lies ahead of it
   std::int64_t end_ = 0;
   std::size_t next_operation_ = 0;
-  Condition waits_until_;             // empty: nothing
+  std::int64_t sketched_step_ = -1;
+  std::vector<GradientSketch>* sketches_ = nullptr;  // null: nobody asks for gradients
+  Condition waits_until_;                            // empty: nothing
   std::function<void()> after_wait_;  // before the next operation, once the wait is over
 
   // Of the operation being issued.

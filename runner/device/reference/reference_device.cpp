@@ -69,6 +69,9 @@ class ReferenceRank {
   ReferenceRank& operator=(const ReferenceRank&) = delete;
 
   void run_until(std::int64_t end) { host_.run_until(end); }
+  void sketch_gradients(std::int64_t step, std::vector<GradientSketch>* sketches) {
+    host_.sketch_gradients(step, sketches);
+  }
   bool is_done() const { return host_.finished() && queues_.idle(); }
 
   Actor actors() const { return static_cast<Actor>(plan_.streams.size()) + 1; }
@@ -96,11 +99,8 @@ class ReferenceRank {
 class ReferenceStep final : public LoadedStep {
  public:
   ReferenceStep(const StepPlan& plan, std::uint64_t order_seed, std::int64_t first_step)
-      : plan_(&plan), meetings_(plan.ranks.count), first_step_(first_step), next_step_(first_step) {
-    for (int rank = 0; rank < plan.ranks.count; ++rank)
-      ranks_.push_back(
-          std::make_unique<ReferenceRank>(plan, rank, order_seed, meetings_, first_step));
-    schedule_.emplace(random_bits(order_seed, 0), plan.ranks.count * ranks_.front()->actors());
+      : plan_(&plan), order_seed_(order_seed), first_step_(first_step) {
+    begin();
   }
 
   StepResult run(const Observe& observe) override {
@@ -108,6 +108,13 @@ class ReferenceStep final : public LoadedStep {
     result.first_step = next_step_;
     result.steps = observe.steps;
     const std::int64_t end = next_step_ + observe.wash_out_steps + observe.steps;
+    if (observe.gradients && reason_against_gradients(*plan_).empty()) {
+      result.gradients.resize(plan_->parameters.size());
+      // Where the update is not shared out, every rank has the whole gradient.
+      const std::size_t readers = plan_->shards_updates ? ranks_.size() : 1;
+      for (std::size_t rank = 0; rank < readers; ++rank)
+        ranks_[rank]->sketch_gradients(end - 1, &result.gradients);
+    }
     while (next_step_ < end) {
       // The ring of losses forgets; so no more steps at once than it holds.
       const std::int64_t capacity = plan_->telemetry.capacity;
@@ -116,12 +123,28 @@ class ReferenceStep final : public LoadedStep {
       read_losses(next_step_, chunk_end, result.losses);
       next_step_ = chunk_end;
     }
+    for (const auto& rank : ranks_) rank->sketch_gradients(-1, nullptr);
     refuse_other_weights();
     if (observe.tensors) result.tensors = tensors();
     return result;
   }
 
+  bool restart() override {
+    begin();
+    return true;
+  }
+
  private:
+  void begin() {
+    ranks_.clear();
+    meetings_.emplace(plan_->ranks.count);
+    for (int rank = 0; rank < plan_->ranks.count; ++rank)
+      ranks_.push_back(
+          std::make_unique<ReferenceRank>(*plan_, rank, order_seed_, *meetings_, first_step_));
+    schedule_.emplace(random_bits(order_seed_, 0), plan_->ranks.count * ranks_.front()->actors());
+    next_step_ = first_step_;
+  }
+
   void run_until(std::int64_t end) {
     for (const auto& rank : ranks_) rank->run_until(end);
     const Actor of_a_rank = ranks_.front()->actors();
@@ -182,11 +205,12 @@ class ReferenceStep final : public LoadedStep {
   }
 
   const StepPlan* plan_;
-  RankMeetings meetings_;
+  std::uint64_t order_seed_;
+  std::optional<RankMeetings> meetings_;
   std::vector<std::unique_ptr<ReferenceRank>> ranks_;
   std::optional<Schedule> schedule_;
   std::int64_t first_step_;
-  std::int64_t next_step_;
+  std::int64_t next_step_ = 0;
 };
 
 class ReferenceDevice final : public Device {

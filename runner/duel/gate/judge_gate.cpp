@@ -107,6 +107,51 @@ struct Compared {
                         .words = std::move(words)});
   }
 
+  void add_other_step(std::string words) const {
+    findings.push_back({.kind = FindingKind::losses,
+                        .severity = Severity::blocks,
+                        .work = pair.work,
+                        .what = "gradients",
+                        .words = std::move(words)});
+  }
+
+  // By the bound of BASE, and of the parameters the one that differs the most.
+  void add_other_gradients() const {
+    const double bound = pair.base.gradient_bound;
+    GradientSketch whole;
+    for (const auto& [parameter, sketch] : pair.base.gradients) whole += sketch;
+    std::string worst;
+    double most = bound;
+    for (const auto& [parameter, sketch] : pair.base.gradients) {
+      const auto other = pair.head.gradients.find(parameter);
+      if (other == pair.head.gradients.end()) {
+        add_unknown("gradients", fmt::format("HEAD gives no gradient of '{}'", parameter));
+        return;
+      }
+      const bool finite = std::isfinite(sketch.squares);
+      if (!finite && !std::isfinite(other->second.squares)) continue;
+      const double difference =
+          relative_difference(sketch, other->second, negligible_norm(whole, sketch));
+      if (difference <= most) continue;  // what is no number is more
+      worst = parameter;
+      most = std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
+    }
+    if (!worst.empty()) {
+      add_other_step(
+          fmt::format("the gradient of '{}' differs by {} %, and may by {} %: not the "
+                      "same step",
+                      worst, number_in_words(100 * most, 2), number_in_words(100 * bound, 2)));
+    }
+    for (const auto& [parameter, difference] : pair.head.begun_again) {
+      if (difference <= bound) continue;
+      add_other_step(
+          fmt::format("begun again after some steps, the gradient of '{}' differs by {} % "
+                      "from HEAD's own first: not the same step for long",
+                      parameter, number_in_words(100 * difference, 2)));
+      return;
+    }
+  }
+
   // What only HEAD counts is no difference of the step; what it counts no more cannot be compared.
   // A trace need not confirm in both builds what the plan counts in both.
   std::set<std::string> compare(const StepCounts::Numbers& base, const StepCounts::Numbers& head,
@@ -392,6 +437,7 @@ std::vector<Finding> compare_counts(const CountedPair& pair) {
          .what = "losses",
          .words = fmt::format("the loss of step {} differs: not the same step", differing)});
   }
+  compared.add_other_gradients();
   if (pair.base.traced.empty() != pair.head.traced.empty()) {
     compared.add_unknown("trace", fmt::format("only {} has a trace of it: {}{}",
                                               pair.head.traced.empty() ? "BASE" : "HEAD",

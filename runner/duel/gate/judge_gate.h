@@ -21,7 +21,7 @@ namespace stepgate {
 enum class FindingKind {
   scenario,  // that HEAD changed or removed
   counts,    // exact: of the plan, or of a trace
-  losses,    // of the first steps, to the bit
+  losses,    // of the first steps, to the bit, and their gradients
   time,      // of a work in the duel
   sentence   // of a scenario, about HEAD alone
 };
@@ -64,7 +64,7 @@ struct CountedPair {
 
 // Exact, and in base units: more of anything blocks, less is a note, but of arithmetic, of which
 // less would be another step. What only the trace shows is said to be so. A work whose losses
-// differ computes something else.
+// or gradients differ computes something else.
 std::vector<Finding> compare_counts(const CountedPair&);
 
 // The works that one side lists and the other does not, and scenarios that one of them left out: a

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <fstream>
+#include <limits>
 
 #include "scenario/read/read_scenario.h"
 #include "support/files/temporary_folder.h"
@@ -389,6 +389,51 @@ TEST_F(ScenariosOfBoth, ARemovedScenarioBlocksAndANewOneIsSaidToBeNew) {
   const auto unread = compare_scenarios(base, head, {{"s", "unknown key 'ranks'"}});
   EXPECT_EQ(unread[0].severity, Severity::blocks);
   EXPECT_NE(unread[0].words.find("cannot read: unknown key 'ranks'"), std::string::npos);
+}
+
+GradientSketch gradient_of(float value) {
+  const std::vector<float> values(100, value);
+  GradientSketch sketch;
+  add_part({.elements = std::ssize(values)}, values.data(), DType::fp32, sketch);
+  return sketch;
+}
+
+TEST(CompareCounts, BlocksOtherGradientsByTheBoundOfBase) {
+  CountedPair pair{.work = "s/fix", .base = {}, .head = {}};
+  pair.base.gradients = {{"bias", gradient_of(1)}, {"weight", gradient_of(3)}};
+  pair.base.gradient_bound = 0.01;
+  pair.head = pair.base;
+  pair.head.gradient_bound = 1;
+  EXPECT_TRUE(compare_counts(pair).empty());
+  pair.head.gradients["weight"] = gradient_of(3.01F);
+  EXPECT_TRUE(compare_counts(pair).empty());
+  pair.head.gradients["weight"] = gradient_of(3.2F);
+  auto findings = compare_counts(pair);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].severity, Severity::blocks);
+  EXPECT_EQ(findings[0].what, "gradients");
+  EXPECT_NE(findings[0].words.find("the gradient of 'weight' differs by"), std::string::npos)
+      << findings[0].words;
+  pair.head.gradients["weight"] = gradient_of(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(compare_counts(pair).size(), 1U);
+  pair.head.gradients.erase("weight");
+  findings = compare_counts(pair);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].severity, Severity::not_gated);
+  pair.base.gradients.clear();
+  EXPECT_TRUE(compare_counts(pair).empty()) << "a build of before gives none";
+}
+
+TEST(CompareCounts, BlocksAStepThatIsAnotherWhenItBeginsAgain) {
+  CountedPair pair{.work = "s/fix", .base = {}, .head = {}};
+  pair.base.gradients = pair.head.gradients = {{"weight", gradient_of(3)}};
+  pair.base.gradient_bound = pair.head.gradient_bound = 0.01;
+  pair.head.begun_again = {{"weight", 0.005}};
+  EXPECT_TRUE(compare_counts(pair).empty());
+  pair.head.begun_again = {{"weight", 1}};
+  const auto findings = compare_counts(pair);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].severity, Severity::blocks);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
+#include "measure/rounds/same_step.h"
 #include "measure/schedule.h"
 #include "measure/trace/time_breakdown.h"
 #include "measure/trace/trace_metrics.h"
@@ -25,15 +27,49 @@ using std::chrono::nanoseconds;
 // is known how long a step takes, once the first has loaded what the step needs.
 constexpr std::int64_t steps_of_losses = 4;
 
-nanoseconds run_for_losses(LoadedStep& step, std::vector<std::string>& losses) {
-  nanoseconds elapsed{0};
-  for (int half = 0; half < 2; ++half) {
-    const StepResult result = step.run({.steps = steps_of_losses / 2});
-    for (const float loss : result.losses)
-      losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
-    elapsed = result.elapsed.value_or(nanoseconds(0));
+constexpr Observe first_half{.steps = steps_of_losses / 2, .gradients = true};
+constexpr Observe second_half{.steps = steps_of_losses / 2};
+
+void add_losses(const StepResult& result, std::vector<std::string>& losses) {
+  for (const float loss : result.losses)
+    losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+}
+
+nanoseconds run_for_losses(LoadedStep& step, const StepPlan& plan, StepCounts& counts) {
+  const StepResult first = step.run(first_half);
+  const StepResult second = step.run(second_half);
+  add_losses(first, counts.losses);
+  add_losses(second, counts.losses);
+  for (std::size_t index = 0; index < first.gradients.size(); ++index)
+    counts.gradients[plan.parameters[index].name] = first.gradients[index];
+  if (!first.gradients.empty()) counts.gradient_bound = gradient_bound(plan.dtype);
+  const nanoseconds elapsed = second.elapsed.value_or(nanoseconds(0));
+  return std::max(elapsed / second_half.steps, nanoseconds(1));
+}
+
+// A kernel may have been right only for as long as it was looked at. Not longer than it takes to
+// load a step; a nightly soak runs for longer.
+constexpr std::int64_t steps_before_again = 100;
+constexpr std::chrono::milliseconds most_before_again{30};
+
+void begin_again(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+                 StepCounts& counts) {
+  if (counts.gradients.empty()) return;
+  step.run(
+      {.steps = std::clamp<std::int64_t>(most_before_again / step_time, 1, steps_before_again)});
+  if (!step.restart()) return;
+  const StepResult again = step.run(first_half);
+  GradientSketch whole;
+  for (const GradientSketch& sketch : again.gradients) whole += sketch;
+  for (std::size_t index = 0; index < again.gradients.size(); ++index) {
+    const std::string& name = plan.parameters[index].name;
+    const GradientSketch& before = counts.gradients[name];
+    if (!std::isfinite(before.squares)) continue;
+    constexpr double beyond_all = 1e9;  // what is not finite has no number on the wire
+    const double difference =
+        relative_difference(before, again.gradients[index], negligible_norm(whole, before));
+    counts.begun_again[name] = std::isfinite(difference) ? difference : beyond_all;
   }
-  return std::max(elapsed / (steps_of_losses / 2), nanoseconds(1));
 }
 
 // What happens every n steps has happened once before it is traced, so that what it leaves behind
@@ -77,14 +113,15 @@ StepCounts counts_of(Device& device, const PlannedStep& plan, const PlannedStep&
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
   std::optional<OneCpu> pinned;
   if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
-  const nanoseconds step_time = run_for_losses(*loaded, counts.losses);
+  const nanoseconds step_time = run_for_losses(*loaded, carried_out, counts);
   counts.untraced = device.reason_against_tracing();
-  if (!counts.untraced.empty()) return counts;
-  const auto trace = trace_of(*loaded, carried_out, step_time, request.times);
-  if (!trace) {
-    counts.untraced = "the device recorded no trace";
-    return counts;
+  std::optional<Trace> trace;
+  if (counts.untraced.empty()) {
+    trace = trace_of(*loaded, carried_out, step_time, request.times);
+    if (!trace) counts.untraced = "the device recorded no trace";
   }
+  begin_again(*loaded, carried_out, step_time, counts);
+  if (!trace) return counts;
   const TracedStep step = summary_of(*trace, carried_out);
   for (const auto& [metric, value] : step.values) {
     if (is_confirmed(plan.facts(), metric)) counts.traced[std::string(row_of(metric).name)] = value;

@@ -119,6 +119,35 @@ class Reader {
     return read;
   }
 
+  std::map<std::string, GradientSketch> gradients(const char* key) {
+    const Json* value = member(key);
+    if (value == nullptr) return {};
+    if (!value->is_object() || value->size() > most_works) {
+      refuse(fmt::format("has '{}' that is no object of gradients", key));
+      return {};
+    }
+    std::map<std::string, GradientSketch> read;
+    for (const auto& [name, text] : value->items()) {
+      const auto sketch = text.is_string() ? sketch_of(text.get_ref<const std::string&>())
+                                           : std::optional<GradientSketch>();
+      if (!sketch || name.size() > longest_words_bytes || has_controls(name)) {
+        refuse(fmt::format("has '{}' with {}, which is no gradient by a printable name", key,
+                           short_form({{name, text}})));
+        return {};
+      }
+      read[name] = *sketch;
+    }
+    return read;
+  }
+
+  double share(const char* key) {
+    const Json* value = member(key);
+    if (value == nullptr) return 0;
+    const bool fits = value->is_number() && value->get<double>() >= 0 && value->get<double>() <= 1;
+    if (!fits) refuse(fmt::format("has '{}' {}, which is no share", key, short_form(*value)));
+    return fits ? value->get<double>() : 0;
+  }
+
   std::vector<LeftOut> left_out(const char* key) {
     std::vector<LeftOut> read;
     for (const Json* item : items(key)) {
@@ -291,13 +320,18 @@ std::string to_line(const Hello& hello) {
 }
 
 std::string to_line(const StepCounts& counts) {
+  Json gradients = Json::object();
+  for (const auto& [parameter, sketch] : counts.gradients) gradients[parameter] = text_of(sketch);
   return json_line({{"planned", counts.planned},
                     {"traced", counts.traced},
                     {"untraced", counts.untraced},
                     {"operations", counts.operations},
                     {"waits", counts.waits},
                     {"time", counts.time},
-                    {"losses", counts.losses}});
+                    {"losses", counts.losses},
+                    {"gradients", std::move(gradients)},
+                    {"gradient_bound", counts.gradient_bound},
+                    {"begun_again", counts.begun_again}});
 }
 
 std::string to_line(const Loaded& loaded) {
@@ -411,6 +445,9 @@ Answer<StepCounts> read_counts(std::string_view line) {
     counts.waits = reader.numbers("waits");
     counts.time = reader.numbers("time");
     counts.losses = reader.texts("losses");
+    if (reader.has("gradients")) counts.gradients = reader.gradients("gradients");
+    if (reader.has("gradient_bound")) counts.gradient_bound = reader.share("gradient_bound");
+    if (reader.has("begun_again")) counts.begun_again = reader.numbers("begun_again");
     return counts;
   });
 }

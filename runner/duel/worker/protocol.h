@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "device/gradients.h"
 #include "plan/plan_facts.h"
 
 namespace stepgate {
@@ -91,6 +92,12 @@ struct StepCounts {
   Numbers waits;                    // of the trace: calls that can block, by phase
   Numbers time;                     // of the trace: its parts by their names, in seconds, if asked
   std::vector<std::string> losses;  // the bits of the first ones, in hexadecimal
+  // All that follows may be left out.
+  std::map<std::string, GradientSketch> gradients = {};  // of an early step, by parameter
+  double gradient_bound = 0;  // by how much they may differ from those of another build, relative
+  // By parameter: how far its gradient is from the first one, relative, when the same step is begun
+  // again with the same kernels, after all that was counted.
+  Numbers begun_again = {};
 };
 
 std::string to_line(const Hello&);

@@ -301,16 +301,41 @@ std::string reason_in_doubt(const std::string& doubt, const Expectation& sentenc
                      measured_in_words(sentence, verdict, confidence));
 }
 
-std::string disagreement_reason(const Measurement& measurement) {
-  const LossDisagreement& found = *measurement.disagreement;
+std::string another_step_reason(const Measurement& measurement) {
+  const AnotherStep& found = *measurement.another_step;
   const auto name = [&](int variant) {
     return measurement.variants[static_cast<std::size_t>(variant)].name;
   };
-  return fmt::format(
-      "variant '{}' does not train what '{}' trains: at step {} its loss is {:.8g} instead of "
-      "{:.8g}, and they may differ by {:.2g} of the larger",
-      name(found.variant), name(found.against), found.step, found.loss, found.expected,
-      found.bound);
+  std::string words = fmt::format("variant '{}' is another step than '{}': ", name(found.variant),
+                                  name(found.against));
+  if (found.after_the_rounds) words += "begun again after the rounds, ";
+  if (found.parameter.empty()) {
+    return words + fmt::format(
+                       "at step {} its loss is {:.8g} instead of {:.8g}, and they may "
+                       "differ by {:.2g} of the larger",
+                       found.step, found.value, found.expected, found.bound);
+  }
+  if (!std::isfinite(found.value)) {
+    return words + fmt::format("at step {} the gradient of '{}' is finite in one of them alone",
+                               found.step, found.parameter);
+  }
+  return words + fmt::format(
+                     "at step {} its gradient of '{}' differs by {} %, and they may differ "
+                     "by {} %",
+                     found.step, found.parameter, number_in_words(100 * found.value, 2),
+                     number_in_words(100 * found.bound, 2));
+}
+
+std::vector<std::string> not_compared_notes(const Measurement& measurement) {
+  std::vector<std::string> notes;
+  for (const NotCompared& pair : measurement.not_compared) {
+    notes.push_back(fmt::format("{} of '{}' and '{}' are not compared: {}",
+                                pair.gradients_alone ? "gradients" : "losses and gradients",
+                                measurement.variants[static_cast<std::size_t>(pair.variant)].name,
+                                measurement.variants[static_cast<std::size_t>(pair.against)].name,
+                                pair.reason));
+  }
+  return notes;
 }
 
 std::string unsteady_note(const Measurement& measurement) {

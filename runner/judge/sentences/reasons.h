@@ -51,7 +51,10 @@ std::string ranks_in_words(const Expectation&, std::span<const PlannedStep>, con
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const SentenceVerdict&,
                             double confidence);
 
-std::string disagreement_reason(const Measurement&);
+std::string another_step_reason(const Measurement&);
+
+// Which variants were not compared, and why; one note for each.
+std::vector<std::string> not_compared_notes(const Measurement&);
 std::string unsteady_note(const Measurement&);
 std::string full_record_note(const Measurement&);
 // Of a budget that has no room for a verdict.

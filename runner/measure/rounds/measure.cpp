@@ -12,7 +12,7 @@
 
 #include "device/peak_rates.h"
 #include "measure/rounds/carry_over.h"
-#include "measure/rounds/loss_ledger.h"
+#include "measure/rounds/same_step.h"
 #include "measure/schedule.h"
 #include "stats/moments.h"
 #include "support/interruption.h"
@@ -53,7 +53,9 @@ constexpr std::int64_t most_trials_of_interleaving = 30;
 constexpr int most_variants_that_meet = 3;
 constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 
-// Whose losses are compared all the same.
+// Steps after a load whose gradients are compared.
+constexpr std::int64_t compared_steps = 2;
+// Steps of a device that has no time, whose losses are compared all the same.
 constexpr std::int64_t steps_without_time = 8;
 
 // A sum of which one part is not known is not known.
@@ -91,6 +93,7 @@ class Run {
         request_(request),
         start_(device.now()),
         random_(request.seed),
+        same_step_(plans),
         loaded_(plans.size()),
         step_times_(plans.size()) {
     result_.device = device.identity();
@@ -107,16 +110,21 @@ class Run {
            .libraries = device.libraries_for(plan),
            .ranks = plan->ranks.count});
     }
+    result_.not_compared = pairs_not_compared(plans);
   }
 
   Measurement measure() {
     load();
-    if (run_first_steps()) {
+    if (begin()) {
       warm_up();
-      if (losses_agree() && !interrupted) choose_schedule();
+      if (is_same_step() && !interrupted) choose_schedule();
       report_progress();
-      if (losses_agree() && !interrupted && fits_the_budget()) run_rounds();
+      if (is_same_step() && !interrupted && fits_the_budget()) {
+        run_rounds();
+        if (is_same_step() && !interrupted && compares_numbers_) compare_again();
+      }
     }
+    result_.compared = same_step_.compared();
     result_.wall_time = spent();
     return std::move(result_);
   }
@@ -137,14 +145,14 @@ class Run {
   void load() {
     for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
     slots_ = permutation(variants(), random_);
-    const LoadDraw draw{.first_step = first_step(), .loader = random_.bits() | 1};
+    draw_ = {.first_step = first_step(), .loader = random_.bits() | 1};
     for (int slot = 0; slot < variants(); ++slot) {
       const auto place = std::find(slots_.begin(), slots_.end(), slot);
       const auto variant = static_cast<std::size_t>(place - slots_.begin());
-      loaded_[variant] = device_.load_into(slot, plans_[variant], draw);
+      loaded_[variant] = device_.load_into(slot, plans_[variant], draw_);
       note_choices(variant);
     }
-    ledger_ = LossLedger(plans_, draw.first_step);
+    same_step_.begin(draw_.first_step);
   }
 
   // Anywhere within the period of all that happens every n steps.
@@ -168,7 +176,8 @@ class Run {
 
   // What was run and what it cost.
   void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
-    ledger_.add(static_cast<int>(variant), result);
+    same_step_.add(static_cast<int>(variant), result);
+    compares_numbers_ |= !result.losses.empty() && !same_step_.compared().empty();
     if (!result.elapsed) return;
     // The wash-out has no time of its own; it costs what the scored steps cost. In this order a
     // long warm-up does not overflow.
@@ -183,23 +192,44 @@ class Run {
     return result;
   }
 
-  bool losses_agree() {
-    if (!result_.disagreement) result_.disagreement = ledger_.first_disagreement();
-    return !result_.disagreement;
+  bool is_same_step() {
+    if (!result_.another_step) result_.another_step = same_step_.first_difference();
+    return !result_.another_step;
+  }
+
+  // With the gradients of those that are compared. Whether the device has a notion of time.
+  bool run_first_steps(std::int64_t count) {
+    bool timed = true;
+    for (std::int64_t step = 0; step < count; ++step) {
+      for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+        const bool gradients = same_step_.compares(static_cast<int>(variant));
+        timed = run(variant, {.steps = 1, .gradients = gradients}).elapsed.has_value() && timed;
+      }
+    }
+    return timed;
   }
 
   // The first step of a variant loads kernels and says nothing about its time. False when there is
   // nothing to go on for: the device has no time, or the losses disagree.
-  bool run_first_steps() {
-    bool timed = true;
-    for (int step = 0; step < 2; ++step) {
-      for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-        timed = run(variant, {.steps = 1}).elapsed.has_value() && timed;
-      }
-    }
-    result_.warmup_steps = 2;
+  bool begin() {
+    const bool timed = run_first_steps(compared_steps);
+    result_.warmup_steps = compared_steps;
     if (!timed) run_block(steps_without_time);
-    return losses_agree() && timed;
+    return is_same_step() && timed;
+  }
+
+  // The first steps once more, with the kernels, addresses and graphs of the last round: a kernel
+  // may have been right only for as long as it was looked at. Where a step cannot begin again in
+  // its place, it is loaded anew.
+  void compare_again() {
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      if (loaded_[variant]->restart()) continue;
+      loaded_[variant].reset();
+      loaded_[variant] = device_.load_into(slots_[variant], plans_[variant], draw_);
+    }
+    same_step_.begin(draw_.first_step);
+    run_first_steps(compared_steps);
+    if (!is_same_step()) result_.another_step->after_the_rounds = true;
   }
 
   // So many steps of every variant, or a segment of each as if it were alone.
@@ -236,7 +266,7 @@ class Run {
         std::min(most_warm_up_seconds, most_warm_up_share * request_.knobs.max_seconds);
     std::vector<double> blocks;
     std::vector<double> ratios;  // of the last variant to the first, in each block
-    while (losses_agree() && !interrupted) {
+    while (is_same_step() && !interrupted) {
       run_block();
       blocks.push_back(log_step_time());
       ratios.push_back(std::log(seconds(step_times_.back()) / seconds(step_times_.front())));
@@ -388,7 +418,7 @@ class Run {
     std::int64_t kept = 0;
     nanoseconds longest_round = result_.expected.round;
     for (Round round = std::move(first_round_);;) {
-      if (!losses_agree()) return;
+      if (!is_same_step()) return;
       kept += bytes_kept(round);
       result_.rounds.push_back(std::move(round));
       report_progress();
@@ -539,7 +569,9 @@ class Run {
   const MeasureRequest& request_;
   nanoseconds start_;
   Random random_;
-  LossLedger ledger_{{}, 0};  // of the current load
+  SameStep same_step_;
+  bool compares_numbers_ = false;
+  LoadDraw draw_;  // of the current load
   std::vector<std::unique_ptr<LoadedStep>> loaded_;
   std::vector<int> slots_;               // of each variant
   std::vector<nanoseconds> step_times_;  // a step of each variant, when last run

@@ -188,13 +188,13 @@ TEST(Measure, ScoresNothingWithoutAClockButComparesLosses) {
   const auto plans = steps_named({"a", "b"});
   const Measurement agreeing = measure(device, plans, request_for(5));
   EXPECT_TRUE(agreeing.rounds.empty());
-  EXPECT_FALSE(agreeing.disagreement);
+  EXPECT_FALSE(agreeing.another_step);
   script.loss = [](const std::string& variant, std::int64_t step) {
     return variant == "b" && step == 5 ? 2.0F : 1.0F;
   };
   const Measurement disagreeing = measure(device, plans, request_for(5));
-  ASSERT_TRUE(disagreeing.disagreement);
-  EXPECT_EQ(disagreeing.disagreement->step, 5);
+  ASSERT_TRUE(disagreeing.another_step);
+  EXPECT_EQ(disagreeing.another_step->step, 5);
 }
 
 TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
@@ -210,9 +210,33 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
     if (now.rounds == 3) lies_at = 10;
   };
   const Measurement measurement = measure(device, plans, request);
-  ASSERT_TRUE(measurement.disagreement);
-  EXPECT_EQ(measurement.disagreement->step, 10);
+  ASSERT_TRUE(measurement.another_step);
+  EXPECT_EQ(measurement.another_step->step, 10);
   EXPECT_EQ(measurement.rounds.size(), 3U);
+}
+
+// A kernel may be right only for as long as it is looked at.
+TEST(Measure, BeginsTheFirstStepsAgainAfterTheRoundsWithoutANewLoad) {
+  Script script{.step_time = always(1ms)};
+  bool lies = false;
+  script.loss = [&](const std::string& variant, std::int64_t) {
+    return lies && variant == "b" ? 2.0F : 1.0F;
+  };
+  FakeDevice device(script);
+  const auto plans = steps_named({"a", "b"});
+  MeasureRequest request = request_for(5);
+  EXPECT_FALSE(measure(device, plans, request).another_step);
+  std::size_t loads = 0;
+  request.progress = [&](const Progress& now) {
+    lies = now.rounds == 5;
+    loads = script.draws.size();
+  };
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_EQ(measurement.rounds.size(), 5U);
+  ASSERT_TRUE(measurement.another_step);
+  EXPECT_TRUE(measurement.another_step->after_the_rounds);
+  EXPECT_EQ(script.draws.size(), loads);
+  EXPECT_TRUE(script.runs.back().second.gradients);
 }
 
 }  // namespace

@@ -77,14 +77,35 @@ struct VariantSubject {
   std::int64_t segment_steps = 0;   // scored, of each
 };
 
-// The steps of two variants that should have computed the same loss and did not.
-struct LossDisagreement {
+// The steps of two variants that should have computed the same and did not.
+struct AnotherStep {
   int variant = 0;
   int against = 0;  // the first variant of the same arithmetic
   std::int64_t step = 0;
-  double loss = 0;
-  double expected = 0;
-  double bound = 0;  // relative
+  std::string parameter = {};     // whose gradient is another; empty: the loss is
+  double value = 0;               // the loss, or by how much the gradients differ, relative
+  double expected = 0;            // the other's loss
+  double bound = 0;               // relative
+  bool after_the_rounds = false;  // in steps that began again, with the kernels of the last round
+};
+
+// Two variants whose numbers were compared, and by how much they differ at most: of losses in the
+// first steps after a load, of gradients for the parameter that differs the most.
+struct ComparedPair {
+  int variant = 0;
+  int against = 0;
+  double loss = 0;             // relative
+  double gradient = 0;         // relative, by norm; only where any was compared
+  std::string parameter = {};  // whose gradient that is; empty: none differs, or none was compared
+  std::int64_t gradients = 0;  // of parameters that were compared, over all steps
+};
+
+// Two variants whose numbers are not compared, and why, in words.
+struct NotCompared {
+  int variant = 0;
+  int against = 0;
+  bool gradients_alone = false;  // their losses are
+  std::string reason;
 };
 
 struct Measurement {
@@ -109,7 +130,9 @@ struct Measurement {
   bool budget_spent = false;    // ended by the budget, not by enough evidence
   bool record_full = false;     // ended because its rounds took most_bytes_kept
   bool budget_refused = false;  // not even the fewest rounds fit: none was run
-  std::optional<LossDisagreement> disagreement;
+  std::optional<AnotherStep> another_step;
+  std::vector<ComparedPair> compared;
+  std::vector<NotCompared> not_compared;
   std::optional<Traced> traced = {};  // absent when nobody asked
 };
 

@@ -40,11 +40,20 @@ struct Script {
 class FakeStep : public LoadedStep {
  public:
   FakeStep(const StepPlan& plan, Script& script, int load, std::int64_t first_step)
-      : plan_(plan), script_(script), load_(load), next_step_(first_step) {}
+      : plan_(plan),
+        script_(script),
+        load_(load),
+        first_step_(first_step),
+        next_step_(first_step) {}
 
   std::vector<KernelChoice> choices() const override {
     if (!script_.choices) return {};
     return script_.choices(plan_.variant, load_);
+  }
+
+  bool restart() override {
+    next_step_ = first_step_;
+    return true;
   }
 
   StepResult run(const Observe& observe) override {
@@ -78,6 +87,7 @@ class FakeStep : public LoadedStep {
   const StepPlan& plan_;
   Script& script_;
   int load_;
+  std::int64_t first_step_;
   std::int64_t next_step_;
 };
 

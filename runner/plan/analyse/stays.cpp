@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/analyse/stays.h"
 
+#include <algorithm>
+
 namespace stepgate {
 namespace {
 
@@ -61,6 +63,19 @@ std::vector<Stays> stays_allocated(const StepPlan& plan) {
 
 std::vector<Stays> stays_registered(const StepPlan& plan) {
   return stays_of<RegisterHost, UnregisterHost>(plan);
+}
+
+bool gives_back_everything(const StepPlan& plan) {
+  const auto within_a_step = [&](const Stays& stays) {
+    return stays.unmatched.empty() && std::ranges::all_of(stays.pairs, [&](const auto& pair) {
+             const Operation& take = operation_at(plan, pair.first);
+             const Operation& give = operation_at(plan, pair.second);
+             return pair.first < pair.second && take.ahead == 0 && give.ahead == 0 &&
+                    take.turn == give.turn;
+           });
+  };
+  return std::ranges::all_of(stays_allocated(plan), within_a_step) &&
+         std::ranges::all_of(stays_registered(plan), within_a_step);
 }
 
 }  // namespace stepgate

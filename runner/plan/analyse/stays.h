@@ -22,4 +22,8 @@ std::vector<Stays> stays_allocated(const StepPlan&);
 // From a RegisterHost to its UnregisterHost.
 std::vector<Stays> stays_registered(const StepPlan&);
 
+// Whether every step gives back all that it takes: between two steps nothing is there that comes
+// and goes, and no host memory is registered.
+bool gives_back_everything(const StepPlan&);
+
 }  // namespace stepgate

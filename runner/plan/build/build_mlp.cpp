@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/build_mlp.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ class Mlp {
   }
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
+    if (!tables_) name_parameters();
     builder_.enter(Phase::forward);
     if (visitors_) visitors_->begin();
     const int last_reader = static_cast<int>(builder_.plan().operations.size());
@@ -76,6 +79,16 @@ class Mlp {
       places.push_back({first + hidden_ * hidden_, hidden_});
     }
     return places;
+  }
+
+  void name_parameters() {
+    std::vector<Parameter>& named = builder_.plan().parameters;
+    named.clear();
+    for (const FlatTensor& tensor : places()) {
+      const bool is_weight = named.size() % 2 == 0;
+      named.push_back({fmt::format("layer {} {}", named.size() / 2, is_weight ? "weight" : "bias"),
+                       tensor.first, tensor.elements});
+    }
   }
 
   // Tensors of the layers and then those of tables, so that both lie where a list of them has them.
@@ -304,7 +317,8 @@ class Mlp {
     };
     std::vector<StepBuilder::Operand> moments;
     for (const LayerPlace& place : moments_of_layer(layer)) moments.push_back(from(place));
-    launch_update(builder_, knobs_.optim.kind, name, count,
+    launch_update(builder_, knobs_.optim.kind, name,
+                  {layer * shape_.layer_parameters() + first, count},
                   {.weights = from(weights_of(layer)),
                    .gradients = from(gradients_of(layer)),
                    .moments = moments,

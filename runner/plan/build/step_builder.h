@@ -112,6 +112,10 @@ class StepBuilder {
   void need_share(double share) { share_ = share; }
   // Of the arithmetic of the operation added last, it needs only this share of that.
   void need_only(double share) { plan_.operations.back().model_share *= share; }
+  // The launch added last is the first to read the gradients of these parameters.
+  void reads_gradients(std::size_t operand, const RankPiece& parameters) {
+    plan_.operations.back().reads_gradients = {operand, parameters};
+  }
   // The operation added last also needs these, though it touches none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
 

@@ -72,6 +72,7 @@ void repeat(StepPlan& plan, const Injection& injection) {
     Operation again = operations.back();
     again.name += ", again";
     again.model_share = 0;
+    again.reads_gradients = {};
     // One that acts every n steps is not thinned out further.
     if (again.every == 1) {
       again.every = rarity;

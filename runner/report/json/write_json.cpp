@@ -186,6 +186,28 @@ Json whole_or_not(double number) {
   return number == static_cast<double>(whole) ? Json(whole) : Json(number);
 }
 
+Json same_step_json(const Measurement& measurement, const std::vector<std::string>& names) {
+  const auto pair_of = [&](const auto& pair) {
+    return Json{{"variant", names[static_cast<std::size_t>(pair.variant)]},
+                {"against", names[static_cast<std::size_t>(pair.against)]}};
+  };
+  Json compared = Json::array();
+  for (const ComparedPair& pair : measurement.compared) {
+    Json& json = compared.emplace_back(pair_of(pair));
+    json["loss"] = pair.loss;
+    json["gradient"] = pair.gradient;
+    json["parameter"] = pair.parameter;
+    json["gradients"] = pair.gradients;
+  }
+  Json not_compared = Json::array();
+  for (const NotCompared& pair : measurement.not_compared) {
+    Json& json = not_compared.emplace_back(pair_of(pair));
+    json["gradients_alone"] = pair.gradients_alone;
+    json["reason"] = pair.reason;
+  }
+  return {{"compared", std::move(compared)}, {"not_compared", std::move(not_compared)}};
+}
+
 // All but the rounds.
 Json json_of(const Measurement& measurement) {
   Json environment = Json::array();  // before the first round, then after each
@@ -219,6 +241,7 @@ Json json_of(const Measurement& measurement) {
           {"wall_ns", measurement.wall_time.count()},
           {"variants", std::move(variants)},
           {"libraries", libraries_of(measurement)},
+          {"same_step", same_step_json(measurement, names)},
           {"rounds", place_of_rounds},
           {"environment", std::move(environment)},
           {"traced_rounds",

@@ -62,6 +62,17 @@ bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& oth
   });
 }
 
+// The parts of all ranks together. Empty where one of them has none.
+std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
+  std::vector<GradientSketch> sum = ranks.front().result.gradients;
+  for (const RankRan& rank : ranks.subspan(1)) {
+    if (rank.result.gradients.size() != sum.size()) return {};
+    for (std::size_t index = 0; index < sum.size(); ++index)
+      sum[index] += rank.result.gradients[index];
+  }
+  return sum;
+}
+
 // By rank. Empty where one of them has none.
 std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
   std::vector<Trace> traces;
@@ -98,7 +109,7 @@ void take(std::optional<Value>& worst, const std::optional<Value>& other, Order 
 
 }  // namespace
 
-StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
+StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) {
   require(!ranks.empty(), "somebody ran");
   const auto slowest =
       std::ranges::max_element(ranks, {}, [](const RankRan& rank) { return rank.result.elapsed; });
@@ -111,6 +122,7 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   result.elapsed = largest(std::span<const RankRan>(ranks), &StepResult::elapsed);
   result.step_times = slowest_steps(ranks);
   result.losses = mean_losses(ranks);
+  if (updates == Updates::shared_out) result.gradients = sum_of_gradients(ranks);
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;

@@ -13,11 +13,13 @@ namespace stepgate {
 
 // Whether the ranks' traces have their times by the clock of one host.
 enum class Clocks { one, several };
+// Whether each rank updates all parameters, or a part of its own: StepPlan::shards_updates.
+enum class Updates { whole, shared_out };
 
 // Of ranks that each did their part of the same steps, in their order, at least one. The slowest
 // is what counts: a step is over when all have done theirs. Of one clock its trace says when all
 // ranks came to their collectives.
-StepResult combined(std::vector<RankRan>, Clocks);
+StepResult combined(std::vector<RankRan>, Clocks, Updates = Updates::whole);
 
 // Which rank's weights differ from those of rank 0; nothing where all have the same or none were
 // read.

@@ -49,6 +49,7 @@ Json of(const std::string& text) {
   return text;
 }
 Json of(const Tensor&);
+Json of(const GradientSketch&);
 Json of(const KernelChoice&);
 Json of(const DeviceKey&);
 Json of(const ClockEventTime&);
@@ -58,11 +59,15 @@ Json of(const EnvironmentReading&);
 Json of(const StepResult&);
 Json of(const NamedPlan&);
 
+template <class List>
+Json list_of(const List& values) {
+  Json list = Json::array();
+  for (const auto& value : values) list.push_back(of(value));
+  return list;
+}
 template <class Value>
 Json of(const std::vector<Value>& values) {
-  Json list = Json::array();
-  for (const Value& value : values) list.push_back(of(value));
-  return list;
+  return list_of(values);
 }
 template <class Value>
 Json of(const std::optional<Value>& value) {
@@ -71,6 +76,11 @@ Json of(const std::optional<Value>& value) {
 
 Json of(const Tensor& tensor) {
   return {{"name", tensor.name}, {"values", of(tensor.values)}};
+}
+Json of(const GradientSketch& sketch) {
+  return {{"elements", sketch.elements},
+          {"squares", of(sketch.squares)},
+          {"projections", list_of(sketch.projections)}};
 }
 Json of(const KernelChoice& choice) {
   return {{"kernel", choice.kernel}, {"library", choice.library}, {"reason", choice.reason}};
@@ -112,7 +122,7 @@ Json of(const StepResult& result) {
                {"elapsed", of(result.elapsed)},       {"sm_clock", of(result.sm_clock_hertz)},
                {"host_busy", of(result.host_busy)},   {"host_processor", of(result.host_processor)},
                {"step_times", of(result.step_times)}, {"losses", of(result.losses)},
-               {"tensors", of(result.tensors)}};
+               {"tensors", of(result.tensors)},       {"gradients", of(result.gradients)}};
   if (result.trace) json["trace"] = json_of(*result.trace);
   for (const Trace& trace : result.other_traces) json["other_traces"].push_back(json_of(trace));
   return json;
@@ -173,6 +183,7 @@ void read(const Json& json, ClockEvent& event) {
   read_choice(json, event, ClockEvent::display_clocks);
 }
 void read(const Json& json, Tensor& tensor);
+void read(const Json& json, GradientSketch& sketch);
 void read(const Json& json, KernelChoice& choice);
 void read(const Json& json, DeviceKey& key);
 void read(const Json& json, NamedPlan& plan);
@@ -196,6 +207,15 @@ void read(const Json& json, std::optional<Value>& value) {
 void read(const Json& json, Tensor& tensor) {
   read(json.at("name"), tensor.name);
   read(json.at("values"), tensor.values);
+}
+void read(const Json& json, GradientSketch& sketch) {
+  read(json.at("elements"), sketch.elements);
+  read(json.at("squares"), sketch.squares);
+  std::vector<double> projections;
+  read(json.at("projections"), projections);
+  if (projections.size() != sketch.projections.size())
+    throw RankProtocolError("has another number of projections");
+  std::ranges::copy(projections, sketch.projections.begin());
 }
 void read(const Json& json, KernelChoice& choice) {
   read(json.at("kernel"), choice.kernel);
@@ -250,6 +270,7 @@ void read(const Json& json, StepResult& result) {
   read(json.at("step_times"), result.step_times);
   read(json.at("losses"), result.losses);
   read(json.at("tensors"), result.tensors);
+  read(json.at("gradients"), result.gradients);
   if (json.contains("trace")) result.trace = trace_from(json.at("trace"));
   result.other_traces.clear();
   if (!json.contains("other_traces")) return;
@@ -337,11 +358,9 @@ Json members(const ask::Load& load) {
           {"loader", load.draw.loader}};
 }
 Json members(const ask::Run& run) {
-  return {{"step", run.step},
-          {"wash_out_steps", run.observe.wash_out_steps},
-          {"steps", run.observe.steps},
-          {"tensors", run.observe.tensors},
-          {"trace", run.observe.trace}};
+  return {{"step", run.step},           {"wash_out_steps", run.observe.wash_out_steps},
+          {"steps", run.observe.steps}, {"tensors", run.observe.tensors},
+          {"trace", run.observe.trace}, {"gradients", run.observe.gradients}};
 }
 Json members(const ask::RunInterleaved& run) {
   return {{"loaded", of(run.steps)},
@@ -352,6 +371,9 @@ Json members(const ask::RunInterleaved& run) {
 }
 Json members(const ask::Unload& unload) {
   return {{"step", unload.step}};
+}
+Json members(const ask::Restart& restart) {
+  return {{"step", restart.step}};
 }
 Json members(const ask::Environment&) {
   return Json::object();
@@ -389,6 +411,7 @@ void read(const Json& json, ask::Run& run) {
   read(json.at("steps"), run.observe.steps);
   read(json.at("tensors"), run.observe.tensors);
   read(json.at("trace"), run.observe.trace);
+  read(json.at("gradients"), run.observe.gradients);
 }
 void read(const Json& json, ask::RunInterleaved& run) {
   read(json.at("loaded"), run.steps);
@@ -400,6 +423,9 @@ void read(const Json& json, ask::RunInterleaved& run) {
 void read(const Json& json, ask::Unload& unload) {
   read(json.at("step"), unload.step);
 }
+void read(const Json& json, ask::Restart& restart) {
+  read(json.at("step"), restart.step);
+}
 void read(const Json&, ask::Environment&) {}
 void read(const Json&, ask::End&) {}
 void read(const Json& json, ask::CommunicatesWith& with) {
@@ -408,19 +434,22 @@ void read(const Json& json, ask::CommunicatesWith& with) {
 
 // In the order of RankRequest.
 constexpr std::array<std::string_view, std::variant_size_v<RankRequest>> request_names{
-    "hello",      "rendezvous", "join",        "libraries", "load",         "run",
-    "interleave", "unload",     "environment", "end",       "communication"};
+    "hello",      "rendezvous", "join",        "libraries", "load",          "run",
+    "interleave", "unload",     "environment", "end",       "communication", "restart"};
 
 // --- each answer
 // ---------------------------------------------------------------------------------------------------
 
 // In the order of RankValue.
 constexpr std::array<std::string_view, std::variant_size_v<RankValue>> answer_names{
-    "done",   "error", "hello",       "rendezvous",  "libraries",
-    "loaded", "ran",   "interleaved", "environment", "communication"};
+    "done", "error",       "hello",       "rendezvous",    "libraries", "loaded",
+    "ran",  "interleaved", "environment", "communication", "restarted"};
 
 Json value_of(const Done&) {
   return true;
+}
+Json value_of(const Restarted& restarted) {
+  return restarted.in_place;
 }
 Json value_of(const RankError& error) {
   return {{"fault", of(error.fault)}, {"message", error.message}};
@@ -446,6 +475,9 @@ Json value_of(const Value& value) {
 }
 
 void read(const Json&, Done&) {}
+void read(const Json& json, Restarted& restarted) {
+  read(json, restarted.in_place);
+}
 void read(const Json& json, RankError& error) {
   read_choice(json.at("fault"), error.fault, RankFault::host_memory);
   read(json.at("message"), error.message);

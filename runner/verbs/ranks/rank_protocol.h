@@ -75,6 +75,9 @@ struct RunInterleaved {
 struct Unload {
   std::int64_t step = 0;
 };
+struct Restart {
+  std::int64_t step = 0;
+};
 struct Environment {};
 struct End {};
 
@@ -82,7 +85,7 @@ struct End {};
 
 using RankRequest = std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask::Libraries,
                                  ask::Load, ask::Run, ask::RunInterleaved, ask::Unload,
-                                 ask::Environment, ask::End, ask::CommunicatesWith>;
+                                 ask::Environment, ask::End, ask::CommunicatesWith, ask::Restart>;
 
 // "load", "run": in messages, too.
 std::string_view name_of(const RankRequest&);
@@ -125,6 +128,9 @@ struct RankError {
 };
 
 struct Done {};
+struct Restarted {
+  bool in_place = false;  // LoadedStep::restart
+};
 struct Rendezvous {
   std::string bytes;
 };
@@ -134,7 +140,7 @@ using RanTogether = std::vector<StepResult>;
 using Surroundings = std::optional<EnvironmentReading>;
 
 using RankValue = std::variant<Done, RankError, RankHello, Rendezvous, Libraries, Choices, RankRan,
-                               RanTogether, Surroundings, Communication>;
+                               RanTogether, Surroundings, Communication, Restarted>;
 
 struct RankAnswer {
   RankValue value;

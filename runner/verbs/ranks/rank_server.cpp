@@ -182,6 +182,10 @@ RankValue RankServer::value_of(const ask::Unload& unload) {
   return Done{};
 }
 
+RankValue RankServer::value_of(const ask::Restart& restart) {
+  return Restarted{loaded(restart.step).step->restart()};
+}
+
 RankValue RankServer::value_of(const ask::Environment&) {
   return device_.read_environment();
 }

@@ -61,6 +61,7 @@ class RankServer {
   RankValue value_of(const ask::Run&);
   RankValue value_of(const ask::RunInterleaved&);
   RankValue value_of(const ask::Unload&);
+  RankValue value_of(const ask::Restart&);
   RankValue value_of(const ask::Environment&);
   RankValue value_of(const ask::End&);
   RankValue value_of(const ask::CommunicatesWith&);

@@ -69,8 +69,12 @@ std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
 // Loaded by all the ranks of its plan.
 class RankedDevice::Step : public LoadedStep {
  public:
-  Step(RankedDevice& device, std::size_t ranks, std::int64_t number, std::string name)
-      : device_(device), ranks_(ranks), number_(number), name_(std::move(name)) {}
+  Step(RankedDevice& device, std::size_t ranks, std::int64_t number, const StepPlan& plan)
+      : device_(device),
+        ranks_(ranks),
+        number_(number),
+        name_(fmt::format("'{}'", plan.variant)),
+        shards_updates_(plan.shards_updates) {}
   ~Step() override {
     if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
     try {
@@ -83,6 +87,10 @@ class RankedDevice::Step : public LoadedStep {
 
   std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe& observe) override { return device_.run(*this, observe); }
+  bool restart() override {
+    const auto answers = device_.all_values<Restarted>(ranks_, ask::Restart{.step = number_});
+    return std::ranges::all_of(answers, &Restarted::in_place);
+  }
 
  private:
   friend class RankedDevice;
@@ -90,6 +98,7 @@ class RankedDevice::Step : public LoadedStep {
   std::size_t ranks_;
   std::int64_t number_;
   std::string name_;  // "'fix'"
+  bool shards_updates_;
   bool communicates_ = false;
   std::vector<KernelChoice> choices_;
 };
@@ -244,7 +253,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   const std::int64_t number = next_step_++;
   const bool communicates = have_parts_ && plan.ranks.count > 1;
   // From here on it is unloaded wherever it was loaded, also where another rank could not.
-  auto step = std::make_unique<Step>(*this, count, number, fmt::format("'{}'", plan.variant));
+  auto step = std::make_unique<Step>(*this, count, number, plan);
   step->communicates_ = communicates;
   if (communicates) ++communicating_[plan.ranks.count];
   step->choices_ = all_values<Choices>(count, ask::Load{.step = number,
@@ -276,7 +285,8 @@ StepResult RankedDevice::run(Step& step, const Observe& observe) {
   const std::span<const Rank> ranks(ranks_.data(), ran.size());
   const bool one_host = std::ranges::all_of(
       ranks, [&](const Rank& rank) { return rank.hello.host == ranks.front().hello.host; });
-  return combined(std::move(ran), one_host ? Clocks::one : Clocks::several);
+  return combined(std::move(ran), one_host ? Clocks::one : Clocks::several,
+                  step.shards_updates_ ? Updates::shared_out : Updates::whole);
 }
 
 void RankedDevice::refuse_disagreement(std::span<const RankRan> ran, const std::string& step) {

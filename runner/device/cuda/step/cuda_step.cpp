@@ -67,6 +67,8 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
   StepResult result;
   result.first_step = next_step_;
   result.steps = observe.steps;
+  if (observe.gradients && reason_against_gradients(plan_).empty())
+    gradients_.emplace(plan_, next_step_ + observe.wash_out_steps + observe.steps - 1);
   run_steps(observe.wash_out_steps);
   if (observe.trace && cupti_) {
     result.trace = traced(observe, result);
@@ -74,6 +76,8 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
     run_scored(observe, result, always_watches_);
   }
   harvest();
+  if (gradients_) result.gradients = gradients_->take();
+  gradients_.reset();
   result.losses = losses_;
   for (auto step = static_cast<std::size_t>(std::max<std::int64_t>(observe.wash_out_steps, 1));
        step < stamps_.size(); ++step) {

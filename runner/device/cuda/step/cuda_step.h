@@ -18,6 +18,7 @@
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
+#include "device/cuda/step/gradient_reader.h"
 #include "device/cuda/step_observer.h"
 #include "device/device.h"
 #include "device/loader.h"
@@ -50,6 +51,7 @@ class CudaStep : public LoadedStep {
 
   std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe&) override;
+  bool restart() override;
 
   // An interleaved run of several steps on their common stream: each begins, issues its segments
   // when their turn comes, and is read at the end.
@@ -74,6 +76,7 @@ class CudaStep : public LoadedStep {
 
   StepResult run_and_read(const Observe&);
   void begin_run();
+  void begin_steps();
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
@@ -84,6 +87,7 @@ class CudaStep : public LoadedStep {
   void run_scored(const Observe&, StepResult&, StepObserver*);
   Trace traced(const Observe&, StepResult&);
   void issue_step(std::int64_t step);
+  void read_gradients(const Operation&, std::int64_t step, cudaStream_t);
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
@@ -130,6 +134,8 @@ class CudaStep : public LoadedStep {
   std::chrono::nanoseconds processor_time() const { return thread_processor_time() - held_back_; }
 
   const StepPlan& plan_;
+  LoadDraw draw_;
+  ContentsCache& contents_;
   Cupti* cupti_;
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators_;
   StepObserver* always_watches_;
@@ -148,13 +154,14 @@ class CudaStep : public LoadedStep {
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   NcclRecord captured_record_;     // of all of them, likewise
+  std::optional<GradientReader> gradients_;  // of a step whose gradients are asked for
   std::optional<Loader> loader_;
   int prefetch_depth_ = 0;
   bool running_ = false;                // stays set when a run throws
   const Operation* issuing_ = nullptr;  // likewise
   std::int64_t first_step_;
-  std::int64_t next_step_;
-  std::int64_t harvested_;                 // before which step losses and stamps have been read
+  std::int64_t next_step_ = 0;
+  std::int64_t harvested_ = 0;             // before which step losses and stamps have been read
   std::vector<float> losses_;              // of the steps of the current run
   std::vector<std::uint64_t> stamps_;      // likewise
   std::vector<std::uint64_t> cycles_;      // likewise, pairs of cycles and multiprocessor

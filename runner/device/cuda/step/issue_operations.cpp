@@ -33,6 +33,13 @@ cudaEvent_t CudaStep::event(int index, std::int64_t step) const {
   return slots[static_cast<std::size_t>(step) % slots.size()].get();
 }
 
+void CudaStep::read_gradients(const Operation& operation, std::int64_t step, cudaStream_t on) {
+  if (!gradients_ || !operation.reads_gradients || step != gradients_->step()) return;
+  gradients_->read(operation, address(gradients_of(operation), step), on);
+}
+
+// The gradients that an update within the graph reads are still there behind the graph
+// (reason_against_gradients).
 void CudaStep::issue_step(std::int64_t step) {
   bool graph_launched = false;
   for (std::size_t index = 0; index < prepared_.size(); ++index) {
@@ -40,13 +47,18 @@ void CudaStep::issue_step(std::int64_t step) {
     const Operation& operation = *prepared.operation;
     const std::int64_t acted_for = step + operation.ahead;
     if (!acts_for(operation, acted_for, first_step_)) continue;
-    if (operation.captured && graph_launched) continue;
+    if (operation.captured && graph_launched) {
+      read_gradients(operation, acted_for, stream(compute_stream));
+      continue;
+    }
     issuing_ = &operation;
     const Observed observed(observer_, static_cast<int>(index), step, acted_for);
     if (operation.captured) {
       launch_graph(acted_for);
       graph_launched = true;
+      read_gradients(operation, acted_for, stream(compute_stream));
     } else if (prepared.launch) {
+      read_gradients(operation, acted_for, prepared.stream);
       pass_launch_time();
       issue_launch(prepared, acted_for);
     } else {

@@ -10,6 +10,7 @@
 #include "device/cuda/step/cuda_step.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
+#include "plan/analyse/stays.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -78,6 +79,8 @@ bool makes_work(const Operation& operation) {
 CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const LoadDraw& draw,
                    PersistentMemory* kept, std::shared_ptr<CudaStreams> streams)
     : plan_(plan),
+      draw_(draw),
+      contents_(services.contents),
       cupti_(services.cupti),
       communicators_(services.communicators),
       always_watches_(services.observer),
@@ -87,9 +90,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
       prefetch_depth_(prefetch_depth(plan)),
-      first_step_(draw.first_step),
-      next_step_(draw.first_step),
-      harvested_(draw.first_step) {
+      first_step_(draw.first_step) {
   // Waits for events sleep only where the event says so. The runner's own marks never do.
   const unsigned wait =
       plan.wait_style == SyncWait::block ? cudaEventBlockingSync : cudaEventDefault;
@@ -102,12 +103,34 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   prepare(services);
   run_first_collectives(services);
   capture_graphs(services);
-  const bool takes_batches =
-      std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
-        return std::holds_alternative<TakeBatch>(operation.action);
-      });
-  if (takes_batches) loader_.emplace(plan.loader, loader_seed(plan, draw), draw.first_step);
+  begin_steps();
+}
+
+void CudaStep::begin_steps() {
+  next_step_ = first_step_;
+  harvested_ = first_step_;
+  const bool takes_batches = std::ranges::any_of(plan_.operations, [](const Operation& operation) {
+    return std::holds_alternative<TakeBatch>(operation.action);
+  });
+  loader_.reset();
+  if (takes_batches) loader_.emplace(plan_.loader, loader_seed(plan_, draw_), first_step_);
   check(cudaDeviceSynchronize(), "finish loading the step");
+}
+
+// Waits of a stream for an event that an earlier run recorded are over at once, as for one that
+// nobody has recorded.
+bool CudaStep::restart() {
+  if (!gives_back_everything(plan_)) return false;
+  try {
+    require(!running_, "only a step whose runs have ended begins again");
+    check(cudaDeviceSynchronize(), "end the steps before a restart");
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer)
+      buffers_.fill_again(buffer, contents_, stream(compute_stream));
+    begin_steps();
+  } catch (...) {
+    rethrow_from_gpu(place());
+  }
+  return true;
 }
 
 CudaStep::~CudaStep() {

@@ -137,7 +137,7 @@ class Update {
     if (buffers_.master) update.master = packed(*buffers_.master);
     for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
     if (buffers_.control) update.control = builder_.whole(*buffers_.control);
-    launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat.elements, update);
+    launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat, update);
     if (shards_weights(knobs_)) return;
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
     const BufferUse all = StepBuilder::part(buffers_.weights, piece.bucket.first * bytes,
@@ -158,7 +158,7 @@ class Update {
     if (buffers_.master) update.master = from(*buffers_.master);
     for (const int moment : buffers_.moments) update.moments.push_back(from(moment));
     if (buffers_.control) update.control = builder_.whole(*buffers_.control);
-    launch_update(builder_, knobs_.optim.kind, name, count, update);
+    launch_update(builder_, knobs_.optim.kind, name, {first, count}, update);
   }
 
   template <ForeachPass pass>
@@ -176,6 +176,7 @@ class Update {
     const BufferUse denominators = builder_.whole(buffers_.denominator);
     const BufferUse control = builder_.whole(*buffers_.control);
     foreach_pass<ForeachPass::unscale>("unscale the gradients", {gradients, control});
+    builder_.reads_gradients(0, {.elements = parameters_.elements()});
     foreach_pass<ForeachPass::decay>("decay the weights", {weights, control});
     foreach_pass<ForeachPass::lerp>("first moments", {m, gradients, control});
     foreach_pass<ForeachPass::mul>("decay the second moments", {v, control});
@@ -256,6 +257,11 @@ BufferUse loss_scale(const UpdateBuffers& buffers) {
 
 void build_update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
                   const UpdateBuffers& buffers) {
+  std::vector<Parameter> learned;
+  for (const ParameterTensor& tensor : parameters.tensors())
+    learned.push_back({tensor.name, tensor.first, tensor.elements});
+  builder.plan().parameters = std::move(learned);
+  builder.plan().shards_updates = shards_the_update(knobs);
   Update(builder, knobs, parameters, buffers).build();
 }
 

@@ -45,7 +45,7 @@ std::span<const char* const> moments_of(OptimKind kind) {
 }
 
 void launch_update(StepBuilder& builder, OptimKind kind, const std::string& name,
-                   std::int64_t parameters, const UpdateOperands& update) {
+                   const RankPiece& parameters, const UpdateOperands& update) {
   const UpdateRule& rule = rule_of(kind);
   std::vector<StepBuilder::Operand> operands = {update.weights, update.gradients};
   if (update.master) operands.push_back(*update.master);
@@ -58,7 +58,10 @@ void launch_update(StepBuilder& builder, OptimKind kind, const std::string& name
                                   : update.control ? rule.clipped
                                                    : rule.plain;
   require(!kernel.empty(), "the rule can be steered");
-  builder.launch(name, kernel, builder.plan().dtype, {.columns = parameters}, operands, rule.rates);
+  builder.launch(name, kernel, builder.plan().dtype, {.columns = parameters.elements}, operands,
+                 rule.rates);
+  constexpr std::size_t gradients = 1;
+  builder.reads_gradients(gradients, parameters);
 }
 
 }  // namespace stepgate

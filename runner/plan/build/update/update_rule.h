@@ -26,8 +26,8 @@ struct UpdateOperands {
   BufferUse counter;                 // of steps
 };
 
-// Updates so many parameters. A master asks for a control.
-void launch_update(StepBuilder&, OptimKind, const std::string& name, std::int64_t parameters,
+// Updates the parameters of a stretch of the flat buffer of all. A master asks for a control.
+void launch_update(StepBuilder&, OptimKind, const std::string& name, const RankPiece&,
                    const UpdateOperands&);
 
 }  // namespace stepgate

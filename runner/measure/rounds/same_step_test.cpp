@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // When losses of two variants count as the same.
-#include "measure/rounds/loss_ledger.h"
+#include "measure/rounds/same_step.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "measure/testing/fake_device.h"
 #include "plan/testing/plan_by_hand.h"
@@ -20,63 +21,69 @@ StepResult losses(std::int64_t first_step, std::vector<float> values) {
   return result;
 }
 
-TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
+TEST(SameStep, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
   const auto plans = steps_named({"baseline", "fix"});
-  LossLedger ledger(plans, 0);
+  SameStep ledger(plans);
+  ledger.begin(0);
   ledger.add(0, losses(0, {2.0F, 1.5F, 1.0F}));
-  ledger.add(1, losses(0, {2.0F, 1.5001F, 1.001F}));
-  const auto found = ledger.first_disagreement();
+  ledger.add(1, losses(0, {2.0F, 1.50001F, 1.001F}));
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->variant, 1);
   EXPECT_EQ(found->against, 0);
   EXPECT_EQ(found->step, 2);
-  EXPECT_FLOAT_EQ(static_cast<float>(found->loss), 1.001F);
-  EXPECT_DOUBLE_EQ(found->bound, 1e-4);
+  EXPECT_FLOAT_EQ(static_cast<float>(found->value), 1.001F);
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0));
 }
 
-TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
+TEST(SameStep, NeverAcceptsANumberThatIsNone) {
   const auto plans = steps_named({"baseline", "fix"});
-  LossLedger ledger(plans, 0);
+  SameStep ledger(plans);
+  ledger.begin(0);
   const float none = std::numeric_limits<float>::quiet_NaN();
   ledger.add(0, losses(0, {none}));
   ledger.add(1, losses(0, {none}));
-  const auto found = ledger.first_disagreement();
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found) << "two variants that both diverged agree on nothing";
   EXPECT_EQ(found->step, 0);
 }
 
-TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
+TEST(SameStep, WaitsUntilBothHaveRunAStep) {
   const auto plans = steps_named({"baseline", "fix"});
-  LossLedger ledger(plans, 0);
+  SameStep ledger(plans);
+  ledger.begin(0);
   ledger.add(0, losses(0, {1.0F, 1.0F}));
   ledger.add(1, losses(0, {1.0F}));
-  EXPECT_FALSE(ledger.first_disagreement());
+  EXPECT_FALSE(ledger.first_difference());
   ledger.add(1, losses(1, {2.0F}));
-  const auto found = ledger.first_disagreement();
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->step, 1);
 }
 
 // How far losses may lie apart depends on how often a step has trained, not on its number.
-TEST(LossLedger, CountsFromTheStepThatItsLoadBeganWith) {
+TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
   const auto plans = steps_named({"baseline", "fix"});
-  LossLedger ledger(plans, 5000);
+  SameStep ledger(plans);
+  ledger.begin(5000);
   ledger.add(0, losses(5000, {1.0F, 1.0F}));
   ledger.add(1, losses(5000, {1.0F, 1.0005F}));
-  const auto found = ledger.first_disagreement();
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->step, 5001);
-  EXPECT_DOUBLE_EQ(found->bound, 1e-4);
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0));
 }
 
-TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
+TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
   auto plans = plans_named({"baseline", "larger", "larger_fix"});
   plans[1].batch_sizes = plans[2].batch_sizes = {128};
-  LossLedger ledger(with_facts(plans), 0);
+  const auto steps = with_facts(plans);
+  SameStep ledger(steps);
+  ledger.begin(0);
   ledger.add(0, losses(0, {1.0F}));
   ledger.add(1, losses(0, {3.0F}));
   ledger.add(2, losses(0, {4.0F}));
-  const auto found = ledger.first_disagreement();
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->variant, 2);
   EXPECT_EQ(found->against, 1);
@@ -86,29 +93,33 @@ TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
 bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
   Knobs changed = knobs;
   change(changed.model);
-  LossLedger ledger(with_facts({plan_of(knobs), plan_of(changed)}), 0);
+  const auto steps = with_facts({plan_of(knobs), plan_of(changed)});
+  SameStep ledger(steps);
+  ledger.begin(0);
   ledger.add(0, losses(0, {1.0F}));
   ledger.add(1, losses(0, {3.0F}));
-  return ledger.first_disagreement().has_value();
+  return ledger.first_difference().has_value();
 }
 
 // Not even where as many bytes are parameters: then only the model's knobs tell.
 // Each rank has batches of its own, and the loss is the mean of theirs.
-TEST(LossLedger, ComparesOnlyVariantsOfAsManyRanks) {
+TEST(SameStep, ComparesOnlyVariantsOfAsManyRanks) {
   std::vector<StepPlan> plans = plans_named({"alone", "two", "two_too"});
   plans[1].ranks.count = plans[2].ranks.count = 2;
-  LossLedger ledger(with_facts(plans), 0);
+  const auto steps = with_facts(plans);
+  SameStep ledger(steps);
+  ledger.begin(0);
   ledger.add(0, losses(0, {2.0F}));
   ledger.add(1, losses(0, {3.0F}));
   ledger.add(2, losses(0, {3.0F}));
-  EXPECT_FALSE(ledger.first_disagreement());
+  EXPECT_FALSE(ledger.first_difference());
   ledger.add(0, losses(1, {3.0F}));
   ledger.add(1, losses(1, {3.0F}));
   ledger.add(2, losses(1, {2.0F}));
-  EXPECT_TRUE(ledger.first_disagreement());
+  EXPECT_TRUE(ledger.first_difference());
 }
 
-TEST(LossLedger, ComparesOnlyVariantsOfTheSameModel) {
+TEST(SameStep, ComparesOnlyVariantsOfTheSameModel) {
   Knobs chase;
   chase.model.kind = ModelKind::chase;
   EXPECT_FALSE(compares(chase, [](ModelKnobs& model) { model.accesses *= 2; }));
@@ -125,7 +136,7 @@ TEST(LossLedger, ComparesOnlyVariantsOfTheSameModel) {
   EXPECT_FALSE(compares(elementwise, [](ModelKnobs& model) { model.kernels = 4; }));
 }
 
-TEST(LossLedger, ComparesVariantsThatComputeTheSameModelInAnotherWay) {
+TEST(SameStep, ComparesVariantsThatComputeTheSameModelInAnotherWay) {
   Knobs elementwise;
   elementwise.model = {.kind = ModelKind::elementwise, .hidden = 64, .kernels = 3};
   EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.kernels = 5; }));
@@ -140,7 +151,7 @@ TEST(LossLedger, ComparesVariantsThatComputeTheSameModelInAnotherWay) {
   EXPECT_TRUE(compares(spin, [](ModelKnobs& model) { model.kernel_us = 5; }));
 }
 
-TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluation) {
+TEST(SameStep, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluation) {
   auto plans = plans_named({"baseline", "evaluated", "tuned", "tuned_fix"});
   LaunchKernel cross_entropy;
   cross_entropy.kernel = "cross_entropy";
@@ -152,24 +163,89 @@ TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluat
   }
   std::vector<PlannedStep> steps;
   for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
-  LossLedger ledger(steps, 0);
+  SameStep ledger(steps);
+  ledger.begin(0);
   for (int variant = 0; variant < 4; ++variant)
     ledger.add(variant, losses(0, {variant < 2 ? 1.0F : 3.0F}));
-  EXPECT_FALSE(ledger.first_disagreement());
+  EXPECT_FALSE(ledger.first_difference());
   for (int variant = 0; variant < 4; ++variant)
     ledger.add(variant, losses(1, {1.0F + static_cast<float>(variant)}));
-  const auto found = ledger.first_disagreement();
+  const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->variant, 1);
   EXPECT_EQ(found->against, 0);
 }
 
-TEST(LossLedger, IsTenTimesWiderAfterAHundredSteps) {
+TEST(SameStep, IsTenTimesWiderAfterAHundredSteps) {
   for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16}) {
     EXPECT_DOUBLE_EQ(loss_bound(dtype, 100), 10 * loss_bound(dtype, 99));
   }
   EXPECT_LT(loss_bound(DType::fp32, 0), loss_bound(DType::tf32, 0));
   EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
+}
+
+// --- gradients -----------------------------------------------------------------------------------
+
+std::vector<PlannedStep> steps_that_learn() {
+  auto plans = plans_named({"baseline", "fix"});
+  for (StepPlan& plan : plans) plan.parameters = {{"weight", 0, 1000}, {"bias", 1000, 10}};
+  return with_facts(plans);
+}
+
+// The gradient of each parameter, all of whose elements are this.
+StepResult gradients(std::int64_t step, float weight, float bias) {
+  StepResult result = losses(step, {1.0F});
+  for (const auto& [elements, value] : {std::pair(1000, weight), std::pair(10, bias)}) {
+    const std::vector<float> values(static_cast<std::size_t>(elements), value);
+    add_part({.elements = elements}, values.data(), DType::fp32, result.gradients.emplace_back());
+  }
+  return result;
+}
+
+TEST(SameStep, NamesTheParameterWhoseGradientIsAnother) {
+  const auto steps = steps_that_learn();
+  SameStep same(steps);
+  same.begin(0);
+  same.add(0, gradients(0, 1, 0.5F));
+  same.add(1, gradients(0, 1 + 1e-6F, 0.5F));
+  EXPECT_FALSE(same.first_difference());
+  EXPECT_NEAR(same.compared().front().gradient, 1e-6, 5e-7);
+  EXPECT_EQ(same.compared().front().gradients, 2);
+  same.add(0, gradients(1, 1, 0.5F));
+  same.add(1, gradients(1, 1, 0));
+  const auto found = same.first_difference();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 1);
+  EXPECT_EQ(found->parameter, "bias");
+  EXPECT_NEAR(found->value, 1, 0.5);
+  EXPECT_EQ(found->bound, gradient_bound(DType::fp32));
+}
+
+TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  const auto steps = steps_that_learn();
+  SameStep same(steps);
+  same.begin(0);
+  same.add(0, gradients(0, infinite, 1));
+  same.add(1, gradients(0, infinite, 1));
+  EXPECT_FALSE(same.first_difference()) << "both skip the update";
+  same.add(0, gradients(1, 1, 1));
+  same.add(1, gradients(1, infinite, 1));
+  const auto found = same.first_difference();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->parameter, "weight");
+}
+
+TEST(SameStep, SaysWhichVariantsAreNotComparedAndWhy) {
+  auto plans = plans_named({"baseline", "larger", "fix", "wider"});
+  plans[1].batch_sizes = {128};
+  plans[3].dtype = DType::bf16;
+  const auto pairs = pairs_not_compared(with_facts(plans));
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(pairs[0].variant, 1);
+  EXPECT_EQ(pairs[0].reason, "other batches");
+  EXPECT_EQ(pairs[1].variant, 3);
+  EXPECT_EQ(pairs[1].reason, "another precision");
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Reads the gradients of one step on the device, where its update is about to.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "device/cuda/handles.h"
+#include "device/gradients.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class GradientReader {
+ public:
+  // Takes a little device memory. Throws DeviceError. The plan outlives it.
+  GradientReader(const StepPlan&, std::int64_t step);
+
+  std::int64_t step() const { return step_; }
+  // Enqueues what sums up the gradients that an operation reads, whose operand lies there.
+  void read(const Operation&, const void* operand, cudaStream_t);
+  // By the plan's parameters, when all streams are done.
+  std::vector<GradientSketch> take() const;
+
+ private:
+  struct Part {
+    GradientPart part;
+    std::int64_t first_block = 0;
+  };
+
+  const StepPlan& plan_;
+  std::int64_t step_;
+  std::int64_t blocks_ = 0;  // enqueued
+  std::int64_t most_blocks_ = 0;
+  DeviceMemoryBlock sums_;
+  std::vector<Part> parts_;  // enqueued
+};
+
+}  // namespace stepgate

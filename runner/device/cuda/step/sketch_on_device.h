@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The kernel that sums a gradient with random signs (device/gradients.h).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "device/gradients.h"
+
+namespace stepgate {
+
+// Numbers that one block leaves behind: the sum of squares, then the projections.
+inline constexpr std::int64_t sketch_numbers = 1 + std::int64_t{gradient_projections};
+
+// Blocks that share so many elements.
+std::int64_t sketch_blocks(std::int64_t elements);
+
+// Enqueues the sums over a part of `operand`, which the dtype stores: sketch_numbers fp32 for each
+// block to `sums`, one block after the other. Both are device memory. The status is the launch's.
+cudaError_t sketch_on_device(const GradientPart&, const void* operand, DType, float* sums,
+                             cudaStream_t);
+
+}  // namespace stepgate

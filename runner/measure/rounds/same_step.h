@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Do all variants compute the same step? Compares losses and gradients of variants of the same
+// arithmetic, step by step. A faster variant that trains something else is not a faster variant.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "measure/rounds/measurement.h"
+#include "plan/planned_step.h"
+
+namespace stepgate {
+
+// How far two losses may lie apart, relative to the larger, `step` steps after both began with the
+// same weights. Equal arithmetic in an equal order agrees to the bit; the bound leaves room for
+// another order of additions at the precision of the GEMMs, which training amplifies. The first
+// eight steps are held to what honest variants showed on a GPU.
+double loss_bound(DType dtype, std::int64_t step);
+
+// How far the gradients of a parameter may lie apart in one of the first steps, by norm, relative
+// to the larger.
+double gradient_bound(DType dtype);
+
+// Variants without an earlier one to be compared with, each with what its plan has otherwise than
+// that of the first variant; and variants of which losses alone are compared.
+std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep>);
+
+class SameStep {
+ public:
+  explicit SameStep(std::span<const PlannedStep>);
+
+  // Steps come from `first_step` on, which all variants begin with the same weights.
+  void begin(std::int64_t first_step);
+
+  // Whether the variant is compared with another one.
+  bool compares(int variant) const;
+
+  // The steps of each variant must arrive in order, without gaps.
+  void add(int variant, const StepResult&);
+
+  // The earliest step at which a variant's loss or gradient is not that of the first variant of its
+  // arithmetic, among the steps that both have run since the last call; forgets those.
+  std::optional<AnotherStep> first_difference();
+
+  // Every pair of variants that is compared, with the largest differences so far.
+  const std::vector<ComparedPair>& compared() const { return compared_; }
+
+ private:
+  struct Account {
+    std::int64_t next_step = 0;
+    std::vector<float> pending{};
+    std::map<std::int64_t, std::vector<GradientSketch>> gradients{};  // by step
+  };
+
+  std::optional<AnotherStep> loss_difference(ComparedPair&, std::int64_t step);
+  std::optional<AnotherStep> gradient_difference(ComparedPair&, std::int64_t step);
+  Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
+
+  std::span<const PlannedStep> plans_;
+  std::vector<Account> accounts_;
+  std::vector<ComparedPair> compared_;
+  std::int64_t first_step_ = 0;
+  std::int64_t first_pending_step_ = 0;
+};
+
+}  // namespace stepgate
