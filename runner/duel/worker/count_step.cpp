@@ -42,7 +42,8 @@ nanoseconds run_for_losses(LoadedStep& step, const StepPlan& plan, StepCounts& c
   add_losses(second, counts.losses);
   for (std::size_t index = 0; index < first.gradients.size(); ++index)
     counts.gradients[plan.parameters[index].name] = first.gradients[index];
-  if (!first.gradients.empty()) counts.gradient_bound = gradient_bound(plan.dtype);
+  if (!first.gradients.empty())
+    counts.gradient_bound = gradient_bound(plan.dtype, ModelLaunches::others);
   const nanoseconds elapsed = second.elapsed.value_or(nanoseconds(0));
   return std::max(elapsed / second_half.steps, nanoseconds(1));
 }

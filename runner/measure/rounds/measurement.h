@@ -94,6 +94,7 @@ struct AnotherStep {
 struct ComparedPair {
   int variant = 0;
   int against = 0;
+  double gradient_bound = 0;   // by how much gradients may differ
   double loss = 0;             // relative
   double gradient = 0;         // relative, by norm; only where any was compared
   std::string parameter = {};  // whose gradient that is; empty: none differs, or none was compared

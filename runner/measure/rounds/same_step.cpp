@@ -67,6 +67,25 @@ std::string other_arithmetic(const StepPlan& plan, const StepPlan& other) {
   return fmt::format("other kernels: only one of them has {}", fmt::join(differing, ", "));
 }
 
+ModelLaunches launches_of(const StepPlan& plan, const StepPlan& other) {
+  const auto of_the_model = [](const StepPlan& step) {
+    std::vector<const LaunchKernel*> launches;
+    for (const Operation& operation : step.operations) {
+      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+      if (launch && (operation.phase == Phase::forward || operation.phase == Phase::backward))
+        launches.push_back(launch);
+    }
+    return launches;
+  };
+  const auto are_alike = [](const LaunchKernel* one, const LaunchKernel* two) {
+    return one->kernel.name() == two->kernel.name() && one->shape == two->shape &&
+           one->dtype == two->dtype && one->attributes == two->attributes;
+  };
+  const bool same = plan.gemm_algorithms == other.gemm_algorithms &&
+                    std::ranges::equal(of_the_model(plan), of_the_model(other), are_alike);
+  return same ? ModelLaunches::same : ModelLaunches::others;
+}
+
 std::vector<int> partners_of(std::span<const PlannedStep> plans) {
   std::vector<int> partners;
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
@@ -109,16 +128,17 @@ double loss_bound(DType dtype, std::int64_t step) {
   return 0;
 }
 
-double gradient_bound(DType dtype) {
+double gradient_bound(DType dtype, ModelLaunches launches) {
+  const double share = launches == ModelLaunches::same ? 0.1 : 1;
   switch (dtype) {
     case DType::fp32:
-      return 1e-4;
+      return 1e-4 * share;
     case DType::tf32:
-      return 5e-3;
+      return 5e-3 * share;
     case DType::bf16:
-      return 3e-2;
+      return 3e-2 * share;
     case DType::fp16:
-      return 1e-2;
+      return 1e-2 * share;
   }
   return 0;
 }
@@ -147,7 +167,12 @@ SameStep::SameStep(std::span<const PlannedStep> plans) : plans_(plans), accounts
   const std::vector<int> partners = partners_of(plans);
   for (int variant = 0; variant < std::ssize(partners); ++variant) {
     const int partner = partners[static_cast<std::size_t>(variant)];
-    if (partner != variant) compared_.push_back({.variant = variant, .against = partner});
+    if (partner == variant) continue;
+    const StepPlan& plan = plans[static_cast<std::size_t>(variant)];
+    const ModelLaunches launches = launches_of(plan, plans[static_cast<std::size_t>(partner)]);
+    compared_.push_back({.variant = variant,
+                         .against = partner,
+                         .gradient_bound = gradient_bound(plan.dtype, launches)});
   }
 }
 
@@ -213,13 +238,13 @@ std::optional<AnotherStep> SameStep::gradient_difference(ComparedPair& pair, std
       pair.gradient = difference;
       pair.parameter = plan.parameters[index].name;
     }
-    if (difference <= (worst ? worst->value : gradient_bound(plan.dtype))) continue;
+    if (difference <= (worst ? worst->value : pair.gradient_bound)) continue;
     worst = AnotherStep{.variant = pair.variant,
                         .against = pair.against,
                         .step = step,
                         .parameter = plan.parameters[index].name,
                         .value = difference,
-                        .bound = gradient_bound(plan.dtype)};
+                        .bound = pair.gradient_bound};
   }
   return worst;
 }

@@ -22,7 +22,10 @@ double loss_bound(DType dtype, std::int64_t step);
 
 // How far the gradients of a parameter may lie apart in one of the first steps, by norm, relative
 // to the larger.
-double gradient_bound(DType dtype);
+// Variants whose models make the same launches agree to the bit, but for what a library chooses by
+// itself; others may add up in another order.
+enum class ModelLaunches { same, others };
+double gradient_bound(DType dtype, ModelLaunches);
 
 // Variants without an earlier one to be compared with, each with what its plan has otherwise than
 // that of the first variant; and variants of which losses alone are compared.

@@ -218,7 +218,7 @@ TEST(SameStep, NamesTheParameterWhoseGradientIsAnother) {
   EXPECT_EQ(found->step, 1);
   EXPECT_EQ(found->parameter, "bias");
   EXPECT_NEAR(found->value, 1, 0.5);
-  EXPECT_EQ(found->bound, gradient_bound(DType::fp32));
+  EXPECT_EQ(found->bound, gradient_bound(DType::fp32, ModelLaunches::same));
 }
 
 TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {

@@ -196,6 +196,7 @@ Json same_step_json(const Measurement& measurement, const std::vector<std::strin
     Json& json = compared.emplace_back(pair_of(pair));
     json["loss"] = pair.loss;
     json["gradient"] = pair.gradient;
+    json["gradient_bound"] = pair.gradient_bound;
     json["parameter"] = pair.parameter;
     json["gradients"] = pair.gradients;
   }
