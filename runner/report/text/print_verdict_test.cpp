@@ -172,16 +172,16 @@ std::string told(const Verdict& verdict) {
 TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
   Verdict good = on_gpu(verdict_of_fix(2000));
   good.notes.clear();
-  EXPECT_EQ(told(good), "scripted: holds after 5 rounds of 2 loads, 0.388 GPU seconds\n");
+  EXPECT_EQ(told(good), "scripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds\n");
   good.notes = {"one", "two"};
   EXPECT_EQ(
       told(good),
-      "scripted: holds after 5 rounds of 2 loads, 0.388 GPU seconds; 2 notes, which --verbose "
+      "scripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds; 2 notes, which --verbose "
       "tells\n");
   good.notes_told_always = 1;
   EXPECT_EQ(
       told(good),
-      "note: one\nscripted: holds after 5 rounds of 2 loads, 0.388 GPU seconds; 1 note, which "
+      "note: one\nscripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds; 1 note, which "
       "--verbose tells\n");
   const Verdict bad = on_gpu(verdict_of_fix(3300));
   EXPECT_EQ(told(bad), "\n" + printed(bad) + "\n");
