@@ -12,6 +12,7 @@
 #include "measure/trace/worst_ranks.h"
 #include "support/random.h"
 #include "support/require.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -50,7 +51,10 @@ class Tracing {
     const auto most = std::chrono::duration_cast<nanoseconds>(
         std::chrono::duration<double>(request_.max_seconds));
     const auto goes_on = [&] {
-      if (request_.nothing_open && request_.nothing_open(traced_)) return false;
+      if (request_.nothing_open) {
+        const TimeOfScope judging(time_of(WallPart::trace_counts));
+        if (request_.nothing_open(traced_)) return false;
+      }
       const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
       return traced_.wall_time < (enough ? most : patience * most);
     };
@@ -78,11 +82,14 @@ class Tracing {
       const auto index = static_cast<std::size_t>(variant);
       std::vector<Trace> traces = traces_of(index);
       if (traces.empty()) {
+        const WallTimes spent = traced_.wall_times;
         traced_ = {};
+        traced_.wall_times = spent;
         traced_.unavailable =
             "the device recorded no trace of variant '" + plans_[index]->variant + "'";
         return;
       }
+      const TimeOfScope counting(time_of(WallPart::trace_counts));
       for (Trace& trace : traces) {
         round.ranks[index].push_back(summary_of(trace, plans_[index]));
         timelines[index].push_back(counted_part(std::move(trace)));
@@ -90,17 +97,46 @@ class Tracing {
     }
     traced_.rounds.push_back(std::move(round));
     traced_.timelines = std::move(timelines);
+    const TimeOfScope counting(time_of(WallPart::trace_counts));
     take_worst_ranks(traced_);
   }
 
+  nanoseconds& time_of(WallPart part) { return traced_.wall_times[part]; }
+
+  std::unique_ptr<LoadedStep> loaded(std::size_t variant) {
+    const TimeOfScope loading(time_of(WallPart::trace_loads));
+    return device_.load_into(only_slot, plans_[variant]);
+  }
+
+  void unload(std::unique_ptr<LoadedStep> step) {
+    const TimeOfScope unloading(time_of(WallPart::trace_loads));
+    step.reset();
+  }
+
   nanoseconds time_of_a_step(std::size_t variant) {
-    return pilot_step_time(*device_.load_into(only_slot, plans_[variant]));
+    std::unique_ptr<LoadedStep> step = loaded(variant);
+    nanoseconds time{0};
+    {
+      const TimeOfScope running(time_of(WallPart::trace_steps));
+      time = pilot_step_time(*step);
+    }
+    unload(std::move(step));
+    return time;
   }
 
   std::vector<Trace> traces_of(std::size_t variant) {
-    const PlannedStep& plan = plans_[variant];
-    return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
-                        traced_.steps);
+    std::unique_ptr<LoadedStep> step = loaded(variant);
+    std::vector<Trace> traces;
+    {
+      const TimeOfScope running(time_of(WallPart::trace_steps));
+      traces = trace_loaded(*step, plans_[variant], step_times_[variant], traced_.steps);
+    }
+    for (const Trace& trace : traces) {
+      time_of(WallPart::trace_records) += trace.collected_in;
+      time_of(WallPart::trace_steps) -= trace.collected_in;
+    }
+    unload(std::move(step));
+    return traces;
   }
 
   Device& device_;

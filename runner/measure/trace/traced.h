@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/trace.h"
+#include "measure/wall_times.h"
 #include "scenario/sentences/metric.h"
 
 namespace stepgate {
@@ -105,7 +106,8 @@ struct Traced {
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
   // Of the last round, by variant, those of its ranks: by rank, at least one.
   std::vector<std::vector<Trace>> timelines;
-  std::chrono::nanoseconds wall_time{0};
+  std::chrono::nanoseconds wall_time{0};  // by the device's clock
+  WallTimes wall_times = {};              // how long each part of tracing took this machine
 };
 
 }  // namespace stepgate

@@ -144,6 +144,20 @@ Calibrated calibrated_from(const TraceJson& json) {
           .failure = json.at("failure").get<std::string>()};
 }
 
+TraceJson json_of(const WallTimes& times) {
+  TraceJson json = TraceJson::array();
+  for (const WallPart part : all_wall_parts()) json.push_back(times[part].count());
+  return json;
+}
+
+WallTimes wall_times_from(const TraceJson& json) {
+  if (json.size() != WallTimes::parts) throw WrongTrace("has wall times of the wrong number");
+  WallTimes times;
+  for (const WallPart part : all_wall_parts())
+    times[part] = std::chrono::nanoseconds(whole_number(json.at(static_cast<std::size_t>(part))));
+  return times;
+}
+
 std::vector<TracedStep> ranks_from(const TraceJson& json) {
   std::vector<TracedStep> ranks;
   for (const TraceJson& rank : json) ranks.push_back(step_from(rank));
@@ -174,6 +188,7 @@ Traced traced_from(const TraceJson& json) {
   traced.unavailable = json.at("unavailable").get<std::string>();
   traced.steps = whole_number(json.at("steps"));
   traced.wall_time = std::chrono::nanoseconds(whole_number(json.at("wall_nanoseconds")));
+  traced.wall_times = wall_times_from(json.at("wall_times"));
   for (const TraceJson& ranks : json.at("timelines"))
     traced.timelines.push_back(timelines_from(ranks));
   for (const TraceJson& variants : json.at("rounds")) {
@@ -227,6 +242,7 @@ std::string traced_text(const Traced& traced) {
   TraceJson json = {{"unavailable", traced.unavailable},
                     {"steps", traced.steps},
                     {"wall_nanoseconds", traced.wall_time.count()},
+                    {"wall_times", json_of(traced.wall_times)},
                     {"rounds", std::move(rounds)},
                     {"timelines", std::move(timelines)}};
   if (traced.calibrated) json["calibrated"] = json_of(*traced.calibrated);

@@ -90,6 +90,9 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.unavailable, "");
   EXPECT_EQ(read.steps, traced.steps);
   EXPECT_EQ(read.wall_time, traced.wall_time);
+  EXPECT_GT(read.wall_times[WallPart::trace_steps].count(), 0);
+  for (const WallPart part : all_wall_parts())
+    EXPECT_EQ(read.wall_times[part], traced.wall_times[part]) << name_of(part);
   ASSERT_EQ(read.rounds.size(), 2u);
   ASSERT_EQ(read.timelines.size(), 2u);
   const TracedStep& step = read.rounds[0].variants[0];

@@ -17,6 +17,7 @@
 #include "support/interruption.h"
 #include "support/process/attached_tool.h"
 #include "support/process/child.h"
+#include "support/time_of_scope.h"
 #include "verbs/own_command.h"
 
 namespace stepgate {
@@ -62,12 +63,13 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
                               std::uint64_t seed) {
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced(all.size());
-  const std::vector<std::size_t> order = tracing_order(all);
+  std::vector<std::size_t> order = tracing_order(all);
+  std::erase_if(order, [&](std::size_t index) { return is_planned_only(all[index].scenario); });
   std::size_t done = 0;
   const auto give_up = [&](const std::string& reason) {
     for (; done < order.size(); ++done) traced[order[done]].unavailable = reason;
   };
-  if (!needs_device(all)) return traced;
+  if (order.empty()) return traced;
   if (const auto mark = attached_tool()) {
     give_up("another tool is attached to this process: " + *mark + " is set");
     return traced;
@@ -77,6 +79,7 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
     const auto file_of = [&](std::size_t index) {
       return folder.path() / (std::to_string(index) + ".json");
     };
+    auto begun = std::chrono::steady_clock::now();
     Child child({.command = own_command(arguments, "tracer", resolved_spec(arguments.device), seed,
                                         arguments.files),
                  .name = "the tracing process",
@@ -88,10 +91,16 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
       const std::string answer = child.exchange(
           to_line({.scenario = all[index].scenario.file, .into = file_of(index).string()}));
       traced[index] = read(file_of(index));
+      // What the process does not account for; of the first scenario it is mostly its start.
+      const auto now = std::chrono::steady_clock::now();
+      WallTimes& times = traced[index].wall_times;
+      times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();
+      begun = now;
       if (answer != tracer_lost_its_device) continue;
       ++done;
       give_up("the device was lost while '" + all[index].scenario.name + "' was traced");
     }
+    const TimeOfScope ending(traced[order.front()].wall_times[WallPart::tracer]);
     child.finish("");
   } catch (const WorkerError& error) {
     give_up(error.what());

@@ -3,6 +3,7 @@
 
 #include "judge/decide_by_rounds.h"
 #include "measure/trace/trace_rounds.h"
+#include "support/time_of_scope.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/trace/calibrate_planned.h"
 
@@ -30,7 +31,9 @@ Traced trace_planned(Device& device, const Arguments& arguments, const Planned& 
   if (!result.unavailable.empty()) return result;
   std::optional<Calibrated> found;
   std::vector<PlannedStep> found_plans;
+  std::chrono::nanoseconds calibration{0};
   if (planned.scenario.calibrate) {
+    const TimeOfScope calibrating(calibration);
     found = calibrate_planned(device, arguments, planned, seed);
     found_plans =
         plans_on(device.identity(), with_knob(planned, arguments, found->knob, found->value), seed);
@@ -45,6 +48,7 @@ Traced trace_planned(Device& device, const Arguments& arguments, const Planned& 
   };
   result = trace_rounds(device, plans, request);
   result.calibrated = found;
+  result.wall_times[WallPart::calibration] = calibration;
   return result;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <utility>
@@ -218,10 +219,13 @@ class Assembly {
 Trace assemble_trace(const StepPlan& plan, ActivityRecords records, std::vector<HostSpan> spans,
                      std::int64_t first_step, std::int64_t steps) {
   Trace trace;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds collected_in = records.collected_in;
   trace.first_step = first_step;
   trace.steps = steps;
   trace.spans = std::move(spans);
   Assembly(plan, std::move(records), trace).assemble();
+  trace.collected_in = collected_in + (std::chrono::steady_clock::now() - begin);
   return trace;
 }
 
