@@ -10,7 +10,6 @@
 
 #include "measure/trace/timeline_json.h"
 #include "measure/trace/worst_ranks.h"
-#include "support/files/write_file.h"
 #include "support/fnv1a.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
@@ -194,7 +193,7 @@ Traced traced_from(const TraceJson& json) {
   for (const TraceJson& variants : json.at("rounds")) {
     TracedRound round;
     for (const TraceJson& ranks : variants) round.ranks.push_back(ranks_from(ranks));
-    if (round.ranks.size() != traced.timelines.size())
+    if (!traced.timelines.empty() && round.ranks.size() != traced.timelines.size())
       throw WrongTrace("has a round without all variants");
     if (!traced.rounds.empty() && !same_ranks(round, traced.rounds.front()))
       throw WrongTrace("has rounds of other ranks");
@@ -267,7 +266,7 @@ TracedOrDamaged read_traced_text(std::string_view text) {
 }
 
 void write_traced(const std::filesystem::path& file, const Traced& traced) {
-  write_file(file, traced_text(traced));
+  std::ofstream(file, std::ios::binary) << traced_text(traced);
 }
 
 TracedOrDamaged read_traced(const std::filesystem::path& file) {

@@ -36,17 +36,27 @@ Traced read(const std::filesystem::path& file) {
 
 // Which no path has that is shown to people (require_a_path_to_show).
 constexpr char between_paths = '\t';
+constexpr std::string_view timelines_too = "timelines";
+
+// A suite's take a second to write and read.
+bool draws_timelines(const Arguments& arguments) {
+  return !arguments.trace.empty() || !arguments.picture.empty() || !arguments.report.empty();
+}
 
 }  // namespace
 
 std::string to_line(const TraceLine& line) {
-  return line.scenario + between_paths + line.into;
+  return line.scenario + between_paths + line.into + between_paths +
+         std::string(line.with_timelines ? timelines_too : "");
 }
 
 TraceLine read_trace_line(const std::string& line) {
   const std::size_t at = line.find(between_paths);
-  if (at == std::string::npos) return {};
-  return {.scenario = line.substr(0, at), .into = line.substr(at + 1)};
+  const std::size_t end = line.rfind(between_paths);
+  if (at == end) return {};
+  return {.scenario = line.substr(0, at),
+          .into = line.substr(at + 1, end - at - 1),
+          .with_timelines = line.substr(end + 1) == timelines_too};
 }
 
 std::vector<std::size_t> tracing_order(std::span<const Planned> all) {
@@ -88,8 +98,10 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
     for (; done < order.size(); ++done) {
       const std::size_t index = order[done];
       line.show("tracing " + all[index].scenario.name);
-      const std::string answer = child.exchange(
-          to_line({.scenario = all[index].scenario.file, .into = file_of(index).string()}));
+      const std::string answer =
+          child.exchange(to_line({.scenario = all[index].scenario.file,
+                                  .into = file_of(index).string(),
+                                  .with_timelines = draws_timelines(arguments)}));
       traced[index] = read(file_of(index));
       // What the process does not account for; of the first scenario it is mostly its start.
       const auto now = std::chrono::steady_clock::now();

@@ -2,6 +2,7 @@
 #include "verbs/trace/trace_planned.h"
 
 #include "judge/decide_by_rounds.h"
+#include "judge/mechanism/conformance.h"
 #include "measure/trace/trace_rounds.h"
 #include "support/time_of_scope.h"
 #include "verbs/fit_to_device.h"
@@ -24,7 +25,7 @@ TraceRequest request_for(std::int64_t rounds, std::int64_t enough, std::uint64_t
 }  // namespace
 
 Traced trace_planned(Device& device, const Arguments& arguments, const Planned& planned,
-                     const JudgeSettings& settings, std::uint64_t seed) {
+                     const JudgeSettings& settings, std::uint64_t seed, Timelines timelines) {
   Traced result;
   if (is_planned_only(planned.scenario)) return result;
   result.unavailable = device.reason_against_tracing();
@@ -49,6 +50,8 @@ Traced trace_planned(Device& device, const Arguments& arguments, const Planned& 
   result = trace_rounds(device, plans, request);
   result.calibrated = found;
   result.wall_times[WallPart::calibration] = calibration;
+  if (timelines == Timelines::judged && !reason_against_conformance(plans, result))
+    result.timelines.clear();
   return result;
 }
 
