@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -45,7 +46,11 @@ std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) 
 class Tracing {
  public:
   Tracing(Device& device, std::span<const PlannedStep> plans, const TraceRequest& request)
-      : device_(device), plans_(plans), request_(request), random_(request.seed) {}
+      : device_(device),
+        plans_(plans),
+        request_(request),
+        random_(request.seed),
+        step_times_(plans.size()) {}
 
   Traced run() {
     const nanoseconds start = device_.now();
@@ -59,10 +64,6 @@ class Tracing {
       const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
       return traced_.wall_time < (enough ? most : patience * most);
     };
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      step_times_.push_back(time_of_a_step(variant));
-    }
-    traced_.steps = traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
     do {
       run_round();
       traced_.wall_time = device_.now() - start;
@@ -114,25 +115,29 @@ class Tracing {
     step.reset();
   }
 
-  nanoseconds time_of_a_step(std::size_t variant) {
-    std::unique_ptr<LoadedStep> step = loaded(variant);
-    nanoseconds time{0};
-    {
-      const TimeOfScope running(time_of(WallPart::trace_steps));
-      time = pilot_step_time(*step);
-    }
-    unload(std::move(step));
-    return time;
+  nanoseconds time_of_a_step(LoadedStep& step) {
+    const TimeOfScope running(time_of(WallPart::trace_steps));
+    return pilot_step_time(step);
   }
 
   std::vector<Trace> traces_of(std::size_t variant) {
     std::unique_ptr<LoadedStep> step = loaded(variant);
+    std::optional<nanoseconds>& step_time = step_times_[variant];
+    const bool is_first = !step_time;
+    if (is_first) step_time = time_of_a_step(*step);
+    if (is_first && request_.tells_driver_used) {
+      unload(std::move(step));
+      step = loaded(variant);
+    }
+    // The longest that is known: in the first round some may be to come.
+    traced_.steps = traced_steps(plans_, **std::ranges::max_element(step_times_));
     std::vector<Trace> traces;
     {
       const TimeOfScope running(time_of(WallPart::trace_steps));
-      traces = trace_loaded(*step, plans_[variant], step_times_[variant], traced_.steps);
+      traces = trace_loaded(*step, plans_[variant], *step_time, traced_.steps);
     }
-    for (const Trace& trace : traces) {
+    for (Trace& trace : traces) {
+      if (is_first && !request_.tells_driver_used) trace.memory.driver_bytes.reset();
       time_of(WallPart::trace_records) += trace.collected_in;
       time_of(WallPart::trace_steps) -= trace.collected_in;
     }
@@ -144,7 +149,7 @@ class Tracing {
   std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<nanoseconds> step_times_;  // by variant
+  std::vector<std::optional<nanoseconds>> step_times_;  // by variant, once it was loaded
   Traced traced_;
 };
 

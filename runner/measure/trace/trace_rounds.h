@@ -22,6 +22,10 @@ struct TraceRequest {
   std::int64_t enough_rounds = 1;
   // Asked after each round: when nothing is open, no further one is begun.
   std::function<bool(const Traced&)> nothing_open = {};
+  // How long a step takes is asked before the first trace of its variant. Its kernels are loaded
+  // then, into device memory that the driver counts for the step that is there. With this a load of
+  // its own is asked; without, that of the first trace, which tells nothing of `driver_used`.
+  bool tells_driver_used = true;
   double max_seconds = 30;  // of the device's clock; after that no further round is begun
   std::uint64_t seed = 0;   // of the orders
 };

@@ -101,7 +101,7 @@ struct Calibrated {
 struct Traced {
   std::optional<Calibrated> calibrated;  // absent where nothing is to be calibrated
   std::string unavailable;               // why there is no trace, in words; empty when there is one
-  std::int64_t steps = 0;                // of each trace
+  std::int64_t steps = 0;                // of each trace; of some of the first round more
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
   // Of the last round, by variant, those of its ranks: by rank, at least one. Empty where nobody
