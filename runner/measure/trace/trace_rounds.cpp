@@ -20,10 +20,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// As many as take so long, but a few of the longest steps: of a step of 5 ms or more, whose pauses
-// are a small part of it, two say what four do.
+// As many as take so long, but a few of the longest steps.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
-constexpr std::int64_t fewest_long_steps = 2;
+// Where rounds repeat them: two rounds have four steps.
+constexpr std::int64_t fewest_long_steps_of_a_round = 2;
 constexpr std::int64_t most_short_steps = 20;
 constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
@@ -130,7 +130,8 @@ class Tracing {
       step = loaded(variant);
     }
     // The longest that is known: in the first round some may be to come.
-    traced_.steps = traced_steps(plans_, **std::ranges::max_element(step_times_));
+    traced_.steps =
+        traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_long_steps_of_a_round);
     std::vector<Trace> traces;
     {
       const TimeOfScope running(time_of(WallPart::trace_steps));
@@ -155,7 +156,8 @@ class Tracing {
 
 }  // namespace
 
-std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time) {
+std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time,
+                          std::int64_t fewest_long_steps) {
   std::set<std::int64_t> periods;
   for (const PlannedStep& plan : plans) {
     for (const PeriodicWork& work : plan.facts().periodic) periods.insert(work.every);

@@ -31,9 +31,10 @@ struct TraceRequest {
 };
 
 // How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
-// 10 ms, but 2 at least; rounded up so that everything that happens every n steps happens
+// 10 ms, but so many at least; rounded up so that everything that happens every n steps happens
 // equally often. What would need more than 200 is not waited for.
-std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time);
+std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time,
+                          std::int64_t fewest_long_steps = 4);
 
 // About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
 // A device that does not know the time may be as fast as it likes.

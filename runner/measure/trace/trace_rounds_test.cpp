@@ -98,8 +98,9 @@ TEST(TraceRounds, TracesWholePeriodsOfWhatIsNoOperation) {
 
 TEST(TraceRounds, TracesFewerOfLongSteps) {
   EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
-  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(4)), 2);
-  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 2);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(4), 2), 2);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1), 2), 2);
   EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
 }
 
