@@ -224,6 +224,8 @@ class Device {
   virtual std::chrono::nanoseconds now() const {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
+  // Wall time that was spent in loading so far; 0 where nobody counts.
+  std::chrono::nanoseconds time_loading() const { return time_loading_; }
   // Runs steps that were loaded into slots of this device at the same time; what it returns is of
   // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
   // for plans without a reason_against_interleaving. Throws DeviceError.
@@ -246,6 +248,9 @@ class Device {
   // What goes on around the device. May take milliseconds of host time, so it is for the time
   // between rounds. Nothing from a device without surroundings; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
+
+ protected:
+  std::chrono::nanoseconds time_loading_{0};
 };
 
 }  // namespace stepgate

@@ -61,6 +61,15 @@ class KeptBlocks {
     return block->memory.get();
   }
 
+  // A mark of what the block at this address holds, which its user sets: null as long as nobody
+  // has. It goes with the block.
+  const void*& mark_of(const void* memory) {
+    const auto block = std::ranges::find_if(
+        blocks_, [&](const Block& each) { return each.memory.get() == memory; });
+    require(block != blocks_.end(), "memory that is marked is a block");
+    return block->mark;
+  }
+
   // Of all blocks, whether a step uses them or not.
   std::int64_t bytes() const {
     return sum([](const Block& block) { return block.memory.get() != nullptr; });
@@ -79,6 +88,7 @@ class KeptBlocks {
     Owner memory;
     std::int64_t bytes = 0;
     bool taken = false;
+    const void* mark = nullptr;
   };
 
   Block* smallest_free(std::int64_t bytes) {

@@ -56,6 +56,22 @@ TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 117);
 }
 
+// What a block holds is known as long as it is there, whoever used it in between, and of no block
+// that comes in its place.
+TEST(KeptBlocks, KeepTheMarkOfABlock) {
+  StepsMemory memory_of_steps;
+  const int content = 0;
+  const auto first = memory_of_steps.use({100, 50});
+  EXPECT_EQ(memory_of_steps.blocks.mark_of(first[0]), nullptr);
+  memory_of_steps.blocks.mark_of(first[0]) = &content;
+  (void)memory_of_steps.use({10});
+  ASSERT_EQ(memory_of_steps.use({100, 50}), first);
+  EXPECT_EQ(memory_of_steps.blocks.mark_of(first[0]), &content);
+  EXPECT_EQ(memory_of_steps.blocks.mark_of(first[1]), nullptr);
+  const auto larger = memory_of_steps.use({200});
+  EXPECT_EQ(memory_of_steps.blocks.mark_of(larger[0]), nullptr);
+}
+
 TEST(KeptBlocks, ServeAStepThatAsksForOneMoreOfThem) {
   StepsMemory memory_of_steps;
   const auto first = memory_of_steps.use({100, 50, 10});

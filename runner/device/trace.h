@@ -190,6 +190,8 @@ struct Trace {
   // are alike one may stand for all; empty where nobody can tell.
   std::vector<RankArrival> arrivals;
   std::optional<LibraryRecord> library;  // absent where there is no such library
+  // Wall time that it took, after the last step, to get the records and to put them together.
+  std::chrono::nanoseconds collected_in{0};
 };
 
 }  // namespace stepgate

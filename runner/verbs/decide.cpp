@@ -10,9 +10,12 @@
 #include "report/text/print_verdict.h"
 #include "report/text/progress_line.h"
 #include "support/interruption.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
+
+using std::chrono::nanoseconds;
 
 JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   settings.baseline = planned.baseline;
@@ -76,12 +79,21 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   request.fewest_rounds =
       std::max(fewest_rounds_to_hold(planned.scenario, settings), planned.fewest_rounds);
   request.stretches = planned.stretches;
+  WallTimes times;
+  const nanoseconds loaded_before = device.time_loading();
   request.enough = [&](const Measurement& so_far) {
+    const TimeOfScope judging(times[WallPart::judging]);
     if (after_round) after_round(so_far);
     return interrupted != 0 ||
            (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
   };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto measured_for = [&] {
+    const nanoseconds loads = device.time_loading() - loaded_before;
+    return std::chrono::steady_clock::now() - begin - loads - times[WallPart::judging];
+  };
   request.progress = [&](const Progress& now) {
+    if (now.rounds == 0) times[WallPart::warm_up] = measured_for();
     const auto cost = forecast(now.expected, planned.scenario, settings);
     if (now.rounds == 0 && cost && forecasts == Forecasts::printed) {
       print_forecast(std::cout, planned.scenario.name, *cost);
@@ -90,9 +102,18 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
     line.show(planned.scenario.name, now.rounds, now.spent);
   };
   Measurement measurement = measure(device, planned.plans, request);
+  times[WallPart::rounds] = measured_for() - times[WallPart::warm_up];
+  times[WallPart::loads] = device.time_loading() - loaded_before;
   measurement.traced = planned.traced;
   if (interrupted) return {{}, std::move(measurement)};  // nobody waits for what it says
-  return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
+  Decided decided;
+  {
+    const TimeOfScope judging(times[WallPart::judging]);
+    decided.verdict = judge(planned.scenario, planned.plans, measurement, settings);
+  }
+  decided.measurement = std::move(measurement);
+  decided.wall_times = times;
+  return decided;
 }
 
 Decided decide_without_rounds(const Planned& planned, const DeviceIdentity& device,

@@ -13,6 +13,7 @@ namespace stepgate {
 struct Decided {
   Verdict verdict;
   Measurement measurement;
+  WallTimes wall_times = {};  // of measuring and judging
 };
 
 // After every round, with what was measured so far.

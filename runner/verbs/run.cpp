@@ -15,6 +15,7 @@
 #include "support/files/line_file.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"
+#include "support/time_of_scope.h"
 #include "verbs/decide_on_device.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
@@ -31,6 +32,8 @@ namespace {
 struct Decisions {
   std::vector<Verdict> verdicts;
   std::vector<Measurement> measurements;
+  WallTimes wall_times;  // of the whole run, which began then
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
 // The JSON of a run; nothing where nobody asked for it.
@@ -75,7 +78,9 @@ bool decide(const Planned& planned, DecideOnDevice& line, const Telling& telling
     print_outcome(std::cout, decided.verdict, telling.style);
   }
   std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
-  json.append(decided.verdict, decided.measurement);
+  if (planned.traced) decided.wall_times += planned.traced->wall_times;
+  json.append(decided.verdict, decided.measurement, decided.wall_times);
+  decisions.wall_times += decided.wall_times;
   decisions.verdicts.push_back(decided.verdict);
   decisions.measurements.push_back(std::move(decided.measurement));
   return true;
@@ -142,6 +147,7 @@ class RunOfParts {
   // On a device of its own, which is gone afterwards. The scenario at which a signal came; null
   // where none did.
   const Scenario* decide_part(const PartOfRun& part) {
+    std::optional<TimeOfScope> opening(decisions_.wall_times[WallPart::opening]);
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
     const DeviceIdentity device = opened.device->identity();
     if (!info_ && part.scenarios.size() < all_.size()) refuse_wrong_requests(device);
@@ -151,6 +157,7 @@ class RunOfParts {
     write_timelines(part.scenarios, all_.size(), device, arguments_);
     reports_.draw(part.scenarios, device);
     if (!info_) begin(opened);
+    opening.reset();
     DecideOnDevice line({.device = *opened.device,
                          .identity = device,
                          .seed = seed_,
@@ -176,7 +183,10 @@ class RunOfParts {
   int finish() {
     const std::vector<Verdict>& verdicts = decisions_.verdicts;
     const SuiteVerdict suite = judge_suite(verdicts, settings_.suite_alpha);
-    if (verdicts.size() > 1) json_->append(suite);
+    const auto whole = std::chrono::steady_clock::now() - decisions_.begin;
+    if (verdicts.size() > 1) json_->append(suite, decisions_.wall_times, whole);
+    // A report says the same for the same seed, and this does not.
+    if (arguments_.verbose) print_wall_times(std::cerr, decisions_.wall_times, whole);
     if (arguments_.verbose && verdicts.size() > 1)
       print_suite_table(std::cout, verdicts, telling_.style);
     print_tally(std::cout, verdicts, suite, *info_, telling_.style);
@@ -211,6 +221,7 @@ class RunOfParts {
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
+  std::optional<TimeOfScope> planning(decisions.wall_times[WallPart::planning]);
   all = plan_all(arguments, seed);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
@@ -220,6 +231,7 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
   if (needs_device(all)) check_device(arguments.device);
   if (launched != nullptr && needs_device(all)) launched->gather();
   if (!arguments.tracing) refuse_calibration(all);
+  planning.reset();
   if (arguments.tracing && !trace_all_parts(parts, all, arguments, seed))
     return say_interrupted("no scenario is decided");
   RunOfParts run(arguments, seed, all, reports, decisions);

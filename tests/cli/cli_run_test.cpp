@@ -30,7 +30,7 @@ TEST_F(RunVerb, HoldsWithCodeZeroAndTheSameReportForTheSameSeed) {
   write("holding.toml", holding);
   const Finished run = simulate({"holding.toml"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_EQ(run.err, "");
+  EXPECT_EQ(without_clock(run.err), "");
   // The first line says what the run will cost on this machine's clock.
   expect_golden(std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests" / "golden" / "run_holding.txt",
                 run.out.substr(run.out.find('\n') + 1));
@@ -89,7 +89,7 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   for (const char* words : {"a: holds", "big: the device failed: variant 'only' needs ",
                             " of device memory", "c: undecided", "3 scenarios, 1 failed (big), "})
     EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
-  EXPECT_EQ(run.err, "");
+  EXPECT_EQ(without_clock(run.err), "");
   const std::vector<Json> reports = lines(place() / "report.json");
   ASSERT_EQ(reports.size(), 4U);  // the suite is the last
   EXPECT_TRUE(reports[0].at("failed").is_null());
@@ -257,8 +257,33 @@ TEST_F(RunVerb, RunsTheScenariosOfATagAndRefusesOneThatNothingHas) {
 TEST_F(RunVerb, WritesNoColourAndNoProgressIntoAPipe) {
   write("holding.toml", holding);
   const Finished run = simulate({"holding.toml"});
-  EXPECT_EQ(run.out.find_first_of("\x1b\r"), std::string::npos);
-  EXPECT_EQ(run.err, "");
+  EXPECT_EQ((run.out + run.err).find_first_of("\x1b\r"), std::string::npos);
+  EXPECT_EQ(without_clock(run.err), "");
+}
+
+// Nothing takes no time at all, and nothing is counted twice.
+TEST_F(RunVerb, SaysWhereItsWallTimeWent) {
+  write("a.toml", holding);
+  write("c.toml", calibrated);
+  const Finished run = simulate({"a.toml", "c.toml", "--json", "report.json"});
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  EXPECT_TRUE(contains(run.err, " s on the clock: planning 0.")) << run.err;
+  const std::vector<Json> reports = lines(place() / "report.json");
+  ASSERT_EQ(reports.size(), 3U);
+  const Json& whole = reports[2];
+  std::int64_t sum = 0;
+  for (const auto& [part, time] : whole.at("wall_times").items()) {
+    const auto nanoseconds = time.get<std::int64_t>();
+    sum += nanoseconds;
+    // A simulated device has no records to collect.
+    EXPECT_TRUE(nanoseconds > 0 || (nanoseconds == 0 && part == "trace_records_ns")) << part;
+    const bool of_the_run = part == "planning_ns" || part == "opening_ns";
+    std::int64_t of_scenarios = 0;
+    for (std::size_t scenario = 0; scenario < 2; ++scenario)
+      of_scenarios += reports[scenario].at("wall_times").at(part).get<std::int64_t>();
+    EXPECT_EQ(of_scenarios, of_the_run ? 0 : nanoseconds) << part;
+  }
+  EXPECT_LE(sum, whole.at("wall_ns").get<std::int64_t>());
 }
 
 TEST_F(RunVerb, WritesWhatARunMeasuredAndDecidedAsJson) {

@@ -100,6 +100,27 @@ TEST(CudaDeviceContract, TakesNoMoreMemoryOnceEveryStepHasBeenInASlot) {
   EXPECT_GE(device->identity().free_memory_bytes, before - 2 * mebibyte);
 }
 
+// Batches of 4 MiB, which stay where nobody writes over them: another batch in their place, or
+// activations that move to host memory.
+TEST(CudaDeviceContract, ComputesTheSameFromHostMemoryThatOthersHaveUsed) {
+  const auto device = make_cuda_device();
+  for (const HostMemory host : {HostMemory::pinned, HostMemory::pageable, HostMemory::registered}) {
+    Knobs knobs = model_knobs("fp32_sgd");
+    knobs.model.hidden = 64;
+    knobs.batch.size = 16384;
+    knobs.transfer.host = host;
+    std::vector<StepPlan> plans{plan_of(knobs), plan_of(knobs)};
+    ++plans.back().seed;
+    knobs.memory.offload = Offload::activations;
+    plans.push_back(plan_of(knobs));
+    std::vector<std::vector<float>> expected;
+    for (const StepPlan& plan : plans) expected.push_back(device->load(plan)->run({0, 6}).losses);
+    EXPECT_NE(expected[0], expected[1]);
+    for (const std::size_t turn : {0, 0, 1, 0, 2, 0, 2, 2, 1, 1})
+      EXPECT_EQ(device->load_into(0, plans[turn])->run({0, 6}).losses, expected[turn]) << turn;
+  }
+}
+
 // More than half of what is free, so that two slots cannot keep it.
 TEST(CudaDeviceContract, GivesUpWhatASlotKeepsForNobodyWhereMemoryIsShort) {
   StepPlan plan = plan_of(model_knobs("spin"));

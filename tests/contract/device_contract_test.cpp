@@ -214,7 +214,9 @@ TEST_P(DeviceContract, ComputesTheSameInASlotThatOthersHaveUsed) {
   large.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
   Knobs small = model_knobs("fp32_sgd");
   small.transfer = {.host = HostMemory::pin_each_step};
-  std::vector<StepPlan> plans{plan_of(large), plan_of(small)};
+  Knobs offloading = model_knobs("fp32_sgd");
+  offloading.memory.offload = Offload::activations;  // writes host memory
+  std::vector<StepPlan> plans{plan_of(large), plan_of(small), plan_of(offloading)};
   for (const ModelCase& model : model_cases()) plans.push_back(plan_of(model.knobs));
   constexpr int slots = 2;
   std::vector<std::unique_ptr<LoadedStep>> loaded(slots);

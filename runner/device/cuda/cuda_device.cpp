@@ -29,6 +29,7 @@
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/matmul/gemm_autotuner.h"
 #include "plan/analyse/access.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -238,6 +239,7 @@ class CudaDevice : public Device {
   // In memory that is kept, or in its own when there is none.
   std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
                                      PersistentMemory* kept) {
+    const TimeOfScope loading(time_loading_);
     const std::string at = "variant '" + plan.variant + "', being loaded";
     const int count = plan.ranks.count;
     if (const auto reason = reason_against_ranks(plan.ranks, groups_.membership_among(count)))

@@ -15,6 +15,7 @@
 #include "support/random.h"
 #include "support/require.h"
 #include "support/seconds.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -347,6 +348,7 @@ class SimulatedDevice : public Device {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
     machine_->refuse_when_lost();
+    const TimeOfScope loading(time_loading_);
     SlotMemory& own = slots_[slot];
     make_room(plan, &own);
     require_memory(plan, {free_memory() + own.bytes, machine_->profile.memory_bytes});

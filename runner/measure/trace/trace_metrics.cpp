@@ -34,15 +34,14 @@ bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
 }
 
 void count(const Trace& trace, const StepPlan& plan, Values& totals) {
-  for (const HostCall& call : trace.calls) {
-    if (operation_of(trace, call) < 0) continue;
-    for (const TallyRow& row : traced_tally)
-      totals[row.metric] += amount_of(trace, call, plan, row.metric);
-  }
-  for (const DeviceWork& work : trace.work) {
-    if (work.operation < 0) continue;
-    for (const TallyRow& row : traced_tally)
-      totals[row.metric] += amount_of(work, plan, row.metric);
+  for (const TallyRow& row : traced_tally) {
+    double& total = totals[row.metric];
+    for (const HostCall& call : trace.calls) {
+      if (operation_of(trace, call) >= 0) total += amount_of(trace, call, plan, row.metric);
+    }
+    for (const DeviceWork& work : trace.work) {
+      if (work.operation >= 0) total += amount_of(work, plan, row.metric);
+    }
   }
 }
 

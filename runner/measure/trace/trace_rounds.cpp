@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "measure/trace/worst_ranks.h"
 #include "support/random.h"
 #include "support/require.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -20,7 +22,8 @@ using std::chrono::nanoseconds;
 
 // As many as take so long, but a few of the longest steps.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
-constexpr std::int64_t fewest_long_steps = 4;
+// Where rounds repeat them: two rounds have four steps.
+constexpr std::int64_t fewest_long_steps_of_a_round = 2;
 constexpr std::int64_t most_short_steps = 20;
 constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
@@ -43,21 +46,24 @@ std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) 
 class Tracing {
  public:
   Tracing(Device& device, std::span<const PlannedStep> plans, const TraceRequest& request)
-      : device_(device), plans_(plans), request_(request), random_(request.seed) {}
+      : device_(device),
+        plans_(plans),
+        request_(request),
+        random_(request.seed),
+        step_times_(plans.size()) {}
 
   Traced run() {
     const nanoseconds start = device_.now();
     const auto most = std::chrono::duration_cast<nanoseconds>(
         std::chrono::duration<double>(request_.max_seconds));
     const auto goes_on = [&] {
-      if (request_.nothing_open && request_.nothing_open(traced_)) return false;
+      if (request_.nothing_open) {
+        const TimeOfScope judging(time_of(WallPart::trace_counts));
+        if (request_.nothing_open(traced_)) return false;
+      }
       const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
       return traced_.wall_time < (enough ? most : patience * most);
     };
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      step_times_.push_back(time_of_a_step(variant));
-    }
-    traced_.steps = traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
     do {
       run_round();
       traced_.wall_time = device_.now() - start;
@@ -78,11 +84,14 @@ class Tracing {
       const auto index = static_cast<std::size_t>(variant);
       std::vector<Trace> traces = traces_of(index);
       if (traces.empty()) {
+        const WallTimes spent = traced_.wall_times;
         traced_ = {};
+        traced_.wall_times = spent;
         traced_.unavailable =
             "the device recorded no trace of variant '" + plans_[index]->variant + "'";
         return;
       }
+      const TimeOfScope counting(time_of(WallPart::trace_counts));
       for (Trace& trace : traces) {
         round.ranks[index].push_back(summary_of(trace, plans_[index]));
         timelines[index].push_back(counted_part(std::move(trace)));
@@ -90,30 +99,65 @@ class Tracing {
     }
     traced_.rounds.push_back(std::move(round));
     traced_.timelines = std::move(timelines);
+    const TimeOfScope counting(time_of(WallPart::trace_counts));
     take_worst_ranks(traced_);
   }
 
-  nanoseconds time_of_a_step(std::size_t variant) {
-    return pilot_step_time(*device_.load_into(only_slot, plans_[variant]));
+  nanoseconds& time_of(WallPart part) { return traced_.wall_times[part]; }
+
+  std::unique_ptr<LoadedStep> loaded(std::size_t variant) {
+    const TimeOfScope loading(time_of(WallPart::trace_loads));
+    return device_.load_into(only_slot, plans_[variant]);
+  }
+
+  void unload(std::unique_ptr<LoadedStep> step) {
+    const TimeOfScope unloading(time_of(WallPart::trace_loads));
+    step.reset();
+  }
+
+  nanoseconds time_of_a_step(LoadedStep& step) {
+    const TimeOfScope running(time_of(WallPart::trace_steps));
+    return pilot_step_time(step);
   }
 
   std::vector<Trace> traces_of(std::size_t variant) {
-    const PlannedStep& plan = plans_[variant];
-    return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
-                        traced_.steps);
+    std::unique_ptr<LoadedStep> step = loaded(variant);
+    std::optional<nanoseconds>& step_time = step_times_[variant];
+    const bool is_first = !step_time;
+    if (is_first) step_time = time_of_a_step(*step);
+    if (is_first && request_.tells_driver_used) {
+      unload(std::move(step));
+      step = loaded(variant);
+    }
+    // The longest that is known: in the first round some may be to come.
+    traced_.steps =
+        traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_long_steps_of_a_round);
+    std::vector<Trace> traces;
+    {
+      const TimeOfScope running(time_of(WallPart::trace_steps));
+      traces = trace_loaded(*step, plans_[variant], *step_time, traced_.steps);
+    }
+    for (Trace& trace : traces) {
+      if (is_first && !request_.tells_driver_used) trace.memory.driver_bytes.reset();
+      time_of(WallPart::trace_records) += trace.collected_in;
+      time_of(WallPart::trace_steps) -= trace.collected_in;
+    }
+    unload(std::move(step));
+    return traces;
   }
 
   Device& device_;
   std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<nanoseconds> step_times_;  // by variant
+  std::vector<std::optional<nanoseconds>> step_times_;  // by variant, once it was loaded
   Traced traced_;
 };
 
 }  // namespace
 
-std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time) {
+std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time,
+                          std::int64_t fewest_long_steps) {
   std::set<std::int64_t> periods;
   for (const PlannedStep& plan : plans) {
     for (const PeriodicWork& work : plan.facts().periodic) periods.insert(work.every);

@@ -22,14 +22,19 @@ struct TraceRequest {
   std::int64_t enough_rounds = 1;
   // Asked after each round: when nothing is open, no further one is begun.
   std::function<bool(const Traced&)> nothing_open = {};
+  // How long a step takes is asked before the first trace of its variant. Its kernels are loaded
+  // then, into device memory that the driver counts for the step that is there. With this a load of
+  // its own is asked; without, that of the first trace, which tells nothing of `driver_used`.
+  bool tells_driver_used = true;
   double max_seconds = 30;  // of the device's clock; after that no further round is begun
   std::uint64_t seed = 0;   // of the orders
 };
 
 // How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
-// 10 ms, but 4 at least; rounded up so that everything that happens every n steps happens
+// 10 ms, but so many at least; rounded up so that everything that happens every n steps happens
 // equally often. What would need more than 200 is not waited for.
-std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time);
+std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time,
+                          std::int64_t fewest_long_steps = 4);
 
 // About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
 // A device that does not know the time may be as fast as it likes.

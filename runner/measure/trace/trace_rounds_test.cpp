@@ -42,6 +42,19 @@ std::vector<PlannedStep> spinning_and_waiting() {
   return with_facts(build_step_plans(scenario, 1));
 }
 
+// A variant for each kernel of so many microseconds.
+std::vector<PlannedStep> spinning_for(const std::vector<int>& microseconds) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  for (const int kernel_us : microseconds) {
+    Knobs knobs;
+    knobs.transfer.host = HostMemory::resident;
+    knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = kernel_us};
+    scenario.variants.push_back({std::to_string(kernel_us), knobs, {}});
+  }
+  return with_facts(build_step_plans(scenario, 1));
+}
+
 // A device whose clock moves by a second whenever it is read.
 class SteppedDevice : public Device {
  public:
@@ -49,10 +62,13 @@ class SteppedDevice : public Device {
 
   DeviceIdentity identity() const override { return device_->identity(); }
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    ++loads;
     return device_->load(plan, draw);
   }
   std::string reason_against_tracing() const override { return {}; }
   nanoseconds now() const override { return now_ += seconds(1); }
+
+  std::int64_t loads = 0;
 
  private:
   std::unique_ptr<Device> device_;
@@ -83,6 +99,8 @@ TEST(TraceRounds, TracesWholePeriodsOfWhatIsNoOperation) {
 TEST(TraceRounds, TracesFewerOfLongSteps) {
   EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
   EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(4), 2), 2);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1), 2), 2);
   EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
 }
 
@@ -149,6 +167,32 @@ TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {});
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
+}
+
+std::int64_t loads_of(bool tells_driver_used, std::int64_t rounds) {
+  SteppedDevice device(3);
+  const Traced traced = trace_rounds(device, spinning_and_waiting(),
+                                     {.rounds = rounds, .tells_driver_used = tells_driver_used});
+  for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
+    for (const TracedStep& step : traced.rounds[round].variants)
+      EXPECT_EQ(step.values.contains(Metric::driver_used), tells_driver_used || round > 0);
+  }
+  return device.loads;
+}
+
+// Where nobody asks what the driver gave, how long a step takes costs no load of its own.
+TEST(TraceRounds, LoadsNothingForTheTimeOfAStepAlone) {
+  EXPECT_EQ(loads_of(true, 3), 2 * (1 + 3));
+  EXPECT_EQ(loads_of(false, 3), 2 * 3);
+}
+
+// What the longest step allows, as soon as it is known.
+TEST(TraceRounds, TracesAsManyStepsOfAllVariants) {
+  const std::vector<PlannedStep> plans = spinning_for({20, 6000});
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {.rounds = 2, .tells_driver_used = false});
+  for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().steps, 2);
+  EXPECT_EQ(traced.steps, 2);
 }
 
 std::size_t rounds_made(const TraceRequest& request) {

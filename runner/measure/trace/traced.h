@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/trace.h"
+#include "measure/wall_times.h"
 #include "scenario/sentences/metric.h"
 
 namespace stepgate {
@@ -100,12 +101,14 @@ struct Calibrated {
 struct Traced {
   std::optional<Calibrated> calibrated;  // absent where nothing is to be calibrated
   std::string unavailable;               // why there is no trace, in words; empty when there is one
-  std::int64_t steps = 0;                // of each trace
+  std::int64_t steps = 0;                // of each trace; of some of the first round more
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
-  // Of the last round, by variant, those of its ranks: by rank, at least one.
+  // Of the last round, by variant, those of its ranks: by rank, at least one. Empty where nobody
+  // draws them and all traces are their plans.
   std::vector<std::vector<Trace>> timelines;
-  std::chrono::nanoseconds wall_time{0};
+  std::chrono::nanoseconds wall_time{0};  // by the device's clock
+  WallTimes wall_times = {};              // how long each part of tracing took this machine
 };
 
 }  // namespace stepgate

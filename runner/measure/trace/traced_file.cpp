@@ -10,7 +10,6 @@
 
 #include "measure/trace/timeline_json.h"
 #include "measure/trace/worst_ranks.h"
-#include "support/files/write_file.h"
 #include "support/fnv1a.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
@@ -144,6 +143,20 @@ Calibrated calibrated_from(const TraceJson& json) {
           .failure = json.at("failure").get<std::string>()};
 }
 
+TraceJson json_of(const WallTimes& times) {
+  TraceJson json = TraceJson::array();
+  for (const WallPart part : all_wall_parts()) json.push_back(times[part].count());
+  return json;
+}
+
+WallTimes wall_times_from(const TraceJson& json) {
+  if (json.size() != WallTimes::parts) throw WrongTrace("has wall times of the wrong number");
+  WallTimes times;
+  for (const WallPart part : all_wall_parts())
+    times[part] = std::chrono::nanoseconds(whole_number(json.at(static_cast<std::size_t>(part))));
+  return times;
+}
+
 std::vector<TracedStep> ranks_from(const TraceJson& json) {
   std::vector<TracedStep> ranks;
   for (const TraceJson& rank : json) ranks.push_back(step_from(rank));
@@ -174,12 +187,13 @@ Traced traced_from(const TraceJson& json) {
   traced.unavailable = json.at("unavailable").get<std::string>();
   traced.steps = whole_number(json.at("steps"));
   traced.wall_time = std::chrono::nanoseconds(whole_number(json.at("wall_nanoseconds")));
+  traced.wall_times = wall_times_from(json.at("wall_times"));
   for (const TraceJson& ranks : json.at("timelines"))
     traced.timelines.push_back(timelines_from(ranks));
   for (const TraceJson& variants : json.at("rounds")) {
     TracedRound round;
     for (const TraceJson& ranks : variants) round.ranks.push_back(ranks_from(ranks));
-    if (round.ranks.size() != traced.timelines.size())
+    if (!traced.timelines.empty() && round.ranks.size() != traced.timelines.size())
       throw WrongTrace("has a round without all variants");
     if (!traced.rounds.empty() && !same_ranks(round, traced.rounds.front()))
       throw WrongTrace("has rounds of other ranks");
@@ -227,6 +241,7 @@ std::string traced_text(const Traced& traced) {
   TraceJson json = {{"unavailable", traced.unavailable},
                     {"steps", traced.steps},
                     {"wall_nanoseconds", traced.wall_time.count()},
+                    {"wall_times", json_of(traced.wall_times)},
                     {"rounds", std::move(rounds)},
                     {"timelines", std::move(timelines)}};
   if (traced.calibrated) json["calibrated"] = json_of(*traced.calibrated);
@@ -251,7 +266,7 @@ TracedOrDamaged read_traced_text(std::string_view text) {
 }
 
 void write_traced(const std::filesystem::path& file, const Traced& traced) {
-  write_file(file, traced_text(traced));
+  std::ofstream(file, std::ios::binary) << traced_text(traced);
 }
 
 TracedOrDamaged read_traced(const std::filesystem::path& file) {

@@ -22,7 +22,8 @@ using TracedOrDamaged = std::variant<Traced, DamagedTrace>;
 std::string traced_text(const Traced&);
 TracedOrDamaged read_traced_text(std::string_view text);
 
-// Throws RequestError as write_file does.
+// For a reader that is waiting, who finds out where it cannot be written whole: nothing waits until
+// a disk has it.
 void write_traced(const std::filesystem::path&, const Traced&);
 TracedOrDamaged read_traced(const std::filesystem::path&);
 

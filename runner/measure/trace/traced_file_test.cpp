@@ -79,6 +79,15 @@ std::string reason_against(std::string_view text) {
   return damaged == nullptr ? "" : damaged->reason;
 }
 
+TEST(TracedFile, ReadsBackRoundsWithoutTheirTimelines) {
+  Traced traced = traced_by_a_device();
+  traced.timelines.clear();
+  const Traced read = read_back(traced);
+  EXPECT_TRUE(read.timelines.empty());
+  ASSERT_EQ(read.rounds.size(), 2u);
+  EXPECT_EQ(read.rounds[1].variants[1].values, traced.rounds[1].variants[1].values);
+}
+
 // A body under the header that belongs to it: what only a broken writer could make.
 std::string with_header(const std::string& body) {
   return fmt::format("stepgate traces 1 {} {:016x}\n{}", body.size(), fnv1a(body), body);
@@ -90,6 +99,9 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.unavailable, "");
   EXPECT_EQ(read.steps, traced.steps);
   EXPECT_EQ(read.wall_time, traced.wall_time);
+  EXPECT_GT(read.wall_times[WallPart::trace_steps].count(), 0);
+  for (const WallPart part : all_wall_parts())
+    EXPECT_EQ(read.wall_times[part], traced.wall_times[part]) << name_of(part);
   ASSERT_EQ(read.rounds.size(), 2u);
   ASSERT_EQ(read.timelines.size(), 2u);
   const TracedStep& step = read.rounds[0].variants[0];

@@ -261,6 +261,13 @@ Json json_of(const RunInfo& run) {
           {"gated", run.gated}};
 }
 
+Json json_of(const WallTimes& times) {
+  Json json = Json::object();
+  for (const WallPart part : all_wall_parts())
+    json[fmt::format("{}_ns", name_of(part))] = times[part].count();
+  return json;
+}
+
 void write_line(std::ostream& out, const Json& report) {
   out << json_line(report) << '\n';
 }
@@ -278,7 +285,7 @@ void write_line(std::ostream& out, const Json& report, const Measurement& measur
 }  // namespace
 
 void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
-                const Measurement& measurement) {
+                const Measurement& measurement, const WallTimes& times) {
   write_line(out,
              {{"schema", report_schema},
               {"run", json_of(run)},
@@ -313,11 +320,13 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"expect", json_of(verdict.sentences)},
               {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
               {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
-              {"measurement", json_of(measurement)}},
+              {"measurement", json_of(measurement)},
+              {"wall_times", json_of(times)}},
              measurement);
 }
 
-void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite) {
+void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite,
+                const WallTimes& times, std::chrono::nanoseconds whole) {
   write_line(out, {{"schema", report_schema},
                    {"run", json_of(run)},
                    {"suite",
@@ -328,7 +337,9 @@ void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite
                      {"product_evidence", suite.product_evidence},
                      {"evidence", suite.evidence},
                      {"refuted", suite.refuted},
-                     {"refuted_among_others", suite.refuted_among_others}}}});
+                     {"refuted_among_others", suite.refuted_among_others}}},
+                   {"wall_ns", whole.count()},
+                   {"wall_times", json_of(times)}});
 }
 
 }  // namespace stepgate

@@ -10,6 +10,7 @@
 #include "judge/judge_suite.h"
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
+#include "measure/wall_times.h"
 #include "report/run_info.h"
 
 namespace stepgate {
@@ -21,8 +22,11 @@ constexpr int report_schema = 2;
 // One JSON object on one line, so that a file of several is JSON Lines. Times in integer
 // nanoseconds end in `_ns`; values of sides are in base units; the fingerprint and the seed are
 // hexadecimal strings, since JSON numbers lose 64-bit integers. Unknown values are null.
-void write_json(std::ostream&, const RunInfo&, const Verdict&, const Measurement&);
-// Of a run of several scenarios, the last line.
-void write_json(std::ostream&, const RunInfo&, const SuiteVerdict&);
+void write_json(std::ostream&, const RunInfo&, const Verdict&, const Measurement&,
+                const WallTimes&);
+// Of a run of several scenarios, the last line; the times are those of the whole run, which took so
+// long.
+void write_json(std::ostream&, const RunInfo&, const SuiteVerdict&, const WallTimes&,
+                std::chrono::nanoseconds whole);
 
 }  // namespace stepgate

@@ -22,7 +22,7 @@ nlohmann::json written(const Judged& judged) {
               .commit = "0123abc",
               .date = "2026-11-22T10:00:00Z",
               .host = "runner-7"},
-             judged.verdict, judged.measurement);
+             judged.verdict, judged.measurement, {});
   return nlohmann::json::parse(out.str());
 }
 

@@ -263,6 +263,15 @@ void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const Sui
   out << (run.simulated ? fmt::format("{} ", simulated_mark) : "") << tally << '\n';
 }
 
+void print_wall_times(std::ostream& out, const WallTimes& times, std::chrono::nanoseconds whole) {
+  out << fmt::format("{:.2f} s on the clock:", seconds(whole));
+  for (const WallPart part : all_wall_parts()) {
+    if (times[part].count() != 0)
+      out << fmt::format(" {} {:.2f},", name_of(part), seconds(times[part]));
+  }
+  out << fmt::format(" other {:.2f}\n", seconds(whole - times.sum()));
+}
+
 void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {
   const auto cost = [&](double rounds) {
     return fmt::format("{} rounds ({})", number_in_words(std::round(rounds), 3),

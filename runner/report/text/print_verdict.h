@@ -9,6 +9,7 @@
 #include "judge/judge_suite.h"
 #include "judge/sentences/forecast.h"
 #include "judge/verdict/verdict.h"
+#include "measure/wall_times.h"
 #include "report/run_info.h"
 #include "report/text/coloured.h"
 
@@ -33,5 +34,9 @@ void print_suite_table(std::ostream&, std::span<const Verdict>, Style);
 // scenarios ended how, with the lines that decide.
 void print_tally(std::ostream&, std::span<const Verdict>, const SuiteVerdict&, const RunInfo&,
                  Style);
+
+// One line: where the wall time of a run went that took so long, in seconds, by the parts that it
+// has.
+void print_wall_times(std::ostream&, const WallTimes&, std::chrono::nanoseconds whole);
 
 }  // namespace stepgate

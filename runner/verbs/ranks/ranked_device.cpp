@@ -12,6 +12,7 @@
 #include "support/process/child.h"
 #include "support/require.h"
 #include "support/text/units.h"
+#include "support/time_of_scope.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/ranks/rank_server.h"
@@ -248,6 +249,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load(const StepPlan& plan, const LoadD
 
 std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& plan,
                                                     const LoadDraw& draw) {
+  const TimeOfScope loading(time_loading_);
   const std::size_t count = ranks_of(plan);
   if (have_parts_ && plan.ranks.count > 1) connect(plan.ranks.count);
   const std::int64_t number = next_step_++;

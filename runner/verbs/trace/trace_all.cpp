@@ -17,6 +17,7 @@
 #include "support/interruption.h"
 #include "support/process/attached_tool.h"
 #include "support/process/child.h"
+#include "support/time_of_scope.h"
 #include "verbs/own_command.h"
 
 namespace stepgate {
@@ -35,17 +36,27 @@ Traced read(const std::filesystem::path& file) {
 
 // Which no path has that is shown to people (require_a_path_to_show).
 constexpr char between_paths = '\t';
+constexpr std::string_view timelines_too = "timelines";
+
+// A suite's take a second to write and read.
+bool draws_timelines(const Arguments& arguments) {
+  return !arguments.trace.empty() || !arguments.picture.empty() || !arguments.report.empty();
+}
 
 }  // namespace
 
 std::string to_line(const TraceLine& line) {
-  return line.scenario + between_paths + line.into;
+  return line.scenario + between_paths + line.into + between_paths +
+         std::string(line.with_timelines ? timelines_too : "");
 }
 
 TraceLine read_trace_line(const std::string& line) {
   const std::size_t at = line.find(between_paths);
-  if (at == std::string::npos) return {};
-  return {.scenario = line.substr(0, at), .into = line.substr(at + 1)};
+  const std::size_t end = line.rfind(between_paths);
+  if (at == end) return {};
+  return {.scenario = line.substr(0, at),
+          .into = line.substr(at + 1, end - at - 1),
+          .with_timelines = line.substr(end + 1) == timelines_too};
 }
 
 std::vector<std::size_t> tracing_order(std::span<const Planned> all) {
@@ -62,12 +73,13 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
                               std::uint64_t seed) {
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced(all.size());
-  const std::vector<std::size_t> order = tracing_order(all);
+  std::vector<std::size_t> order = tracing_order(all);
+  std::erase_if(order, [&](std::size_t index) { return is_planned_only(all[index].scenario); });
   std::size_t done = 0;
   const auto give_up = [&](const std::string& reason) {
     for (; done < order.size(); ++done) traced[order[done]].unavailable = reason;
   };
-  if (!needs_device(all)) return traced;
+  if (order.empty()) return traced;
   if (const auto mark = attached_tool()) {
     give_up("another tool is attached to this process: " + *mark + " is set");
     return traced;
@@ -77,6 +89,7 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
     const auto file_of = [&](std::size_t index) {
       return folder.path() / (std::to_string(index) + ".json");
     };
+    auto begun = std::chrono::steady_clock::now();
     Child child({.command = own_command(arguments, "tracer", resolved_spec(arguments.device), seed,
                                         arguments.files),
                  .name = "the tracing process",
@@ -85,13 +98,21 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
     for (; done < order.size(); ++done) {
       const std::size_t index = order[done];
       line.show("tracing " + all[index].scenario.name);
-      const std::string answer = child.exchange(
-          to_line({.scenario = all[index].scenario.file, .into = file_of(index).string()}));
+      const std::string answer =
+          child.exchange(to_line({.scenario = all[index].scenario.file,
+                                  .into = file_of(index).string(),
+                                  .with_timelines = draws_timelines(arguments)}));
       traced[index] = read(file_of(index));
+      // What the process does not account for; of the first scenario it is mostly its start.
+      const auto now = std::chrono::steady_clock::now();
+      WallTimes& times = traced[index].wall_times;
+      times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();
+      begun = now;
       if (answer != tracer_lost_its_device) continue;
       ++done;
       give_up("the device was lost while '" + all[index].scenario.name + "' was traced");
     }
+    const TimeOfScope ending(traced[order.front()].wall_times[WallPart::tracer]);
     child.finish("");
   } catch (const WorkerError& error) {
     give_up(error.what());

@@ -30,6 +30,7 @@ std::vector<Traced> trace_all(const Arguments&, std::span<const Planned>, std::u
 struct TraceLine {
   std::string scenario;
   std::string into;
+  bool with_timelines = false;
 };
 std::string to_line(const TraceLine&);
 TraceLine read_trace_line(const std::string&);

@@ -8,8 +8,12 @@
 
 namespace stepgate {
 
-// With its knob calibrated where it asks for that. Throws DeviceError.
+// Who gets the traces: without `drawn`, somebody who judges and draws nothing.
+enum class Timelines { drawn, judged };
+
+// With its knob calibrated where it asks for that. Where nobody draws them, only timelines of
+// traces that are not their plans are left, since they say where both part. Throws DeviceError.
 Traced trace_planned(Device&, const Arguments&, const Planned&, const JudgeSettings&,
-                     std::uint64_t seed);
+                     std::uint64_t seed, Timelines = Timelines::drawn);
 
 }  // namespace stepgate

@@ -2,6 +2,7 @@
 // `stepgate tracer`: the other end of trace_all. A line on standard input names a scenario and the
 // file for its traces, a line on standard output says that it is there.
 #include <algorithm>
+#include <future>
 #include <iostream>
 #include <string>
 
@@ -16,11 +17,14 @@ namespace stepgate {
 
 int trace_for_run(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  std::vector<Planned> all = plan_all(arguments, seed);
+  // Nobody waits for both, one after the other: each takes about a second.
+  std::future<std::vector<Planned>> planning =
+      std::async(std::launch::async, [&] { return plan_all(arguments, seed); });
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   choice.tracing = true;
   const OpenedDevice opened = open_device(choice);
+  std::vector<Planned> all = planning.get();
   fit_to_device(all, opened.device->identity(), seed);
   const JudgeSettings settings = settings_for(all);
   for (std::string line; std::getline(std::cin, line) && !line.empty();) {
@@ -31,7 +35,8 @@ int trace_for_run(const Arguments& arguments) {
     Traced result;
     bool is_lost = false;
     try {
-      result = trace_planned(*opened.device, arguments, *planned, settings, seed);
+      result = trace_planned(*opened.device, arguments, *planned, settings, seed,
+                             asked.with_timelines ? Timelines::drawn : Timelines::judged);
     } catch (const DeviceLost& error) {
       result.unavailable = error.what();
       is_lost = true;

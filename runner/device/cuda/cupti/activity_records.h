@@ -3,6 +3,7 @@
 // that making a trace of it can be tested anywhere.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,13 +31,14 @@ struct ActivityRecords {
   // Of the step's graph, in its order: the operation that each piece of work is of. A library may
   // have made several of one.
   std::vector<int> graph_work;
+  std::chrono::nanoseconds collected_in{0};  // wall time
 };
 
 // The trace of these steps. A call belongs to the span that it began in; work, to the call that it
 // is correlated with; what belongs to no span is left out. Calls of the driver inside a call of the
 // runtime are that call. Of work from a graph, the n-th in time is the n-th that was captured:
 // collectives of each kind by themselves, which are on a stream beside the rest, and of all else,
-// whatever streams it was captured on.
+// whatever streams it was captured on. It was collected in the time of the records and its own.
 Trace assemble_trace(const StepPlan&, ActivityRecords, std::vector<HostSpan>,
                      std::int64_t first_step, std::int64_t steps);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "device/cuda/cupti/activity_records.h"
@@ -51,12 +53,16 @@ class Assembly {
   Assembly(const StepPlan& plan, ActivityRecords records, Trace& trace)
       : plan_(plan), records_(std::move(records)), trace_(trace) {}
 
+  // Most records are of steps before the traced ones, and go before anything is sorted.
   void assemble() {
+    std::erase_if(records_.calls, [&](const CallRecord& call) { return !inside(call.begin); });
     std::sort(records_.calls.begin(), records_.calls.end(), [](const auto& a, const auto& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.of_driver < b.of_driver;
     });
-    std::sort(records_.work.begin(), records_.work.end(), by_begin);
     take_calls();
+    std::erase_if(records_.work,
+                  [&](const DeviceWork& work) { return !call_of_.contains(work.correlation); });
+    std::sort(records_.work.begin(), records_.work.end(), by_begin);
     take_work();
     name_collectives();
     take_memory_changes();
@@ -135,9 +141,8 @@ class Assembly {
   void take_work() {
     std::map<std::uint32_t, std::vector<int>> of_graph;  // by correlation
     for (DeviceWork& work : records_.work) {
-      const auto found = call_of_.find(work.correlation);
-      if (found == call_of_.end()) continue;
-      HostCall& call = trace_.calls[static_cast<std::size_t>(found->second)];
+      const int caller = call_of_.at(work.correlation);
+      HostCall& call = trace_.calls[static_cast<std::size_t>(caller)];
       const HostSpan& span = trace_.spans[static_cast<std::size_t>(call.span)];
       work.operation = span.operation;
       work.step = span.step;
@@ -210,7 +215,7 @@ class Assembly {
   const StepPlan& plan_;
   ActivityRecords records_;
   Trace& trace_;
-  std::map<std::uint32_t, int> call_of_;  // index of the call with that correlation
+  std::unordered_map<std::uint32_t, int> call_of_;  // index of the call with that correlation
 };
 
 }  // namespace
@@ -218,10 +223,13 @@ class Assembly {
 Trace assemble_trace(const StepPlan& plan, ActivityRecords records, std::vector<HostSpan> spans,
                      std::int64_t first_step, std::int64_t steps) {
   Trace trace;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds collected_in = records.collected_in;
   trace.first_step = first_step;
   trace.steps = steps;
   trace.spans = std::move(spans);
   Assembly(plan, std::move(records), trace).assemble();
+  trace.collected_in = collected_in + (std::chrono::steady_clock::now() - begin);
   return trace;
 }
 

@@ -55,7 +55,9 @@ TEST(AssembleTrace, GivesCallsToTheSpanThatTheyBeganInAndWorkToItsCall) {
   ActivityRecords records;
   records.calls = {call("cudaLaunchKernel", 8, 210, 220), call("cudaLaunchKernel", 7, 110, 120)};
   records.work = {kernel_work(8, 900, 950), kernel_work(7, 400, 500)};
+  records.collected_in = std::chrono::seconds(1);
   const Trace trace = assemble_trace(two_operations(), records, spans(), 4, 1);
+  EXPECT_GT(trace.collected_in, records.collected_in);
   ASSERT_EQ(trace.calls.size(), 2U);
   EXPECT_EQ(trace.calls[0].span, 1);
   EXPECT_EQ(trace.calls[1].span, 2);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <mutex>
@@ -270,6 +271,8 @@ const std::string& Cupti::unavailable() const {
 }
 
 ActivityRecords Cupti::take() {
+  ActivityRecords records;
+  const auto begin = std::chrono::steady_clock::now();
   const CUptiResult flushed = library_->flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   if (flushed != CUPTI_SUCCESS) {
     throw DeviceError("CUPTI does not give its records: " + library_->in_words(flushed));
@@ -280,7 +283,6 @@ ActivityRecords Cupti::take() {
     const std::lock_guard lock(buffers.mutex);
     filled.swap(buffers.all);
   }
-  ActivityRecords records;
   if (library_->watches_pages) records.page_events.emplace();
   CuptiRecords reader(library_->callback_name);
   for (const Filled& buffer : filled) {
@@ -296,6 +298,7 @@ ActivityRecords Cupti::take() {
   if (asked != CUPTI_SUCCESS || dropped > 0) {
     throw DeviceError(fmt::format("CUPTI lost {} records of the trace", dropped));
   }
+  records.collected_in = std::chrono::steady_clock::now() - begin;
   return records;
 }
 

@@ -26,6 +26,17 @@ bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
                      });
 }
 
+constexpr std::int64_t worth_a_look = 1 << 20;  // bytes of a slot
+
+// No operation of the step changes what the buffer holds.
+bool is_only_read(const StepPlan& plan, std::size_t buffer) {
+  return std::ranges::none_of(plan.operations, [&](const Operation& operation) {
+    return std::ranges::any_of(accesses_of(plan, operation), [&](const BufferAccess& access) {
+      return static_cast<std::size_t>(access.use.buffer) == buffer && access.access != Access::read;
+    });
+  });
+}
+
 bool comes_and_goes(const Buffer& buffer) {
   return buffer.allocated_by != AllocatedBy::the_plan;
 }
@@ -61,7 +72,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, Persiste
     if (comes_and_goes(buffer)) continue;
     count(buffer, buffer.bytes * buffer.slots);
     take(index, slots);
-    fill(buffer, contents, slots, streams[compute_stream]);
+    fill(index, contents, slots, streams[compute_stream]);
   }
 }
 
@@ -169,28 +180,43 @@ void CudaBuffers::take(std::size_t index, std::vector<void*>& slots) {
   }
 }
 
-void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
-                       const std::vector<void*>& slots, cudaStream_t stream) const {
+// Host memory that holds these very contents already, of a load before that only read them, is left
+// as it is: to copy the batches of a suite again in every load takes seconds. A small buffer is
+// copied sooner than the operations have said who writes it.
+void CudaBuffers::fill(std::size_t index, ContentsCache& contents, const std::vector<void*>& slots,
+                       cudaStream_t stream) const {
+  const Buffer& buffer = plan_.buffers[index];
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
   if (bytes == 0) return;
-  for (std::size_t index = 0; index < slots.size(); ++index) {
-    const auto slot = static_cast<std::int64_t>(index);
+  const auto kind = kept_kind(index);
+  const bool may_stay = kind && kind != KeptKind::device && buffer.bytes >= worth_a_look;
+  const bool stays = may_stay && is_only_read(plan_, index);
+  for (std::size_t place = 0; place < slots.size(); ++place) {
+    const auto slot = static_cast<std::int64_t>(place);
     if (buffer.memory == MemoryKind::device) {
-      check(fill_on_device(buffer, slot, plan_.seed, slots[index], stream),
+      check(fill_on_device(buffer, slot, plan_.seed, slots[place], stream),
             fmt::format("fill '{}'", buffer.name));
-    } else if (buffer.content == Content::zeros) {
-      std::memset(slots[index], 0, bytes);
+      continue;
+    }
+    const void* held = nullptr;
+    if (buffer.content == Content::zeros) {
+      std::memset(slots[place], 0, bytes);
     } else {
       const auto content = contents.of(buffer, slot, plan_.seed);
-      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[index]));
+      held = content.data();
+      const bool is_there = kind && kept_->mark_of(*kind, slots[place]) == held;
+      if (!is_there)
+        std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[place]));
     }
+    if (kind) kept_->mark_of(*kind, slots[place]) = stays ? held : nullptr;
   }
 }
 
 void CudaBuffers::fill_again(int buffer, ContentsCache& contents, cudaStream_t stream) const {
   const Buffer& again = buffer_at(plan_, buffer);
   if (comes_and_goes(again)) return;
-  fill(again, contents, slots_[static_cast<std::size_t>(buffer)], stream);
+  const auto index = static_cast<std::size_t>(buffer);
+  fill(index, contents, slots_[index], stream);
 }
 
 void CudaBuffers::allocate(int buffer, std::int64_t step, int stream, cudaStream_t on) {

@@ -65,7 +65,8 @@ class CudaBuffers {
   std::optional<KeptKind> kept_kind(std::size_t buffer) const;
   void take(std::size_t buffer, std::vector<void*>& slots);
   void count(const Buffer&, std::int64_t bytes);
-  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots, cudaStream_t) const;
+  void fill(std::size_t buffer, ContentsCache&, const std::vector<void*>& slots,
+            cudaStream_t) const;
 
   // Gives the memory back for the next step, after everything below has gone.
   struct EndOfUse {

@@ -81,6 +81,21 @@ cudaError_t PersistentMemory::take(KeptKind kind, void*& memory, std::int64_t by
   return status;
 }
 
+const void*& PersistentMemory::mark_of(KeptKind kind, const void* memory) {
+  switch (kind) {
+    case KeptKind::device:
+      return device_.mark_of(memory);
+    case KeptKind::pinned:
+      return pinned_.mark_of(memory);
+    case KeptKind::registered:
+      return registered_.mark_of(memory);
+    case KeptKind::pageable:
+      return pageable_.mark_of(memory);
+  }
+  require(false, "memory of every kind is kept");
+  return pageable_.mark_of(memory);
+}
+
 void PersistentMemory::give_up_device_memory() {
   if (in_use_) {
     device_.give_up_free();

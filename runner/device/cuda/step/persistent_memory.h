@@ -32,6 +32,9 @@ class PersistentMemory {
   // pageable memory, cudaErrorMemoryAllocation where the host has none.
   cudaError_t take(KeptKind, void*& memory, std::int64_t bytes);
 
+  // KeptBlocks::mark_of of a block that was taken.
+  const void*& mark_of(KeptKind, const void* memory);
+
   // Device memory that is there, and what of it the present step has asked for.
   std::int64_t device_bytes() const { return device_.bytes(); }
   std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }

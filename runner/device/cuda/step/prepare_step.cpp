@@ -2,6 +2,7 @@
 // The part of CudaStep that happens once: streams, events, addresses, algorithms and graphs.
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -35,17 +36,21 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // How many there are so far that make work. NCCL has others besides, which order what it captures
-  // with what it does not.
-  std::size_t nodes() const {
+  // How many there are since the last time that make work. NCCL has others besides, which order
+  // what it captures with what it does not. Each is asked once what it is: a tracer records every
+  // such call.
+  std::int64_t new_work() {
     cudaStreamCaptureStatus status{};
     cudaGraph_t graph = nullptr;
     check(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph), "ask what was captured");
     std::size_t count = 0;
     check(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
+    if (count == known_.size()) return 0;
     std::vector<cudaGraphNode_t> all(count);
     check(cudaGraphGetNodes(graph, all.data(), &count), "ask for what was captured");
-    return static_cast<std::size_t>(std::ranges::count_if(all, &Capture::makes_work_there));
+    return std::ranges::count_if(all, [&](cudaGraphNode_t node) {
+      return known_.insert(node).second && makes_work_there(node);
+    });
   }
 
   Graph end() {
@@ -64,6 +69,7 @@ class Capture {
   }
 
   cudaStream_t stream_;
+  std::unordered_set<cudaGraphNode_t> known_;
 };
 
 // Something of it runs on the device. What a graph allocates does not.
@@ -213,14 +219,14 @@ void CudaStep::capture_graphs(const CudaServices& services) {
     buffers_.begin_capture();
     Capture capture(stream(compute_stream));
     graph_work_.clear();
-    std::size_t nodes = 0;
     for (std::size_t index = 0; index < prepared_.size(); ++index) {
       if (!prepared_[index].operation->captured) continue;
       issue(prepared_[index], step);
       if (!cupti_) continue;  // only traces ask whose a node is
-      const std::size_t before = std::exchange(nodes, capture.nodes());
+      const std::int64_t works = capture.new_work();
       if (!makes_work(*prepared_[index].operation)) continue;
-      graph_work_.insert(graph_work_.end(), nodes - before, static_cast<int>(index));
+      graph_work_.insert(graph_work_.end(), static_cast<std::size_t>(works),
+                         static_cast<int>(index));
     }
     const Graph graph = capture.end();
     buffers_.end_capture();

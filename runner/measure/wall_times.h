@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Where the wall time of a run went, by the machine's steady clock, also where a simulated device
+// has a clock of its own. No two parts overlap.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "support/text/enumerators.h"
+
+namespace stepgate {
+
+enum class WallPart {
+  planning,       // reads scenarios and plans them
+  tracer,         // starts the tracing process with its plans and its device, and ends it
+  calibration,    // finds the knobs that [calibrate] names, in the tracing process
+  trace_loads,    // loads and unloads steps there
+  trace_steps,    // runs them there, those before the traced ones included
+  trace_records,  // collects what the device recorded of them
+  trace_counts,   // counts what traces say, and judges whether there are enough
+  trace_reading,  // writes and reads what one process hands to the other
+  opening,        // opens the device, finds stored runs, draws traces
+  loads,          // loads the steps that are timed
+  warm_up,        // until the first round has ended, without loads
+  rounds,         // all further ones, likewise
+  judging
+};
+
+// "trace_loads": in files.
+constexpr std::string_view name_of(WallPart part) {
+  return enumerators<WallPart>.at(static_cast<std::size_t>(part));
+}
+
+class WallTimes {
+ public:
+  static constexpr std::size_t parts = enumerators<WallPart>.size();
+
+  std::chrono::nanoseconds& operator[](WallPart part) {
+    return times_[static_cast<std::size_t>(part)];
+  }
+  std::chrono::nanoseconds operator[](WallPart part) const {
+    return times_[static_cast<std::size_t>(part)];
+  }
+  WallTimes& operator+=(const WallTimes& more) {
+    for (std::size_t part = 0; part < parts; ++part) times_[part] += more.times_[part];
+    return *this;
+  }
+  std::chrono::nanoseconds sum() const {
+    std::chrono::nanoseconds sum{0};
+    for (const std::chrono::nanoseconds time : times_) sum += time;
+    return sum;
+  }
+
+ private:
+  std::array<std::chrono::nanoseconds, parts> times_{};
+};
+
+// All parts, in the order of a run.
+constexpr std::array<WallPart, WallTimes::parts> all_wall_parts() {
+  std::array<WallPart, WallTimes::parts> all{};
+  for (std::size_t part = 0; part < all.size(); ++part) all[part] = static_cast<WallPart>(part);
+  return all;
+}
+
+}  // namespace stepgate

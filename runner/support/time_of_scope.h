@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Adds the wall time of its own life to a sum.
+#pragma once
+
+#include <chrono>
+
+namespace stepgate {
+
+class TimeOfScope {
+ public:
+  // The sum outlives it.
+  explicit TimeOfScope(std::chrono::nanoseconds& sum) : sum_(sum) {}
+  ~TimeOfScope() { sum_ += std::chrono::steady_clock::now() - begin_; }
+  TimeOfScope(const TimeOfScope&) = delete;
+  TimeOfScope& operator=(const TimeOfScope&) = delete;
+
+ private:
+  std::chrono::nanoseconds& sum_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace stepgate
