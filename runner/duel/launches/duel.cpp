@@ -39,6 +39,7 @@ constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
 constexpr std::int64_t pairs_of_a_watch = 6;
 // Segments that are watched are longer: nobody compares them one by one.
 constexpr std::int64_t watched_segment = 4;
+constexpr std::int64_t share_to_watch = 10;
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -324,6 +325,10 @@ std::optional<Introduction> introduce(const LaunchWorker& launch) try {
   return introduction;
 } catch (const WaitStopped&) {
   return std::nullopt;
+}
+
+nanoseconds time_to_watch(nanoseconds of_a_duel, std::size_t works) {
+  return of_a_duel / (share_to_watch * static_cast<std::int64_t>(works));
 }
 
 DuelMeasurement measure_duel(const DuelRequest& request) {

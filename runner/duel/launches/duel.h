@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -111,6 +112,10 @@ struct DuelRequest {
   std::function<std::vector<int>(const DuelMeasurement&)> undecided;
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };
+
+// For DuelRequest::watch_time: a tenth of the time that a duel has goes into what is rare or begins
+// late, the same for each of its works.
+std::chrono::nanoseconds time_to_watch(std::chrono::nanoseconds of_a_duel, std::size_t works);
 
 // Throws WorkerError, and RequestError for a budget.
 DuelMeasurement measure_duel(const DuelRequest&);

@@ -96,14 +96,10 @@ class Server {
 
   std::string answer_loaded(const PlannedStep& plan) {
     loaded_.reset();
-    auto step = device_for(plan).load_into(only_slot, carried_out(plan));
-    const StepResult pilot = step->run({.steps = worker_pilot_steps});
-    if (!pilot.elapsed) return error_line("this device has no notion of time");
-    loaded_ = std::move(step);
-    return to_line(
-        Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / worker_pilot_steps),
-               .period_steps = common_period(plan, longest_period).value_or(1),
-               .periodic = plan.facts().periodic});
+    LoadedForTiming loaded = load_for_timing(device_for(plan), plan, carried_out(plan));
+    if (!loaded.step) return error_line("this device has no notion of time");
+    loaded_ = std::move(loaded.step);
+    return to_line(loaded.says);
   }
 
   std::optional<std::string> answer(const RunSteps& run) {
@@ -132,6 +128,17 @@ class Server {
 
 std::string work_name(const StepPlan& plan) {
   return fmt::format("{}/{}", plan.scenario, plan.variant);
+}
+
+LoadedForTiming load_for_timing(Device& device, const PlannedStep& planned,
+                                const PlannedStep& carried_out) {
+  auto step = device.load_into(only_slot, carried_out);
+  const StepResult pilot = step->run({.steps = worker_pilot_steps});
+  if (!pilot.elapsed) return {};
+  return {.step = std::move(step),
+          .says = {.wash_out_steps = wash_out_steps(planned, *pilot.elapsed / worker_pilot_steps),
+                   .period_steps = common_period(planned, longest_period).value_or(1),
+                   .periodic = planned.facts().periodic}};
 }
 
 void serve_worker(std::istream& in, std::ostream& out, Device& device, const WorkerSubject& subject,

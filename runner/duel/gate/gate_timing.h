@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// How a gate times all works of a suite in the time that a duel has for a few.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "duel/gate/judge_duel.h"
+#include "duel/launches/duel.h"
+
+namespace stepgate {
+
+// Puts works that are known to differ first, as time may be short, then some of all scenarios.
+std::vector<std::string> in_order_of_suspicion(std::vector<std::string> works,
+                                               const std::set<std::string>& differing);
+
+// How many of so many works go ahead of the others: few enough for a pair of launches to take
+// seconds, and none where all are few.
+std::size_t works_ahead_of_a_gate(std::size_t works);
+
+// Makes a gate's request of a duel's: no pair is begun after so much time, but every work gets the
+// fewest pairs that can decide it.
+void time_as_a_gate(DuelRequest&, const DuelSettings&, std::chrono::nanoseconds most_timing);
+
+}  // namespace stepgate
