@@ -18,8 +18,10 @@
 namespace stepgate {
 namespace {
 
-// Enough to know about how long a step takes.
-constexpr std::int64_t worker_pilot_steps = 8;
+// Enough to know about how long a step takes: the first one alone, which loads what it needs, then
+// some more.
+constexpr std::int64_t most_worker_pilot_steps = 7;
+constexpr std::chrono::nanoseconds worker_pilot_time = std::chrono::milliseconds(2);
 // Segments are not made longer for what happens more rarely.
 constexpr std::int64_t longest_period = 10'000;
 
@@ -133,10 +135,14 @@ std::string work_name(const StepPlan& plan) {
 LoadedForTiming load_for_timing(Device& device, const PlannedStep& planned,
                                 const PlannedStep& carried_out) {
   auto step = device.load_into(only_slot, carried_out);
-  const StepResult pilot = step->run({.steps = worker_pilot_steps});
-  if (!pilot.elapsed) return {};
+  const StepResult first = step->run({.steps = 1});
+  if (!first.elapsed) return {};
+  const std::int64_t steps = std::clamp<std::int64_t>(
+      worker_pilot_time / std::max(*first.elapsed, std::chrono::nanoseconds(1)), 1,
+      most_worker_pilot_steps);
+  const StepResult pilot = step->run({.steps = steps});
   return {.step = std::move(step),
-          .says = {.wash_out_steps = wash_out_steps(planned, *pilot.elapsed / worker_pilot_steps),
+          .says = {.wash_out_steps = wash_out_steps(planned, *pilot.elapsed / steps),
                    .period_steps = common_period(planned, longest_period).value_or(1),
                    .periodic = planned.facts().periodic}};
 }
