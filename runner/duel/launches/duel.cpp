@@ -35,11 +35,11 @@ constexpr std::int64_t most_superblocks = 8;
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
 // An answer may take so long beside the steps, for a line each way and reading what was timed.
 constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
-// One of so many pairs is watched for as long as all others together.
-constexpr std::int64_t pairs_of_a_watch = 6;
+// A work is watched in one of so many pairs.
+constexpr std::int64_t pairs_of_a_watch = 5;
 // Segments that are watched are longer: nobody compares them one by one.
 constexpr std::int64_t watched_segment = 4;
-constexpr std::int64_t share_to_watch = 10;
+constexpr std::int64_t share_to_watch = 20;
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -50,7 +50,7 @@ struct Plan {
   std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
   std::int64_t wash_out_steps = 0;
   double step_seconds = 0;                     // of both sides together, by the pilot
-  std::int64_t long_watch = -1;                // which pair of the six that run is watched for long
+  std::int64_t watched_pair = -1;              // which of the five that run
   std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
   nanoseconds superblock_time{0};
   nanoseconds launch_time{0};  // everything else
@@ -202,16 +202,16 @@ class Duel {
   std::pair<std::int64_t, std::int64_t> draw_watch(Plan& how) {
     const std::int64_t place = std::ssize(how.contrasts) % pairs_of_a_watch;
     if (place == 0) {
-      how.long_watch = static_cast<std::int64_t>(
+      how.watched_pair = static_cast<std::int64_t>(
           watch_random_.below(static_cast<std::uint64_t>(pairs_of_a_watch)));
     }
+    if (place != how.watched_pair) return {0, 0};
     const std::int64_t all =
         std::min(enough_watched_steps,
                  static_cast<std::int64_t>(seconds(request_.watch_time) / how.step_seconds));
-    if (place != how.long_watch) return {0, all / 2 / (pairs_of_a_watch - 1)};
     const auto before =
-        static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all / 2 + 1)));
-    return {before, all / 2 - before};
+        static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all + 1)));
+    return {before, all - before};
   }
 
   void watch(const Plan& how, std::int64_t steps, std::vector<Superblock>& watched) {

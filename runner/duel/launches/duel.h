@@ -97,9 +97,9 @@ struct DuelRequest {
   // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
   // noise from its superblocks', where a work is still open after the fewest pairs.
   std::int64_t first_superblocks = 3;
-  // A work may take so long over six pairs to be watched, beside its superblocks, until each side
-  // has run `enough_watched_steps`. In one pair of six, which is drawn, it is half of that, and the
-  // superblocks begin at a random place in it.
+  // In one pair of five, which is drawn, a work may take so long to be watched, beside its
+  // superblocks, until each side has run `enough_watched_steps`; the superblocks begin at a random
+  // place in it.
   std::chrono::nanoseconds watch_time{0};
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
@@ -113,8 +113,8 @@ struct DuelRequest {
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };
 
-// For DuelRequest::watch_time: a tenth of the time that a duel has goes into what is rare or begins
-// late, the same for each of its works.
+// For DuelRequest::watch_time: a twentieth of the time that a duel has goes into what is rare or
+// begins late, the same for each of its works.
 std::chrono::nanoseconds time_to_watch(std::chrono::nanoseconds of_a_duel, std::size_t works);
 
 // Throws WorkerError, and RequestError for a budget.
