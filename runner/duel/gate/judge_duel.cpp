@@ -565,9 +565,8 @@ std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings& setti
   return fewest_rounds(settings.alpha / static_cast<double>(works));
 }
 
-// An interval's two ends each need evidence at half the level.
 std::int64_t fewest_pairs_to_hold(const DuelSettings& settings) {
-  return std::max(fewest_rounds(settings.beta), fewest_rounds((1 - settings.confidence) / 2));
+  return fewest_rounds(settings.beta);
 }
 
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,

@@ -54,7 +54,7 @@ bool gates(const Introduction&);
 // For the notes of a duel in which BASE and HEAD are the same file or the same bytes.
 std::string same_bytes_note();
 
-// The fewest pairs after which a work can be refuted, or hold with an interval in the report.
+// The fewest pairs after which a work can be refuted, or hold.
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings&);
 std::int64_t fewest_pairs_to_hold(const DuelSettings&);
 
