@@ -6,11 +6,10 @@
 namespace stepgate {
 namespace {
 
-// Segments of a quarter of a duel's, one of each side before the first that counts, since the works
-// before it have warmed both processes up, and one superblock a pair until a work turns out to need
-// more.
+// Segments of a quarter of a duel's, a step and its wash-out before the first that counts, since
+// the works before it have warmed both processes up, and one superblock a pair until a work turns
+// out to need more.
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
-constexpr int warm_up_segments_of_a_gate = 1;
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t works_ahead = 16;
 
@@ -36,7 +35,7 @@ std::size_t works_ahead_of_a_gate(std::size_t works) {
 void time_as_a_gate(DuelRequest& request, const DuelSettings& settings,
                     std::chrono::nanoseconds most_timing) {
   request.segment = segment_of_a_gate;
-  request.warm_up_segments = warm_up_segments_of_a_gate;
+  request.warm_up = std::chrono::nanoseconds(0);
   request.first_superblocks = first_superblocks_of_a_gate;
   request.fewest_pairs =
       fewest_pairs_to_hold(settings) + (settings.works_ahead > 0 ? pairs_ahead : 0);

@@ -49,7 +49,7 @@ DuelSide other(DuelSide side) {
 struct Plan {
   std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
   std::int64_t wash_out_steps = 0;
-  double step_seconds = 0;                     // of both sides together, by the pilot
+  double step_seconds = 0;                     // of the faster side, by the pilot
   std::int64_t watched_pair = -1;              // which of the five that run
   std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
   nanoseconds superblock_time{0};
@@ -139,6 +139,11 @@ class Duel {
   static RunSteps segment_of(const Plan& how) {
     return {.steps = how.steps, .wash_out_steps = how.wash_out_steps};
   }
+  RunSteps warm_up_of(const Plan& how) const {
+    const auto steps = static_cast<std::int64_t>(seconds(request_.warm_up) / how.step_seconds);
+    return {.steps = std::clamp(steps, std::int64_t{1}, most_duel_steps),
+            .wash_out_steps = how.wash_out_steps};
+  }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
 
   void check_same(DuelSide side) {
@@ -175,9 +180,7 @@ class Duel {
                       .wash_out_steps = how.wash_out_steps,
                       .superblocks = {},
                       .periodic = {std::move(both[0].periodic), std::move(both[1].periodic)}};
-    for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
-      for (const DuelSide side : {first, other(first)}) run_segment(segment_of(how), side);
-    }
+    for (const DuelSide side : {first, other(first)}) run_segment(warm_up_of(how), side);
     const std::int64_t superblocks = superblocks_of(how);
     const auto [watched_before, watched_after] = draw_watch(how);
     watch(how, watched_before, result.watched);
@@ -208,7 +211,7 @@ class Duel {
     if (place != how.watched_pair) return {0, 0};
     const std::int64_t all =
         std::min(enough_watched_steps,
-                 static_cast<std::int64_t>(seconds(request_.watch_time) / how.step_seconds));
+                 static_cast<std::int64_t>(seconds(request_.watch_time) / (2 * how.step_seconds)));
     const auto before =
         static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all + 1)));
     return {before, all - before};
@@ -258,7 +261,7 @@ class Duel {
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
-    how.step_seconds = 2 * fastest;  // what stalls in a pilot is the slower one
+    how.step_seconds = fastest;  // what stalls in a pilot is the slower one
     const auto most = std::clamp(
         static_cast<std::int64_t>(longest_duel_segment * seconds(request_.segment) / slowest),
         fewest_duel_steps, most_duel_steps);

@@ -90,10 +90,10 @@ struct DuelRequest {
   Introduction introduction;
   LaunchWorker launch;
   std::uint64_t seed = 0;  // of the coins
-  // About as long as the faster side's segments take, and so many of each side that count for
-  // nothing come before the first that counts: a fresh process and a clock that was asleep.
+  // About as long as the faster side's segments take; and what each side runs before the first that
+  // counts, besides a wash-out: a fresh process and a clock that was asleep.
   std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
-  int warm_up_segments = 4;
+  std::chrono::nanoseconds warm_up = std::chrono::milliseconds(80);
   // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
   // noise from its superblocks', where a work is still open after the fewest pairs.
   std::int64_t first_superblocks = 3;
