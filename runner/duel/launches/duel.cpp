@@ -122,7 +122,8 @@ class Duel {
       pair.works.push_back(run_work(work, pair.first));
       in_superblocks += superblock_time_;
     }
-    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side)->quit();
+    ask_both_ahead(Quit{});
+    for (const DuelSide side : both_sides) worker(side)->quit();
     for (const DuelSide side : both_sides) worker(side).reset();
     const nanoseconds rest = request_.clock() - before - in_superblocks;
     for (const int work : open) plan(work).launch_time += rest / std::ssize(open);
@@ -158,9 +159,14 @@ class Duel {
         before.works.size(), now.program, now.version, now.device, now.works.size()));
   }
 
-  // Both at the same time: nothing is timed meanwhile, and most of it is the hosts' work.
+  // Both sides are at it at the same time: nothing is timed meanwhile, and most of it is the hosts'
+  // work.
+  void ask_both_ahead(const Request& request) {
+    for (const DuelSide side : both_sides) worker(side)->ask_ahead(request);
+  }
+
   std::array<Loaded, 2> load_both(const std::string& work) {
-    for (const DuelSide side : both_sides) worker(side)->ask_ahead(LoadWork{work});
+    ask_both_ahead(LoadWork{work});
     return {worker(DuelSide::base)->load(work), worker(DuelSide::head)->load(work)};
   }
 
@@ -194,7 +200,8 @@ class Duel {
     how.superblock_time += superblock_time_;
     how.superblocks_run += superblocks;
     watch(how, watched_after, result.watched);
-    for (const DuelSide side : {first, other(first)}) worker(side)->unload();
+    ask_both_ahead(UnloadWork{});
+    for (const DuelSide side : both_sides) worker(side)->unload();
     result.passed = request_.clock() - begin;
     result.claimed = claimed_;
     return result;

@@ -201,11 +201,12 @@ TEST(Duel, SpendsOneSuperblockAPairUntilAWorkNeedsMore) {
     EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 3u) << pair;
 }
 
-TEST(Duel, LoadsBothSidesAtOnce) {
+TEST(Duel, LoadsUnloadsAndEndsBothSidesAtOnce) {
   DuelScript script = steady(1);
   DuelRequest request = request_of(script, 1, 1);
   measure_duel(request);
   EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{2, 2}));
+  EXPECT_EQ(script.asked_ahead, 6);
 }
 
 TEST(Duel, RefusesAProgramThatChangesBetweenLaunches) {
