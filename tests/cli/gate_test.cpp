@@ -328,7 +328,7 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   EXPECT_FALSE(contains(duel(1).out, " before;"));
   const Finished second = duel(2);
   EXPECT_EQ(second.exit_code, 0) << second.out << second.err;
-  EXPECT_TRUE(contains(second.out, "over 5 pairs of launches and 5 before;")) << second.out;
+  EXPECT_TRUE(contains(second.out, "over 5 pairs of launches and 6 before;")) << second.out;
   const Finished same_seed = duel(2);
   EXPECT_EQ(same_seed.exit_code, 2) << same_seed.out;
   EXPECT_TRUE(contains(same_seed.err, "leave out --seed")) << same_seed.err;

@@ -45,7 +45,7 @@ class LateAndRare : public testing::Test {
     request.most_pairs = 60;
     request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
     const DuelSettings settings{.margin = 0.02};
-    time_as_a_gate(request, settings, std::chrono::seconds(240));
+    time_as_a_gate(request, settings, std::chrono::seconds(240), {});
     request.undecided = undecided_works(request.works, settings);
     return judge_duel(request.introduction, {request.works, {}}, measure_duel(request), settings);
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "scenario/sentences/metric.h"
+
 namespace stepgate {
 namespace {
 
@@ -12,6 +14,29 @@ namespace {
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t works_ahead = 16;
+constexpr std::int64_t most_pairs_at_once = 5;
+// Of all processes that have loaded a work: little beside what any GPU of a data centre has.
+constexpr double most_bytes_at_once = 8.0 * 1024 * 1024 * 1024;
+
+// The fewest pairs that decide at once, then the more the longer it has taken: a few too many cost
+// less than their starts one by one.
+std::int64_t pairs_at_once(std::int64_t done, std::int64_t ahead, std::int64_t fewest) {
+  if (done < ahead) return ahead - done;
+  if (done < fewest) return std::min(fewest - done, most_pairs_at_once);
+  return std::min((done - fewest) / 2 + 1, most_pairs_at_once);
+}
+
+// One where a side did not say what it needs.
+std::int64_t loads_that_fit(const CountedPair& pair) {
+  double bytes = 0;
+  for (const StepCounts* side : {&pair.base, &pair.head}) {
+    const auto peak = side->planned.find(std::string(row_of(Metric::peak_reserved).name));
+    if (peak == side->planned.end()) return 1;
+    bytes += peak->second;
+  }
+  return static_cast<std::int64_t>(
+      std::clamp(most_bytes_at_once / std::max(bytes, 1.0), 1.0, double{most_pairs_at_once}));
+}
 
 }  // namespace
 
@@ -33,12 +58,17 @@ std::size_t works_ahead_of_a_gate(std::size_t works) {
 }
 
 void time_as_a_gate(DuelRequest& request, const DuelSettings& settings,
-                    std::chrono::nanoseconds most_timing) {
+                    std::chrono::nanoseconds most_timing, std::span<const CountedPair> counted) {
   request.segment = segment_of_a_gate;
   request.warm_up = std::chrono::nanoseconds(0);
   request.first_superblocks = first_superblocks_of_a_gate;
-  request.fewest_pairs =
-      fewest_pairs_to_hold(settings) + (settings.works_ahead > 0 ? pairs_ahead : 0);
+  const std::int64_t ahead = settings.works_ahead > 0 ? pairs_ahead : 0;
+  request.fewest_pairs = ahead + fewest_pairs_to_hold(settings);
+  request.pairs_at_once = [ahead, fewest = request.fewest_pairs](std::int64_t done) {
+    return pairs_at_once(done, ahead, fewest);
+  };
+  for (const std::string& work : request.works) request.most_loads[work] = 1;
+  for (const CountedPair& pair : counted) request.most_loads[pair.work] = loads_that_fit(pair);
   // What decides nothing is no answer to a merge, however long it takes.
   request.budget.reset();
   request.patience = most_timing;

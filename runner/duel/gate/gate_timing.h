@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "duel/gate/judge_duel.h"
+#include "duel/gate/judge_gate.h"
 #include "duel/launches/duel.h"
 
 namespace stepgate {
@@ -22,7 +24,9 @@ std::vector<std::string> in_order_of_suspicion(std::vector<std::string> works,
 std::size_t works_ahead_of_a_gate(std::size_t works);
 
 // Makes a gate's request of a duel's: no pair is begun after so much time, but every work gets the
-// fewest pairs that can decide it.
-void time_as_a_gate(DuelRequest&, const DuelSettings&, std::chrono::nanoseconds most_timing);
+// fewest pairs that can decide it. Where several pairs are launched at once a work is loaded by as
+// many of them as the memory that both sides planned allows.
+void time_as_a_gate(DuelRequest&, const DuelSettings&, std::chrono::nanoseconds most_timing,
+                    std::span<const CountedPair>);
 
 }  // namespace stepgate

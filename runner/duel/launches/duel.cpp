@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "stats/launch_levels.h"
@@ -29,7 +30,7 @@ constexpr std::int64_t fewest_duel_steps = 3;
 constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
 // Of a launch, to tell its noise from theirs.
-constexpr std::int64_t enough_superblocks = 3;
+constexpr std::int64_t enough_superblocks = 2;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer superblocks within their launches are no guide.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
@@ -53,8 +54,19 @@ struct Plan {
   std::int64_t watched_pair = -1;              // which of the five that run
   std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
   nanoseconds superblock_time{0};
-  nanoseconds launch_time{0};  // everything else
+  nanoseconds launch_time{0};  // everything else, in its last pair
   std::int64_t superblocks_run = 0;
+};
+
+// A pair of launches that goes on, with its processes.
+struct Launched {
+  LaunchPair pair;
+  std::array<std::unique_ptr<Worker>, 2> workers;
+
+  Worker& worker(DuelSide side) { return *workers[static_cast<std::size_t>(side)]; }
+  void ask_both_ahead(const Request& request) {
+    for (const DuelSide side : both_sides) worker(side).ask_ahead(request);
+  }
 };
 
 class Duel {
@@ -76,8 +88,9 @@ class Duel {
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
            may_start(last_pair)) {
       const nanoseconds before = request_.clock();
-      if (!run_pair(open)) break;
-      last_pair = request_.clock() - before;
+      const std::int64_t pairs = pairs_to_launch();
+      if (!run_pairs(open, pairs)) break;
+      last_pair = (request_.clock() - before) / pairs;
       open = request_.undecided(result_);
       if (request_.progress) request_.progress(std::ssize(result_.pairs), spent());
     }
@@ -109,34 +122,47 @@ class Duel {
                     std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
   }
 
+  std::int64_t pairs_to_launch() const {
+    const std::int64_t done = std::ssize(result_.pairs);
+    const std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
+    return std::clamp(wanted, std::int64_t{1}, request_.most_pairs - done);
+  }
+
   // False when the wait was to end.
-  bool run_pair(const std::vector<int>& open) try {
+  bool run_pairs(const std::vector<int>& open, std::int64_t count) try {
     const nanoseconds before = request_.clock();
-    LaunchPair pair;
-    pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
-    for (const DuelSide side : {pair.first, other(pair.first)})
-      worker(side) = request_.launch(side, launches_++);
-    for (const DuelSide side : both_sides) check_same(side);
-    nanoseconds in_superblocks{0};
-    for (const int work : open) {
-      pair.works.push_back(run_work(work, pair.first));
-      in_superblocks += superblock_time_;
+    std::vector<Launched> launched(static_cast<std::size_t>(count));
+    for (Launched& one : launched) {
+      one.pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+      for (const DuelSide side : {one.pair.first, other(one.pair.first)})
+        one.workers[static_cast<std::size_t>(side)] = request_.launch(side, launches_++);
     }
-    ask_both_ahead(Quit{});
-    for (const DuelSide side : both_sides) worker(side)->quit();
-    for (const DuelSide side : both_sides) worker(side).reset();
-    const nanoseconds rest = request_.clock() - before - in_superblocks;
-    for (const int work : open) plan(work).launch_time += rest / std::ssize(open);
-    result_.pairs.push_back(std::move(pair));
+    for (Launched& one : launched) {
+      for (const DuelSide side : both_sides) check_same(side, one.worker(side).hello());
+    }
+    superblock_time_ = nanoseconds(0);
+    for (const int work : open) {
+      std::span<Launched> rest = launched;
+      while (!rest.empty()) {
+        const std::size_t some = std::min(rest.size(), loads_at_once(work));
+        run_work(work, rest.first(some));
+        rest = rest.subspan(some);
+      }
+    }
+    for (Launched& one : launched) one.ask_both_ahead(Quit{});
+    for (Launched& one : launched) {
+      for (const DuelSide side : both_sides) one.worker(side).quit();
+    }
+    const nanoseconds rest = request_.clock() - before - superblock_time_;
+    for (const int work : open) plan(work).launch_time = rest / (std::ssize(open) * count);
+    for (Launched& one : launched) result_.pairs.push_back(std::move(one.pair));
     return true;
   } catch (const WaitStopped&) {
     result_.stopped = true;
     return false;
   }
 
-  std::unique_ptr<Worker>& worker(DuelSide side) {
-    return workers_[static_cast<std::size_t>(side)];
-  }
+  Worker& worker(DuelSide side) { return timed_->worker(side); }
   static RunSteps segment_of(const Plan& how) {
     return {.steps = how.steps, .wash_out_steps = how.wash_out_steps};
   }
@@ -147,10 +173,15 @@ class Duel {
   }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
 
-  void check_same(DuelSide side) {
+  std::size_t loads_at_once(int work) const {
+    const auto most = request_.most_loads.find(request_.works[static_cast<std::size_t>(work)]);
+    return most == request_.most_loads.end() ? std::numeric_limits<std::size_t>::max()
+                                             : static_cast<std::size_t>(most->second);
+  }
+
+  void check_same(DuelSide side, const Hello& now) const {
     const Hello& before =
         side == DuelSide::base ? request_.introduction.base : request_.introduction.head;
-    const Hello& now = worker(side)->hello();
     if (now == before) return;
     throw WorkerError(fmt::format(
         "{} is not what it was at its first launch: '{}' {} on {} with {} works, then "
@@ -159,22 +190,25 @@ class Duel {
         before.works.size(), now.program, now.version, now.device, now.works.size()));
   }
 
-  // Both sides are at it at the same time: nothing is timed meanwhile, and most of it is the hosts'
-  // work.
-  void ask_both_ahead(const Request& request) {
-    for (const DuelSide side : both_sides) worker(side)->ask_ahead(request);
+  // All load it at the same time, since nothing is timed meanwhile and most of it is the hosts'
+  // work; then each pair has its turn.
+  void run_work(int work, std::span<Launched> launched) {
+    const std::string& name = request_.works[static_cast<std::size_t>(work)];
+    for (Launched& one : launched) one.ask_both_ahead(LoadWork{name});
+    std::vector<std::array<Loaded, 2>> loaded;
+    for (Launched& one : launched)
+      loaded.push_back(
+          {one.worker(DuelSide::base).load(name), one.worker(DuelSide::head).load(name)});
+    for (std::size_t index = 0; index < launched.size(); ++index) {
+      timed_ = &launched[index];
+      timed_->pair.works.push_back(run_loaded(work, timed_->pair.first, std::move(loaded[index])));
+    }
   }
 
-  std::array<Loaded, 2> load_both(const std::string& work) {
-    ask_both_ahead(LoadWork{work});
-    return {worker(DuelSide::base)->load(work), worker(DuelSide::head)->load(work)};
-  }
-
-  WorkInPair run_work(int work, DuelSide first) {
+  WorkInPair run_loaded(int work, DuelSide first, std::array<Loaded, 2> both) {
     Plan& how = plan(work);
     std::int64_t period = 1;
     std::int64_t wash_out = fewest_wash_out_steps;
-    std::array<Loaded, 2> both = load_both(request_.works[static_cast<std::size_t>(work)]);
     for (const Loaded& loaded : both) {
       period = std::max(period, loaded.period_steps);
       wash_out = std::max(wash_out, loaded.wash_out_steps);
@@ -196,12 +230,13 @@ class Duel {
       result.superblocks.push_back(run_superblock(segment_of(how), random_));
       how.contrasts.back().push_back(contrast_of(result.superblocks.back()));
     }
-    superblock_time_ = request_.clock() - before;
-    how.superblock_time += superblock_time_;
+    const nanoseconds in_superblocks = request_.clock() - before;
+    superblock_time_ += in_superblocks;
+    how.superblock_time += in_superblocks;
     how.superblocks_run += superblocks;
     watch(how, watched_after, result.watched);
-    ask_both_ahead(UnloadWork{});
-    for (const DuelSide side : both_sides) worker(side)->unload();
+    timed_->ask_both_ahead(UnloadWork{});
+    for (const DuelSide side : both_sides) worker(side).unload();
     result.passed = request_.clock() - begin;
     result.claimed = claimed_;
     return result;
@@ -235,7 +270,7 @@ class Duel {
 
   DuelSegment run_segment(const RunSteps& how, DuelSide side) {
     const nanoseconds before = request_.clock();
-    const Ran ran = worker(side)->run(how);
+    const Ran ran = worker(side).run(how);
     const nanoseconds waited = request_.clock() - before;
     const nanoseconds of_all{static_cast<std::int64_t>(
         static_cast<double>(ran.elapsed.count()) *
@@ -293,10 +328,9 @@ class Duel {
     if (how.superblocks_run - pairs < degrees_of_freedom_before_choice)
       return pairs < request_.fewest_pairs ? request_.first_superblocks : enough_superblocks;
     const LaunchLevels levels = launch_levels_of(how.contrasts);
-    const double launch_cost = seconds(how.launch_time) / static_cast<double>(how.contrasts.size());
     const double superblock_cost =
         seconds(how.superblock_time) / static_cast<double>(how.superblocks_run);
-    return best_superblocks(levels, launch_cost, superblock_cost, most_superblocks);
+    return best_superblocks(levels, seconds(how.launch_time), superblock_cost, most_superblocks);
   }
 
   const DuelRequest& request_;
@@ -304,9 +338,9 @@ class Duel {
   Random random_;
   Random watch_random_;  // a stream of its own
   std::vector<Plan> plans_;
-  std::array<std::unique_ptr<Worker>, 2> workers_;
+  Launched* timed_ = nullptr;
   std::int64_t launches_ = 2;       // after those of the introduction
-  nanoseconds superblock_time_{0};  // of the last work
+  nanoseconds superblock_time_{0};  // since the last pairs were launched
   nanoseconds claimed_{0};          // by both sides, since the last work was loaded
   DuelMeasurement result_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Two programs that run the same works, measured against each other: pairs of launches of fresh
-// processes, one active at a time, until somebody says that every work is decided or the pairs or
+// processes, one timed at a time, until somebody says that every work is decided or the pairs or
 // the seconds are spent. Decides nothing about the programs; prints nothing.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,11 @@ struct DuelRequest {
   // superblocks, until each side has run `enough_watched_steps`; the superblocks begin at a random
   // place in it.
   std::chrono::nanoseconds watch_time{0};
+  // Processes of so many pairs are started and load a work at once, when so many pairs are done;
+  // empty: of one. What is timed is timed alone.
+  std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
+  // By work: so many pairs at most load it at once, for its memory; absent: any number.
+  std::map<std::string, std::int64_t> most_loads = {};
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;
@@ -108,7 +114,7 @@ struct DuelRequest {
   // Without a budget: no pair is begun after so much time, once there are the fewest.
   std::optional<std::chrono::nanoseconds> patience;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
-  // Asked before every pair: the works that need more evidence, ascending.
+  // Asked before every pair, or several at once: the works that need more evidence, ascending.
   std::function<std::vector<int>(const DuelMeasurement&)> undecided;
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };

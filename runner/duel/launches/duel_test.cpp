@@ -198,7 +198,7 @@ TEST(Duel, SpendsOneSuperblockAPairUntilAWorkNeedsMore) {
   request.first_superblocks = 1;
   const DuelMeasurement measured = measure_duel(request);
   for (std::size_t pair = 0; pair < 9; ++pair)
-    EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 3u) << pair;
+    EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 2u) << pair;
 }
 
 TEST(Duel, LoadsUnloadsAndEndsBothSidesAtOnce) {
@@ -207,6 +207,29 @@ TEST(Duel, LoadsUnloadsAndEndsBothSidesAtOnce) {
   measure_duel(request);
   EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{2, 2}));
   EXPECT_EQ(script.asked_ahead, 6);
+}
+
+TEST(Duel, StartsAndLoadsSeveralPairsAtOnceAndTimesThemOneAfterTheOther) {
+  for (const std::int64_t most : {3, 2}) {
+    DuelScript script = steady(1);
+    DuelRequest request = request_of(script, 1, 5);
+    request.pairs_at_once = [](std::int64_t done) { return done == 0 ? 3 : 9; };
+    request.most_loads["work"] = most;
+    std::vector<std::size_t> looked;
+    request.undecided = [&](const DuelMeasurement& so_far) {
+      looked.push_back(so_far.pairs.size());
+      return std::vector<int>{0};
+    };
+    script.launches.clear();
+    const DuelMeasurement measured = measure_duel(request);
+    EXPECT_EQ(looked, (std::vector<std::size_t>{0, 3, 5}));
+    EXPECT_EQ(script.launches.size(), 10u);
+    // Six loads, or four and then two, behind which the four that were unloaded count too.
+    const std::vector<int> first(script.asked_when_loaded.begin(),
+                                 script.asked_when_loaded.begin() + 6);
+    EXPECT_EQ(first, most == 3 ? (std::vector<int>{6, 6, 6, 6, 6, 6})
+                               : (std::vector<int>{4, 4, 4, 4, 10, 10}));
+  }
 }
 
 TEST(Duel, RefusesAProgramThatChangesBetweenLaunches) {

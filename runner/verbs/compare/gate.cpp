@@ -630,7 +630,8 @@ class Gate {
         return decide(so_far);
       };
     }
-    time_as_a_gate(request, settings_, subject_.most_timing);
+    time_as_a_gate(request, settings_, subject_.most_timing, counted_);
+    if (arguments_.ranks.count) request.pairs_at_once = {};  // each would start all ranks
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
