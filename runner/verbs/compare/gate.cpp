@@ -452,6 +452,9 @@ class Gate {
     add(std::move(lost));
     (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
     return true;
+  } catch (const WorkerError& error) {  // it said something before it was asked
+    add(FindingKind::counts, Severity::failed, "counts", error.what());
+    return false;
   } catch (const WaitStopped&) {
     return false;
   }
