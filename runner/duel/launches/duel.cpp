@@ -88,7 +88,7 @@ class Duel {
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
            may_start(last_pair)) {
       const nanoseconds before = request_.clock();
-      const std::int64_t pairs = pairs_to_launch();
+      const std::int64_t pairs = pairs_to_launch(last_pair);
       if (!run_pairs(open, pairs)) break;
       last_pair = (request_.clock() - before) / pairs;
       open = request_.undecided(result_);
@@ -122,9 +122,12 @@ class Duel {
                     std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
   }
 
-  std::int64_t pairs_to_launch() const {
+  // No more than there is time for, beyond the fewest.
+  std::int64_t pairs_to_launch(nanoseconds last_pair) const {
     const std::int64_t done = std::ssize(result_.pairs);
-    const std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
+    std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
+    if (request_.patience && done >= request_.fewest_pairs && last_pair.count() > 0)
+      wanted = std::min(wanted, (*request_.patience - spent()) / last_pair);
     return std::clamp(wanted, std::int64_t{1}, request_.most_pairs - done);
   }
 
