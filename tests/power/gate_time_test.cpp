@@ -124,7 +124,10 @@ class TimedWorker : public Worker {
         random_(seed),
         device_(make_simulated_device(profile, {.seed = seed})),
         asked_at_(spent.now) {
-    hello_ = {.program = "simulated", .simulated = true, .works = suite.works};
+    hello_ = {.program = "simulated",
+              .simulated = true,
+              .works = suite.works,
+              .memory_bytes = profile.memory_bytes};
   }
 
   void ask_ahead(const Request&) override { asked_at_ = spent_.now; }

@@ -2,6 +2,7 @@
 #include "duel/gate/gate_timing.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "scenario/sentences/metric.h"
 
@@ -15,27 +16,41 @@ constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t works_ahead = 16;
 constexpr std::int64_t most_pairs_at_once = 5;
-// Of all processes that have loaded a work: little beside what any GPU of a data centre has.
-constexpr double most_bytes_at_once = 8.0 * 1024 * 1024 * 1024;
+// Of the device's memory, for the processes of all pairs at once: each keeps as much as its largest
+// work needed.
+constexpr double share_of_memory = 0.5;
 
 // The fewest pairs that decide at once, then the more the longer it has taken: a few too many cost
 // less than their starts one by one.
 std::int64_t pairs_at_once(std::int64_t done, std::int64_t ahead, std::int64_t fewest) {
   if (done < ahead) return ahead - done;
-  if (done < fewest) return std::min(fewest - done, most_pairs_at_once);
-  return std::min((done - fewest) / 2 + 1, most_pairs_at_once);
+  return done < fewest ? fewest - done : (done - fewest) / 2 + 1;
 }
 
-// One where a side did not say what it needs.
-std::int64_t loads_that_fit(const CountedPair& pair) {
-  double bytes = 0;
-  for (const StepCounts* side : {&pair.base, &pair.head}) {
-    const auto peak = side->planned.find(std::string(row_of(Metric::peak_reserved).name));
-    if (peak == side->planned.end()) return 1;
-    bytes += peak->second;
+// The driver's own pools may reserve more, which no plan says.
+std::optional<double> planned_memory_of(const StepCounts& counts) {
+  for (const Metric metric : {Metric::peak_reserved, Metric::peak_live}) {
+    const auto peak = counts.planned.find(std::string(row_of(metric).name));
+    if (peak != counts.planned.end()) return peak->second;
   }
-  return static_cast<std::int64_t>(
-      std::clamp(most_bytes_at_once / std::max(bytes, 1.0), 1.0, double{most_pairs_at_once}));
+  return std::nullopt;
+}
+
+// One where nobody says what the device has or a work needs.
+std::int64_t pairs_that_fit(const DuelRequest& request, std::span<const CountedPair> counted) {
+  double largest = 0;
+  for (const std::string& work : request.works) {
+    const auto found = std::ranges::find(counted, work, &CountedPair::work);
+    if (found == counted.end()) return 1;
+    const auto base = planned_memory_of(found->base);
+    const auto head = planned_memory_of(found->head);
+    if (!base || !head) return 1;
+    largest = std::max(largest, *base + *head);
+  }
+  const Introduction& both = request.introduction;
+  const auto memory = static_cast<double>(std::max(both.base.memory_bytes, both.head.memory_bytes));
+  return static_cast<std::int64_t>(std::clamp(share_of_memory * memory / std::max(largest, 1.0),
+                                              1.0, double{most_pairs_at_once}));
 }
 
 }  // namespace
@@ -64,11 +79,10 @@ void time_as_a_gate(DuelRequest& request, const DuelSettings& settings,
   request.first_superblocks = first_superblocks_of_a_gate;
   const std::int64_t ahead = settings.works_ahead > 0 ? pairs_ahead : 0;
   request.fewest_pairs = ahead + fewest_pairs_to_hold(settings);
-  request.pairs_at_once = [ahead, fewest = request.fewest_pairs](std::int64_t done) {
-    return pairs_at_once(done, ahead, fewest);
+  request.pairs_at_once = [ahead, fewest = request.fewest_pairs,
+                           most = pairs_that_fit(request, counted)](std::int64_t done) {
+    return std::min(pairs_at_once(done, ahead, fewest), most);
   };
-  for (const std::string& work : request.works) request.most_loads[work] = 1;
-  for (const CountedPair& pair : counted) request.most_loads[pair.work] = loads_that_fit(pair);
   // What decides nothing is no answer to a merge, however long it takes.
   request.budget.reset();
   request.patience = most_timing;

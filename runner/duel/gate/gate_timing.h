@@ -24,8 +24,8 @@ std::vector<std::string> in_order_of_suspicion(std::vector<std::string> works,
 std::size_t works_ahead_of_a_gate(std::size_t works);
 
 // Makes a gate's request of a duel's: no pair is begun after so much time, but every work gets the
-// fewest pairs that can decide it. Where several pairs are launched at once a work is loaded by as
-// many of them as the memory that both sides planned allows.
+// fewest pairs that can decide it. As many pairs are launched at once as the device has memory for,
+// by the plans of both sides.
 void time_as_a_gate(DuelRequest&, const DuelSettings&, std::chrono::nanoseconds most_timing,
                     std::span<const CountedPair>);
 

@@ -144,14 +144,7 @@ class Duel {
       for (const DuelSide side : both_sides) check_same(side, one.worker(side).hello());
     }
     superblock_time_ = nanoseconds(0);
-    for (const int work : open) {
-      std::span<Launched> rest = launched;
-      while (!rest.empty()) {
-        const std::size_t some = std::min(rest.size(), loads_at_once(work));
-        run_work(work, rest.first(some));
-        rest = rest.subspan(some);
-      }
-    }
+    for (const int work : open) run_work(work, launched);
     for (Launched& one : launched) one.ask_both_ahead(Quit{});
     for (Launched& one : launched) {
       for (const DuelSide side : both_sides) one.worker(side).quit();
@@ -175,12 +168,6 @@ class Duel {
             .wash_out_steps = how.wash_out_steps};
   }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
-
-  std::size_t loads_at_once(int work) const {
-    const auto most = request_.most_loads.find(request_.works[static_cast<std::size_t>(work)]);
-    return most == request_.most_loads.end() ? std::numeric_limits<std::size_t>::max()
-                                             : static_cast<std::size_t>(most->second);
-  }
 
   void check_same(DuelSide side, const Hello& now) const {
     const Hello& before =

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,8 +104,6 @@ struct DuelRequest {
   // Processes of so many pairs are started and load a work at once, when so many pairs are done;
   // empty: of one. What is timed is timed alone.
   std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
-  // By work: so many pairs at most load it at once, for its memory; absent: any number.
-  std::map<std::string, std::int64_t> most_loads = {};
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;

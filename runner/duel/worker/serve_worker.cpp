@@ -51,7 +51,8 @@ class Server {
                 .counts = subject_.counts,
                 .planned = {},
                 .left_out = subject_.left_out,
-                .calibrated = subject_.calibrated};
+                .calibrated = subject_.calibrated,
+                .memory_bytes = identity.memory_bytes};
     for (const StepPlan& plan : subject_.timed) hello.works.push_back(work_name(plan));
     for (const StepPlan& plan : subject_.planned) hello.planned.push_back(work_name(plan));
     return to_line(hello);
