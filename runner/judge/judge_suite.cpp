@@ -35,13 +35,16 @@ double evidence_that_refutes_a_line(std::int64_t lines, double alpha) {
   return static_cast<double>(count) / (alpha * weight_of_the_mean(count));
 }
 
-std::vector<bool> refuted_together(std::span<const double> evidence, double alpha) {
+std::vector<bool> refuted_together(std::span<const double> evidence, double alpha,
+                                   std::span<const double> weights) {
   const double threshold = 1 / (alpha * weight_of_the_mean(evidence.size()));
-  const double lacking = std::accumulate(
-      evidence.begin(), evidence.end(), 0.0,
-      [&](double sum, double value) { return sum + std::max(threshold - value, 0.0); });
+  const auto weight = [&](std::size_t line) { return weights.empty() ? 1.0 : weights[line]; };
+  double lacking = 0;
+  for (std::size_t line = 0; line < evidence.size(); ++line)
+    lacking += weight(line) * std::max(threshold - evidence[line], 0.0);
   std::vector<bool> refuted;
-  for (const double value : evidence) refuted.push_back(value - threshold >= lacking);
+  for (std::size_t line = 0; line < evidence.size(); ++line)
+    refuted.push_back(weight(line) * (evidence[line] - threshold) >= lacking);
   return refuted;
 }
 

@@ -26,8 +26,10 @@ namespace stepgate {
 double evidence_that_refutes_a_line(std::int64_t lines, double alpha);
 
 // Of each e-value, whether the closed test refutes its line: where it exceeds the threshold by as
-// much as all lines below it lack together.
-std::vector<bool> refuted_together(std::span<const double> evidence, double alpha);
+// much as all lines below it lack together, each times its weight. The weights must not depend on
+// the evidence; without them all are alike.
+std::vector<bool> refuted_together(std::span<const double> evidence, double alpha,
+                                   std::span<const double> weights = {});
 
 struct SuiteVerdict {
   std::int64_t lines = 0;  // with evidence

@@ -29,17 +29,18 @@ Verdict scenario_with(const std::string& name, const std::vector<double>& eviden
 
 // By the definition: a line falls when every set of lines with it in has a mean beyond the
 // threshold.
-std::vector<bool> by_all_sets(const std::vector<double>& evidence, double threshold) {
+std::vector<bool> by_all_sets(const std::vector<double>& evidence, double threshold,
+                              const std::vector<double>& weights) {
   std::vector<bool> refuted(evidence.size(), true);
   for (unsigned set = 1; set < 1U << evidence.size(); ++set) {
     double sum = 0;
-    int count = 0;
+    double all = 0;
     for (std::size_t line = 0; line < evidence.size(); ++line) {
       if (!(set >> line & 1U)) continue;
-      sum += evidence[line];
-      ++count;
+      sum += weights[line] * evidence[line];
+      all += weights[line];
     }
-    if (sum >= threshold * count) continue;
+    if (sum >= threshold * all) continue;
     for (std::size_t line = 0; line < evidence.size(); ++line) {
       if (set >> line & 1U) refuted[line] = false;
     }
@@ -60,9 +61,13 @@ TEST(JudgeSuite, RefutesTheLinesThatEverySetOfLinesRefutes) {
   for (int suite = 0; suite < 2000; ++suite) {
     std::vector<double> evidence(2 + random.below(6));
     for (double& value : evidence) value = std::exp(3 + 2.5 * random.normal());
-    const std::vector<bool> expected = by_all_sets(evidence, threshold);
+    std::vector<double> weights(evidence.size(), 1);
+    const std::vector<bool> expected = by_all_sets(evidence, threshold, weights);
     EXPECT_EQ(refuted_together(evidence, suite_alpha), expected);
     refuted += static_cast<int>(std::count(expected.begin(), expected.end(), true));
+    for (double& weight : weights) weight = 0.1 + random.uniform();
+    EXPECT_EQ(refuted_together(evidence, suite_alpha, weights),
+              by_all_sets(evidence, threshold, weights));
   }
   EXPECT_GT(refuted, 300);
 }

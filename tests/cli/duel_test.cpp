@@ -141,7 +141,7 @@ const std::vector<WrongDuel> wrong_duels{
     {"margin_too_large", {"a", "b", "--margin", "300%"}, "--margin '300%'"},
     {"too_few_pairs",
      {"--command", example, example, "--pairs", "6", "--work", "sort_numbers"},
-     "6 pairs of launches can never decide 1 work: 6 are needed before one can hold, 7 before one "
+     "6 pairs of launches can never decide 1 work: 5 are needed before one can hold, 7 before one "
      "can be refuted; give --pairs 7 or more\n"},
     {"no_such_work",
      {"--command", example, example, "--work", "sort_number"},

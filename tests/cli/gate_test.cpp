@@ -328,7 +328,7 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   EXPECT_FALSE(contains(duel(1).out, " before;"));
   const Finished second = duel(2);
   EXPECT_EQ(second.exit_code, 0) << second.out << second.err;
-  EXPECT_TRUE(contains(second.out, "over 6 pairs of launches and 6 before;")) << second.out;
+  EXPECT_TRUE(contains(second.out, "over 5 pairs of launches and 6 before;")) << second.out;
   const Finished same_seed = duel(2);
   EXPECT_EQ(same_seed.exit_code, 2) << same_seed.out;
   EXPECT_TRUE(contains(same_seed.err, "leave out --seed")) << same_seed.err;
@@ -558,7 +558,7 @@ TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
   EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
   for (const Json& line : lines()) {
     if (line.at("kind") == "work") {
-      EXPECT_EQ(line.at("pairs"), 6) << line;
+      EXPECT_EQ(line.at("pairs"), 5) << line;
     }
   }
 }

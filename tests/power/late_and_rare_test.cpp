@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "duel/gate/gate_timing.h"
 #include "duel/gate/judge_duel.h"
 #include "duel/gate/soak.h"
 #include "duel/testing/simulated_worker.h"
@@ -41,13 +42,10 @@ class LateAndRare : public testing::Test {
     };
     request.introduction = introduce(request.launch).value();
     request.seed = seed;
-    request.segment = std::chrono::milliseconds(5);
-    request.warm_up_segments = 1;
-    request.first_superblocks = 1;
     request.most_pairs = 60;
-    request.watch_time = std::chrono::seconds(24);
     request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
     const DuelSettings settings{.margin = 0.02};
+    time_as_a_gate(request, settings, std::chrono::seconds(240), {});
     request.undecided = undecided_works(request.works, settings);
     return judge_duel(request.introduction, {request.works, {}}, measure_duel(request), settings);
   }

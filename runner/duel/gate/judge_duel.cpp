@@ -26,12 +26,19 @@ namespace {
 constexpr std::int64_t default_pairs = 30;
 // After so many the works that go ahead are no longer alone, whatever they look like.
 constexpr std::int64_t most_pairs_alone = 14;
+// So much of alpha is theirs: they refute all works together after eight pairs, and another work by
+// itself takes no more than one pair more.
+constexpr double weight_of_works_ahead = 0.6;
 // Where typical and total time disagree, so many times the fewest pairs are made.
 constexpr std::int64_t pairs_held_back = 2;
 
-TimedSentence test_of(double margin, std::size_t works, const DuelSettings& settings) {
+TimedSentence test_of(double margin, double weight, const DuelSettings& settings) {
   const std::array no_slower{Bound{Direction::below, std::log1p(margin)}};
-  return TimedSentence(no_slower, settings.alpha / static_cast<double>(works), settings.beta);
+  return TimedSentence(no_slower, settings.alpha * weight, settings.beta);
+}
+
+std::size_t works_ahead_among(std::size_t works, const DuelSettings& settings) {
+  return settings.works_ahead < works ? settings.works_ahead : 0;
 }
 
 struct Total {
@@ -126,14 +133,14 @@ std::array<Total, 2> totals_of(const WorkInPair& work) {
 // stops the duel and whoever judges it see the same.
 class WorkTest {
  public:
-  WorkTest(const std::string& work, std::size_t works, const DuelSettings& settings)
+  WorkTest(const std::string& work, double weight, const DuelSettings& settings)
       : margin_(settings.margin_of(work)),
         fewest_pairs_(fewest_pairs_to_hold(settings)),
-        sentence_(test_of(margin_, works, settings)) {
+        sentence_(test_of(margin_, weight, settings)) {
     const auto accepted = settings.accepted_growths.find(work);
     if (accepted != settings.accepted_growths.end() && accepted->second > margin_) {
       accepted_growth_ = accepted->second;
-      accepted_.emplace(test_of(accepted->second, works, settings));
+      accepted_.emplace(test_of(accepted->second, weight, settings));
     }
     go_on_from(work, settings.earlier);
   }
@@ -354,7 +361,8 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
 
 std::vector<WorkTest> tests_of(std::span<const std::string> works, const DuelSettings& settings) {
   std::vector<WorkTest> tests;
-  for (const std::string& work : works) tests.emplace_back(work, works.size(), settings);
+  for (std::size_t work = 0; work < works.size(); ++work)
+    tests.emplace_back(works[work], settings.weight_of(work, works.size()), settings);
   return tests;
 }
 
@@ -369,12 +377,21 @@ std::vector<double> evidence_against(std::span<const WorkTest> tests) {
   return evidence;
 }
 
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+std::vector<double> weights_of(std::size_t works, const DuelSettings& settings) {
+  std::vector<double> weights;
+  for (std::size_t work = 0; work < works; ++work)
+    weights.push_back(settings.weight_of(work, works));
+  return weights;
+}
+
+double evidence_against_all(std::span<const WorkTest> tests, const DuelSettings& settings) {
+  const std::vector<double> evidence = evidence_against(tests);
+  const std::vector<double> weights = weights_of(tests.size(), settings);
+  return std::inner_product(evidence.begin(), evidence.end(), weights.begin(), 0.0);
 }
 
 bool are_slower_together(std::span<const WorkTest> tests, const DuelSettings& settings) {
-  return tests.size() > 1 && mean_of(evidence_against(tests)) >= 1 / settings.alpha;
+  return tests.size() > 1 && evidence_against_all(tests, settings) >= 1 / settings.alpha;
 }
 
 std::size_t open_works(std::span<const WorkTest> tests) {
@@ -506,6 +523,13 @@ double DuelSettings::margin_of(const std::string& work) const {
   return own == wider.end() ? margin : std::max(own->second, margin);
 }
 
+double DuelSettings::weight_of(std::size_t work, std::size_t works) const {
+  const std::size_t ahead = works_ahead_among(works, *this);
+  if (ahead == 0) return 1 / static_cast<double>(works);
+  return work < ahead ? weight_of_works_ahead / static_cast<double>(ahead)
+                      : (1 - weight_of_works_ahead) / static_cast<double>(works - ahead);
+}
+
 DuelSubject duel_subject(const Introduction& both, std::span<const std::string> patterns) {
   refuse_different_devices(both);
   DuelSubject subject;
@@ -562,12 +586,11 @@ EarlierRounds pairs_found_in(const DuelMeasurement& measurement) {
 }
 
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings& settings) {
-  return fewest_rounds(settings.alpha / static_cast<double>(works));
+  return fewest_rounds(settings.alpha * settings.weight_of(works - 1, works));
 }
 
-// An interval's two ends each need evidence at half the level.
 std::int64_t fewest_pairs_to_hold(const DuelSettings& settings) {
-  return std::max(fewest_rounds(settings.beta), fewest_rounds((1 - settings.confidence) / 2));
+  return fewest_rounds(settings.beta);
 }
 
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
@@ -592,7 +615,7 @@ std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     for (; seen < measurement.pairs.size(); ++seen)
       add_pair(measurement, measurement.pairs[seen], *tests);
     std::vector<int> open;
-    const std::size_t ahead = settings.works_ahead < tests->size() ? settings.works_ahead : 0;
+    const std::size_t ahead = works_ahead_among(tests->size(), settings);
     const auto slower = static_cast<std::size_t>(
         std::count_if(tests->begin(), tests->begin() + static_cast<std::ptrdiff_t>(ahead),
                       [](const WorkTest& test) { return test.looks_slower(); }));
@@ -621,12 +644,12 @@ DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
                       .wall_time = measurement.wall_time};
   std::vector<WorkTest> tests = tests_of(measurement.works, settings);
   for (const LaunchPair& pair : measurement.pairs) add_pair(measurement, pair, tests);
-  const std::vector<double> evidence = evidence_against(tests);
-  const std::vector<bool> refuted = refuted_together(evidence, settings.alpha);
+  const std::vector<bool> refuted =
+      refuted_together(evidence_against(tests), settings.alpha, weights_of(tests.size(), settings));
   for (std::size_t work = 0; work < tests.size(); ++work)
     verdict.works.push_back(
         judge_work(measurement.works[work], tests[work], refuted[work], settings));
-  verdict.evidence_against = mean_of(evidence);
+  verdict.evidence_against = evidence_against_all(tests, settings);
   verdict.slower_together =
       are_slower_together(tests, settings) &&
       std::ranges::count(verdict.works, Outcome::undecided, &WorkVerdict::outcome) > 0;

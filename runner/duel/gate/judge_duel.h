@@ -27,6 +27,7 @@ struct DuelSettings {
   std::map<std::string, double> accepted_growths = {};
   // So many works go ahead of the others, the first ones: where most of them look slower they are
   // launched until all works together are refuted, and the others may not be timed at all. 0: none.
+  // Which ones they are must not depend on how long they take, since they weigh more.
   std::size_t works_ahead = 0;
   // Pairs of earlier duels of the same two programs found this, by work, as pairs_found_in has it.
   EarlierRounds earlier = {};
@@ -35,6 +36,8 @@ struct DuelSettings {
   double confidence = 0.95;
 
   double margin_of(const std::string& work) const;
+  // The share of alpha, and of the closed test's mean, that is that work's among so many.
+  double weight_of(std::size_t work, std::size_t works) const;
 };
 
 // What both programs have in common and what is to be compared.
@@ -54,7 +57,7 @@ bool gates(const Introduction&);
 // For the notes of a duel in which BASE and HEAD are the same file or the same bytes.
 std::string same_bytes_note();
 
-// The fewest pairs after which a work can be refuted, or hold with an interval in the report.
+// The fewest pairs after which a work can be refuted, or hold.
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings&);
 std::int64_t fewest_pairs_to_hold(const DuelSettings&);
 
@@ -97,7 +100,7 @@ struct DuelVerdict {
   DuelSettings settings;
   std::vector<WorkVerdict> works;
   Outcome outcome = Outcome::undecided;  // the worst of the works, or of all together
-  // The mean of the e-values against the works, which is one against all of them together.
+  // The weighted mean of the e-values against the works, which is one against all of them together.
   double evidence_against = 1;
   bool slower_together = false;  // it was, while some works were undecided
   std::vector<std::string> notes;

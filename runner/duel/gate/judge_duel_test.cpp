@@ -110,7 +110,7 @@ DuelVerdict watched_duel(const Planted& planted, std::uint64_t seed,
   const DuelSettings settings{.margin = 0.02};
   DuelRequest request = request_of(script, seed, 30);
   request.segment = std::chrono::milliseconds(5);
-  request.warm_up_segments = 1;
+  request.warm_up = std::chrono::nanoseconds(0);
   request.first_superblocks = 1;
   request.watch_time = watch_time;
   request.undecided = undecided_works(script.works, settings);
@@ -162,7 +162,7 @@ TEST_F(JudgeDuel, PrintsOfWhatHoldsTheBoundThatDecided) {
 
 TEST_F(JudgeDuel, WritesNumbersThatAPersonCanRead) {
   const std::string twice = duel(1, 0.004, 0.002, seed_).works.at(0).reason;
-  EXPECT_EQ(twice.find("step time +1"), 0U) << twice;
+  EXPECT_TRUE(twice.starts_with("step time +1") || twice.starts_with("step time +9")) << twice;
   EXPECT_NE(twice.find("the limit is +0.5 %"), std::string::npos) << twice;
   int out_of_reach = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -257,7 +257,7 @@ TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
     EXPECT_EQ(watched.outcome, Outcome::holds);
     pairs += watched.pairs;
     pairs_unwatched += watched_duel({}, seed, std::chrono::seconds(0)).pairs;
-    EXPECT_NE(watched.notes.back().find("what slows fewer than 39 % of launches or 0.0"),
+    EXPECT_NE(watched.notes.back().find("what slows fewer than 45 % of launches or 0.0"),
               std::string::npos)
         << watched.notes.back();
   }
@@ -324,7 +324,7 @@ TEST_F(JudgeDuel, BlocksASlowdownOfMostWorksAfterAFewPairs) {
     EXPECT_LE(most.pairs, 8);
     const DuelVerdict all = duel_of_many(62, 62, 0.1, seed, 16);
     EXPECT_TRUE(all.slower_together);
-    EXPECT_LE(all.pairs, 11);
+    EXPECT_LE(all.pairs, 8);
     EXPECT_EQ(std::ranges::count(all.works, 0, &WorkVerdict::pairs), 62 - 16)
         << "the others need not be timed";
   }

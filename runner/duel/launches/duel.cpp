@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "stats/launch_levels.h"
@@ -29,16 +30,17 @@ constexpr std::int64_t fewest_duel_steps = 3;
 constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
 // Of a launch, to tell its noise from theirs.
-constexpr std::int64_t enough_superblocks = 3;
+constexpr std::int64_t enough_superblocks = 2;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer superblocks within their launches are no guide.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
 // An answer may take so long beside the steps, for a line each way and reading what was timed.
 constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
-// One of so many pairs is watched for as long as all others together.
-constexpr std::int64_t pairs_of_a_watch = 6;
+// A work is watched in one of so many pairs.
+constexpr std::int64_t pairs_of_a_watch = 5;
 // Segments that are watched are longer: nobody compares them one by one.
 constexpr std::int64_t watched_segment = 4;
+constexpr std::int64_t share_to_watch = 20;
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -48,12 +50,23 @@ DuelSide other(DuelSide side) {
 struct Plan {
   std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
   std::int64_t wash_out_steps = 0;
-  double step_seconds = 0;                     // of both sides together, by the pilot
-  std::int64_t long_watch = -1;                // which pair of the six that run is watched for long
+  double step_seconds = 0;                     // of the faster side, by the pilot
+  std::int64_t watched_pair = -1;              // which of the five that run
   std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
   nanoseconds superblock_time{0};
-  nanoseconds launch_time{0};  // everything else
+  nanoseconds launch_time{0};  // everything else, in its last pair
   std::int64_t superblocks_run = 0;
+};
+
+// A pair of launches that goes on, with its processes.
+struct Launched {
+  LaunchPair pair;
+  std::array<std::unique_ptr<Worker>, 2> workers;
+
+  Worker& worker(DuelSide side) { return *workers[static_cast<std::size_t>(side)]; }
+  void ask_both_ahead(const Request& request) {
+    for (const DuelSide side : both_sides) worker(side).ask_ahead(request);
+  }
 };
 
 class Duel {
@@ -75,8 +88,9 @@ class Duel {
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
            may_start(last_pair)) {
       const nanoseconds before = request_.clock();
-      if (!run_pair(open)) break;
-      last_pair = request_.clock() - before;
+      const std::int64_t pairs = pairs_to_launch(last_pair);
+      if (!run_pairs(open, pairs)) break;
+      last_pair = (request_.clock() - before) / pairs;
       open = request_.undecided(result_);
       if (request_.progress) request_.progress(std::ssize(result_.pairs), spent());
     }
@@ -108,42 +122,56 @@ class Duel {
                     std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
   }
 
+  // No more than there is time for, beyond the fewest.
+  std::int64_t pairs_to_launch(nanoseconds last_pair) const {
+    const std::int64_t done = std::ssize(result_.pairs);
+    std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
+    if (request_.patience && done >= request_.fewest_pairs && last_pair.count() > 0)
+      wanted = std::min(wanted, (*request_.patience - spent()) / last_pair);
+    return std::clamp(wanted, std::int64_t{1}, request_.most_pairs - done);
+  }
+
   // False when the wait was to end.
-  bool run_pair(const std::vector<int>& open) try {
+  bool run_pairs(const std::vector<int>& open, std::int64_t count) try {
     const nanoseconds before = request_.clock();
-    LaunchPair pair;
-    pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
-    for (const DuelSide side : {pair.first, other(pair.first)})
-      worker(side) = request_.launch(side, launches_++);
-    for (const DuelSide side : both_sides) check_same(side);
-    nanoseconds in_superblocks{0};
-    for (const int work : open) {
-      pair.works.push_back(run_work(work, pair.first));
-      in_superblocks += superblock_time_;
+    std::vector<Launched> launched(static_cast<std::size_t>(count));
+    for (Launched& one : launched) {
+      one.pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+      for (const DuelSide side : {one.pair.first, other(one.pair.first)})
+        one.workers[static_cast<std::size_t>(side)] = request_.launch(side, launches_++);
     }
-    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side)->quit();
-    for (const DuelSide side : both_sides) worker(side).reset();
-    const nanoseconds rest = request_.clock() - before - in_superblocks;
-    for (const int work : open) plan(work).launch_time += rest / std::ssize(open);
-    result_.pairs.push_back(std::move(pair));
+    for (Launched& one : launched) {
+      for (const DuelSide side : both_sides) check_same(side, one.worker(side).hello());
+    }
+    superblock_time_ = nanoseconds(0);
+    for (const int work : open) run_work(work, launched);
+    for (Launched& one : launched) one.ask_both_ahead(Quit{});
+    for (Launched& one : launched) {
+      for (const DuelSide side : both_sides) one.worker(side).quit();
+    }
+    const nanoseconds rest = request_.clock() - before - superblock_time_;
+    for (const int work : open) plan(work).launch_time = rest / (std::ssize(open) * count);
+    for (Launched& one : launched) result_.pairs.push_back(std::move(one.pair));
     return true;
   } catch (const WaitStopped&) {
     result_.stopped = true;
     return false;
   }
 
-  std::unique_ptr<Worker>& worker(DuelSide side) {
-    return workers_[static_cast<std::size_t>(side)];
-  }
+  Worker& worker(DuelSide side) { return timed_->worker(side); }
   static RunSteps segment_of(const Plan& how) {
     return {.steps = how.steps, .wash_out_steps = how.wash_out_steps};
   }
+  RunSteps warm_up_of(const Plan& how) const {
+    const auto steps = static_cast<std::int64_t>(seconds(request_.warm_up) / how.step_seconds);
+    return {.steps = std::clamp(steps, std::int64_t{1}, most_duel_steps),
+            .wash_out_steps = how.wash_out_steps};
+  }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
 
-  void check_same(DuelSide side) {
+  void check_same(DuelSide side, const Hello& now) const {
     const Hello& before =
         side == DuelSide::base ? request_.introduction.base : request_.introduction.head;
-    const Hello& now = worker(side)->hello();
     if (now == before) return;
     throw WorkerError(fmt::format(
         "{} is not what it was at its first launch: '{}' {} on {} with {} works, then "
@@ -152,17 +180,25 @@ class Duel {
         before.works.size(), now.program, now.version, now.device, now.works.size()));
   }
 
-  // Both at the same time: nothing is timed meanwhile, and most of it is the hosts' work.
-  std::array<Loaded, 2> load_both(const std::string& work) {
-    for (const DuelSide side : both_sides) worker(side)->ask_ahead(LoadWork{work});
-    return {worker(DuelSide::base)->load(work), worker(DuelSide::head)->load(work)};
+  // All load it at the same time, since nothing is timed meanwhile and most of it is the hosts'
+  // work; then each pair has its turn.
+  void run_work(int work, std::span<Launched> launched) {
+    const std::string& name = request_.works[static_cast<std::size_t>(work)];
+    for (Launched& one : launched) one.ask_both_ahead(LoadWork{name});
+    std::vector<std::array<Loaded, 2>> loaded;
+    for (Launched& one : launched)
+      loaded.push_back(
+          {one.worker(DuelSide::base).load(name), one.worker(DuelSide::head).load(name)});
+    for (std::size_t index = 0; index < launched.size(); ++index) {
+      timed_ = &launched[index];
+      timed_->pair.works.push_back(run_loaded(work, timed_->pair.first, std::move(loaded[index])));
+    }
   }
 
-  WorkInPair run_work(int work, DuelSide first) {
+  WorkInPair run_loaded(int work, DuelSide first, std::array<Loaded, 2> both) {
     Plan& how = plan(work);
     std::int64_t period = 1;
     std::int64_t wash_out = fewest_wash_out_steps;
-    std::array<Loaded, 2> both = load_both(request_.works[static_cast<std::size_t>(work)]);
     for (const Loaded& loaded : both) {
       period = std::max(period, loaded.period_steps);
       wash_out = std::max(wash_out, loaded.wash_out_steps);
@@ -174,9 +210,7 @@ class Duel {
                       .wash_out_steps = how.wash_out_steps,
                       .superblocks = {},
                       .periodic = {std::move(both[0].periodic), std::move(both[1].periodic)}};
-    for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
-      for (const DuelSide side : {first, other(first)}) run_segment(segment_of(how), side);
-    }
+    for (const DuelSide side : {first, other(first)}) run_segment(warm_up_of(how), side);
     const std::int64_t superblocks = superblocks_of(how);
     const auto [watched_before, watched_after] = draw_watch(how);
     watch(how, watched_before, result.watched);
@@ -186,11 +220,13 @@ class Duel {
       result.superblocks.push_back(run_superblock(segment_of(how), random_));
       how.contrasts.back().push_back(contrast_of(result.superblocks.back()));
     }
-    superblock_time_ = request_.clock() - before;
-    how.superblock_time += superblock_time_;
+    const nanoseconds in_superblocks = request_.clock() - before;
+    superblock_time_ += in_superblocks;
+    how.superblock_time += in_superblocks;
     how.superblocks_run += superblocks;
     watch(how, watched_after, result.watched);
-    for (const DuelSide side : {first, other(first)}) worker(side)->unload();
+    timed_->ask_both_ahead(UnloadWork{});
+    for (const DuelSide side : both_sides) worker(side).unload();
     result.passed = request_.clock() - begin;
     result.claimed = claimed_;
     return result;
@@ -201,16 +237,16 @@ class Duel {
   std::pair<std::int64_t, std::int64_t> draw_watch(Plan& how) {
     const std::int64_t place = std::ssize(how.contrasts) % pairs_of_a_watch;
     if (place == 0) {
-      how.long_watch = static_cast<std::int64_t>(
+      how.watched_pair = static_cast<std::int64_t>(
           watch_random_.below(static_cast<std::uint64_t>(pairs_of_a_watch)));
     }
+    if (place != how.watched_pair) return {0, 0};
     const std::int64_t all =
         std::min(enough_watched_steps,
-                 static_cast<std::int64_t>(seconds(request_.watch_time) / how.step_seconds));
-    if (place != how.long_watch) return {0, all / 2 / (pairs_of_a_watch - 1)};
+                 static_cast<std::int64_t>(seconds(request_.watch_time) / (2 * how.step_seconds)));
     const auto before =
-        static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all / 2 + 1)));
-    return {before, all / 2 - before};
+        static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all + 1)));
+    return {before, all - before};
   }
 
   void watch(const Plan& how, std::int64_t steps, std::vector<Superblock>& watched) {
@@ -224,7 +260,7 @@ class Duel {
 
   DuelSegment run_segment(const RunSteps& how, DuelSide side) {
     const nanoseconds before = request_.clock();
-    const Ran ran = worker(side)->run(how);
+    const Ran ran = worker(side).run(how);
     const nanoseconds waited = request_.clock() - before;
     const nanoseconds of_all{static_cast<std::int64_t>(
         static_cast<double>(ran.elapsed.count()) *
@@ -257,7 +293,7 @@ class Duel {
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
-    how.step_seconds = 2 * fastest;  // what stalls in a pilot is the slower one
+    how.step_seconds = fastest;  // what stalls in a pilot is the slower one
     const auto most = std::clamp(
         static_cast<std::int64_t>(longest_duel_segment * seconds(request_.segment) / slowest),
         fewest_duel_steps, most_duel_steps);
@@ -282,10 +318,9 @@ class Duel {
     if (how.superblocks_run - pairs < degrees_of_freedom_before_choice)
       return pairs < request_.fewest_pairs ? request_.first_superblocks : enough_superblocks;
     const LaunchLevels levels = launch_levels_of(how.contrasts);
-    const double launch_cost = seconds(how.launch_time) / static_cast<double>(how.contrasts.size());
     const double superblock_cost =
         seconds(how.superblock_time) / static_cast<double>(how.superblocks_run);
-    return best_superblocks(levels, launch_cost, superblock_cost, most_superblocks);
+    return best_superblocks(levels, seconds(how.launch_time), superblock_cost, most_superblocks);
   }
 
   const DuelRequest& request_;
@@ -293,9 +328,9 @@ class Duel {
   Random random_;
   Random watch_random_;  // a stream of its own
   std::vector<Plan> plans_;
-  std::array<std::unique_ptr<Worker>, 2> workers_;
+  Launched* timed_ = nullptr;
   std::int64_t launches_ = 2;       // after those of the introduction
-  nanoseconds superblock_time_{0};  // of the last work
+  nanoseconds superblock_time_{0};  // since the last pairs were launched
   nanoseconds claimed_{0};          // by both sides, since the last work was loaded
   DuelMeasurement result_;
 };
@@ -324,6 +359,10 @@ std::optional<Introduction> introduce(const LaunchWorker& launch) try {
   return introduction;
 } catch (const WaitStopped&) {
   return std::nullopt;
+}
+
+nanoseconds time_to_watch(nanoseconds of_a_duel, std::size_t works) {
+  return of_a_duel / (share_to_watch * static_cast<std::int64_t>(works));
 }
 
 DuelMeasurement measure_duel(const DuelRequest& request) {

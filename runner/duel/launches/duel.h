@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Two programs that run the same works, measured against each other: pairs of launches of fresh
-// processes, one active at a time, until somebody says that every work is decided or the pairs or
+// processes, one timed at a time, until somebody says that every work is decided or the pairs or
 // the seconds are spent. Decides nothing about the programs; prints nothing.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,17 +90,20 @@ struct DuelRequest {
   Introduction introduction;
   LaunchWorker launch;
   std::uint64_t seed = 0;  // of the coins
-  // About as long as the faster side's segments take, and so many of each side that count for
-  // nothing come before the first that counts: a fresh process and a clock that was asleep.
+  // About as long as the faster side's segments take; and what each side runs before the first that
+  // counts, besides a wash-out: a fresh process and a clock that was asleep.
   std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
-  int warm_up_segments = 4;
+  std::chrono::nanoseconds warm_up = std::chrono::milliseconds(80);
   // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
   // noise from its superblocks', where a work is still open after the fewest pairs.
   std::int64_t first_superblocks = 3;
-  // A work may take so long over six pairs to be watched, beside its superblocks, until each side
-  // has run `enough_watched_steps`. In one pair of six, which is drawn, it is half of that, and the
-  // superblocks begin at a random place in it.
+  // In one pair of five, which is drawn, a work may take so long to be watched, beside its
+  // superblocks, until each side has run `enough_watched_steps`; the superblocks begin at a random
+  // place in it.
   std::chrono::nanoseconds watch_time{0};
+  // Processes of so many pairs are started and load a work at once, when so many pairs are done;
+  // empty: of one. What is timed is timed alone.
+  std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;
@@ -107,10 +111,14 @@ struct DuelRequest {
   // Without a budget: no pair is begun after so much time, once there are the fewest.
   std::optional<std::chrono::nanoseconds> patience;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
-  // Asked before every pair: the works that need more evidence, ascending.
+  // Asked before every pair, or several at once: the works that need more evidence, ascending.
   std::function<std::vector<int>(const DuelMeasurement&)> undecided;
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };
+
+// For DuelRequest::watch_time: a twentieth of the time that a duel has goes into what is rare or
+// begins late, the same for each of its works.
+std::chrono::nanoseconds time_to_watch(std::chrono::nanoseconds of_a_duel, std::size_t works);
 
 // Throws WorkerError, and RequestError for a budget.
 DuelMeasurement measure_duel(const DuelRequest&);

@@ -198,14 +198,32 @@ TEST(Duel, SpendsOneSuperblockAPairUntilAWorkNeedsMore) {
   request.first_superblocks = 1;
   const DuelMeasurement measured = measure_duel(request);
   for (std::size_t pair = 0; pair < 9; ++pair)
-    EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 3u) << pair;
+    EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 2u) << pair;
 }
 
-TEST(Duel, LoadsBothSidesAtOnce) {
+TEST(Duel, LoadsUnloadsAndEndsBothSidesAtOnce) {
   DuelScript script = steady(1);
   DuelRequest request = request_of(script, 1, 1);
   measure_duel(request);
   EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{2, 2}));
+  EXPECT_EQ(script.asked_ahead, 6);
+}
+
+TEST(Duel, StartsAndLoadsSeveralPairsAtOnceAndTimesThemOneAfterTheOther) {
+  DuelScript script = steady(1);
+  DuelRequest request = request_of(script, 1, 5);
+  request.pairs_at_once = [](std::int64_t done) { return done == 0 ? 3 : 9; };
+  std::vector<std::size_t> looked;
+  request.undecided = [&](const DuelMeasurement& so_far) {
+    looked.push_back(so_far.pairs.size());
+    return std::vector<int>{0};
+  };
+  script.launches.clear();
+  measure_duel(request);
+  EXPECT_EQ(looked, (std::vector<std::size_t>{0, 3, 5}));
+  EXPECT_EQ(script.launches.size(), 10u);
+  // Behind the first six loads as many were asked to unload and to quit.
+  EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{6, 6, 6, 6, 6, 6, 22, 22, 22, 22}));
 }
 
 TEST(Duel, RefusesAProgramThatChangesBetweenLaunches) {

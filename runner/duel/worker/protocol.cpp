@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_steps = 1'000'000'000;
+constexpr std::int64_t most_bytes = 1'000'000'000'000'000;
 constexpr std::int64_t longest_run_nanoseconds = 3'600'000'000'000;
 constexpr std::size_t longest_name_bytes = 200;
 constexpr std::size_t most_works = 10'000;
@@ -316,6 +317,7 @@ std::string to_line(const Hello& hello) {
   line["planned"] = hello.planned;
   line["left_out"] = std::move(left_out);
   line["calibrated"] = hello.calibrated;
+  line["memory_bytes"] = hello.memory_bytes;
   return json_line(line);
 }
 
@@ -405,6 +407,8 @@ Answer<Hello> read_hello(std::string_view line) {
     if (reader.has("planned")) hello.planned = reader.names("planned", true);
     if (reader.has("left_out")) hello.left_out = reader.left_out("left_out");
     if (reader.has("calibrated")) hello.calibrated = reader.texts("calibrated");
+    if (reader.has("memory_bytes"))
+      hello.memory_bytes = reader.number("memory_bytes", 0, most_bytes);
     return hello;
   });
 }

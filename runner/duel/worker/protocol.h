@@ -65,6 +65,7 @@ struct Hello {
   std::vector<std::string> planned = {};  // works that are counted and never timed
   std::vector<LeftOut> left_out = {};
   std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
+  std::int64_t memory_bytes = 0;             // of the device; 0: nobody says
   bool operator==(const Hello&) const = default;
 };
 

@@ -60,7 +60,8 @@ TEST(Protocol, WritesWhatAWorkerThatCountsSaysSoThatItReadsItBack) {
                     .counts = true,
                     .planned = {"a/b"},
                     .left_out = {{"c", "needs 2 GPUs"}},
-                    .calibrated = {"d=4 KiB"}};
+                    .calibrated = {"d=4 KiB"},
+                    .memory_bytes = 85'000'000'000};
   EXPECT_EQ(std::get<Hello>(read_hello(to_line(hello))), hello);
   StepCounts counts;
   counts.planned = {{"launches_per_step", 26}, {"host_waits_per_step", 1.0 / 3}};

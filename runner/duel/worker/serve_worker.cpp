@@ -18,8 +18,10 @@
 namespace stepgate {
 namespace {
 
-// Enough to know about how long a step takes.
-constexpr std::int64_t worker_pilot_steps = 8;
+// Enough to know about how long a step takes: the first one alone, which loads what it needs, then
+// some more.
+constexpr std::int64_t most_worker_pilot_steps = 7;
+constexpr std::chrono::nanoseconds worker_pilot_time = std::chrono::milliseconds(2);
 // Segments are not made longer for what happens more rarely.
 constexpr std::int64_t longest_period = 10'000;
 
@@ -49,7 +51,8 @@ class Server {
                 .counts = subject_.counts,
                 .planned = {},
                 .left_out = subject_.left_out,
-                .calibrated = subject_.calibrated};
+                .calibrated = subject_.calibrated,
+                .memory_bytes = identity.memory_bytes};
     for (const StepPlan& plan : subject_.timed) hello.works.push_back(work_name(plan));
     for (const StepPlan& plan : subject_.planned) hello.planned.push_back(work_name(plan));
     return to_line(hello);
@@ -96,14 +99,10 @@ class Server {
 
   std::string answer_loaded(const PlannedStep& plan) {
     loaded_.reset();
-    auto step = device_for(plan).load_into(only_slot, carried_out(plan));
-    const StepResult pilot = step->run({.steps = worker_pilot_steps});
-    if (!pilot.elapsed) return error_line("this device has no notion of time");
-    loaded_ = std::move(step);
-    return to_line(
-        Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / worker_pilot_steps),
-               .period_steps = common_period(plan, longest_period).value_or(1),
-               .periodic = plan.facts().periodic});
+    LoadedForTiming loaded = load_for_timing(device_for(plan), plan, carried_out(plan));
+    if (!loaded.step) return error_line("this device has no notion of time");
+    loaded_ = std::move(loaded.step);
+    return to_line(loaded.says);
   }
 
   std::optional<std::string> answer(const RunSteps& run) {
@@ -132,6 +131,21 @@ class Server {
 
 std::string work_name(const StepPlan& plan) {
   return fmt::format("{}/{}", plan.scenario, plan.variant);
+}
+
+LoadedForTiming load_for_timing(Device& device, const PlannedStep& planned,
+                                const PlannedStep& carried_out) {
+  auto step = device.load_into(only_slot, carried_out);
+  const StepResult first = step->run({.steps = 1});
+  if (!first.elapsed) return {};
+  const std::int64_t steps = std::clamp<std::int64_t>(
+      worker_pilot_time / std::max(*first.elapsed, std::chrono::nanoseconds(1)), 1,
+      most_worker_pilot_steps);
+  const StepResult pilot = step->run({.steps = steps});
+  return {.step = std::move(step),
+          .says = {.wash_out_steps = wash_out_steps(planned, *pilot.elapsed / steps),
+                   .period_steps = common_period(planned, longest_period).value_or(1),
+                   .periodic = planned.facts().periodic}};
 }
 
 void serve_worker(std::istream& in, std::ostream& out, Device& device, const WorkerSubject& subject,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,15 @@ struct WorkerSubject {
   // says: what a gate must find. For tests; otherwise empty.
   std::vector<PlannedStep> carried_out;
 };
+
+struct LoadedForTiming {
+  std::unique_ptr<LoadedStep> step;  // null where the device has no notion of time
+  Loaded says;
+};
+
+// Loads what carries the planned step out, and runs it until it is known about how long it takes.
+LoadedForTiming load_for_timing(Device&, const PlannedStep& planned,
+                                const PlannedStep& carried_out);
 
 // Answers requests line by line until `quit` or the end of the input. A request that cannot be
 // carried out is answered with an error; DeviceError is thrown, since a failed device has no

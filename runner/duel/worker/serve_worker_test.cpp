@@ -100,6 +100,20 @@ TEST_F(ServeWorker, IssuesTimedStepsFromOneProcessorWhereItIsToldAndLoadsFromAny
   EXPECT_FALSE(seen.empty());
 }
 
+TEST_F(ServeWorker, LooksAtFewStepsWhereTheyAreLong) {
+  const auto steps_of_a_load = [&](std::chrono::nanoseconds step) {
+    script.step_time = [step](const std::string&, std::int64_t) { return step; };
+    script.runs.clear();
+    answers("{\"do\":\"load\",\"work\":\"scripted/fix\"}\n");
+    std::int64_t steps = 0;
+    for (const auto& [name, run] : script.runs) steps += run.steps;
+    return steps;
+  };
+  EXPECT_EQ(steps_of_a_load(std::chrono::microseconds(100)), 8);
+  EXPECT_EQ(steps_of_a_load(std::chrono::milliseconds(1)), 3);
+  EXPECT_EQ(steps_of_a_load(std::chrono::milliseconds(20)), 2);
+}
+
 TEST_F(ServeWorker, CannotTimeOnADeviceWithoutTime) {
   script.step_time = nullptr;
   const auto said = answers("{\"do\":\"load\",\"work\":\"scripted/fix\"}\n");

@@ -56,6 +56,7 @@ class ChildWorker : public Worker {
 
   void unload() override { ask(UnloadWork{}, read_unloaded); }
   StepCounts count(const CountWork& count) override { return ask(count, read_counts); }
+  // A worker that was asked ahead does not read it a second time.
   void quit() override { child_.finish(to_line(Quit{})); }
 
  private:

@@ -51,7 +51,7 @@ TEST(PrintDuel, SaysBeforehandWhatItTakes) {
   print_duel_terms(out, verdict.introduction, {.works = {"a"}, .notes = {}}, verdict.settings, 30);
   EXPECT_EQ(out.str(),
             "duel of p 1 (BASE) and p 1 (HEAD) on d\n"
-            "1 work; HEAD may be at most 1 % slower. At least 6 pairs of launches until a work "
+            "1 work; HEAD may be at most 1 % slower. At least 5 pairs of launches until a work "
             "holds, 7 until one is refuted, at most 30\n");
 }
 

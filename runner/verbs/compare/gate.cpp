@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "device/cuda/gpu_index.h"
+#include "duel/gate/gate_timing.h"
 #include "duel/gate/judge_gate.h"
 #include "duel/gate/soak.h"
 #include "history/evidence/evidence_file.h"
@@ -43,18 +44,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A gate looks at all works of a suite in the time that a duel has for a few: segments of a
-// quarter, one of each side before the first that counts, since the works before it have warmed
-// both processes up, and one superblock a pair until a work turns out to need more.
-constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
-constexpr int warm_up_segments_of_a_gate = 1;
-constexpr std::int64_t first_superblocks_of_a_gate = 1;
 // Nobody who waits for a merge waits longer, unless told to.
 constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // Of a step that may be slower, to say where.
 constexpr int loads_to_trace = 3;
-// In the order of suspicion: few enough for a pair of launches to take seconds.
-constexpr std::size_t works_ahead_of_a_gate = 16;
 // So many of the works that are slower are traced, the slowest ones.
 constexpr std::size_t most_traced_works = 8;
 // The time is over first.
@@ -459,6 +452,9 @@ class Gate {
     add(std::move(lost));
     (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
     return true;
+  } catch (const WorkerError& error) {  // it said something before it was asked
+    add(FindingKind::counts, Severity::failed, "counts", error.what());
+    return false;
   } catch (const WaitStopped&) {
     return false;
   }
@@ -526,20 +522,6 @@ class Gate {
       differing_.insert(pair.work);
     add(std::move(found));
     counted_.push_back(std::move(pair));
-  }
-
-  // Works that are known to differ come first, as time may be short, then some of all scenarios.
-  std::vector<std::string> timed_works() const {
-    std::vector<std::string> works = works_of_both(&Hello::works);
-    const auto others = std::stable_partition(
-        works.begin(), works.end(),
-        [this](const std::string& work) { return differing_.contains(work); });
-    const auto stride = std::max<std::ptrdiff_t>(
-        1, std::distance(others, works.end()) / static_cast<std::ptrdiff_t>(works_ahead_of_a_gate));
-    std::ptrdiff_t place = 0;
-    std::stable_partition(others, works.end(),
-                          [&](const std::string&) { return place++ % stride == 0; });
-    return works;
   }
 
   // By part of a step, of several loads.
@@ -627,9 +609,9 @@ class Gate {
           "a program that is timed names another device than when it counted");
       return;
     }
-    const DuelSubject subject{.works = timed_works(), .notes = {}};
-    if (subject.works.size() > 2 * works_ahead_of_a_gate)
-      settings_.works_ahead = works_ahead_of_a_gate;
+    const DuelSubject subject{
+        .works = in_order_of_suspicion(works_of_both(&Hello::works), differing_), .notes = {}};
+    settings_.works_ahead = works_ahead_of_a_gate(subject.works.size());
     settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
     const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
@@ -651,12 +633,8 @@ class Gate {
         return decide(so_far);
       };
     }
-    request.segment = segment_of_a_gate;
-    request.warm_up_segments = warm_up_segments_of_a_gate;
-    request.first_superblocks = first_superblocks_of_a_gate;
-    request.budget.reset();  // what decides nothing is no answer to a merge, however long it takes
-    request.patience = subject_.most_timing;
-    request.fewest_pairs += settings_.works_ahead > 0 ? pairs_ahead : 0;
+    time_as_a_gate(request, settings_, subject_.most_timing, counted_);
+    if (arguments_.ranks.count) request.pairs_at_once = {};  // each would start all ranks
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };

@@ -10,9 +10,7 @@
 namespace stepgate {
 namespace {
 
-// A tenth of the time that a duel has goes into what is rare or begins late, and so much is thought
-// to be had where nobody says.
-constexpr std::int64_t share_to_watch = 10;
+// So much is thought to be had where nobody says.
 constexpr std::chrono::seconds usual_time_of_a_duel{240};
 
 }  // namespace
@@ -96,7 +94,7 @@ DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
   request.fewest_pairs = fewest_pairs_to_hold(settings);
   if (arguments.budget_seconds) request.budget = of_seconds(*arguments.budget_seconds);
   request.watch_time =
-      request.budget.value_or(usual_time_of_a_duel) / (share_to_watch * std::ssize(subject.works));
+      time_to_watch(request.budget.value_or(usual_time_of_a_duel), subject.works.size());
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   request.undecided = undecided_works(subject.works, settings);
   return request;

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// How long a gate of the whole suite takes, by the clock of the simulated H200, and what it spends
+// that on. What no simulated device knows, the start of a process and a first load, takes here
+// about as long as on H200s. Every seed is fixed, so every number is the same again.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "device/simulated/simulated_device.h"
+#include "duel/gate/gate_timing.h"
+#include "duel/gate/judge_duel.h"
+#include "duel/worker/count_step.h"
+#include "duel/worker/serve_worker.h"
+#include "judge/judge.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "scenario/read/read_scenario.h"
+#include "support/random.h"
+#include "support/seconds.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// What one process takes by itself, and while it does all others wait; and what several do at once.
+struct HostTime {
+  double alone = 0;
+  double at_once = 0;
+};
+constexpr HostTime start_of_a_process{0.1, 1.3};
+constexpr HostTime first_load{0.015, 0.04};  // besides what the simulated device takes
+constexpr HostTime unload_of_a_work{0.001, 0.004};
+constexpr HostTime end_of_a_process{0.02, 0.08};
+
+// What a work's contrasts scatter by, in percent, from one pair of launches to the next: every
+// fifth of the 100 works of the gate in baselines/nvidia-h200/gate/2026-11-23.suite.jsonl, of which
+// the last ones have margins of their own.
+constexpr std::array recorded_scatter{0.04, 0.09, 0.2,  0.26, 0.33, 0.39, 0.51, 0.54, 0.66, 0.73,
+                                      0.81, 1.09, 1.29, 1.39, 1.62, 1.83, 2.13, 2.45, 2.92};
+constexpr double scatter_beside_wide_margins = 7.74;
+// Of its variance the share that comes with a launch: more superblocks do not help there.
+constexpr std::array launch_shares{0.0, 0.3, 0.8};
+
+struct Noise {
+  double of_launches = 0;  // standard deviation of log step time
+  double of_segments = 0;
+};
+
+// Gives every work one of those, and another part of it that is of its launches.
+Noise noise_of(std::size_t work, bool wide) {
+  const double scatter =
+      (wide ? scatter_beside_wide_margins : recorded_scatter[work * 7 % recorded_scatter.size()]) /
+      100;
+  const double launches = launch_shares[work % launch_shares.size()];
+  return {.of_launches = scatter * std::sqrt(launches / 2),
+          .of_segments = scatter * std::sqrt(1 - launches)};
+}
+
+struct Suite {
+  std::vector<std::string> works;
+  std::map<std::string, PlannedStep> steps;
+  std::map<std::string, Noise> noise;
+  std::map<std::string, double> wider;  // margins of their own
+};
+
+// All works of the suite that a GPU times. What is calibrated at every run is left out.
+Suite whole_suite(const DeviceProfile& profile) {
+  Suite suite;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  for (const auto& file : files) {
+    const Scenario scenario = read_scenario(file, {});
+    if (is_planned_only(scenario) || scenario.calibrate) continue;
+    for (const Variant& variant : scenario.variants) {
+      if (variant.gate.margin)
+        suite.wider[fmt::format("{}/{}", scenario.name, variant.name)] = *variant.gate.margin;
+    }
+    for (const PlannedStep& step :
+         with_facts(build_step_plans(scenario, 1, profile.memory_bytes))) {
+      const std::string work = work_name(step);
+      suite.noise[work] = noise_of(suite.works.size(), suite.wider.contains(work));
+      suite.works.push_back(work);
+      suite.steps.emplace(work, step);
+    }
+  }
+  return suite;
+}
+
+std::vector<CountedPair> counted_of(const Suite& suite) {
+  std::vector<CountedPair> pairs;
+  for (const auto& [work, step] : suite.steps)
+    pairs.push_back({.work = work, .base = planned_counts(step), .head = planned_counts(step)});
+  return pairs;
+}
+
+struct Spent {
+  double now = 0;  // all of it
+  double starting = 0;
+  double loading = 0;
+  double pilots = 0;
+  double washing_out = 0;
+  double scoring = 0;
+  double ending = 0;
+};
+
+class TimedWorker : public Worker {
+ public:
+  TimedWorker(const Suite& suite, const DeviceProfile& profile, Spent& spent, double factor,
+              std::uint64_t seed)
+      : suite_(suite),
+        spent_(spent),
+        factor_(factor),
+        random_(seed),
+        device_(make_simulated_device(profile, {.seed = seed})),
+        asked_at_(spent.now) {
+    hello_ = {.program = "simulated",
+              .simulated = true,
+              .works = suite.works,
+              .memory_bytes = profile.memory_bytes};
+  }
+
+  void ask_ahead(const Request&) override { asked_at_ = spent_.now; }
+  const Hello& hello() override {
+    answer(start_of_a_process, spent_.starting);
+    return hello_;
+  }
+
+  Loaded load(const std::string& work) override {
+    work_ = work;
+    device_now_ = device_->now();
+    const PlannedStep& step = suite_.steps.at(work);
+    LoadedForTiming loaded = load_for_timing(*device_, step, step);
+    step_ = std::move(loaded.step);
+    spend(time_of_device(), spent_.pilots);
+    answer(first_load, spent_.loading);
+    of_launch_ = std::exp(suite_.noise.at(work).of_launches * random_.normal());
+    return loaded.says;
+  }
+
+  Ran run(const RunSteps& run) override {
+    device_now_ = device_->now();
+    const StepResult result =
+        step_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
+    const double factor =
+        factor_ * of_launch_ * std::exp(suite_.noise.at(work_).of_segments * random_.normal());
+    const double scored = factor * seconds(*result.elapsed);
+    spend(scored, spent_.scoring);
+    spend(factor * time_of_device() - scored, spent_.washing_out);
+    return {.steps = result.steps, .elapsed = nanoseconds(std::llround(scored * 1e9))};
+  }
+
+  void unload() override {
+    step_.reset();
+    answer(unload_of_a_work, spent_.loading);
+  }
+  StepCounts count(const CountWork&) override { return {}; }
+  void quit() override { answer(end_of_a_process, spent_.ending); }
+
+ private:
+  void spend(double time, double& on_what) {
+    spent_.now += time;
+    on_what += time;
+  }
+  // What was asked of others since then is under way too.
+  void answer(const HostTime& takes, double& on_what) {
+    if (!asked_at_) return;  // it has been
+    spend(std::max(0.0, *asked_at_ + takes.at_once - spent_.now) + takes.alone, on_what);
+    asked_at_.reset();
+  }
+  double time_of_device() const { return seconds(device_->now() - device_now_); }
+
+  const Suite& suite_;
+  Spent& spent_;
+  double factor_;
+  Random random_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<LoadedStep> step_;
+  nanoseconds device_now_{0};
+  std::string work_;
+  double of_launch_ = 1;
+  std::optional<double> asked_at_;
+  Hello hello_;
+};
+
+class GateTime : public testing::Test {
+ protected:
+  GateTime()
+      : profile_(read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml")),
+        suite_(whole_suite(profile_)) {
+    profile_.noise = {};  // what was recorded has all of it
+  }
+
+  // Each step of HEAD takes so many times as long.
+  DuelVerdict gate(double factor, std::uint64_t seed) {
+    spent_ = {};
+    DuelRequest request;
+    request.works = in_order_of_suspicion(suite_.works, {});
+    request.launch = [&](DuelSide side, std::int64_t launch) {
+      return std::make_unique<TimedWorker>(suite_, profile_, spent_,
+                                           side == DuelSide::head ? factor : 1,
+                                           random_bits(seed, static_cast<std::uint64_t>(launch)));
+    };
+    request.introduction = introduce(request.launch).value();
+    request.seed = seed;
+    request.most_pairs = 1000;
+    request.clock = [this] { return nanoseconds(static_cast<std::int64_t>(spent_.now * 1e9)); };
+    const DuelSettings settings{.margin = 0.02,
+                                .wider = suite_.wider,
+                                .works_ahead = works_ahead_of_a_gate(suite_.works.size())};
+    time_as_a_gate(request, settings, std::chrono::seconds(240), counted_of(suite_));
+    request.undecided =
+        [&, decide = undecided_works(request.works, settings)](const DuelMeasurement& so_far) {
+          if (std::ssize(so_far.pairs) == request.fewest_pairs) at_the_fewest_ = spent_.now;
+          return decide(so_far);
+        };
+    const DuelMeasurement measured = measure_duel(request);
+    const DuelVerdict verdict =
+        judge_duel(request.introduction, {request.works, {}}, measured, settings);
+    print(factor, measured, verdict);
+    return verdict;
+  }
+
+  static double scored_in(const std::vector<Superblock>& blocks) {
+    double sum = 0;
+    for (const Superblock& block : blocks) {
+      for (const DuelSegment& segment : block) sum += seconds(segment.elapsed);
+    }
+    return sum;
+  }
+
+  void print(double factor, const DuelMeasurement& measured, const DuelVerdict& verdict) const {
+    double in_superblocks = 0;
+    double watched = 0;
+    std::size_t works = 0;
+    for (const LaunchPair& pair : measured.pairs) {
+      works += pair.works.size();
+      for (const WorkInPair& work : pair.works) {
+        in_superblocks += scored_in(work.superblocks);
+        watched += scored_in(work.watched);
+      }
+    }
+    const auto undecided =
+        std::ranges::count(verdict.works, Outcome::undecided, &WorkVerdict::outcome);
+    const auto refuted = std::ranges::count(verdict.works, Outcome::refuted, &WorkVerdict::outcome);
+    std::fputs(
+        fmt::format("  x {:4.2f}: {:5.1f} s, {:5.1f} to the fewest pairs, {} pairs, {} works in "
+                    "pairs, {} slower, {} undecided; "
+                    "starts {:.1f}, loads {:.1f}, pilots {:.1f}, wash-outs {:.1f}, superblocks "
+                    "{:.1f}, watched {:.1f}, other segments {:.1f}, ends {:.1f} s\n",
+                    factor, spent_.now, at_the_fewest_, verdict.pairs, works, refuted, undecided,
+                    spent_.starting, spent_.loading, spent_.pilots, spent_.washing_out,
+                    in_superblocks, watched, spent_.scoring - in_superblocks - watched,
+                    spent_.ending)
+            .c_str(),
+        stdout);
+  }
+
+  DeviceProfile profile_;
+  Suite suite_;
+  Spent spent_;
+  double at_the_fewest_ = 0;
+};
+
+TEST_F(GateTime, OfIdenticalBuilds) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const DuelVerdict verdict = gate(1, seed);
+    EXPECT_NE(verdict.outcome, Outcome::refuted);
+    EXPECT_LE(at_the_fewest_, 160);
+    EXPECT_LE(spent_.now, 260);
+  }
+}
+
+TEST_F(GateTime, OfBuildsOfWhichOneIsSlowerEverywhere) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const DuelVerdict verdict = gate(1.1, seed);
+    EXPECT_EQ(verdict.outcome, Outcome::refuted);
+    EXPECT_LE(spent_.now, 32);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
