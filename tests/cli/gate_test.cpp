@@ -304,9 +304,9 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
   script("base", "[ \"$3\" = run ] && exit 3\nexec " + program + " \"$@\"\n");
   const auto rounds = [&](int seed) {
     (void)gate({"tie"}, {"--evidence", "kept.toml"}, "simulated", seed);
-    const Finished run = stepgate({"--baselines", baselines, "run", "tie.toml", "--device",
-                                   "simulated", "--seed", std::to_string(10 + seed), "--evidence",
-                                   "kept.toml", "--json", "run.json"});
+    const Finished run =
+        stepgate({"--baselines", baselines, "run", "tie.toml", "--device", "simulated", "--seed",
+                  std::to_string(10 + seed), "--evidence", "kept.toml", "--json", "run.json"});
     EXPECT_EQ(run.err, "");
     std::ifstream file(place() / "run.json");
     std::string line;
