@@ -26,7 +26,7 @@ class KernelRef {
       (!std::same_as<Name, KernelRef>)KernelRef(const Name& name)
       : kernel_(&kernel(std::string_view(name))) {}
 
-  // Of one that the catalogue does not have, which outlives the plan.
+  // A kernel that the catalogue does not have, which outlives the plan.
   explicit KernelRef(const Kernel& other) : kernel_(&other) {}
 
   std::string_view name() const { return kernel_ == nullptr ? std::string_view() : kernel_->name; }

@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// Of the operations behind this one, within the graph that it is in.
+// Whether an operation of the same graph, this one or one behind it, writes to the gradients.
 bool is_lost_in_graph(const StepPlan& plan, std::size_t index) {
   const BufferUse& gradients = gradients_of(plan.operations[index]);
   const auto overlaps = [&](const BufferUse& use) {

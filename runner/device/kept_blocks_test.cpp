@@ -56,8 +56,8 @@ TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 117);
 }
 
-// What a block holds is known as long as it is there, whoever used it in between, and of no block
-// that comes in its place.
+// The mark says what a block holds as long as the block is there, whichever step used it in
+// between. A block that comes in its place has none.
 TEST(KeptBlocks, KeepTheMarkOfABlock) {
   StepsMemory memory_of_steps;
   const int content = 0;

@@ -57,7 +57,7 @@ const std::string calibrated =
     "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
     "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n";
 
-// What `run -v` says on standard error, without the line about its wall time.
+// The words of `run -v` on standard error, without the line about its wall time.
 inline std::string without_clock(std::string err) {
   const std::size_t at = err.find(" s on the clock: ");
   if (at == std::string::npos) return err;

@@ -30,7 +30,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// What one process takes by itself, and while it does all others wait; and what several do at once.
+// Seconds that one process takes by itself, while all others wait, and that several take at once.
 struct HostTime {
   double alone = 0;
   double at_once = 0;
@@ -40,13 +40,13 @@ constexpr HostTime first_load{0.015, 0.04};  // besides what the simulated devic
 constexpr HostTime unload_of_a_work{0.001, 0.004};
 constexpr HostTime end_of_a_process{0.02, 0.08};
 
-// What a work's contrasts scatter by, in percent, from one pair of launches to the next: every
+// A work's contrasts scatter by this, in percent, from one pair of launches to the next: every
 // fifth of the 100 works of the gate in baselines/nvidia-h200/gate/2026-11-23.suite.jsonl, of which
 // the last ones have margins of their own.
 constexpr std::array recorded_scatter{0.04, 0.09, 0.2,  0.26, 0.33, 0.39, 0.51, 0.54, 0.66, 0.73,
                                       0.81, 1.09, 1.29, 1.39, 1.62, 1.83, 2.13, 2.45, 2.92};
 constexpr double scatter_beside_wide_margins = 7.74;
-// Of its variance the share that comes with a launch: more superblocks do not help there.
+// The share of its variance that comes with a launch: more superblocks do not help there.
 constexpr std::array launch_shares{0.0, 0.3, 0.8};
 
 struct Noise {

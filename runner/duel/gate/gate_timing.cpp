@@ -16,8 +16,8 @@ constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t works_ahead = 16;
 constexpr std::int64_t most_pairs_at_once = 5;
-// Of the device's memory, for the processes of all pairs at once: each keeps as much as its largest
-// work needed.
+// The share of the device's memory that the processes of all pairs at once may take: each keeps as
+// much as its largest work needed.
 constexpr double share_of_memory = 0.5;
 
 // The fewest pairs that decide at once, then the more the longer it has taken: a few too many cost

@@ -14,7 +14,7 @@
 namespace stepgate {
 
 enum class MutationEffect {
-  refuted,            // a sentence that held is refuted, or losses disagree
+  refuted,            // a sentence that held is refuted, or the variants are not the same step
   refused,            // no such scenario can be read or planned: no sentence is asked
   does_not_run,       // the device refuses the step, so nothing of it is known
   undecided,          // a sentence that held neither holds nor is refuted

@@ -210,7 +210,7 @@ class Run {
   }
 
   // The first step of a variant loads kernels and says nothing about its time. False when there is
-  // nothing to go on for: the device has no time, or the losses disagree.
+  // nothing to go on for: the device has no time, or a variant is another step.
   bool begin() {
     const bool timed = run_first_steps(compared_steps);
     result_.warmup_steps = compared_steps;

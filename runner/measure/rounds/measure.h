@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs the variants of a scenario interleaved until somebody says that it is enough, or the rounds
 // or the seconds are spent. Decides nothing about the variants, except that they must compute the
-// same losses; prints nothing.
+// same step; prints nothing.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ struct MeasureRequest {
 };
 
 // Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
-// its losses are compared. Ends early when losses disagree, or a signal asks for an end. At least
-// one plan. Throws DeviceError.
+// its losses and gradients are compared. Ends early when variants are not the same step, or a
+// signal asks for an end. At least one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);
 
 }  // namespace stepgate

@@ -41,9 +41,9 @@ std::set<std::string_view> kernels_of(const StepPlan& plan) {
   return kernels;
 }
 
-// What two variants must share for their numbers to be comparable, the first that they do not share
-// in words; empty where they share all: the same batches, as many of them by as many ranks, model,
-// parameters, precision and workspace, and the same kernels.
+// Two variants are comparable where they share all of this; the first that they do not share, in
+// words, and nothing where they share all: the same batches, as many of them by as many ranks,
+// model, parameters, precision and workspace, and the same kernels.
 std::string other_arithmetic(const StepPlan& plan, const StepPlan& other) {
   if (plan.seed != other.seed) return "other numbers to begin with";
   if (plan.ranks.count != other.ranks.count)

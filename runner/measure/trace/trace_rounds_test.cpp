@@ -186,7 +186,7 @@ TEST(TraceRounds, LoadsNothingForTheTimeOfAStepAlone) {
   EXPECT_EQ(loads_of(false, 3), 2 * 3);
 }
 
-// What the longest step allows, as soon as it is known.
+// The longest step decides as soon as it is known.
 TEST(TraceRounds, TracesAsManyStepsOfAllVariants) {
   const std::vector<PlannedStep> plans = spinning_for({20, 6000});
   const auto device = simulated(3);

@@ -24,8 +24,8 @@ constexpr int report_schema = 2;
 // hexadecimal strings, since JSON numbers lose 64-bit integers. Unknown values are null.
 void write_json(std::ostream&, const RunInfo&, const Verdict&, const Measurement&,
                 const WallTimes&);
-// Of a run of several scenarios, the last line; the times are those of the whole run, which took so
-// long.
+// Writes the last line of a run of several scenarios; the times are those of the whole run, which
+// took so long.
 void write_json(std::ostream&, const RunInfo&, const SuiteVerdict&, const WallTimes&,
                 std::chrono::nanoseconds whole);
 

@@ -18,7 +18,7 @@ std::string what_happens(const Mutation& mutation) {
   switch (mutation.effect) {
     case MutationEffect::refuted:
       return mutation.sentences.empty()
-                 ? "the losses disagree"
+                 ? "it is another step"
                  : fmt::format("refutes {}", fmt::join(mutation.sentences, ", "));
     case MutationEffect::refused:
       return "is refused: " + one_line(mutation.refusal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a trace goes from the process that traces to the one that judges.
+// The parts of a trace that go from the process that traces to the one that judges.
 #include "verbs/trace/trace_planned.h"
 
 #include <gtest/gtest.h>
