@@ -53,9 +53,13 @@ double relative_difference(const GradientSketch& one, const GradientSketch& othe
   return distance / std::max(std::sqrt(std::max(one.squares, other.squares)), floor);
 }
 
+void add_finite(GradientSketch& whole, const GradientSketch& sketch) {
+  if (std::isfinite(sketch.squares)) whole += sketch;
+}
+
 double negligible_norm(const GradientSketch& whole, const GradientSketch& own) {
   constexpr double negligible = 1e-3;
-  if (whole.elements == 0 || !std::isfinite(whole.squares)) return 0;
+  if (whole.elements == 0) return 0;
   return negligible * std::sqrt(whole.squares * static_cast<double>(own.elements) /
                                 static_cast<double>(whole.elements));
 }

@@ -40,6 +40,9 @@ struct GradientSketch {
 // is at least `floor`. Not a number where either gradient has one that is not finite.
 double relative_difference(const GradientSketch&, const GradientSketch&, double floor = 0);
 
+// Adds what is finite: of fp16 with a loss scale some parameters overflow in the first steps.
+void add_finite(GradientSketch& whole, const GradientSketch&);
+
 // The norm below which a parameter's gradient is rounding of the others', for as many elements as
 // `own` has (the bias of a softmax's keys, for one). `whole` is the sum of all parameters.
 double negligible_norm(const GradientSketch& whole, const GradientSketch& own);

@@ -334,6 +334,8 @@ TEST(BegunAgain, StepsComputeTheSameToTheBit) {
       if (!plan || way++ % (8 * one_way_in) != 0) continue;
       const auto loaded = device->load(*plan);
       const StepResult first = loaded->run({.wash_out_steps = 2, .gradients = true});
+      for (std::size_t index = 0; index < first.gradients.size(); ++index)
+        EXPECT_EQ(first.gradients[index].elements, plan->parameters[index].elements);
       loaded->run({.steps = 5});
       ++tried;
       if (!loaded->restart()) continue;

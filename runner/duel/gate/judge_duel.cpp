@@ -387,7 +387,7 @@ std::vector<double> weights_of(std::size_t works, const DuelSettings& settings) 
 double evidence_against_all(std::span<const WorkTest> tests, const DuelSettings& settings) {
   const std::vector<double> evidence = evidence_against(tests);
   const std::vector<double> weights = weights_of(tests.size(), settings);
-  return std::inner_product(evidence.begin(), evidence.end(), weights.begin(), 0.0);
+  return std::transform_reduce(evidence.begin(), evidence.end(), weights.begin(), 0.0);
 }
 
 bool are_slower_together(std::span<const WorkTest> tests, const DuelSettings& settings) {

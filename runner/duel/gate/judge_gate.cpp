@@ -119,7 +119,7 @@ struct Compared {
   void add_other_gradients() const {
     const double bound = pair.base.gradient_bound;
     GradientSketch whole;
-    for (const auto& [parameter, sketch] : pair.base.gradients) whole += sketch;
+    for (const auto& [parameter, sketch] : pair.base.gradients) add_finite(whole, sketch);
     std::string worst;
     double most = bound;
     for (const auto& [parameter, sketch] : pair.base.gradients) {

@@ -35,7 +35,9 @@ void add_losses(const StepResult& result, std::vector<std::string>& losses) {
     losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
 }
 
-nanoseconds run_for_losses(LoadedStep& step, const StepPlan& plan, StepCounts& counts) {
+// Returns how long a step takes, where the device has a notion of time.
+std::optional<nanoseconds> run_for_losses(LoadedStep& step, const StepPlan& plan,
+                                          StepCounts& counts) {
   const StepResult first = step.run(first_half);
   const StepResult second = step.run(second_half);
   add_losses(first, counts.losses);
@@ -44,8 +46,8 @@ nanoseconds run_for_losses(LoadedStep& step, const StepPlan& plan, StepCounts& c
     counts.gradients[plan.parameters[index].name] = first.gradients[index];
   if (!first.gradients.empty())
     counts.gradient_bound = gradient_bound(plan.dtype, ModelLaunches::others);
-  const nanoseconds elapsed = second.elapsed.value_or(nanoseconds(0));
-  return std::max(elapsed / second_half.steps, nanoseconds(1));
+  if (!second.elapsed) return std::nullopt;
+  return std::max(*second.elapsed / second_half.steps, nanoseconds(1));
 }
 
 // A kernel may have been right only for as long as it was looked at. Not longer than it takes to
@@ -61,7 +63,7 @@ void begin_again(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
   if (!step.restart()) return;
   const StepResult again = step.run(first_half);
   GradientSketch whole;
-  for (const GradientSketch& sketch : again.gradients) whole += sketch;
+  for (const GradientSketch& sketch : again.gradients) add_finite(whole, sketch);
   for (std::size_t index = 0; index < again.gradients.size(); ++index) {
     const std::string& name = plan.parameters[index].name;
     const GradientSketch& before = counts.gradients[name];
@@ -114,14 +116,14 @@ StepCounts counts_of(Device& device, const PlannedStep& plan, const PlannedStep&
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
   std::optional<OneCpu> pinned;
   if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
-  const nanoseconds step_time = run_for_losses(*loaded, carried_out, counts);
+  const auto step_time = run_for_losses(*loaded, carried_out, counts);
   counts.untraced = device.reason_against_tracing();
   std::optional<Trace> trace;
   if (counts.untraced.empty()) {
-    trace = trace_of(*loaded, carried_out, step_time, request.times);
+    trace = trace_of(*loaded, carried_out, step_time.value_or(nanoseconds(1)), request.times);
     if (!trace) counts.untraced = "the device recorded no trace";
   }
-  begin_again(*loaded, carried_out, step_time, counts);
+  if (step_time) begin_again(*loaded, carried_out, *step_time, counts);
   if (!trace) return counts;
   const TracedStep step = summary_of(*trace, carried_out);
   for (const auto& [metric, value] : step.values) {

@@ -306,8 +306,11 @@ std::string another_step_reason(const Measurement& measurement) {
   const auto name = [&](int variant) {
     return measurement.variants[static_cast<std::size_t>(variant)].name;
   };
-  std::string words = fmt::format("variant '{}' is another step than '{}': ", name(found.variant),
-                                  name(found.against));
+  std::string words =
+      found.variant == found.against
+          ? fmt::format("variant '{}' does not repeat its own first steps: ", name(found.variant))
+          : fmt::format("variant '{}' is another step than '{}': ", name(found.variant),
+                        name(found.against));
   if (found.after_the_rounds) words += "begun again after the rounds, ";
   if (found.parameter.empty()) {
     return words + fmt::format(
@@ -316,8 +319,9 @@ std::string another_step_reason(const Measurement& measurement) {
                        found.step, found.value, found.expected, found.bound);
   }
   if (!std::isfinite(found.value)) {
-    return words + fmt::format("at step {} the gradient of '{}' is finite in one of them alone",
-                               found.step, found.parameter);
+    return words +
+           fmt::format("at step {} the gradient of '{}' is whole and finite in one of them alone",
+                       found.step, found.parameter);
   }
   return words + fmt::format(
                      "at step {} its gradient of '{}' differs by {} %, and they may differ "

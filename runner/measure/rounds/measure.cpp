@@ -121,7 +121,7 @@ class Run {
       report_progress();
       if (is_same_step() && !interrupted && fits_the_budget()) {
         run_rounds();
-        if (is_same_step() && !interrupted && compares_numbers_) compare_again();
+        if (is_same_step() && !interrupted && computes_numbers_) compare_again();
       }
     }
     result_.compared = same_step_.compared();
@@ -143,6 +143,7 @@ class Run {
   // Every variant into a slot of its own, in the order of the slots, when all have left. Which slot
   // is dealt anew, and so are the step to begin with and the loader's draws.
   void load() {
+    (void)is_same_step();  // of the steps of the load before
     for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
     slots_ = permutation(variants(), random_);
     draw_ = {.first_step = first_step(), .loader = random_.bits() | 1};
@@ -177,7 +178,7 @@ class Run {
   // What was run and what it cost.
   void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
     same_step_.add(static_cast<int>(variant), result);
-    compares_numbers_ |= !result.losses.empty() && !same_step_.compared().empty();
+    computes_numbers_ |= !result.losses.empty();
     if (!result.elapsed) return;
     // The wash-out has no time of its own; it costs what the scored steps cost. In this order a
     // long warm-up does not overflow.
@@ -197,13 +198,12 @@ class Run {
     return !result_.another_step;
   }
 
-  // With the gradients of those that are compared. Whether the device has a notion of time.
+  // With their gradients. Whether the device has a notion of time.
   bool run_first_steps(std::int64_t count) {
     bool timed = true;
     for (std::int64_t step = 0; step < count; ++step) {
       for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-        const bool gradients = same_step_.compares(static_cast<int>(variant));
-        timed = run(variant, {.steps = 1, .gradients = gradients}).elapsed.has_value() && timed;
+        timed = run(variant, {.steps = 1, .gradients = true}).elapsed.has_value() && timed;
       }
     }
     return timed;
@@ -213,6 +213,7 @@ class Run {
   // nothing to go on for: the device has no time, or a variant is another step.
   bool begin() {
     const bool timed = run_first_steps(compared_steps);
+    same_step_.remember();
     result_.warmup_steps = compared_steps;
     if (!timed) run_block(steps_without_time);
     return is_same_step() && timed;
@@ -229,7 +230,9 @@ class Run {
     }
     same_step_.begin(draw_.first_step);
     run_first_steps(compared_steps);
-    if (!is_same_step()) result_.another_step->after_the_rounds = true;
+    const auto changed = same_step_.difference_from_before();
+    if (is_same_step()) result_.another_step = changed;
+    if (result_.another_step) result_.another_step->after_the_rounds = true;
   }
 
   // So many steps of every variant, or a segment of each as if it were alone.
@@ -570,7 +573,7 @@ class Run {
   nanoseconds start_;
   Random random_;
   SameStep same_step_;
-  bool compares_numbers_ = false;
+  bool computes_numbers_ = false;
   LoadDraw draw_;  // of the current load
   std::vector<std::unique_ptr<LoadedStep>> loaded_;
   std::vector<int> slots_;               // of each variant

@@ -94,6 +94,7 @@ struct AnotherStep {
 struct ComparedPair {
   int variant = 0;
   int against = 0;
+  bool adds_alike = false;     // their models make the same launches and collectives
   double gradient_bound = 0;   // by how much gradients may differ
   double loss = 0;             // relative
   double gradient = 0;         // relative, by norm; only where any was compared

@@ -41,6 +41,18 @@ std::set<std::string_view> kernels_of(const StepPlan& plan) {
   return kernels;
 }
 
+// Each kernel of the optimizer with the attributes that it is launched with, once.
+std::vector<std::pair<std::string_view, KernelAttributes>> update_of(const StepPlan& plan) {
+  std::vector<std::pair<std::string_view, KernelAttributes>> update;
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (!launch || operation.phase != Phase::optimizer) continue;
+    const std::pair each(launch->kernel.name(), launch->attributes);
+    if (std::ranges::find(update, each) == update.end()) update.push_back(each);
+  }
+  return update;
+}
+
 // Two variants are comparable where they share all of this; the first that they do not share, in
 // words, and nothing where they share all: the same batches, as many of them by as many ranks,
 // model, parameters, precision and workspace, and the same kernels.
@@ -63,23 +75,39 @@ std::string other_arithmetic(const StepPlan& plan, const StepPlan& other) {
   const std::set<std::string_view> other_kernels = kernels_of(other);
   std::vector<std::string_view> differing;
   std::ranges::set_symmetric_difference(kernels, other_kernels, std::back_inserter(differing));
-  if (differing.empty()) return "";
+  if (differing.empty()) {
+    const auto update = update_of(plan);
+    const auto other_update = update_of(other);
+    return std::ranges::is_permutation(update, other_update) ? "" : "another update";
+  }
   return fmt::format("other kernels: only one of them has {}", fmt::join(differing, ", "));
 }
 
+// Collectives round where they add, as kernels do.
 ModelLaunches launches_of(const StepPlan& plan, const StepPlan& other) {
   const auto of_the_model = [](const StepPlan& step) {
-    std::vector<const LaunchKernel*> launches;
+    std::vector<const Action*> actions;
     for (const Operation& operation : step.operations) {
-      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-      if (launch && (operation.phase == Phase::forward || operation.phase == Phase::backward))
-        launches.push_back(launch);
+      const bool is_launch = std::holds_alternative<LaunchKernel>(operation.action);
+      const bool is_collective = std::holds_alternative<Collective>(operation.action);
+      const bool is_of_the_model =
+          operation.phase == Phase::forward || operation.phase == Phase::backward;
+      if ((is_launch || is_collective) && is_of_the_model) actions.push_back(&operation.action);
     }
-    return launches;
+    return actions;
   };
-  const auto are_alike = [](const LaunchKernel* one, const LaunchKernel* two) {
-    return one->kernel.name() == two->kernel.name() && one->shape == two->shape &&
-           one->dtype == two->dtype && one->attributes == two->attributes;
+  const auto are_alike = [](const Action* one, const Action* two) {
+    if (one->index() != two->index()) return false;
+    if (const auto* launch = std::get_if<LaunchKernel>(one)) {
+      const auto& same = std::get<LaunchKernel>(*two);
+      return launch->kernel.name() == same.kernel.name() && launch->shape == same.shape &&
+             launch->dtype == same.dtype && launch->attributes == same.attributes;
+    }
+    const auto& collective = std::get<Collective>(*one);
+    const auto& same = std::get<Collective>(*two);
+    return collective.kind == same.kind && collective.dtype == same.dtype &&
+           collective.reduction == same.reduction &&
+           payload_bytes(collective) == payload_bytes(same);
   };
   const bool same = plan.gemm_algorithms == other.gemm_algorithms &&
                     std::ranges::equal(of_the_model(plan), of_the_model(other), are_alike);
@@ -101,9 +129,23 @@ bool is_finite(const GradientSketch& sketch) {
   return std::isfinite(sketch.squares);
 }
 
+bool all_finite(const std::vector<GradientSketch>& gradients) {
+  return std::ranges::all_of(gradients, is_finite);
+}
+
+// The bounds were measured with 128 rows and two layers: of fewer rows a loss is the mean of fewer
+// rounded numbers, and through more layers rounding goes further.
+double fewer_rows_than_measured(const StepPlan& plan) {
+  const double rows = plan.tokens_per_sample > 0 ? mean_tokens(plan) : mean_batch_size(plan);
+  return std::sqrt(std::max(1.0, 128 / std::max(rows, 1.0)));
+}
+double deeper_than_measured(const StepPlan& plan) {
+  return std::sqrt(std::max(1.0, static_cast<double>(plan.model.layers) / 8));
+}
+
 GradientSketch whole_of(const std::vector<GradientSketch>& gradients) {
   GradientSketch whole;
-  for (const GradientSketch& sketch : gradients) whole += sketch;
+  for (const GradientSketch& sketch : gradients) add_finite(whole, sketch);
   return whole;
 }
 
@@ -170,21 +212,18 @@ SameStep::SameStep(std::span<const PlannedStep> plans) : plans_(plans), accounts
     if (partner == variant) continue;
     const StepPlan& plan = plans[static_cast<std::size_t>(variant)];
     const ModelLaunches launches = launches_of(plan, plans[static_cast<std::size_t>(partner)]);
-    compared_.push_back({.variant = variant,
-                         .against = partner,
-                         .gradient_bound = gradient_bound(plan.dtype, launches)});
+    compared_.push_back(
+        {.variant = variant,
+         .against = partner,
+         .adds_alike = launches == ModelLaunches::same,
+         .gradient_bound = gradient_bound(plan.dtype, launches) * deeper_than_measured(plan)});
   }
 }
 
 void SameStep::begin(std::int64_t first_step) {
   first_step_ = first_pending_step_ = first_step;
   accounts_.assign(plans_.size(), {.next_step = first_step});
-}
-
-bool SameStep::compares(int variant) const {
-  return std::ranges::any_of(compared_, [variant](const ComparedPair& pair) {
-    return pair.variant == variant || pair.against == variant;
-  });
+  overflowed_.assign(compared_.size(), false);
 }
 
 void SameStep::add(int variant, const StepResult& result) {
@@ -201,7 +240,11 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
   const double loss = account(pair.variant).pending[index];
   const double expected = account(pair.against).pending[index];
   const std::int64_t trained = step - first_step_;
-  const double bound = loss_bound(plans_[static_cast<std::size_t>(pair.variant)]->dtype, trained);
+  const StepPlan& plan = plans_[static_cast<std::size_t>(pair.variant)];
+  // An update of fp16 whose gradients overflow in one order of additions alone is skipped there.
+  const bool may_skip = plan.dtype == DType::fp16 && !pair.adds_alike && trained >= 2;
+  const double bound = loss_bound(plan.dtype, may_skip ? std::max(trained, first_steps) : trained) *
+                       (trained < first_steps ? fewer_rows_than_measured(plan) : 1);
   // Below a thousandth, a loss has been learned away and its relative error means nothing.
   const double size = std::max({std::abs(loss), std::abs(expected), 1e-3});
   const double difference = std::abs(loss - expected) / size;
@@ -218,19 +261,20 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
 
 // A gradient that is infinite on both sides is skipped by both updates; a part that only one of
 // them has read is not compared.
-std::optional<AnotherStep> SameStep::gradient_difference(ComparedPair& pair, std::int64_t step) {
+std::optional<AnotherStep> SameStep::gradient_difference(
+    ComparedPair& pair, std::int64_t step, const std::vector<GradientSketch>& gradients,
+    const std::vector<GradientSketch>& others) const {
   const StepPlan& plan = plans_[static_cast<std::size_t>(pair.variant)];
-  const std::vector<GradientSketch>& gradients = account(pair.variant).gradients[step];
-  const std::vector<GradientSketch>& others = account(pair.against).gradients[step];
   const GradientSketch whole = whole_of(others);
   std::optional<AnotherStep> worst;
   for (std::size_t index = 0; index < std::min(gradients.size(), others.size()); ++index) {
     const GradientSketch& own = gradients[index];
     const GradientSketch& other = others[index];
-    if (own.elements == 0 || own.elements != other.elements) continue;
+    if (own.elements == 0 && other.elements == 0) continue;
     if (!is_finite(own) && !is_finite(other)) continue;
-    // Where only one of them is finite, nothing is further apart.
-    const double difference = is_finite(own) && is_finite(other)
+    // Where only one of them is finite, or one is of fewer elements, nothing is further apart.
+    const bool comparable = is_finite(own) && is_finite(other) && own.elements == other.elements;
+    const double difference = comparable
                                   ? relative_difference(own, other, negligible_norm(whole, own))
                                   : std::numeric_limits<double>::infinity();
     ++pair.gradients;
@@ -249,15 +293,42 @@ std::optional<AnotherStep> SameStep::gradient_difference(ComparedPair& pair, std
   return worst;
 }
 
+void SameStep::remember() {
+  remembered_.clear();
+  for (const Account& account : accounts_) remembered_.push_back(account.gradients);
+}
+
+std::optional<AnotherStep> SameStep::difference_from_before() const {
+  std::optional<AnotherStep> found;
+  for (std::size_t variant = 0; variant < remembered_.size() && !found; ++variant) {
+    const int own = static_cast<int>(variant);
+    ComparedPair itself{.variant = own, .against = own};
+    itself.gradient_bound = gradient_bound(plans_[variant]->dtype, ModelLaunches::others);
+    for (const auto& [step, gradients] : accounts_[variant].gradients) {
+      const auto before = remembered_[variant].find(step);
+      if (before != remembered_[variant].end() && !found)
+        found = gradient_difference(itself, step, gradients, before->second);
+    }
+  }
+  return found;
+}
+
 std::optional<AnotherStep> SameStep::first_difference() {
   std::size_t complete = accounts_.front().pending.size();
   for (const Account& account : accounts_) complete = std::min(complete, account.pending.size());
   const std::int64_t end = first_pending_step_ + static_cast<std::int64_t>(complete);
   std::optional<AnotherStep> found;
   for (std::int64_t step = first_pending_step_; step < end && !found; ++step) {
-    for (ComparedPair& pair : compared_) {
-      if (!found) found = loss_difference(pair, step);
-      if (!found) found = gradient_difference(pair, step);
+    for (std::size_t index = 0; index < compared_.size() && !found; ++index) {
+      ComparedPair& pair = compared_[index];
+      if (overflowed_[index]) continue;
+      found = loss_difference(pair, step);
+      if (found) continue;
+      const auto& own = account(pair.variant).gradients[step];
+      const auto& other = account(pair.against).gradients[step];
+      overflowed_[index] = plans_[static_cast<std::size_t>(pair.variant)]->dtype == DType::fp16 &&
+                           !pair.adds_alike && all_finite(own) != all_finite(other);
+      if (!overflowed_[index]) found = gradient_difference(pair, step, own, other);
     }
   }
   first_pending_step_ = end;

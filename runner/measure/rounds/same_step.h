@@ -38,9 +38,6 @@ class SameStep {
   // Steps come from `first_step` on, which all variants begin with the same weights.
   void begin(std::int64_t first_step);
 
-  // Whether the variant is compared with another one.
-  bool compares(int variant) const;
-
   // The steps of each variant must arrive in order, without gaps.
   void add(int variant, const StepResult&);
 
@@ -48,23 +45,34 @@ class SameStep {
   // arithmetic, among the steps that both have run since the last call; forgets those.
   std::optional<AnotherStep> first_difference();
 
+  // Keeps the gradients that were added since `begin` and not compared yet.
+  void remember();
+  // The first variant whose gradients, added since `begin` and not compared yet, are not those that
+  // it had at the same steps when they were remembered.
+  std::optional<AnotherStep> difference_from_before() const;
+
   // Every pair of variants that is compared, with the largest differences so far.
   const std::vector<ComparedPair>& compared() const { return compared_; }
 
  private:
+  using GradientsByStep = std::map<std::int64_t, std::vector<GradientSketch>>;
   struct Account {
     std::int64_t next_step = 0;
     std::vector<float> pending{};
-    std::map<std::int64_t, std::vector<GradientSketch>> gradients{};  // by step
+    GradientsByStep gradients{};
   };
 
   std::optional<AnotherStep> loss_difference(ComparedPair&, std::int64_t step);
-  std::optional<AnotherStep> gradient_difference(ComparedPair&, std::int64_t step);
+  std::optional<AnotherStep> gradient_difference(ComparedPair&, std::int64_t step,
+                                                 const std::vector<GradientSketch>&,
+                                                 const std::vector<GradientSketch>& others) const;
   Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
 
   std::span<const PlannedStep> plans_;
   std::vector<Account> accounts_;
+  std::vector<GradientsByStep> remembered_;  // by variant
   std::vector<ComparedPair> compared_;
+  std::vector<bool> overflowed_;  // by pair: one of them alone, since `begin`
   std::int64_t first_step_ = 0;
   std::int64_t first_pending_step_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -33,7 +34,7 @@ TEST(SameStep, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
   EXPECT_EQ(found->against, 0);
   EXPECT_EQ(found->step, 2);
   EXPECT_FLOAT_EQ(static_cast<float>(found->value), 1.001F);
-  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0));
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0) * std::sqrt(128.0 / 64));
 }
 
 TEST(SameStep, NeverAcceptsANumberThatIsNone) {
@@ -71,7 +72,7 @@ TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
   const auto found = ledger.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->step, 5001);
-  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0));
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0) * std::sqrt(128.0 / 64));
 }
 
 TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
@@ -246,6 +247,47 @@ TEST(SameStep, SaysWhichVariantsAreNotComparedAndWhy) {
   EXPECT_EQ(pairs[0].reason, "other batches");
   EXPECT_EQ(pairs[1].variant, 3);
   EXPECT_EQ(pairs[1].reason, "another precision");
+}
+
+// Both variants may have the kernel that is right for so many calls only.
+TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
+  const auto steps = steps_that_learn();
+  SameStep same(steps);
+  const auto run = [&](float weight) {
+    same.begin(0);
+    same.add(0, gradients(0, weight, 1));
+    same.add(1, gradients(0, weight, 1));
+  };
+  run(1);
+  same.remember();
+  EXPECT_FALSE(same.difference_from_before());
+  EXPECT_FALSE(same.first_difference());
+  run(1.5F);
+  const auto found = same.difference_from_before();
+  EXPECT_FALSE(same.first_difference()) << "both are wrong alike";
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->variant, found->against);
+  EXPECT_EQ(found->parameter, "weight");
+  same.begin(5);
+  same.add(0, gradients(5, 3, 1));
+  same.add(1, gradients(5, 3, 1));
+  EXPECT_FALSE(same.difference_from_before()) << "of another step";
+}
+
+// Which kernels are launched is not all: collectives add up, too.
+TEST(SameStep, HoldsOtherCollectivesToTheWiderBound) {
+  Knobs knobs = small_transformer();
+  knobs.ranks.count = 2;
+  knobs.batch.accumulate = 2;
+  std::vector<StepPlan> plans = {plan_of(knobs), plan_of(knobs)};
+  knobs.ranks.sync_each_part = true;
+  plans.push_back(plan_of(knobs));
+  const auto steps = with_facts(plans);
+  const SameStep same(steps);
+  ASSERT_EQ(same.compared().size(), 2U);
+  EXPECT_TRUE(same.compared()[0].adds_alike);
+  EXPECT_FALSE(same.compared()[1].adds_alike);
+  EXPECT_EQ(same.compared()[1].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
 }
 
 }  // namespace
