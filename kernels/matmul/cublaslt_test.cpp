@@ -34,7 +34,7 @@ TEST(OpenCublaslt, SaysWhatWasNamedWhereNothingCanBeOpened) {
 }
 
 TEST(OpenCublaslt, TellsAnotherLibraryByWhatItLacks) {
-  EXPECT_EXIT(std::exit(open_where("libm.so.6")), testing::ExitedWithCode(1), "lacks 15");
+  EXPECT_EXIT(std::exit(open_where("libm.so.6")), testing::ExitedWithCode(1), "lacks 16");
 }
 
 }  // namespace
