@@ -148,14 +148,20 @@ std::optional<AnotherStep> compared_again(Device& device, const std::vector<Plan
                  loaded[static_cast<std::size_t>(variant)]->run({.steps = 1, .gradients = true}));
       }
     }
-    return same.first_difference();
   };
-  EXPECT_FALSE(first_steps()) << "the kernel is honest so long";
+  const auto compared = [&] {
+    first_steps();
+    const auto from_before = same.difference_from_before();
+    same.remember();
+    const auto between_variants = same.first_difference();
+    return between_variants ? between_variants : from_before;
+  };
+  EXPECT_FALSE(compared()) << "the kernel is honest so long";
   for (const auto& step : loaded) {
     step->run({.steps = between});
     EXPECT_TRUE(step->restart());
   }
-  return first_steps();
+  return compared();
 }
 
 class SameSteps : public testing::TestWithParam<DType> {};
@@ -239,6 +245,10 @@ TEST_P(SameSteps, AreOthersWhereAKernelIsRightForSoManyCalls) {
           {plan, planted(plan, {.kernel = &kernel("layer_norm"), .honest_calls = honest})});
       const auto found = compared_again(*device, plans, honest / norms);
       ASSERT_TRUE(found) << test.name << " seed " << seed;
+      const StepPlan with_fault = plans.back();
+      const auto in_both = with_facts({with_fault, with_fault});
+      calls = -honest;  // as many again, as both make them
+      EXPECT_TRUE(compared_again(*device, in_both, honest / norms)) << test.name << " in both";
       if (test.kind != DeviceKind::cuda || seed % 5 != 1) continue;  // a run takes a second
       calls = 0;
       const auto in_a_run = measured(*device, plans).another_step;

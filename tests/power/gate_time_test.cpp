@@ -172,7 +172,7 @@ class TimedWorker : public Worker {
     spent_.now += time;
     on_what += time;
   }
-  // What was asked of others since then is under way too.
+  // Requests to others since then are under way too.
   void answer(const HostTime& takes, double& on_what) {
     if (!asked_at_) return;  // it has been
     spend(std::max(0.0, *asked_at_ + takes.at_once - spent_.now) + takes.alone, on_what);

@@ -239,5 +239,63 @@ TEST(Measure, BeginsTheFirstStepsAgainAfterTheRoundsWithoutANewLoad) {
   EXPECT_TRUE(script.runs.back().second.gradients);
 }
 
+TEST(Measure, LoadsAnewWhatCannotBeginAgain) {
+  Script script{.step_time = always(1ms)};
+  script.restarts = false;
+  bool lies = false;
+  script.loss = [&](const std::string& variant, std::int64_t) {
+    return lies && variant == "b" ? 2.0F : 1.0F;
+  };
+  FakeDevice device(script);
+  const auto plans = steps_named({"a", "b"});
+  MeasureRequest request = request_for(5);
+  std::size_t loads = 0;
+  request.progress = [&](const Progress& now) {
+    lies = now.rounds == 5;
+    loads = script.draws.size();
+  };
+  const Measurement measurement = measure(device, plans, request);
+  ASSERT_TRUE(measurement.another_step);
+  EXPECT_TRUE(measurement.another_step->after_the_rounds);
+  ASSERT_EQ(script.draws.size(), loads + 2);
+  EXPECT_EQ(script.draws.back().first_step, script.draws[loads - 1].first_step);
+}
+
+// A kernel that goes wrong in every variant is seen by each beside itself.
+TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
+  Script script{.step_time = always(1ms)};
+  float value = 1;
+  script.gradients = [&](const std::string&, std::int64_t) {
+    std::vector<GradientSketch> sketches(1);
+    const std::vector<float> values(100, value);
+    add_part({.elements = 100}, values.data(), DType::fp32, sketches[0]);
+    return sketches;
+  };
+  FakeDevice device(script);
+  auto learning = plans_named({"a", "b"});
+  for (StepPlan& plan : learning) plan.parameters = {{"weight", 0, 100}};
+  const auto plans = with_facts(learning);
+  MeasureRequest request = request_for(5);
+  EXPECT_FALSE(measure(device, plans, request).another_step);
+  request.progress = [&](const Progress& now) { value = now.rounds == 5 ? 2 : 1; };
+  const Measurement measurement = measure(device, plans, request);
+  ASSERT_TRUE(measurement.another_step);
+  EXPECT_EQ(measurement.another_step->variant, measurement.another_step->against);
+  EXPECT_TRUE(measurement.another_step->after_the_rounds);
+}
+
+// With four variants the trials are no round, and their load is thrown away.
+TEST(Measure, ComparesTheLossesOfEveryLoad) {
+  Script script{.step_time = always(1ms)};
+  script.loss = [&](const std::string& variant, std::int64_t) {
+    return script.draws.size() == 8 && variant == "b" ? 2.0F : 1.0F;
+  };
+  FakeDevice device(script);
+  const auto plans = steps_named({"a", "b", "c", "d"});
+  MeasureRequest request = request_for(5);
+  request.knobs.interleave = Interleave::automatic;
+  EXPECT_TRUE(measure(device, plans, request).another_step);
+}
+
 }  // namespace
 }  // namespace stepgate

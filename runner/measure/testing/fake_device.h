@@ -31,6 +31,10 @@ struct Script {
   // Of a plan's variant, and of its n-th load, counted from 0; empty: there is nothing to choose.
   std::function<std::vector<DeviceKey>(const std::string& variant)> libraries = {};
   std::function<std::vector<KernelChoice>(const std::string& variant, int load)> choices = {};
+  // The gradients of a step, by the parameters of its plan; empty: it computes none.
+  std::function<std::vector<GradientSketch>(const std::string& variant, std::int64_t step)>
+      gradients = {};
+  bool restarts = true;      // where it is loaded; otherwise it has to be loaded anew
   double host_share = 0.25;  // of the step time; negative: the device does not know
   std::chrono::nanoseconds now{0};
   std::vector<std::pair<std::string, Observe>> runs{};
@@ -52,8 +56,8 @@ class FakeStep : public LoadedStep {
   }
 
   bool restart() override {
-    next_step_ = first_step_;
-    return true;
+    if (script_.restarts) next_step_ = first_step_;
+    return script_.restarts;
   }
 
   StepResult run(const Observe& observe) override {
@@ -73,6 +77,8 @@ class FakeStep : public LoadedStep {
       }
       ++next_step_;
     }
+    if (observe.gradients && script_.gradients)
+      result.gradients = script_.gradients(plan_.variant, next_step_ - 1);
     if (!script_.step_time) return result;
     result.elapsed = elapsed;
     if (script_.sm_clock_hertz) result.sm_clock_hertz = script_.sm_clock_hertz(plan_.variant);

@@ -104,8 +104,8 @@ struct Traced {
   std::int64_t steps = 0;                // of each trace; of some of the first round more
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
-  // Of the last round, by variant, those of its ranks: by rank, at least one. Empty where nobody
-  // draws them and all traces are their plans.
+  // The traces of the last round, by variant and then by rank, at least one each. Empty where
+  // nobody draws them and all traces are their plans.
   std::vector<std::vector<Trace>> timelines;
   std::chrono::nanoseconds wall_time{0};  // by the device's clock
   WallTimes wall_times = {};              // how long each part of tracing took this machine

@@ -64,7 +64,7 @@ std::string_view thing_of(FindingKind kind) {
     case FindingKind::counts:
       return "count";
     case FindingKind::losses:
-      return "work with other losses";
+      return "work that is another step";
     case FindingKind::time:
       return "time";
     case FindingKind::sentence:

@@ -595,7 +595,8 @@ class Gate {
     if (works_of_both(&Hello::works).empty()) return;
     if (arguments_.device.spec == "reference") {
       add(FindingKind::time, Severity::not_gated, "time",
-          "the host reference has no notion of time: only counts and losses were compared");
+          "the host reference has no notion of time: only counts, losses and gradients were "
+          "compared");
       return;
     }
     const Clock::time_point start = Clock::now();

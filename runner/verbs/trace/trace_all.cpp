@@ -103,7 +103,8 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
                                   .into = file_of(index).string(),
                                   .with_timelines = draws_timelines(arguments)}));
       traced[index] = read(file_of(index));
-      // What the process does not account for; of the first scenario it is mostly its start.
+      // The rest is time that the process does not account for; with the first scenario that is
+      // mostly its start.
       const auto now = std::chrono::steady_clock::now();
       WallTimes& times = traced[index].wall_times;
       times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();

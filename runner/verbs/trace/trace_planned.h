@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Who gets the traces: without `drawn`, somebody who judges and draws nothing.
+// Whether timelines are drawn, or traces are judged alone.
 enum class Timelines { drawn, judged };
 
 // With its knob calibrated where it asks for that. Where nobody draws them, only timelines of

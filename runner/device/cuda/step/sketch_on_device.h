@@ -16,8 +16,9 @@ inline constexpr std::int64_t sketch_numbers = 1 + std::int64_t{gradient_project
 // Blocks that share so many elements.
 std::int64_t sketch_blocks(std::int64_t elements);
 
-// Enqueues the sums over a part of `operand`, which the dtype stores: sketch_numbers fp32 for each
-// block to `sums`, one block after the other. Both are device memory. The status is the launch's.
+// Enqueues the sums over a part of `operand`, which the dtype stores. Each block writes
+// sketch_numbers fp32 to `sums`, behind those of the block before. Both are device memory. Returns
+// the status of the launch.
 cudaError_t sketch_on_device(const GradientPart&, const void* operand, DType, float* sums,
                              cudaStream_t);
 
