@@ -295,11 +295,13 @@ std::optional<AnotherStep> SameStep::gradient_difference(
 
 void SameStep::remember() {
   remembered_.clear();
+  remembered_first_step_ = first_step_;
   for (const Account& account : accounts_) remembered_.push_back(account.gradients);
 }
 
 std::optional<AnotherStep> SameStep::difference_from_before() const {
   std::optional<AnotherStep> found;
+  if (first_step_ != remembered_first_step_) return found;
   for (std::size_t variant = 0; variant < remembered_.size() && !found; ++variant) {
     const int own = static_cast<int>(variant);
     ComparedPair itself{.variant = own, .against = own};

@@ -48,7 +48,8 @@ class SameStep {
   // Keeps the gradients that were added since `begin` and not compared yet.
   void remember();
   // The first variant whose gradients, added since `begin` and not compared yet, are not those that
-  // it had at the same steps when they were remembered.
+  // it had at the same steps when they were remembered. None where that began with another step:
+  // the same step then comes after another number of updates.
   std::optional<AnotherStep> difference_from_before() const;
 
   // Every pair of variants that is compared, with the largest differences so far.
@@ -71,6 +72,7 @@ class SameStep {
   std::span<const PlannedStep> plans_;
   std::vector<Account> accounts_;
   std::vector<GradientsByStep> remembered_;  // by variant
+  std::int64_t remembered_first_step_ = 0;
   std::vector<ComparedPair> compared_;
   std::vector<bool> overflowed_;  // by pair: one of them alone, since `begin`
   std::int64_t first_step_ = 0;

@@ -274,6 +274,26 @@ TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   EXPECT_FALSE(same.difference_from_before()) << "of another step";
 }
 
+// Loads begin with steps that are dealt anew, of which few differ where the period is short.
+TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
+  const auto steps = steps_that_learn();
+  SameStep same(steps);
+  const auto run = [&](std::int64_t first_step) {
+    same.begin(first_step);
+    for (std::int64_t trained = 0; trained < 2; ++trained) {
+      const auto weight = 1 + static_cast<float>(trained);  // learns
+      for (int variant = 0; variant < 2; ++variant)
+        same.add(variant, gradients(first_step + trained, weight, 1));
+    }
+  };
+  run(4);
+  same.remember();
+  run(3);
+  EXPECT_FALSE(same.difference_from_before());
+  run(4);
+  EXPECT_FALSE(same.difference_from_before());
+}
+
 // Which kernels are launched is not all: collectives add up, too.
 TEST(SameStep, HoldsOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();
