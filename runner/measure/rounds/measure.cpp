@@ -239,6 +239,7 @@ class Run {
   void run_block(std::optional<std::int64_t> wanted = {}) {
     MeasureKnobs alone = request_.knobs;
     alone.max_seconds /= variants();  // for its part
+    alone.fewest_steps = 0;           // it counts no percentiles
     std::int64_t most = 0;
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
       const std::int64_t steps = wanted ? *wanted
