@@ -110,7 +110,8 @@ TEST(Gradients, OfAPlanAreReadOnceEach) {
   }
 }
 
-// The passes of foreach overwrite them; behind a graph they are others.
+// The passes of foreach overwrite them, and those set to none are given back; behind a graph they
+// are others.
 TEST(Gradients, ThatAGraphOverwritesCannotBeRead) {
   Knobs knobs = small_transformer();
   knobs.launch.via = LaunchVia::graph;
@@ -118,6 +119,14 @@ TEST(Gradients, ThatAGraphOverwritesCannotBeRead) {
   knobs.optim.impl = OptimImpl::foreach;
   EXPECT_EQ(reason_against_gradients(plan_of(knobs)),
             "its graph overwrites or releases the gradients that 'unscale the gradients' reads");
+  knobs.model.dtype = DType::fp32;
+  knobs.optim.impl = OptimImpl::per_tensor;
+  knobs.alloc.with = Allocator::caching;
+  EXPECT_EQ(reason_against_gradients(plan_of(knobs)), "");
+  knobs.alloc.when = AllocWhen::op;
+  EXPECT_NE(reason_against_gradients(plan_of(knobs)), "") << "which go with the update";
+  knobs.launch.via = LaunchVia::stream;
+  EXPECT_EQ(reason_against_gradients(plan_of(knobs)), "");
 }
 
 }  // namespace

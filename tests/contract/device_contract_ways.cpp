@@ -111,6 +111,20 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
         }
 }
 
+// Gradients that come and go, each by itself; passes round otherwise.
+void append_own_gradients(const Knobs& model, std::vector<Knobs>& ways) {
+  if (model.optim.impl == OptimImpl::foreach) return;
+  for (const AllocKnobs& alloc : allocations)
+    for (const LaunchVia via : launch_kinds) {
+      if (alloc.when != AllocWhen::op) continue;
+      Knobs knobs = model;
+      knobs.optim.impl = OptimImpl::per_tensor;
+      knobs.alloc = alloc;
+      knobs.launch.via = via;
+      ways.push_back(knobs);
+    }
+}
+
 // Beside arrivals that must wait until the evaluation is done with the batch, and with memory that
 // comes and goes in its steps only.
 void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
@@ -230,6 +244,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_arrivals(model, ways);
   append_waits(model, ways);
   append_allocations(model, ways);
+  append_own_gradients(model, ways);
   if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
   append_offloads(model, ways);
   if (model.model.kind == ModelKind::transformer || model.model.kind == ModelKind::recommender)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "plan/allocate/pack_arena.h"
@@ -11,6 +12,7 @@
 #include "plan/analyse/lifetimes.h"
 #include "plan/analyse/stream_handoff.h"
 #include "plan/build/build_input.h"
+#include "plan/build/own_gradients.h"
 #include "plan/count/step_memory.h"
 #include "support/require.h"
 
@@ -22,14 +24,16 @@ struct Stay {
   std::size_t last;
 };
 
-std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
+// Activations, and these gradients.
+std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::set<int>& gradients) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     for (const BufferAccess& access : accesses_of(plan, plan.operations[index])) {
-      if (!is_temporary(plan.buffers[static_cast<std::size_t>(access.use.buffer)])) continue;
+      const int buffer = access.use.buffer;
+      if (!is_temporary(buffer_at(plan, buffer)) && !gradients.contains(buffer)) continue;
       const std::size_t first = last_awaited_record(plan, index);
       const std::size_t last = next_awaiting_wait(plan, index);
-      Stay& stay = lifetimes.try_emplace(access.use.buffer, Stay{first, last}).first->second;
+      Stay& stay = lifetimes.try_emplace(buffer, Stay{first, last}).first->second;
       stay.first = std::min(stay.first, first);
       stay.last = std::max(stay.last, last);
     }
@@ -51,6 +55,23 @@ void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes
     all.last = std::max(all.last, lifetime.last);
   }
   for (auto& [buffer, lifetime] : lifetimes) lifetime = by_turn.at(turn_of(lifetime));
+}
+
+// zero_grad() follows the update of all parameters, and gives back all gradients of the turn.
+void release_together(const StepPlan& plan, const std::set<int>& gradients,
+                      std::map<int, Stay>& lifetimes) {
+  std::map<std::int64_t, std::size_t> last_of_turn;
+  const auto last_with = [&](const Stay& stay) -> std::size_t& {
+    return last_of_turn[plan.operations[stay.last].turn];
+  };
+  for (const int gradient : gradients) {
+    const Stay& stay = lifetimes.at(gradient);
+    last_with(stay) = std::max(last_with(stay), stay.last);
+  }
+  for (const int gradient : gradients) {
+    Stay& stay = lifetimes.at(gradient);
+    stay.last = last_with(stay);
+  }
 }
 
 // As much as the largest activation that a kernel of a forward or backward pass touches; 0 for
@@ -151,34 +172,40 @@ std::int64_t steps_of(const std::vector<Operation>& operations, const Stay& stay
   return (last.turn - first.turn + first.every) % first.every + 1;
 }
 
-void add_stays(StepPlan& plan, const AllocKnobs& alloc) {
+void add_stays(StepPlan& plan, const AllocKnobs& alloc, bool gives_gradients_back) {
   if (alloc.when == AllocWhen::never) return;
-  std::map<int, Stay> lifetimes = lifetimes_of_activations(plan);
+  const std::set<int> gradients =
+      gives_gradients_back ? give_gradients_their_own(plan) : std::set<int>{};
+  std::map<int, Stay> lifetimes = lifetimes_of_temporaries(plan, gradients);
   if (lifetimes.empty()) return;
+  release_together(plan, gradients, lifetimes);
   if (alloc.when != AllocWhen::op) stretch_to_the_longest(plan, lifetimes);
   const std::vector<Operation> before = std::exchange(plan.operations, {});
+  std::vector<std::vector<int>> begin(before.size()), end(before.size());  // buffers, by operation
+  for (const auto& [buffer, lifetime] : lifetimes) {
+    begin[lifetime.first].push_back(buffer);
+    if (alloc.release) end[lifetime.last].push_back(buffer);
+  }
   for (std::size_t index = 0; index < before.size(); ++index) {
-    for (const auto& [buffer, lifetime] : lifetimes) {
-      if (lifetime.first != index) continue;
+    for (const int buffer : begin[index]) {
       Buffer& allocated = plan.buffers[static_cast<std::size_t>(buffer)];
       allocated.allocated_by = allocated_by(alloc.with);
       plan.operations.push_back(
           beside(before[index], "allocate " + allocated.name,
-                 Allocate{.buffer = buffer, .steps = steps_of(before, lifetime)}));
+                 Allocate{.buffer = buffer, .steps = steps_of(before, lifetimes.at(buffer))}));
     }
     plan.operations.push_back(before[index]);
-    for (const auto& [buffer, lifetime] : lifetimes) {
-      if (lifetime.last != index || !alloc.release) continue;
-      const std::string& name = plan.buffers[static_cast<std::size_t>(buffer)].name;
-      plan.operations.push_back(beside(before[index], "release " + name, Release{buffer}));
+    for (const int buffer : end[index]) {
+      plan.operations.push_back(
+          beside(before[index], "release " + buffer_at(plan, buffer).name, Release{buffer}));
     }
   }
 }
 
 }  // namespace
 
-void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
-  add_stays(plan, alloc);
+void build_allocations(StepPlan& plan, const AllocKnobs& alloc, bool gives_gradients_back) {
+  add_stays(plan, alloc, gives_gradients_back);
   if (alloc.temps > 0) add_temporaries(plan, alloc);
   if (alloc.leak_bytes > 0) add_leak(plan, alloc);
   if (alloc.empty_cache_every > 0) add_empty_cache(plan, alloc.empty_cache_every);

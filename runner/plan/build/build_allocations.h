@@ -9,9 +9,10 @@ namespace stepgate {
 
 // Activations are allocated and released once a step, around their first and last use, or when the
 // batch's size is not that of the step before; released where that is not forgotten. Weights,
-// gradients, state and batches stay. Also what a step leaks, its short-lived tensors, and when the
-// cache is emptied.
-void build_allocations(StepPlan&, const AllocKnobs&);
+// state and batches stay, and so do gradients unless they are given back (own_gradients.h): those
+// are allocated around their first use and released when the update is over. Also what a step
+// leaks, its short-lived tensors, and when the cache is emptied.
+void build_allocations(StepPlan&, const AllocKnobs&, bool gives_gradients_back = false);
 
 // A cap that is a share of a device's memory in bytes; none while that memory is not known.
 MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_bytes);

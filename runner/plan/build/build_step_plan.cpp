@@ -16,6 +16,7 @@
 #include "plan/build/build_input.h"
 #include "plan/build/build_model.h"
 #include "plan/build/build_waits.h"
+#include "plan/build/own_gradients.h"
 #include "plan/build/ranks/build_reduction.h"
 #include "plan/build/step_builder.h"
 #include "plan/count/step_memory.h"
@@ -236,7 +237,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   const int loss = build_turns(builder, knobs);
   build_log(builder, knobs, loss);
   build_sync(builder, knobs, loss);
-  build_allocations(plan, knobs.alloc);
+  build_allocations(plan, knobs.alloc, gives_gradients_back(knobs));
   check_size(plan);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
   plan.cap_bytes = cap_bytes(plan, cap);

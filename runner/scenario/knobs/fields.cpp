@@ -236,9 +236,11 @@ constexpr std::array field_rows{
                                                "whether what 'alloc.when' allocates is released",
                                                &where_steps_allocate),
 
-    field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(choices<ZeroGrad>),
-                                                   "whether gradients are filled with zeros first",
-                                                   &with_gradients),
+    field<&Knobs::memory, &MemoryKnobs::zero_grad>(
+        "memory.zero_grad", one_of(choices<ZeroGrad>),
+        "whether gradients are filled with zeros first; none with alloc.when = \"op\" and "
+        "optim.impl = \"per_tensor\" gives their memory back after the update",
+        &with_gradients),
     field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
         "memory.checkpoint", one_of(checkpoints),
         "blocks of which only the input is kept, and the rest computed again", &for_transformer),

@@ -75,6 +75,7 @@ void CudaStep::read_tensors(StepResult& result) const {
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     const Buffer& buffer = plan_.buffers[index];
     if (buffer.purpose != Purpose::weights && buffer.purpose != Purpose::gradients) continue;
+    if (buffer.allocated_by != AllocatedBy::the_plan) continue;  // no content between steps
     const std::vector<std::byte> bytes = buffers_.read(static_cast<int>(index), 0);
     result.tensors.push_back({buffer.name, floats_of(bytes.data(), buffer.dtype,
                                                      buffer.bytes / bytes_of(buffer.dtype))});
