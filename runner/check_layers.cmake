@@ -4,7 +4,7 @@
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
 set(order support stats kernels allocators scenario plan device measure judge history duel report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
-set(rooms_support text files toml process)
+set(rooms_support text record files toml process)
 set(rooms_scenario sentences knobs read)
 set(rooms_plan analyse allocate count build derive)
 set(rooms_device reference simulated cuda)

@@ -18,6 +18,7 @@
 #include "device/trace.h"
 #include "kernels/kernel.h"
 #include "plan/step_plan.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -55,6 +56,8 @@ struct DeviceKey {
   std::string value;
   bool operator==(const DeviceKey&) const = default;
 };
+template <>
+inline constexpr auto fields_of<DeviceKey> = fields<&DeviceKey::name, &DeviceKey::value>;
 
 // What a rank of several communicates with, how that is set, and how its GPU is linked.
 struct Communication {
@@ -64,6 +67,10 @@ struct Communication {
   std::vector<std::string> links;   // to the GPU of each rank; empty: not known, or its own
   bool operator==(const Communication&) const = default;
 };
+template <>
+inline constexpr auto fields_of<Communication> =
+    fields<&Communication::library, &Communication::file, &Communication::settings,
+           &Communication::links>;
 
 // Words of links between two GPUs.
 constexpr std::string_view nvlink = "NVLink";
@@ -74,7 +81,11 @@ struct RankIdentity {
   std::string host;
   std::string uuid;  // of its GPU
   Communication communication;
+  bool operator==(const RankIdentity&) const = default;
 };
+template <>
+inline constexpr auto fields_of<RankIdentity> =
+    fields<&RankIdentity::host, &RankIdentity::uuid, &RankIdentity::communication>;
 
 struct DeviceIdentity {
   DeviceKind kind = DeviceKind::simulated;
@@ -99,7 +110,17 @@ struct DeviceIdentity {
   std::string link = {};
   std::vector<RankIdentity> ranks = {};  // in processes of their own; empty: there are none
   std::string launcher = {};             // that started those: "torchrun"; empty: this program
+  bool operator==(const DeviceIdentity&) const = default;
 };
+template <>
+inline constexpr auto fields_of<DeviceIdentity> =
+    fields<&DeviceIdentity::kind, &DeviceIdentity::name, &DeviceIdentity::driver,
+           &DeviceIdentity::runtime, &DeviceIdentity::compute_capability,
+           &DeviceIdentity::copy_engines, &DeviceIdentity::memory_bytes,
+           &DeviceIdentity::free_memory_bytes, &DeviceIdentity::uuid, &DeviceIdentity::cpu,
+           &DeviceIdentity::power_limit, &DeviceIdentity::pcie, &DeviceIdentity::keys,
+           &DeviceIdentity::multiprocessors, &DeviceIdentity::gpus, &DeviceIdentity::link,
+           &DeviceIdentity::ranks, &DeviceIdentity::launcher>;
 
 // How the GPUs of two ranks of a step are linked; empty where nobody knows.
 std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t other);
@@ -114,6 +135,8 @@ struct LoadDraw {
   std::int64_t first_step = 0;  // number of the step that it begins with
   std::uint64_t loader = 0;     // which draws of the loader's jitter; 0 are the plan's own
 };
+template <>
+inline constexpr auto fields_of<LoadDraw> = fields<&LoadDraw::first_step, &LoadDraw::loader>;
 
 // What to run and what to look at. Steps are numbered from the load's first one over the life of
 // the loaded step.
@@ -124,11 +147,17 @@ struct Observe {
   bool trace = false;               // record the scored steps, which makes them slower
   bool gradients = false;           // of the last step, as its update reads them
 };
+template <>
+inline constexpr auto fields_of<Observe> =
+    fields<&Observe::wash_out_steps, &Observe::steps, &Observe::tensors, &Observe::trace,
+           &Observe::gradients>;
 
 struct Tensor {
   std::string name;  // of the plan's buffer
   std::vector<float> values;
 };
+template <>
+inline constexpr auto fields_of<Tensor> = fields<&Tensor::name, &Tensor::values>;
 
 struct StepResult {
   std::int64_t first_step = 0;  // number of the first step run, wash-out included
@@ -155,6 +184,12 @@ struct StepResult {
   // Those of the others, by rank. Of ranks that do the same the first may stand for all.
   std::vector<Trace> other_traces = {};
 };
+template <>
+inline constexpr auto fields_of<StepResult> =
+    fields<&StepResult::first_step, &StepResult::steps, &StepResult::elapsed,
+           &StepResult::sm_clock_hertz, &StepResult::host_busy, &StepResult::host_processor,
+           &StepResult::step_times, &StepResult::losses, &StepResult::tensors,
+           &StepResult::gradients, &StepResult::trace, &StepResult::other_traces>;
 
 // The traces of all ranks into a result, by rank, and out of it. None where nothing was recorded.
 void give_traces(std::vector<Trace>, StepResult&);
@@ -166,6 +201,13 @@ struct RankMembership {
   int count = 1;
   std::string rendezvous;  // what rank 0's device made, the same for all
 };
+template <>
+inline constexpr auto fields_of<RankMembership> =
+    fields<&RankMembership::rank, &RankMembership::count, &RankMembership::rendezvous>;
+
+template <>
+inline constexpr auto fields_of<KernelChoice> =
+    fields<&KernelChoice::kernel, &KernelChoice::library, &KernelChoice::reason>;
 
 class LoadedStep {
  public:
@@ -190,6 +232,10 @@ struct Interleaving {
   std::int64_t wash_out_steps = 1;  // of every segment; at least 1
   std::int64_t steps = 2;           // of every segment, scored
 };
+template <>
+inline constexpr auto fields_of<Interleaving> =
+    fields<&Interleaving::order, &Interleaving::unscored, &Interleaving::wash_out_steps,
+           &Interleaving::steps>;
 
 // Of those who have one step loaded at a time: its memory stays from step to step, and no step has
 // another place than the others.

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/record/fields.h"
+
 namespace stepgate {
 
 // Why the driver holds the clocks below what they could be. Several can be active at once.
@@ -30,6 +32,9 @@ struct ClockEventTime {
   ClockEvent event = ClockEvent::idle;
   std::chrono::nanoseconds total{0};
 };
+template <>
+inline constexpr auto fields_of<ClockEventTime> =
+    fields<&ClockEventTime::event, &ClockEventTime::total>;
 
 // A process that computes on the GPU. The driver's number of it, which inside a container need not
 // be the one that the process itself sees.
@@ -37,6 +42,9 @@ struct ComputeProcess {
   std::int64_t pid = 0;
   std::optional<std::int64_t> memory_bytes;
 };
+template <>
+inline constexpr auto fields_of<ComputeProcess> =
+    fields<&ComputeProcess::pid, &ComputeProcess::memory_bytes>;
 
 struct ComputeProcesses {
   std::vector<ComputeProcess> others;  // all but this process
@@ -44,6 +52,9 @@ struct ComputeProcesses {
   // this one.
   bool self_is_listed = true;
 };
+template <>
+inline constexpr auto fields_of<ComputeProcesses> =
+    fields<&ComputeProcesses::others, &ComputeProcesses::self_is_listed>;
 
 struct EnvironmentReading {
   // Why nothing could be read, in words; empty when something could.
@@ -57,5 +68,12 @@ struct EnvironmentReading {
   std::optional<double> power_limit_watts = {};
   std::optional<ComputeProcesses> processes = {};
 };
+template <>
+inline constexpr auto fields_of<EnvironmentReading> =
+    fields<&EnvironmentReading::unavailable, &EnvironmentReading::sm_clock_hertz,
+           &EnvironmentReading::memory_clock_hertz, &EnvironmentReading::active,
+           &EnvironmentReading::times, &EnvironmentReading::temperature_celsius,
+           &EnvironmentReading::power_watts, &EnvironmentReading::power_limit_watts,
+           &EnvironmentReading::processes>;
 
 }  // namespace stepgate

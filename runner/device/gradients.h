@@ -13,6 +13,7 @@
 
 #include "plan/step_plan.h"
 #include "support/random.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -35,6 +36,9 @@ struct GradientSketch {
 
   GradientSketch& operator+=(const GradientSketch&);
 };
+template <>
+inline constexpr auto fields_of<GradientSketch> =
+    fields<&GradientSketch::elements, &GradientSketch::squares, &GradientSketch::projections>;
 
 // The norm of the difference as a share of the larger norm; 0 where both are zero. The larger norm
 // is at least `floor`. Not a number where either gradient has one that is not finite.

@@ -15,6 +15,7 @@
 #include "measure/rounds/measurement.h"
 #include "plan/derive/inject.h"
 #include "scenario/scenario.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -36,6 +37,10 @@ struct InjectionSite {
   InjectionKind kind = InjectionKind::device_spin;  // or host_delay
   std::chrono::nanoseconds step_time{0};
 };
+template <>
+inline constexpr auto fields_of<InjectionSite> =
+    fields<&InjectionSite::kind, &InjectionSite::step_time>;
+
 // "device_spin" or "host_delay"; throws RequestError for anything else.
 InjectionKind injection_site_named(const std::string& name);
 
@@ -65,6 +70,11 @@ struct GateResult {
   std::optional<double> seen;  // see TrialResult
   InjectionSite site;
 };
+template <>
+inline constexpr auto fields_of<GateResult> =
+    fields<&GateResult::outcome, &GateResult::rounds, &GateResult::gpu_seconds,
+           &GateResult::round_seconds, &GateResult::estimate, &GateResult::standard_error,
+           &GateResult::seen, &GateResult::site>;
 
 // Throws DeviceError where nothing was decided because nothing was measured.
 GateResult gate_result(const Verdict&, const Measurement&, double margin);

@@ -3,13 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "device/identity_json.h"
-#include "judge/verdict/words.h"
+#include "support/record/record_json.h"
 #include "support/text/diagnostic.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
@@ -17,65 +13,34 @@
 namespace stepgate {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = RecordJson;
 
-// What is wrong with an answer, in words that go on after "which ".
-class WrongAnswer : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-template <class Choice, std::size_t count, class Name>
-Choice choice_from(const Json& json, const std::array<Choice, count>& choices, Name&& name) {
-  const std::string text = json.get<std::string>();
-  for (const Choice choice : choices) {
-    if (name(choice) == text) return choice;
-  }
-  throw WrongAnswer(fmt::format("knows no '{}'", printable(text)));
+// Refuses a field of `json`.
+void refuse(const Json& json, std::string_view field, std::string_view fact) {
+  throw WrongRecord(json.at(std::string(field)), fact).within(field);
 }
 
-double at_least(double least, const Json& json, const char* key) {
-  const double value = json.at(key).get<double>();  // null, which is what NaN becomes, throws
-  if (value >= least) return value;
-  throw WrongAnswer(fmt::format("has '{}' {}, which is less than {}", key, value, least));
+template <class Number>
+void at_least(Number least, Number value, const Json& json, std::string_view field) {
+  if (!(value >= least)) refuse(json, field, fmt::format("is less than {}", least));
 }
 
 GateIntroduction introduction_from(const Json& json) {
-  const Json& device = json.at("device");
-  const auto text = [&](const char* key) { return device.at(key).get<std::string>(); };
-  constexpr std::array kinds{DeviceKind::cuda, DeviceKind::simulated, DeviceKind::reference};
-  GateIntroduction introduction;
-  introduction.note = json.at("note").get<std::string>();
-  introduction.device = {
-      .kind = choice_from(device.at("kind"), kinds, [](DeviceKind kind) { return name_of(kind); }),
-      .name = text("name"),
-      .driver = text("driver"),
-      .runtime = text("runtime"),
-      .compute_capability = at_least(0, device, "compute_capability"),
-      .memory_bytes = device.at("memory_bytes").get<std::int64_t>(),
-      .uuid = text("uuid"),
-      .cpu = text("cpu"),
-      .power_limit = text("power_limit"),
-      .pcie = text("pcie")};
-  return introduction;
+  return record_from<GateIntroduction>(json);
 }
 
 GateResult gate_from(const Json& json) {
-  constexpr std::array outcomes{Outcome::holds, Outcome::refuted, Outcome::undecided};
-  constexpr std::array sites{InjectionKind::device_spin, InjectionKind::host_delay};
-  GateResult gate;
-  gate.outcome =
-      choice_from(json.at("outcome"), outcomes, [](Outcome outcome) { return in_words(outcome); });
-  gate.rounds = static_cast<std::int64_t>(at_least(2, json, "rounds"));
-  gate.gpu_seconds = at_least(0, json, "gpu_seconds");
-  gate.round_seconds = at_least(0, json, "round_seconds");
-  gate.estimate = json.at("estimate").get<double>();
-  gate.standard_error = at_least(0, json, "standard_error");
-  if (!json.at("seen").is_null()) gate.seen = at_least(-1, json, "seen");
-  gate.site.kind =
-      choice_from(json.at("site"), sites, [](InjectionKind kind) { return name_of(kind); });
-  gate.site.step_time =
-      std::chrono::nanoseconds(static_cast<std::int64_t>(at_least(1, json, "step_ns")));
+  const auto gate = record_from<GateResult>(json);
+  if (gate.outcome > Outcome::undecided) refuse(json, "outcome", "no gate ends with");
+  at_least<std::int64_t>(2, gate.rounds, json, "rounds");
+  at_least(0.0, gate.gpu_seconds, json, "gpu_seconds");
+  at_least(0.0, gate.round_seconds, json, "round_seconds");
+  at_least(0.0, gate.standard_error, json, "standard_error");
+  if (!std::isfinite(gate.estimate)) refuse(json, "estimate", "is no share");
+  if (gate.seen) at_least(-1.0, *gate.seen, json, "seen");
+  const Json& site = json.at("site");
+  if (gate.site.kind > InjectionKind::host_delay) refuse(site, "kind", "is no site of a gate");
+  at_least<std::int64_t>(1, gate.site.step_time.count(), site, "step_time");
   return gate;
 }
 
@@ -86,18 +51,18 @@ auto ask(ChildRequest request, std::string_view question, From&& from) {
   const std::string line = child.exchange(question);
   std::string wrong;
   try {
-    if (nests_too_deep(line)) throw WrongAnswer("nests too deep");
-    const Json json = Json::parse(line);
-    if (json.contains("refused")) throw RequestError(json.at("refused").get<std::string>(), "");
+    if (nests_too_deep(line)) child.fail("answered what nests too deep");
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_discarded())
+      child.fail(fmt::format("answered `{}`, which is not JSON", printable(line)));
+    if (json.contains("refused")) throw RequestError(text_from(json.at("refused")), "");
     if (json.contains("failed"))
-      throw DeviceError(fmt::format("{}: {}", name, json.at("failed").get<std::string>()));
+      throw DeviceError(fmt::format("{}: {}", name, text_from(json.at("failed"))));
     auto answer = from(json);
     child.finish("");
     return answer;
-  } catch (const WrongAnswer& error) {
+  } catch (const WrongRecord& error) {
     wrong = error.what();
-  } catch (const Json::exception&) {
-    wrong = "is not in the form of this stepgate";
   }
   child.fail(fmt::format("answered `{}`, which {}", printable(line), wrong));
 }
@@ -105,27 +70,19 @@ auto ask(ChildRequest request, std::string_view question, From&& from) {
 }  // namespace
 
 std::string to_line(const GateIntroduction& introduction) {
-  return json_line({{"device", json_of(introduction.device)}, {"note", introduction.note}});
+  return json_line(record_json(introduction));
 }
 
 std::string to_line(const GateResult& gate) {
-  return json_line({{"outcome", in_words(gate.outcome)},
-                    {"rounds", gate.rounds},
-                    {"gpu_seconds", gate.gpu_seconds},
-                    {"round_seconds", gate.round_seconds},
-                    {"estimate", gate.estimate},
-                    {"standard_error", gate.standard_error},
-                    {"seen", gate.seen ? Json(*gate.seen) : Json(nullptr)},
-                    {"site", name_of(gate.site.kind)},
-                    {"step_ns", gate.site.step_time.count()}});
+  return json_line(record_json(gate));
 }
 
 std::string refused_line(const std::string& why) {
-  return json_line({{"refused", why}});
+  return json_line(Json{{"refused", json_of_text(why)}});
 }
 
 std::string failed_line(const std::string& why) {
-  return json_line({{"failed", why}});
+  return json_line(Json{{"failed", json_of_text(why)}});
 }
 
 GateIntroduction introduce_gates(ChildRequest request) {

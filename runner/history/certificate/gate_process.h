@@ -18,9 +18,13 @@ constexpr std::string_view gate_question = "run the gate";
 
 // Of a process that runs no gate: where the gates would run.
 struct GateIntroduction {
-  DeviceIdentity device;  // what of it goes into a certificate
-  std::string note;       // why it is this one; see OpenedDevice
+  DeviceIdentity device;
+  std::string note;  // why it is this one; see OpenedDevice
+  bool operator==(const GateIntroduction&) const = default;
 };
+template <>
+inline constexpr auto fields_of<GateIntroduction> =
+    fields<&GateIntroduction::device, &GateIntroduction::note>;
 
 std::string to_line(const GateIntroduction&);
 std::string to_line(const GateResult&);

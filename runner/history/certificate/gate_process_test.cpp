@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "support/testing/planted_record.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -58,23 +59,10 @@ TEST(GateProcess, HandsAGateOverAsItWas) {
   EXPECT_FALSE(run_gate_process(answering(to_line(unseen))).seen);
 }
 
-TEST(GateProcess, HandsAllOverThatACertificateSaysOfADevice) {
-  const DeviceIdentity device{.kind = DeviceKind::cuda,
-                              .name = "a \"GPU\"",
-                              .driver = "580.1",
-                              .runtime = "13.0",
-                              .compute_capability = 9,
-                              .memory_bytes = std::int64_t{143771} << 20,
-                              .uuid = "GPU-1",
-                              .cpu = "a CPU",
-                              .power_limit = "700 W",
-                              .pcie = "5 x16"};
-  const GateIntroduction read =
-      introduce_gates(answering(to_line({.device = device, .note = "no GPU"})));
-  EXPECT_EQ(environment_of(read.device), environment_of(device));
-  EXPECT_EQ(folder_of_baselines(read.device), folder_of_baselines(device));
-  EXPECT_EQ(in_words(read.device), in_words(device));
-  EXPECT_EQ(read.note, "no GPU");
+TEST(GateProcess, HandsOverTheWholeDevice) {
+  const auto introduction = planted_record<GateIntroduction>();
+  ASSERT_FALSE(introduction.device.keys.empty());
+  EXPECT_EQ(introduce_gates(answering(to_line(introduction))), introduction);
 }
 
 TEST(GateProcess, IsNamedWhenItDies) {
@@ -118,20 +106,21 @@ TEST(GateProcess, IsNamedWhenItTalksNonsense) {
     return line;
   };
   const std::pair<std::string, std::string> lies[] = {
-      {"hello", "is not in the form of this stepgate"},
-      {"", "is not in the form of this stepgate"},
-      {"[]", "is not in the form of this stepgate"},
-      {"7", "is not in the form of this stepgate"},
-      {"{}", "is not in the form of this stepgate"},
-      {good.substr(0, good.size() - 5), "is not in the form of this stepgate"},
-      {with("refuted", "wrong"), "knows no 'wrong'"},
-      {with("\"refuted\"", "2"), "is not in the form of this stepgate"},
+      {"hello", "is not JSON"},
+      {"", "is not JSON"},
+      {"[]", "is [], which is no object"},
+      {"7", "is 7, which is no object"},
+      {"{}", "has no 'outcome'"},
+      {good.substr(0, good.size() - 5), "is not JSON"},
+      {with("refuted", "wrong"), "has 'outcome' \"wrong\", which is none of the choices"},
+      {with("refuted", "skipped"), "has 'outcome' \"skipped\", which no gate ends with"},
+      {with("\"refuted\"", "2"), "has 'outcome' 2, which is no text"},
       {with("\"rounds\":7", "\"rounds\":1"), "has 'rounds' 1, which is less than 2"},
       {with("0.001", "-0.001"), "has 'standard_error' -0.001, which is less than 0"},
-      {with("0.001", "null"), "is not in the form of this stepgate"},
-      {with("0.001", "1e999"), "is not in the form of this stepgate"},
-      {with("host_delay", "extra_wait"), "knows no 'extra_wait'"},
-      {with("1234", "0"), "has 'step_ns' 0, which is less than 1"},
+      {with("0.001", "null"), "has 'standard_error' null, which is no number"},
+      {with("0.001", "1e999"), "is not JSON"},
+      {with("host_delay", "extra_wait"), "has 'kind' \"extra_wait\", which is no site of a gate"},
+      {with("1234", "0"), "has 'step_time' 0, which is less than 1"},
   };
   for (const auto& [line, fact] : lies) {
     const std::string said = failure(answering(line));

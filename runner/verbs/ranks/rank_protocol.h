@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is asked of a rank process and what it answers: the one place that knows the text. A message
-// is JSON in one or several lines; who carries the lines is rank_link.h's.
+// is JSON in one or several lines, which rank_link.h carries.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "device/device.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
-
-// --- lines
-// ------------------------------------------------------------------------------------------------------
 
 // A message as lines, each behind a mark: a long one in several, as no line may be long.
 std::vector<std::string> lines_of(std::string_view message);
@@ -38,9 +36,6 @@ class RankProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-// --- requests
-// ---------------------------------------------------------------------------------------------------
 
 namespace ask {
 
@@ -83,6 +78,34 @@ struct End {};
 
 }  // namespace ask
 
+template <>
+inline constexpr auto fields_of<ask::Hello> = fields<>;
+template <>
+inline constexpr auto fields_of<ask::MakeRendezvous> = fields<>;
+template <>
+inline constexpr auto fields_of<ask::Join> = fields<&ask::Join::membership>;
+template <>
+inline constexpr auto fields_of<ask::Libraries> = fields<&ask::Libraries::digest>;
+template <>
+inline constexpr auto fields_of<ask::CommunicatesWith> = fields<&ask::CommunicatesWith::uuids>;
+template <>
+inline constexpr auto fields_of<ask::Load> =
+    fields<&ask::Load::step, &ask::Load::slot, &ask::Load::digest, &ask::Load::scenario,
+           &ask::Load::variant, &ask::Load::draw>;
+template <>
+inline constexpr auto fields_of<ask::Run> = fields<&ask::Run::step, &ask::Run::observe>;
+template <>
+inline constexpr auto fields_of<ask::RunInterleaved> =
+    fields<&ask::RunInterleaved::steps, &ask::RunInterleaved::how>;
+template <>
+inline constexpr auto fields_of<ask::Unload> = fields<&ask::Unload::step>;
+template <>
+inline constexpr auto fields_of<ask::Restart> = fields<&ask::Restart::step>;
+template <>
+inline constexpr auto fields_of<ask::Environment> = fields<>;
+template <>
+inline constexpr auto fields_of<ask::End> = fields<>;
+
 using RankRequest = std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask::Libraries,
                                  ask::Load, ask::Run, ask::RunInterleaved, ask::Unload,
                                  ask::Environment, ask::End, ask::CommunicatesWith, ask::Restart>;
@@ -93,9 +116,6 @@ std::string_view name_of(const RankRequest&);
 std::string message_of(const RankRequest&);
 // Throws RankProtocolError.
 RankRequest read_rank_request(std::string_view message);
-
-// --- answers
-// ----------------------------------------------------------------------------------------------------
 
 // A plan that the process has, by what is in it.
 struct NamedPlan {
@@ -134,6 +154,24 @@ struct Restarted {
 struct Rendezvous {
   std::string bytes;
 };
+template <>
+inline constexpr auto fields_of<NamedPlan> =
+    fields<&NamedPlan::scenario, &NamedPlan::variant, &NamedPlan::digest>;
+template <>
+inline constexpr auto fields_of<RankHello> =
+    fields<&RankHello::rank, &RankHello::build, &RankHello::host, &RankHello::process,
+           &RankHello::identity, &RankHello::reason_against_tracing, &RankHello::plans>;
+template <>
+inline constexpr auto fields_of<RankRan> = fields<&RankRan::result, &RankRan::weights>;
+template <>
+inline constexpr auto fields_of<RankError> = fields<&RankError::fault, &RankError::message>;
+template <>
+inline constexpr auto fields_of<Done> = fields<>;
+template <>
+inline constexpr auto fields_of<Restarted> = fields<&Restarted::in_place>;
+template <>
+inline constexpr auto fields_of<Rendezvous> = fields<&Rendezvous::bytes>;
+
 using Libraries = std::vector<DeviceKey>;
 using Choices = std::vector<KernelChoice>;
 using RanTogether = std::vector<StepResult>;
@@ -150,10 +188,5 @@ struct RankAnswer {
 std::string message_of(const RankAnswer&);
 // Throws RankProtocolError.
 RankAnswer read_rank_answer(std::string_view message);
-
-// "0a1b": bytes that are no text.
-std::string hexadecimal_of(std::string_view bytes);
-// Throws RankProtocolError.
-std::string bytes_of_hexadecimal(std::string_view digits);
 
 }  // namespace stepgate

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// The fields of a struct, listed once behind its declaration. Writers, readers and tests walk that
+// list, so that no wire can leave a field out:
+//
+//   struct DeviceKey {
+//     std::string name;
+//     std::string value;
+//   };
+//   template <>
+//   inline constexpr auto fields_of<DeviceKey> = fields<&DeviceKey::name, &DeviceKey::value>;
+//
+// A field is called what the member is called. Whoever walks a list that lacks a member does not
+// compile: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+namespace stepgate {
+
+template <auto... member>
+struct Fields {};
+template <auto... member>
+inline constexpr Fields<member...> fields{};
+
+struct NoFields {};
+// NoFields for a type that lists none.
+template <class Value>
+inline constexpr NoFields fields_of{};
+
+template <class Value>
+concept Record =
+    !std::is_same_v<std::remove_cv_t<decltype(fields_of<std::remove_cv_t<Value>>)>, NoFields>;
+
+namespace fields_in_detail {
+
+// The compiler knows the name of a member only in its name of a function, "... [with auto member =
+// &stepgate::DeviceKey::name]" (GCC), "[member = &stepgate::DeviceKey::name]" (Clang).
+template <auto member>
+constexpr std::string_view name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(0, text.find_first_of(";]"));
+  text = text.substr(text.rfind(':') + 1);
+  return text.substr(0, text.find(')'));
+}
+
+template <std::size_t count, class Value>
+constexpr void has_so_many_members(const Value& value) {
+  // clang-format off
+  if constexpr (count == 0) static_assert(std::is_empty_v<Value>);
+  else if constexpr (count == 1) { [[maybe_unused]] const auto& [a] = value; }
+  else if constexpr (count == 2) { [[maybe_unused]] const auto& [a, b] = value; }
+  else if constexpr (count == 3) { [[maybe_unused]] const auto& [a, b, c] = value; }
+  else if constexpr (count == 4) { [[maybe_unused]] const auto& [a, b, c, d] = value; }
+  else if constexpr (count == 5) { [[maybe_unused]] const auto& [a, b, c, d, e] = value; }
+  else if constexpr (count == 6) { [[maybe_unused]] const auto& [a, b, c, d, e, f] = value; }
+  else if constexpr (count == 7) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g] = value; }
+  else if constexpr (count == 8) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = value; }
+  else if constexpr (count == 9) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i] = value; }
+  else if constexpr (count == 10) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = value; }
+  else if constexpr (count == 11) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = value; }
+  else if constexpr (count == 12) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; }
+  else if constexpr (count == 13) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; }
+  else if constexpr (count == 14) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; }
+  else if constexpr (count == 15) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; }
+  else if constexpr (count == 16) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; }
+  else if constexpr (count == 17) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; }
+  else if constexpr (count == 18) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; }
+  else if constexpr (count == 19) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; }
+  else if constexpr (count == 20) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; }
+  else static_assert(count == 0, "give this function a line for so many members");
+  // clang-format on
+}
+
+}  // namespace fields_in_detail
+
+// Calls visit(name, member of the value) for each field, in the order of the list.
+template <Record Value, class Visit>
+constexpr void for_each_field(Value& value, Visit&& visit) {
+  using Listed = std::remove_const_t<Value>;
+  [&]<auto... member>(Fields<member...>) {
+    fields_in_detail::has_so_many_members<sizeof...(member)>(value);
+    (visit(fields_in_detail::name<member>(), value.*member), ...);
+  }
+  (fields_of<Listed>);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// JSON of values whose fields are listed (fields.h), for what one process of stepgate hands to
+// another: nothing is lost on the way, and everything that is wrong has a place and words.
+//
+// A record is an object, a list or std::array an array, an absent optional null, an enum the name
+// of its value, a duration its nanoseconds. A number that is not finite is a text of its bits, and
+// a text that is not UTF-8 an object of its bytes, both in hexadecimal.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "support/record/fields.h"
+#include "support/text/enumerators.h"
+
+namespace stepgate {
+
+using RecordJson = nlohmann::json;
+
+// JSON that is not what its reader takes. The words go on after a name: "has no 'device.name'",
+// "has 'steps' 1.5, which is no whole number".
+class WrongRecord : public std::runtime_error {
+ public:
+  // At a value: `fact` goes on after "which ".
+  WrongRecord(const RecordJson& value, std::string_view fact);
+  // At a field that is not there.
+  static WrongRecord missing(std::string_view field);
+  // The same at a place further out: ".name" is a field, "[3]" an element.
+  WrongRecord within(std::string_view place) const;
+
+ private:
+  WrongRecord(std::string path, std::string value, std::string fact);
+
+  std::string path_;
+  std::string value_;  // empty: there is none
+  std::string fact_;
+};
+
+RecordJson json_of_text(const std::string&);
+std::string text_from(const RecordJson&);
+RecordJson json_of_number(double);
+double number_from(const RecordJson&);
+// A number, not what stands for one.
+std::int64_t whole_number_from(const RecordJson&, std::int64_t least, std::int64_t most);
+std::uint64_t natural_number_from(const RecordJson&, std::uint64_t most);
+
+// How values of a type are written and read; a type of another form has a specialization, whose
+// functions `write` and `read` have these signatures. `read` throws WrongRecord.
+template <class Value>
+struct JsonForm;
+
+template <class Value>
+RecordJson record_json(const Value& value) {
+  return JsonForm<Value>::write(value);
+}
+template <class Value>
+void read_record(const RecordJson& json, Value& value) {
+  JsonForm<Value>::read(json, value);
+}
+template <class Value>
+Value record_from(const RecordJson& json) {
+  Value value{};
+  read_record(json, value);
+  return value;
+}
+
+// Reads what belongs at a place, so that faults name it.
+template <class Value>
+void read_within(std::string_view place, const RecordJson& json, Value& value) {
+  try {
+    read_record(json, value);
+  } catch (const WrongRecord& wrong) {
+    throw wrong.within(place);
+  }
+}
+
+template <>
+struct JsonForm<bool> {
+  static RecordJson write(bool value) { return value; }
+  static void read(const RecordJson& json, bool& value) {
+    if (!json.is_boolean()) throw WrongRecord(json, "is neither true nor false");
+    value = json.get<bool>();
+  }
+};
+
+template <std::signed_integral Value>
+struct JsonForm<Value> {
+  static RecordJson write(Value value) { return std::int64_t{value}; }
+  static void read(const RecordJson& json, Value& value) {
+    using Limits = std::numeric_limits<Value>;
+    value = static_cast<Value>(whole_number_from(json, Limits::min(), Limits::max()));
+  }
+};
+
+template <std::unsigned_integral Value>
+struct JsonForm<Value> {
+  static RecordJson write(Value value) { return std::uint64_t{value}; }
+  static void read(const RecordJson& json, Value& value) {
+    value = static_cast<Value>(natural_number_from(json, std::numeric_limits<Value>::max()));
+  }
+};
+
+// A float is a double without loss, and back.
+template <std::floating_point Value>
+struct JsonForm<Value> {
+  static RecordJson write(Value value) { return json_of_number(value); }
+  static void read(const RecordJson& json, Value& value) {
+    value = static_cast<Value>(number_from(json));
+  }
+};
+
+template <>
+struct JsonForm<std::string> {
+  static RecordJson write(const std::string& value) { return json_of_text(value); }
+  static void read(const RecordJson& json, std::string& value) { value = text_from(json); }
+};
+
+template <>
+struct JsonForm<std::chrono::nanoseconds> {
+  static RecordJson write(std::chrono::nanoseconds value) { return value.count(); }
+  static void read(const RecordJson& json, std::chrono::nanoseconds& value) {
+    value = std::chrono::nanoseconds(record_from<std::int64_t>(json));
+  }
+};
+
+template <class Enum>
+requires std::is_enum_v<Enum>
+struct JsonForm<Enum> {
+  static RecordJson write(Enum value) {
+    return std::string(enumerators<Enum>.at(static_cast<std::size_t>(value)));
+  }
+  static void read(const RecordJson& json, Enum& value) {
+    const std::string name = text_from(json);
+    for (std::size_t index = 0; index < enumerators<Enum>.size(); ++index) {
+      if (enumerators<Enum>[index] == name) {
+        value = static_cast<Enum>(index);
+        return;
+      }
+    }
+    throw WrongRecord(json, "is none of the choices");
+  }
+};
+
+template <class Value>
+struct JsonForm<std::optional<Value>> {
+  static RecordJson write(const std::optional<Value>& value) {
+    return value ? record_json(*value) : RecordJson();
+  }
+  static void read(const RecordJson& json, std::optional<Value>& value) {
+    value.reset();
+    if (!json.is_null()) read_record(json, value.emplace());
+  }
+};
+
+template <class Value>
+struct JsonForm<std::vector<Value>> {
+  static RecordJson write(const std::vector<Value>& values) {
+    RecordJson list = RecordJson::array();
+    for (const Value& value : values) list.push_back(record_json(value));
+    return list;
+  }
+  static void read(const RecordJson& json, std::vector<Value>& values) {
+    if (!json.is_array()) throw WrongRecord(json, "is no list");
+    values.clear();
+    for (std::size_t index = 0; index < json.size(); ++index)
+      read_within('[' + std::to_string(index) + ']', json[index], values.emplace_back());
+  }
+};
+
+template <class Value, std::size_t length>
+struct JsonForm<std::array<Value, length>> {
+  static RecordJson write(const std::array<Value, length>& values) {
+    return record_json(std::vector<Value>(values.begin(), values.end()));
+  }
+  static void read(const RecordJson& json, std::array<Value, length>& values) {
+    const auto read = record_from<std::vector<Value>>(json);
+    if (read.size() != length) throw WrongRecord(json, "has another length");
+    std::copy(read.begin(), read.end(), values.begin());
+  }
+};
+
+template <Record Value>
+struct JsonForm<Value> {
+  static RecordJson write(const Value& value) {
+    RecordJson object = RecordJson::object();
+    for_each_field(value, [&](std::string_view name, const auto& field) {
+      object[std::string(name)] = record_json(field);
+    });
+    return object;
+  }
+  static void read(const RecordJson& json, Value& value) {
+    if (!json.is_object()) throw WrongRecord(json, "is no object");
+    for_each_field(value, [&](std::string_view name, auto& field) {
+      const auto found = json.find(name);
+      if (found == json.end()) throw WrongRecord::missing(name);
+      read_within(name, *found, field);
+    });
+  }
+};
+
+}  // namespace stepgate
