@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "support/text/diagnostic.h"
 #include "support/text/json_line.h"
 #include "support/text/utf8.h"
+#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
