@@ -306,11 +306,14 @@ std::string another_step_reason(const Measurement& measurement) {
   const auto name = [&](int variant) {
     return measurement.variants[static_cast<std::size_t>(variant)].name;
   };
-  std::string words =
-      found.variant == found.against
-          ? fmt::format("variant '{}' does not repeat its own first steps: ", name(found.variant))
-          : fmt::format("variant '{}' is another step than '{}': ", name(found.variant),
-                        name(found.against));
+  std::string words = fmt::format("variant '{}' ", name(found.variant));
+  if (found.rank > 0) {
+    words += fmt::format("is another step on rank {} than on rank 0: ", found.rank);
+  } else if (found.variant == found.against) {
+    words += "does not repeat its own first steps: ";
+  } else {
+    words += fmt::format("is another step than '{}': ", name(found.against));
+  }
   if (found.after_the_rounds) words += "begun again after the rounds, ";
   if (found.parameter.empty()) {
     return words + fmt::format(

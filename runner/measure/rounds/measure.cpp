@@ -215,7 +215,7 @@ class Run {
     const bool timed = run_first_steps(compared_steps);
     same_step_.remember();
     result_.warmup_steps = compared_steps;
-    if (!timed) run_block(steps_without_time);
+    if (!timed && is_same_step()) run_block(steps_without_time);
     return is_same_step() && timed;
   }
 

@@ -77,10 +77,12 @@ struct VariantSubject {
   std::int64_t segment_steps = 0;   // scored, of each
 };
 
-// The steps of two variants that should have computed the same and did not.
+// The steps of two variants, or of two ranks of one, that should have computed the same and did
+// not.
 struct AnotherStep {
   int variant = 0;
   int against = 0;  // the first variant of the same arithmetic
+  int rank = 0;     // other than 0: that rank of the variant against its rank 0
   std::int64_t step = 0;
   std::string parameter = {};     // whose gradient is another; empty: the loss is
   double value = 0;               // the loss, or by how much the gradients differ, relative

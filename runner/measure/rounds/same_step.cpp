@@ -224,6 +224,7 @@ void SameStep::begin(std::int64_t first_step) {
   first_step_ = first_pending_step_ = first_step;
   accounts_.assign(plans_.size(), {.next_step = first_step});
   overflowed_.assign(compared_.size(), false);
+  other_rank_.reset();
 }
 
 void SameStep::add(int variant, const StepResult& result) {
@@ -233,6 +234,7 @@ void SameStep::add(int variant, const StepResult& result) {
   own.next_step += static_cast<std::int64_t>(result.losses.size());
   own.pending.insert(own.pending.end(), result.losses.begin(), result.losses.end());
   if (!result.gradients.empty()) own.gradients[own.next_step - 1] = result.gradients;
+  if (!other_rank_) other_rank_ = rank_difference(variant, result);
 }
 
 std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::int64_t step) {
@@ -293,6 +295,19 @@ std::optional<AnotherStep> SameStep::gradient_difference(
   return worst;
 }
 
+std::optional<AnotherStep> SameStep::rank_difference(int variant, const StepResult& result) const {
+  ComparedPair ranks{.variant = variant, .against = variant};
+  ranks.gradient_bound =
+      gradient_bound(plans_[static_cast<std::size_t>(variant)]->dtype, ModelLaunches::same);
+  const std::int64_t step = result.first_step + static_cast<std::int64_t>(result.losses.size()) - 1;
+  std::optional<AnotherStep> found;
+  for (std::size_t other = 0; other < result.other_gradients.size() && !found; ++other) {
+    found = gradient_difference(ranks, step, result.other_gradients[other], result.gradients);
+    if (found) found->rank = static_cast<int>(other) + 1;
+  }
+  return found;
+}
+
 void SameStep::remember() {
   remembered_.clear();
   for (const Account& account : accounts_) remembered_.push_back(account.gradients);
@@ -314,6 +329,7 @@ std::optional<AnotherStep> SameStep::difference_from_before() const {
 }
 
 std::optional<AnotherStep> SameStep::first_difference() {
+  if (other_rank_) return other_rank_;
   std::size_t complete = accounts_.front().pending.size();
   for (const Account& account : accounts_) complete = std::min(complete, account.pending.size());
   const std::int64_t end = first_pending_step_ + static_cast<std::int64_t>(complete);

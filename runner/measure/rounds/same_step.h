@@ -38,11 +38,13 @@ class SameStep {
   // Steps come from `first_step` on, which all variants begin with the same weights.
   void begin(std::int64_t first_step);
 
-  // The steps of each variant must arrive in order, without gaps.
+  // The steps of each variant must arrive in order, without gaps. Gradients that each rank has the
+  // whole of are compared with those of rank 0 at once: after their reduction all have the same.
   void add(int variant, const StepResult&);
 
-  // The earliest step at which a variant's loss or gradient is not that of the first variant of its
-  // arithmetic, among the steps that both have run since the last call; forgets those.
+  // The first variant with ranks of other gradients, since `begin`. Else the earliest step at which
+  // a variant's loss or gradient is not that of the first variant of its arithmetic, among the
+  // steps that both have run since the last call; forgets those.
   std::optional<AnotherStep> first_difference();
 
   // Keeps the gradients that were added since `begin` and not compared yet.
@@ -66,6 +68,7 @@ class SameStep {
   std::optional<AnotherStep> gradient_difference(ComparedPair&, std::int64_t step,
                                                  const std::vector<GradientSketch>&,
                                                  const std::vector<GradientSketch>& others) const;
+  std::optional<AnotherStep> rank_difference(int variant, const StepResult&) const;
   Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
 
   std::span<const PlannedStep> plans_;
@@ -73,6 +76,7 @@ class SameStep {
   std::vector<GradientsByStep> remembered_;  // by variant
   std::vector<ComparedPair> compared_;
   std::vector<bool> overflowed_;  // by pair: one of them alone, since `begin`
+  std::optional<AnotherStep> other_rank_;
   std::int64_t first_step_ = 0;
   std::int64_t first_pending_step_ = 0;
 };

@@ -274,6 +274,32 @@ TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   EXPECT_FALSE(same.difference_from_before()) << "of another step";
 }
 
+// After a reduction all ranks have the same, also of a variant that nothing else is compared with.
+TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
+  const auto steps = steps_that_learn();
+  SameStep same{std::span(steps).first(1)};
+  same.begin(3);
+  StepResult ranks = gradients(3, 1, 0.5F);
+  ranks.other_gradients = {ranks.gradients, gradients(3, 1 + 1e-6F, 0.5F).gradients};
+  same.add(0, ranks);
+  EXPECT_FALSE(same.first_difference());
+  ranks.first_step = 4;
+  ranks.other_gradients[1] = gradients(4, 1, 0.25F).gradients;
+  same.add(0, ranks);
+  const auto found = same.first_difference();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 2);
+  EXPECT_EQ(found->step, 4);
+  EXPECT_EQ(found->parameter, "bias");
+  EXPECT_EQ(found->bound, gradient_bound(DType::fp32, ModelLaunches::same));
+  same.begin(3);
+  EXPECT_FALSE(same.first_difference()) << "in the next load";
+  ranks.first_step = 3;
+  ranks.other_gradients[1] = {{}, {}};
+  same.add(0, ranks);
+  EXPECT_TRUE(same.first_difference()) << "a rank that has read nothing";
+}
+
 // Which kernels are launched is not all: collectives add up, too.
 TEST(SameStep, HoldsOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();

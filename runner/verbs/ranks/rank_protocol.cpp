@@ -59,6 +59,9 @@ Json of(const EnvironmentReading&);
 Json of(const StepResult&);
 Json of(const NamedPlan&);
 
+template <class Value>
+Json of(const std::vector<Value>&);
+
 template <class List>
 Json list_of(const List& values) {
   Json list = Json::array();
@@ -118,11 +121,17 @@ Json of(const EnvironmentReading& reading) {
           {"processes", of(reading.processes)}};
 }
 Json of(const StepResult& result) {
-  Json json = {{"first_step", result.first_step},     {"steps", result.steps},
-               {"elapsed", of(result.elapsed)},       {"sm_clock", of(result.sm_clock_hertz)},
-               {"host_busy", of(result.host_busy)},   {"host_processor", of(result.host_processor)},
-               {"step_times", of(result.step_times)}, {"losses", of(result.losses)},
-               {"tensors", of(result.tensors)},       {"gradients", of(result.gradients)}};
+  Json json = {{"first_step", result.first_step},
+               {"steps", result.steps},
+               {"elapsed", of(result.elapsed)},
+               {"sm_clock", of(result.sm_clock_hertz)},
+               {"host_busy", of(result.host_busy)},
+               {"host_processor", of(result.host_processor)},
+               {"step_times", of(result.step_times)},
+               {"losses", of(result.losses)},
+               {"tensors", of(result.tensors)},
+               {"gradients", of(result.gradients)},
+               {"other_gradients", of(result.other_gradients)}};
   if (result.trace) json["trace"] = json_of(*result.trace);
   for (const Trace& trace : result.other_traces) json["other_traces"].push_back(json_of(trace));
   return json;
@@ -271,6 +280,7 @@ void read(const Json& json, StepResult& result) {
   read(json.at("losses"), result.losses);
   read(json.at("tensors"), result.tensors);
   read(json.at("gradients"), result.gradients);
+  read(json.at("other_gradients"), result.other_gradients);
   if (json.contains("trace")) result.trace = trace_from(json.at("trace"));
   result.other_traces.clear();
   if (!json.contains("other_traces")) return;
