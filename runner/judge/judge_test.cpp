@@ -301,6 +301,19 @@ TEST(Judge, NamesTheRankThatIsAnotherStep) {
             "at step 7 its gradient of 'weight' differs by 50 %, and they may differ by 0.3 %");
 }
 
+TEST(Judge, NamesEveryPairThatIsNotCompared) {
+  Measurement measurement;
+  measurement.variants = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  measurement.not_compared = {
+      {.variants = {1, 2}, .against = {0}, .reason = "other batches"},
+      {.variants = {2}, .against = {1}, .gradients_alone = true, .reason = "its graph"}};
+  EXPECT_EQ(
+      not_compared_notes(measurement),
+      (std::vector<std::string>{
+          "losses and gradients of 'b', 'c' are not compared with those of 'a': other batches",
+          "gradients of 'c' are not compared with those of 'b': its graph"}));
+}
+
 TEST(Judge, LeavesTimedSentencesUndecidedWithoutAClock) {
   Script script;
   const Verdict verdict =

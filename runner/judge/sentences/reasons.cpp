@@ -334,13 +334,18 @@ std::string another_step_reason(const Measurement& measurement) {
 }
 
 std::vector<std::string> not_compared_notes(const Measurement& measurement) {
+  const auto names_of = [&](const std::vector<int>& variants) {
+    std::vector<std::string> names;
+    for (const int variant : variants)
+      names.push_back(
+          fmt::format("'{}'", measurement.variants[static_cast<std::size_t>(variant)].name));
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
   std::vector<std::string> notes;
-  for (const NotCompared& pair : measurement.not_compared) {
-    notes.push_back(fmt::format("{} of '{}' and '{}' are not compared: {}",
-                                pair.gradients_alone ? "gradients" : "losses and gradients",
-                                measurement.variants[static_cast<std::size_t>(pair.variant)].name,
-                                measurement.variants[static_cast<std::size_t>(pair.against)].name,
-                                pair.reason));
+  for (const NotCompared& pairs : measurement.not_compared) {
+    notes.push_back(fmt::format("{} of {} are not compared with those of {}: {}",
+                                pairs.gradients_alone ? "gradients" : "losses and gradients",
+                                names_of(pairs.variants), names_of(pairs.against), pairs.reason));
   }
   return notes;
 }

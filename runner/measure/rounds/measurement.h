@@ -81,7 +81,7 @@ struct VariantSubject {
 // not.
 struct AnotherStep {
   int variant = 0;
-  int against = 0;  // the first variant of the same arithmetic
+  int against = 0;  // another variant of the same arithmetic
   int rank = 0;     // other than 0: that rank of the variant against its rank 0
   std::int64_t step = 0;
   std::string parameter = {};     // whose gradient is another; empty: the loss is
@@ -104,12 +104,12 @@ struct ComparedPair {
   std::int64_t gradients = 0;  // of parameters that were compared, over all steps
 };
 
-// Two variants whose numbers are not compared, and why, in words.
+// Each of some variants with each of some others: their numbers are not compared.
 struct NotCompared {
-  int variant = 0;
-  int against = 0;
+  std::vector<int> variants;
+  std::vector<int> against;
   bool gradients_alone = false;  // their losses are
-  std::string reason;
+  std::string reason;            // what the plans of `variants` have otherwise, in words
 };
 
 struct Measurement {

@@ -27,8 +27,8 @@ double loss_bound(DType dtype, std::int64_t step);
 enum class ModelLaunches { same, others };
 double gradient_bound(DType dtype, ModelLaunches);
 
-// Variants without an earlier one to be compared with, each with what its plan has otherwise than
-// that of the first variant; and variants of which losses alone are compared.
+// Every pair of variants that is not compared, once. Variants of the same arithmetic are, each with
+// the first one of them whose gradients can be read.
 std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep>);
 
 class SameStep {
@@ -43,8 +43,8 @@ class SameStep {
   void add(int variant, const StepResult&);
 
   // The first variant with ranks of other gradients, since `begin`. Else the earliest step at which
-  // a variant's loss or gradient is not that of the first variant of its arithmetic, among the
-  // steps that both have run since the last call; forgets those.
+  // a variant's loss or gradient is not that of the one that it is compared with, among the steps
+  // that both have run since the last call; forgets those.
   std::optional<AnotherStep> first_difference();
 
   // Keeps the gradients that were added since `begin` and not compared yet.

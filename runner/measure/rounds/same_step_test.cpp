@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "measure/testing/fake_device.h"
@@ -237,16 +238,78 @@ TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
   EXPECT_EQ(found->parameter, "weight");
 }
 
-TEST(SameStep, SaysWhichVariantsAreNotComparedAndWhy) {
-  auto plans = plans_named({"baseline", "larger", "fix", "wider"});
-  plans[1].batch_sizes = {128};
+// By how many comparisons, and lines that say why there is none, each pair of variants is covered.
+std::map<std::pair<int, int>, int> covered(const std::vector<PlannedStep>& steps, bool gradients) {
+  std::map<std::pair<int, int>, int> pairs;
+  std::map<int, std::vector<int>> compared;  // by the one that they are compared with
+  const SameStep same(steps);
+  for (const ComparedPair& pair : same.compared()) compared[pair.against].push_back(pair.variant);
+  for (auto& [reference, alike] : compared) {
+    alike.push_back(reference);
+    for (const int one : alike) {
+      for (const int other : alike) pairs[{one, other}] += one < other ? 1 : 0;
+    }
+  }
+  for (const NotCompared& line : pairs_not_compared(steps)) {
+    for (const int one : line.variants) {
+      for (const int other : line.against) {
+        int& count = pairs[std::minmax(one, other)];
+        count += !line.gradients_alone ? 1 : gradients ? -1 : 0;  // of those two, losses are
+      }
+    }
+  }
+  return pairs;
+}
+
+TEST(SameStep, SaysOfEveryPairOnceWhetherItIsComparedOrWhyNot) {
+  auto plans = plans_named({"a", "larger", "b", "wider", "larger_too", "c"});
+  plans[1].batch_sizes = plans[4].batch_sizes = {128};
   plans[3].dtype = DType::bf16;
-  const auto pairs = pairs_not_compared(with_facts(plans));
-  ASSERT_EQ(pairs.size(), 2U);
-  EXPECT_EQ(pairs[0].variant, 1);
-  EXPECT_EQ(pairs[0].reason, "other batches");
-  EXPECT_EQ(pairs[1].variant, 3);
-  EXPECT_EQ(pairs[1].reason, "another precision");
+  // The graph of 'a' and that of 'c' release what their updates read.
+  for (const std::size_t lost : {0, 5}) {
+    plans[lost].buffers = {{.name = "gradients", .allocated_by = AllocatedBy::cuda}};
+    plans[lost].operations = {{.name = "adamw",
+                               .phase = Phase::evaluation,
+                               .action = LaunchKernel{.operands = {{.buffer = 0}}},
+                               .captured = true,
+                               .reads_gradients = GradientsRead{}}};
+  }
+  std::vector<PlannedStep> steps;
+  for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
+  for (int one = 0; one < 6; ++one) {
+    for (int other = one + 1; other < 6; ++other) {
+      const auto pair = std::pair(one, other);
+      EXPECT_EQ(covered(steps, false)[pair], 1) << one << ' ' << other;
+      const bool reads_none = other == 5 ? one == 0 || one == 2 : one == 0 && other == 2;
+      EXPECT_EQ(covered(steps, true)[pair], reads_none ? 0 : 1) << one << ' ' << other;
+    }
+  }
+  const SameStep same(steps);
+  ASSERT_EQ(same.compared().size(), 3U);
+  EXPECT_EQ(same.compared()[0].against, 2) << "whose gradients can be read";
+  const auto lines = pairs_not_compared(steps);
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines[0].variants, (std::vector{0}));
+  EXPECT_EQ(lines[0].against, (std::vector{2, 5}));
+  EXPECT_TRUE(lines[0].gradients_alone);
+  EXPECT_EQ(lines[1].variants, (std::vector{5}));
+  EXPECT_EQ(lines[1].against, (std::vector{2}));
+  EXPECT_EQ(lines[2].variants, (std::vector{1, 4}));
+  EXPECT_EQ(lines[2].against, (std::vector{0, 2, 5}));
+  EXPECT_EQ(lines[2].reason, "other batches");
+  EXPECT_EQ(lines[3].variants, (std::vector{3}));
+  EXPECT_EQ(lines[3].reason, "another precision");
+}
+
+// Two classes that a third one has the same otherwise than are one line.
+TEST(SameStep, SaysWhatAVariantHasOtherwiseThanAllOthersOnce) {
+  auto plans = plans_named({"a", "b", "c"});
+  plans[0].batch_sizes = {32};
+  plans[1].batch_sizes = {16};
+  const auto lines = pairs_not_compared(with_facts(plans));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1].variants, (std::vector{2}));
+  EXPECT_EQ(lines[1].against, (std::vector{0, 1}));
 }
 
 // Both variants may have the kernel that is right for so many calls only.
