@@ -2,15 +2,20 @@
 // When losses of two variants count as the same.
 #include "measure/rounds/same_step.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "measure/testing/fake_device.h"
 #include "plan/testing/plan_by_hand.h"
+#include "support/files/read_file.h"
 
 namespace stepgate {
 namespace {
@@ -184,6 +189,44 @@ TEST(SameStep, IsTenTimesWiderAfterAHundredSteps) {
   }
   EXPECT_LT(loss_bound(DType::fp32, 0), loss_bound(DType::tf32, 0));
   EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
+}
+
+// The table of docs/how-it-decides.md as the code has it.
+using LossBound = std::function<double(DType, std::int64_t step)>;
+std::string table_of_bounds(const LossBound& loss) {
+  constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
+  std::string table = "\n| what | when | fp32 | tf32 | bf16 | fp16 |\n|---|---|---|---|---|---|\n";
+  const auto add_row = [&](const std::string& what_and_when, const auto& bound) {
+    table += fmt::format("| {} |", what_and_when);
+    for (const DType dtype : dtypes) table += fmt::format(" {:.6g} % |", 100 * bound(dtype));
+    table += '\n';
+  };
+  std::int64_t first = 0;
+  const auto of_first = [&](DType dtype) { return loss(dtype, first); };
+  for (std::int64_t step = 1; step < 10'000; ++step) {
+    if (std::ranges::all_of(dtypes,
+                            [&](DType dtype) { return loss(dtype, step) == of_first(dtype); }))
+      continue;
+    add_row(fmt::format("every loss | steps {} to {} of a load", first + 1, step), of_first);
+    first = step;
+  }
+  add_row("every loss | all later ones", of_first);
+  add_row("every parameter's gradient, by norm | the first two steps",
+          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::others); });
+  add_row("the same where both models make the same launches and collectives | the first two steps",
+          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::same); });
+  return table + '\n';
+}
+
+TEST(SameStep, HasTheBoundsThatThePageHas) {
+  const auto page = read_file(STEPGATE_SOURCE_DIR "/docs/how-it-decides.md", "a page");
+  const std::string& text = std::get<std::string>(page);
+  const std::string table = table_of_bounds(loss_bound);
+  EXPECT_NE(text.find(table), std::string::npos) << "its table is now:" << table;
+  const auto wider = [](DType dtype, std::int64_t step) {
+    return loss_bound(dtype, step) * (dtype == DType::fp16 && step == 7 ? 2 : 1);
+  };
+  EXPECT_EQ(text.find(table_of_bounds(wider)), std::string::npos);
 }
 
 // --- gradients -----------------------------------------------------------------------------------
