@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "measure/trace/traced.h"
+#include "measure/wall_times.h"
 
 namespace stepgate {
 
@@ -129,6 +130,7 @@ struct Measurement {
       true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
+  WallTimes wall_times = {};  // of this machine: those of loads, steps and judging after rounds
   std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for the warm-up
   std::chrono::nanoseconds wall_time_before_rounds{0};
   bool budget_spent = false;    // ended by the budget, not by enough evidence
