@@ -180,6 +180,9 @@ struct StepResult {
   // Likewise, by the plan's parameters; of several ranks those of all together. Empty where the
   // device computes no numbers, and where reason_against_gradients has one.
   std::vector<GradientSketch> gradients = {};
+  // Those of the other ranks, by rank, where each of them has the whole and `gradients` are the
+  // first one's.
+  std::vector<std::vector<GradientSketch>> other_gradients = {};
   std::optional<Trace> trace;  // likewise, where the device can; of several ranks the first one's
   // Those of the others, by rank. Of ranks that do the same the first may stand for all.
   std::vector<Trace> other_traces = {};
@@ -189,7 +192,8 @@ inline constexpr auto fields_of<StepResult> =
     fields<&StepResult::first_step, &StepResult::steps, &StepResult::elapsed,
            &StepResult::sm_clock_hertz, &StepResult::host_busy, &StepResult::host_processor,
            &StepResult::step_times, &StepResult::losses, &StepResult::tensors,
-           &StepResult::gradients, &StepResult::trace, &StepResult::other_traces>;
+           &StepResult::gradients, &StepResult::other_gradients, &StepResult::trace,
+           &StepResult::other_traces>;
 
 // The traces of all ranks into a result, by rank, and out of it. None where nothing was recorded.
 void give_traces(std::vector<Trace>, StepResult&);

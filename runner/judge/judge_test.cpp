@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "judge/sentence_test.h"
+#include "judge/sentences/reasons.h"
 #include "judge/testing/fake_scenario.h"
 #include "stats/e_process.h"
 #include "support/random.h"
@@ -282,6 +283,35 @@ TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
             "variant 'fix' is another step than 'baseline': at step 20 its loss is 1.5 instead of "
             "1, and they may differ by 0.0001 of the larger");
   EXPECT_NE(verdict.outcome, Outcome::holds);
+}
+
+TEST(Judge, NamesTheRankThatIsAnotherStep) {
+  Measurement measurement;
+  measurement.variants = {{.name = "baseline"}, {.name = "fix"}};
+  measurement.another_step = {.variant = 1,
+                              .against = 1,
+                              .rank = 3,
+                              .step = 7,
+                              .parameter = "weight",
+                              .value = 0.5,
+                              .bound = 0.003,
+                              .after_the_rounds = true};
+  EXPECT_EQ(another_step_reason(measurement),
+            "variant 'fix' is another step on rank 3 than on rank 0: begun again after the rounds, "
+            "at step 7 its gradient of 'weight' differs by 50 %, and they may differ by 0.3 %");
+}
+
+TEST(Judge, NamesEveryPairThatIsNotCompared) {
+  Measurement measurement;
+  measurement.variants = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  measurement.not_compared = {
+      {.variants = {1, 2}, .against = {0}, .reason = "other batches"},
+      {.variants = {2}, .against = {1}, .gradients_alone = true, .reason = "its graph"}};
+  EXPECT_EQ(
+      not_compared_notes(measurement),
+      (std::vector<std::string>{
+          "losses and gradients of 'b', 'c' are not compared with those of 'a': other batches",
+          "gradients of 'c' are not compared with those of 'b': its graph"}));
 }
 
 TEST(Judge, LeavesTimedSentencesUndecidedWithoutAClock) {

@@ -22,7 +22,9 @@ enum class WallPart {
   trace_reading,  // writes and reads what one process hands to the other
   opening,        // opens the device, finds stored runs, draws traces
   loads,          // loads the steps that are timed
-  warm_up,        // until the first round has ended, without loads
+  same_step,      // first steps with their gradients, and the same begun again after the rounds,
+                  // also where they are loaded for it
+  warm_up,        // until the first round has ended, without loads and first steps
   rounds,         // all further ones, likewise
   judging
 };

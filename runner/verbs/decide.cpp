@@ -15,8 +15,6 @@
 namespace stepgate {
 namespace {
 
-using std::chrono::nanoseconds;
-
 JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   settings.baseline = planned.baseline;
   settings.certificates = planned.certificates;
@@ -79,21 +77,12 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   request.fewest_rounds =
       std::max(fewest_rounds_to_hold(planned.scenario, settings), planned.fewest_rounds);
   request.stretches = planned.stretches;
-  WallTimes times;
-  const nanoseconds loaded_before = device.time_loading();
   request.enough = [&](const Measurement& so_far) {
-    const TimeOfScope judging(times[WallPart::judging]);
     if (after_round) after_round(so_far);
     return interrupted != 0 ||
            (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
   };
-  const auto begin = std::chrono::steady_clock::now();
-  const auto measured_for = [&] {
-    const nanoseconds loads = device.time_loading() - loaded_before;
-    return std::chrono::steady_clock::now() - begin - loads - times[WallPart::judging];
-  };
   request.progress = [&](const Progress& now) {
-    if (now.rounds == 0) times[WallPart::warm_up] = measured_for();
     const auto cost = forecast(now.expected, planned.scenario, settings);
     if (now.rounds == 0 && cost && forecasts == Forecasts::printed) {
       print_forecast(std::cout, planned.scenario.name, *cost);
@@ -102,17 +91,15 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
     line.show(planned.scenario.name, now.rounds, now.spent);
   };
   Measurement measurement = measure(device, planned.plans, request);
-  times[WallPart::rounds] = measured_for() - times[WallPart::warm_up];
-  times[WallPart::loads] = device.time_loading() - loaded_before;
   measurement.traced = planned.traced;
   if (interrupted) return {{}, std::move(measurement)};  // nobody waits for what it says
   Decided decided;
+  decided.wall_times = measurement.wall_times;
   {
-    const TimeOfScope judging(times[WallPart::judging]);
+    const TimeOfScope judging(decided.wall_times[WallPart::judging]);
     decided.verdict = judge(planned.scenario, planned.plans, measurement, settings);
   }
   decided.measurement = std::move(measurement);
-  decided.wall_times = times;
   return decided;
 }
 

@@ -383,6 +383,71 @@ TEST(SharedOut, GradientsAreThoseOfTheWhole) {
   }
 }
 
+// Rank 1 of two keeps its own gradient of a parameter through the reduction.
+StepPlan without_reduction(StepPlan plan, std::size_t parameter) {
+  BufferUse own;
+  for (const Operation& operation : plan.operations) {
+    if (!operation.reads_gradients) continue;
+    for (const GradientPart& part : gradient_parts(plan, *operation.reads_gradients)) {
+      if (part.parameter != parameter) continue;
+      own = gradients_of(operation);
+      own.offset_bytes += part.in_operand * bytes_of(plan.dtype);
+      own.bytes = part.elements * bytes_of(plan.dtype);
+    }
+  }
+  EXPECT_GT(own.bytes, 0);
+  // What is kept goes back to its place in rank 1, and behind all gradients in rank 0.
+  Buffer& gradients = plan.buffers[static_cast<std::size_t>(own.buffer)];
+  const BufferUse behind{.buffer = own.buffer,
+                         .offset_bytes = gradients.bytes,
+                         .bytes = own.bytes,
+                         .rank_stride_bytes = own.offset_bytes - gradients.bytes};
+  gradients.bytes += own.bytes;
+  const BufferUse kept{
+      .buffer = static_cast<int>(plan.buffers.size()), .offset_bytes = 0, .bytes = own.bytes};
+  plan.buffers.push_back({.name = "kept", .bytes = own.bytes});
+  const auto reduction = std::ranges::find_if(plan.operations, [&](const Operation& operation) {
+    const auto* made = std::get_if<Collective>(&operation.action);
+    return made && made->to.buffer == own.buffer && made->to.offset_bytes <= own.offset_bytes &&
+           own.offset_bytes < made->to.offset_bytes + made->to.bytes;
+  });
+  EXPECT_NE(reduction, plan.operations.end());
+  Operation keep = *reduction;
+  keep.name = "keep";
+  keep.action = CopyBytes{.to = kept, .from = own};
+  Operation put_back = keep;
+  put_back.name = "put back";
+  put_back.action = CopyBytes{.to = behind, .from = kept};
+  const auto inserted = plan.operations.insert(reduction, keep);
+  plan.operations.insert(inserted + 2, put_back);
+  plan.variant = "fix";
+  return plan;
+}
+
+TEST(OtherRanks, AreAnotherStepWhereOneDropsItsReduction) {
+  for (const DeviceCase& test : devices_with_numbers()) {
+    if (test.kind != DeviceKind::reference) continue;
+    const auto device = test.make();
+    for (const std::int64_t parts : {1, 2}) {
+      Knobs knobs = transformer(test.kind, DType::bf16);
+      knobs.ranks.count = 2;
+      knobs.batch.accumulate = parts;
+      const StepPlan plan = plan_with_seed(knobs, 3);
+      EXPECT_FALSE(measured(*device, with_facts({plan, plan})).another_step);
+      for (std::size_t parameter = 0; parameter < plan.parameters.size(); parameter += 5) {
+        const auto plans = with_facts({plan, without_reduction(plan, parameter)});
+        const auto found = measured(*device, plans).another_step;
+        ASSERT_TRUE(found) << plan.parameters[parameter].name;
+        EXPECT_EQ(found->variant, 1);
+        EXPECT_EQ(found->rank, 1);
+        EXPECT_EQ(found->step, 0);
+        EXPECT_EQ(found->parameter, plan.parameters[parameter].name);
+        EXPECT_GT(found->value, 10 * found->bound);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryDType, SameSteps, dtypes);
 
 }  // namespace

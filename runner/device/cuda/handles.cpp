@@ -46,4 +46,11 @@ DeviceMemoryBlock make_device_memory(std::int64_t bytes) {
   return DeviceMemoryBlock(memory);
 }
 
+PinnedMemory make_pinned_memory(std::int64_t bytes) {
+  void* memory = nullptr;
+  check(cudaHostAlloc(&memory, static_cast<std::size_t>(bytes), cudaHostAllocDefault),
+        "allocate pinned memory");
+  return PinnedMemory(memory);
+}
+
 }  // namespace stepgate

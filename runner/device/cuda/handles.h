@@ -50,5 +50,6 @@ std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& l
 std::string cublas_version();
 BlasHandle make_blas();
 DeviceMemoryBlock make_device_memory(std::int64_t bytes);
+PinnedMemory make_pinned_memory(std::int64_t bytes);  // kernels may write to it, too
 
 }  // namespace stepgate

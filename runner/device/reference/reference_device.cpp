@@ -111,9 +111,13 @@ class ReferenceStep final : public LoadedStep {
     if (observe.gradients && reason_against_gradients(*plan_).empty()) {
       result.gradients.resize(plan_->parameters.size());
       // Where the update is not shared out, every rank has the whole gradient.
-      const std::size_t readers = plan_->shards_updates ? ranks_.size() : 1;
-      for (std::size_t rank = 0; rank < readers; ++rank)
-        ranks_[rank]->sketch_gradients(end - 1, &result.gradients);
+      if (!plan_->shards_updates)
+        result.other_gradients.resize(ranks_.size() - 1, result.gradients);
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        const bool has_own = rank > 0 && !plan_->shards_updates;
+        ranks_[rank]->sketch_gradients(
+            end - 1, has_own ? &result.other_gradients[rank - 1] : &result.gradients);
+      }
     }
     while (next_step_ < end) {
       // The ring of losses forgets; so no more steps at once than it holds.
@@ -124,7 +128,7 @@ class ReferenceStep final : public LoadedStep {
       next_step_ = chunk_end;
     }
     for (const auto& rank : ranks_) rank->sketch_gradients(-1, nullptr);
-    refuse_other_weights();
+    if (result.other_gradients.empty()) refuse_other_weights();  // else those say more
     if (observe.tensors) result.tensors = tensors();
     return result;
   }

@@ -306,11 +306,14 @@ std::string another_step_reason(const Measurement& measurement) {
   const auto name = [&](int variant) {
     return measurement.variants[static_cast<std::size_t>(variant)].name;
   };
-  std::string words =
-      found.variant == found.against
-          ? fmt::format("variant '{}' does not repeat its own first steps: ", name(found.variant))
-          : fmt::format("variant '{}' is another step than '{}': ", name(found.variant),
-                        name(found.against));
+  std::string words = fmt::format("variant '{}' ", name(found.variant));
+  if (found.rank > 0) {
+    words += fmt::format("is another step on rank {} than on rank 0: ", found.rank);
+  } else if (found.variant == found.against) {
+    words += "does not repeat its own first steps: ";
+  } else {
+    words += fmt::format("is another step than '{}': ", name(found.against));
+  }
   if (found.after_the_rounds) words += "begun again after the rounds, ";
   if (found.parameter.empty()) {
     return words + fmt::format(
@@ -331,13 +334,18 @@ std::string another_step_reason(const Measurement& measurement) {
 }
 
 std::vector<std::string> not_compared_notes(const Measurement& measurement) {
+  const auto names_of = [&](const std::vector<int>& variants) {
+    std::vector<std::string> names;
+    for (const int variant : variants)
+      names.push_back(
+          fmt::format("'{}'", measurement.variants[static_cast<std::size_t>(variant)].name));
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
   std::vector<std::string> notes;
-  for (const NotCompared& pair : measurement.not_compared) {
-    notes.push_back(fmt::format("{} of '{}' and '{}' are not compared: {}",
-                                pair.gradients_alone ? "gradients" : "losses and gradients",
-                                measurement.variants[static_cast<std::size_t>(pair.variant)].name,
-                                measurement.variants[static_cast<std::size_t>(pair.against)].name,
-                                pair.reason));
+  for (const NotCompared& pairs : measurement.not_compared) {
+    notes.push_back(fmt::format("{} of {} are not compared with those of {}: {}",
+                                pairs.gradients_alone ? "gradients" : "losses and gradients",
+                                names_of(pairs.variants), names_of(pairs.against), pairs.reason));
   }
   return notes;
 }

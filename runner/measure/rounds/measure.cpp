@@ -19,6 +19,7 @@
 #include "support/require.h"
 #include "support/seconds.h"
 #include "support/text/number_words.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -92,6 +93,8 @@ class Run {
         plans_(plans),
         request_(request),
         start_(device.now()),
+        began_(std::chrono::steady_clock::now()),
+        loaded_before_(device.time_loading()),
         random_(request.seed),
         same_step_(plans),
         loaded_(plans.size()),
@@ -118,12 +121,17 @@ class Run {
     if (begin()) {
       warm_up();
       if (is_same_step() && !interrupted) choose_schedule();
+      result_.wall_times[WallPart::warm_up] = time_measuring();
       report_progress();
       if (is_same_step() && !interrupted && fits_the_budget()) {
         run_rounds();
         if (is_same_step() && !interrupted && computes_numbers_) compare_again();
       }
     }
+    loaded_.clear();  // which takes time, too
+    WallTimes& times = result_.wall_times;
+    times[WallPart::rounds] = time_measuring() - times[WallPart::warm_up];
+    times[WallPart::loads] = time_loading();
     result_.compared = same_step_.compared();
     result_.wall_time = spent();
     return std::move(result_);
@@ -131,6 +139,19 @@ class Run {
 
  private:
   nanoseconds spent() const { return device_.now() - start_; }
+  // Without the loads of a comparison, which are that part's own.
+  nanoseconds time_loading() const {
+    return device_.time_loading() - loaded_before_ - loaded_to_compare_;
+  }
+  // So far, of this machine: warm-up and rounds.
+  nanoseconds time_measuring() const {
+    return std::chrono::steady_clock::now() - began_ - time_loading() -
+           result_.wall_times[WallPart::same_step] - result_.wall_times[WallPart::judging];
+  }
+  bool is_enough() {
+    const TimeOfScope judging(result_.wall_times[WallPart::judging]);
+    return request_.enough(result_);
+  }
   int variants() const { return static_cast<int>(plans_.size()); }
 
   void report_progress() const {
@@ -200,6 +221,7 @@ class Run {
 
   // With their gradients. Whether the device has a notion of time.
   bool run_first_steps(std::int64_t count) {
+    const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
     bool timed = true;
     for (std::int64_t step = 0; step < count; ++step) {
       for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
@@ -215,20 +237,27 @@ class Run {
     const bool timed = run_first_steps(compared_steps);
     same_step_.remember();
     result_.warmup_steps = compared_steps;
-    if (!timed) run_block(steps_without_time);
+    if (!timed && is_same_step()) run_block(steps_without_time);
     return is_same_step() && timed;
   }
 
-  // The first steps once more, with the kernels, addresses and graphs of the last round: a kernel
-  // may have been right only for as long as it was looked at. Where a step cannot begin again in
-  // its place, it is loaded anew.
-  void compare_again() {
+  // Where a step cannot begin again in its place, it is loaded anew.
+  void begin_again() {
+    const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
+    const nanoseconds loaded = device_.time_loading();
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
       if (loaded_[variant]->restart()) continue;
       loaded_[variant].reset();
       loaded_[variant] = device_.load_into(slots_[variant], plans_[variant], draw_);
     }
+    loaded_to_compare_ = device_.time_loading() - loaded;
     same_step_.begin(draw_.first_step);
+  }
+
+  // The first steps once more, with the kernels, addresses and graphs of the last round: a kernel
+  // may have been right only for as long as it was looked at.
+  void compare_again() {
+    begin_again();
     run_first_steps(compared_steps);
     const auto changed = same_step_.difference_from_before();
     if (is_same_step()) result_.another_step = changed;
@@ -426,7 +455,7 @@ class Run {
       kept += bytes_kept(round);
       result_.rounds.push_back(std::move(round));
       report_progress();
-      if (request_.enough(result_)) return;
+      if (is_enough()) return;
       const bool may_end = std::ssize(result_.rounds) >= request_.fewest_rounds;
       result_.record_full = kept >= most_bytes_kept && may_end;
       if (result_.record_full || std::ssize(result_.rounds) >= request_.knobs.rounds) return;
@@ -572,6 +601,9 @@ class Run {
   std::span<const PlannedStep> plans_;
   const MeasureRequest& request_;
   nanoseconds start_;
+  std::chrono::steady_clock::time_point began_;
+  nanoseconds loaded_before_;
+  nanoseconds loaded_to_compare_{0};
   Random random_;
   SameStep same_step_;
   bool computes_numbers_ = false;

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
 
 #include "measure/testing/fake_request.h"
 #include "support/interruption.h"
+#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -282,6 +284,37 @@ TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
   ASSERT_TRUE(measurement.another_step);
   EXPECT_EQ(measurement.another_step->variant, measurement.another_step->against);
   EXPECT_TRUE(measurement.another_step->after_the_rounds);
+}
+
+// Loads take 3 ms of this machine.
+class SlowDevice : public FakeDevice {
+ public:
+  using FakeDevice::FakeDevice;
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    const TimeOfScope loading(time_loading_);
+    std::this_thread::sleep_for(3ms);
+    return FakeDevice::load(plan, draw);
+  }
+};
+
+TEST(Measure, SaysWhatTheComparisonOfFirstStepsCostsApart) {
+  Script script{.step_time = always(1ms)};
+  script.restarts = false;
+  script.gradients = [](const std::string&, std::int64_t) {
+    std::this_thread::sleep_for(1ms);
+    return std::vector<GradientSketch>();
+  };
+  SlowDevice device(script);
+  const auto plans = steps_named({"a", "b"});
+  const auto begin = std::chrono::steady_clock::now();
+  const Measurement measurement = measure(device, plans, request_for(5));
+  const WallTimes& times = measurement.wall_times;
+  EXPECT_LE(times.sum(), std::chrono::steady_clock::now() - begin);
+  const auto loads = static_cast<std::int64_t>(script.draws.size());
+  EXPECT_GE(times[WallPart::same_step], 8 * 1ms + 2 * 3ms) << "steps, and loads after the rounds";
+  EXPECT_GE(times[WallPart::loads], (loads - 2) * 3ms);
+  EXPECT_GE(times[WallPart::loads] + times[WallPart::same_step], device.time_loading() + 8 * 1ms);
+  for (const WallPart part : all_wall_parts()) EXPECT_GE(times[part].count(), 0) << name_of(part);
 }
 
 // With four variants the trials are no round, and their load is thrown away.

@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "measure/trace/traced.h"
+#include "measure/wall_times.h"
 
 namespace stepgate {
 
@@ -77,10 +78,12 @@ struct VariantSubject {
   std::int64_t segment_steps = 0;   // scored, of each
 };
 
-// The steps of two variants that should have computed the same and did not.
+// The steps of two variants, or of two ranks of one, that should have computed the same and did
+// not.
 struct AnotherStep {
   int variant = 0;
-  int against = 0;  // the first variant of the same arithmetic
+  int against = 0;  // another variant of the same arithmetic
+  int rank = 0;     // other than 0: that rank of the variant against its rank 0
   std::int64_t step = 0;
   std::string parameter = {};     // whose gradient is another; empty: the loss is
   double value = 0;               // the loss, or by how much the gradients differ, relative
@@ -102,12 +105,12 @@ struct ComparedPair {
   std::int64_t gradients = 0;  // of parameters that were compared, over all steps
 };
 
-// Two variants whose numbers are not compared, and why, in words.
+// Each of some variants with each of some others: their numbers are not compared.
 struct NotCompared {
-  int variant = 0;
-  int against = 0;
+  std::vector<int> variants;
+  std::vector<int> against;
   bool gradients_alone = false;  // their losses are
-  std::string reason;
+  std::string reason;            // what the plans of `variants` have otherwise, in words
 };
 
 struct Measurement {
@@ -127,6 +130,7 @@ struct Measurement {
       true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
+  WallTimes wall_times = {};  // of this machine: those of loads, steps and judging after rounds
   std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for the warm-up
   std::chrono::nanoseconds wall_time_before_rounds{0};
   bool budget_spent = false;    // ended by the budget, not by enough evidence

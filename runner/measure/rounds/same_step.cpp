@@ -114,15 +114,28 @@ ModelLaunches launches_of(const StepPlan& plan, const StepPlan& other) {
   return same ? ModelLaunches::same : ModelLaunches::others;
 }
 
-std::vector<int> partners_of(std::span<const PlannedStep> plans) {
-  std::vector<int> partners;
-  for (std::size_t variant = 0; variant < plans.size(); ++variant) {
-    std::size_t partner = 0;
-    while (partner < variant && !other_arithmetic(plans[variant], plans[partner]).empty())
-      ++partner;
-    partners.push_back(static_cast<int>(partner));
+const PlannedStep& plan_at(std::span<const PlannedStep> plans, int variant) {
+  return plans[static_cast<std::size_t>(variant)];
+}
+
+// Variants of the same arithmetic, by the first of each class.
+std::vector<std::vector<int>> classes_of(std::span<const PlannedStep> plans) {
+  std::vector<std::vector<int>> classes;
+  for (int variant = 0; variant < std::ssize(plans); ++variant) {
+    const auto own = std::ranges::find_if(classes, [&](const std::vector<int>& alike) {
+      return other_arithmetic(plan_at(plans, variant), plan_at(plans, alike.front())).empty();
+    });
+    (own == classes.end() ? classes.emplace_back() : *own).push_back(variant);
   }
-  return partners;
+  return classes;
+}
+
+// The first variant whose gradients can be read, else the first.
+int reference_of(const std::vector<int>& alike, std::span<const PlannedStep> plans) {
+  const auto found = std::ranges::find_if(alike, [&](int variant) {
+    return reason_against_gradients(plan_at(plans, variant)).empty();
+  });
+  return found == alike.end() ? alike.front() : *found;
 }
 
 bool is_finite(const GradientSketch& sketch) {
@@ -187,36 +200,44 @@ double gradient_bound(DType dtype, ModelLaunches launches) {
 
 std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep> plans) {
   std::vector<NotCompared> pairs;
-  const std::vector<int> partners = partners_of(plans);
-  for (std::size_t variant = 0; variant < plans.size(); ++variant) {
-    const int own = static_cast<int>(variant);
-    const int partner = partners[variant];
-    if (variant > 0 && partner == own)
-      pairs.push_back({.variant = own,
-                       .against = 0,
-                       .reason = other_arithmetic(plans[variant], plans.front())});
-    if (partner == own) continue;
-    std::string reason = reason_against_gradients(plans[variant]);
-    if (reason.empty()) reason = reason_against_gradients(plans[static_cast<std::size_t>(partner)]);
-    if (!reason.empty())
+  const std::vector<std::vector<int>> classes = classes_of(plans);
+  for (std::size_t own = 0; own < classes.size(); ++own) {
+    const std::ptrdiff_t before = std::ssize(pairs);
+    for (std::size_t other = 0; other < own; ++other) {
+      const std::string reason = other_arithmetic(plan_at(plans, classes[own].front()),
+                                                  plan_at(plans, classes[other].front()));
+      auto told =
+          std::ranges::find(pairs.begin() + before, pairs.end(), reason, &NotCompared::reason);
+      if (told == pairs.end())
+        told = pairs.insert(told, {.variants = classes[own], .against = {}, .reason = reason});
+      told->against.insert(told->against.end(), classes[other].begin(), classes[other].end());
+    }
+    std::vector<int> others = classes[own];
+    for (const int variant : classes[own]) {
+      const std::string reason = reason_against_gradients(plan_at(plans, variant));
+      if (reason.empty()) continue;
+      std::erase(others, variant);
+      if (others.empty()) break;
       pairs.push_back(
-          {.variant = own, .against = partner, .gradients_alone = true, .reason = reason});
+          {.variants = {variant}, .against = others, .gradients_alone = true, .reason = reason});
+    }
   }
   return pairs;
 }
 
 SameStep::SameStep(std::span<const PlannedStep> plans) : plans_(plans), accounts_(plans.size()) {
-  const std::vector<int> partners = partners_of(plans);
-  for (int variant = 0; variant < std::ssize(partners); ++variant) {
-    const int partner = partners[static_cast<std::size_t>(variant)];
-    if (partner == variant) continue;
-    const StepPlan& plan = plans[static_cast<std::size_t>(variant)];
-    const ModelLaunches launches = launches_of(plan, plans[static_cast<std::size_t>(partner)]);
-    compared_.push_back(
-        {.variant = variant,
-         .against = partner,
-         .adds_alike = launches == ModelLaunches::same,
-         .gradient_bound = gradient_bound(plan.dtype, launches) * deeper_than_measured(plan)});
+  for (const std::vector<int>& alike : classes_of(plans)) {
+    const int reference = reference_of(alike, plans);
+    for (const int variant : alike) {
+      if (variant == reference) continue;
+      const StepPlan& plan = plan_at(plans, variant);
+      const ModelLaunches launches = launches_of(plan, plan_at(plans, reference));
+      compared_.push_back(
+          {.variant = variant,
+           .against = reference,
+           .adds_alike = launches == ModelLaunches::same,
+           .gradient_bound = gradient_bound(plan.dtype, launches) * deeper_than_measured(plan)});
+    }
   }
 }
 
@@ -224,6 +245,7 @@ void SameStep::begin(std::int64_t first_step) {
   first_step_ = first_pending_step_ = first_step;
   accounts_.assign(plans_.size(), {.next_step = first_step});
   overflowed_.assign(compared_.size(), false);
+  other_rank_.reset();
 }
 
 void SameStep::add(int variant, const StepResult& result) {
@@ -233,6 +255,7 @@ void SameStep::add(int variant, const StepResult& result) {
   own.next_step += static_cast<std::int64_t>(result.losses.size());
   own.pending.insert(own.pending.end(), result.losses.begin(), result.losses.end());
   if (!result.gradients.empty()) own.gradients[own.next_step - 1] = result.gradients;
+  if (!other_rank_) other_rank_ = rank_difference(variant, result);
 }
 
 std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::int64_t step) {
@@ -293,6 +316,19 @@ std::optional<AnotherStep> SameStep::gradient_difference(
   return worst;
 }
 
+std::optional<AnotherStep> SameStep::rank_difference(int variant, const StepResult& result) const {
+  ComparedPair ranks{.variant = variant, .against = variant};
+  ranks.gradient_bound =
+      gradient_bound(plans_[static_cast<std::size_t>(variant)]->dtype, ModelLaunches::same);
+  const std::int64_t step = result.first_step + static_cast<std::int64_t>(result.losses.size()) - 1;
+  std::optional<AnotherStep> found;
+  for (std::size_t other = 0; other < result.other_gradients.size() && !found; ++other) {
+    found = gradient_difference(ranks, step, result.other_gradients[other], result.gradients);
+    if (found) found->rank = static_cast<int>(other) + 1;
+  }
+  return found;
+}
+
 void SameStep::remember() {
   remembered_.clear();
   remembered_first_step_ = first_step_;
@@ -316,6 +352,7 @@ std::optional<AnotherStep> SameStep::difference_from_before() const {
 }
 
 std::optional<AnotherStep> SameStep::first_difference() {
+  if (other_rank_) return other_rank_;
   std::size_t complete = accounts_.front().pending.size();
   for (const Account& account : accounts_) complete = std::min(complete, account.pending.size());
   const std::int64_t end = first_pending_step_ + static_cast<std::int64_t>(complete);

@@ -27,8 +27,8 @@ double loss_bound(DType dtype, std::int64_t step);
 enum class ModelLaunches { same, others };
 double gradient_bound(DType dtype, ModelLaunches);
 
-// Variants without an earlier one to be compared with, each with what its plan has otherwise than
-// that of the first variant; and variants of which losses alone are compared.
+// Every pair of variants that is not compared, once. Variants of the same arithmetic are, each with
+// the first one of them whose gradients can be read.
 std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep>);
 
 class SameStep {
@@ -38,11 +38,13 @@ class SameStep {
   // Steps come from `first_step` on, which all variants begin with the same weights.
   void begin(std::int64_t first_step);
 
-  // The steps of each variant must arrive in order, without gaps.
+  // The steps of each variant must arrive in order, without gaps. Gradients that each rank has the
+  // whole of are compared with those of rank 0 at once: after their reduction all have the same.
   void add(int variant, const StepResult&);
 
-  // The earliest step at which a variant's loss or gradient is not that of the first variant of its
-  // arithmetic, among the steps that both have run since the last call; forgets those.
+  // The first variant with ranks of other gradients, since `begin`. Else the earliest step at which
+  // a variant's loss or gradient is not that of the one that it is compared with, among the steps
+  // that both have run since the last call; forgets those.
   std::optional<AnotherStep> first_difference();
 
   // Keeps the gradients that were added since `begin` and not compared yet.
@@ -67,6 +69,7 @@ class SameStep {
   std::optional<AnotherStep> gradient_difference(ComparedPair&, std::int64_t step,
                                                  const std::vector<GradientSketch>&,
                                                  const std::vector<GradientSketch>& others) const;
+  std::optional<AnotherStep> rank_difference(int variant, const StepResult&) const;
   Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
 
   std::span<const PlannedStep> plans_;
@@ -75,6 +78,7 @@ class SameStep {
   std::int64_t remembered_first_step_ = 0;
   std::vector<ComparedPair> compared_;
   std::vector<bool> overflowed_;  // by pair: one of them alone, since `begin`
+  std::optional<AnotherStep> other_rank_;
   std::int64_t first_step_ = 0;
   std::int64_t first_pending_step_ = 0;
 };

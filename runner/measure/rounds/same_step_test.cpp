@@ -2,14 +2,20 @@
 // When losses of two variants count as the same.
 #include "measure/rounds/same_step.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "measure/testing/fake_device.h"
 #include "plan/testing/plan_by_hand.h"
+#include "support/files/read_file.h"
 
 namespace stepgate {
 namespace {
@@ -185,6 +191,44 @@ TEST(SameStep, IsTenTimesWiderAfterAHundredSteps) {
   EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
 }
 
+// The table of docs/how-it-decides.md as the code has it.
+using LossBound = std::function<double(DType, std::int64_t step)>;
+std::string table_of_bounds(const LossBound& loss) {
+  constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
+  std::string table = "\n| what | when | fp32 | tf32 | bf16 | fp16 |\n|---|---|---|---|---|---|\n";
+  const auto add_row = [&](const std::string& what_and_when, const auto& bound) {
+    table += fmt::format("| {} |", what_and_when);
+    for (const DType dtype : dtypes) table += fmt::format(" {:.6g} % |", 100 * bound(dtype));
+    table += '\n';
+  };
+  std::int64_t first = 0;
+  const auto of_first = [&](DType dtype) { return loss(dtype, first); };
+  for (std::int64_t step = 1; step < 10'000; ++step) {
+    if (std::ranges::all_of(dtypes,
+                            [&](DType dtype) { return loss(dtype, step) == of_first(dtype); }))
+      continue;
+    add_row(fmt::format("every loss | steps {} to {} of a load", first + 1, step), of_first);
+    first = step;
+  }
+  add_row("every loss | all later ones", of_first);
+  add_row("every parameter's gradient, by norm | the first two steps",
+          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::others); });
+  add_row("the same where both models make the same launches and collectives | the first two steps",
+          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::same); });
+  return table + '\n';
+}
+
+TEST(SameStep, HasTheBoundsThatThePageHas) {
+  const auto page = read_file(STEPGATE_SOURCE_DIR "/docs/how-it-decides.md", "a page");
+  const std::string& text = std::get<std::string>(page);
+  const std::string table = table_of_bounds(loss_bound);
+  EXPECT_NE(text.find(table), std::string::npos) << "its table is now:" << table;
+  const auto wider = [](DType dtype, std::int64_t step) {
+    return loss_bound(dtype, step) * (dtype == DType::fp16 && step == 7 ? 2 : 1);
+  };
+  EXPECT_EQ(text.find(table_of_bounds(wider)), std::string::npos);
+}
+
 // --- gradients -----------------------------------------------------------------------------------
 
 std::vector<PlannedStep> steps_that_learn() {
@@ -237,16 +281,78 @@ TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
   EXPECT_EQ(found->parameter, "weight");
 }
 
-TEST(SameStep, SaysWhichVariantsAreNotComparedAndWhy) {
-  auto plans = plans_named({"baseline", "larger", "fix", "wider"});
-  plans[1].batch_sizes = {128};
+// By how many comparisons, and lines that say why there is none, each pair of variants is covered.
+std::map<std::pair<int, int>, int> covered(const std::vector<PlannedStep>& steps, bool gradients) {
+  std::map<std::pair<int, int>, int> pairs;
+  std::map<int, std::vector<int>> compared;  // by the one that they are compared with
+  const SameStep same(steps);
+  for (const ComparedPair& pair : same.compared()) compared[pair.against].push_back(pair.variant);
+  for (auto& [reference, alike] : compared) {
+    alike.push_back(reference);
+    for (const int one : alike) {
+      for (const int other : alike) pairs[{one, other}] += one < other ? 1 : 0;
+    }
+  }
+  for (const NotCompared& line : pairs_not_compared(steps)) {
+    for (const int one : line.variants) {
+      for (const int other : line.against) {
+        int& count = pairs[std::minmax(one, other)];
+        count += !line.gradients_alone ? 1 : gradients ? -1 : 0;  // of those two, losses are
+      }
+    }
+  }
+  return pairs;
+}
+
+TEST(SameStep, SaysOfEveryPairOnceWhetherItIsComparedOrWhyNot) {
+  auto plans = plans_named({"a", "larger", "b", "wider", "larger_too", "c"});
+  plans[1].batch_sizes = plans[4].batch_sizes = {128};
   plans[3].dtype = DType::bf16;
-  const auto pairs = pairs_not_compared(with_facts(plans));
-  ASSERT_EQ(pairs.size(), 2U);
-  EXPECT_EQ(pairs[0].variant, 1);
-  EXPECT_EQ(pairs[0].reason, "other batches");
-  EXPECT_EQ(pairs[1].variant, 3);
-  EXPECT_EQ(pairs[1].reason, "another precision");
+  // The graph of 'a' and that of 'c' release what their updates read.
+  for (const std::size_t lost : {0, 5}) {
+    plans[lost].buffers = {{.name = "gradients", .allocated_by = AllocatedBy::cuda}};
+    plans[lost].operations = {{.name = "adamw",
+                               .phase = Phase::evaluation,
+                               .action = LaunchKernel{.operands = {{.buffer = 0}}},
+                               .captured = true,
+                               .reads_gradients = GradientsRead{}}};
+  }
+  std::vector<PlannedStep> steps;
+  for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
+  for (int one = 0; one < 6; ++one) {
+    for (int other = one + 1; other < 6; ++other) {
+      const auto pair = std::pair(one, other);
+      EXPECT_EQ(covered(steps, false)[pair], 1) << one << ' ' << other;
+      const bool reads_none = other == 5 ? one == 0 || one == 2 : one == 0 && other == 2;
+      EXPECT_EQ(covered(steps, true)[pair], reads_none ? 0 : 1) << one << ' ' << other;
+    }
+  }
+  const SameStep same(steps);
+  ASSERT_EQ(same.compared().size(), 3U);
+  EXPECT_EQ(same.compared()[0].against, 2) << "whose gradients can be read";
+  const auto lines = pairs_not_compared(steps);
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines[0].variants, (std::vector{0}));
+  EXPECT_EQ(lines[0].against, (std::vector{2, 5}));
+  EXPECT_TRUE(lines[0].gradients_alone);
+  EXPECT_EQ(lines[1].variants, (std::vector{5}));
+  EXPECT_EQ(lines[1].against, (std::vector{2}));
+  EXPECT_EQ(lines[2].variants, (std::vector{1, 4}));
+  EXPECT_EQ(lines[2].against, (std::vector{0, 2, 5}));
+  EXPECT_EQ(lines[2].reason, "other batches");
+  EXPECT_EQ(lines[3].variants, (std::vector{3}));
+  EXPECT_EQ(lines[3].reason, "another precision");
+}
+
+// Two classes that a third one has the same otherwise than are one line.
+TEST(SameStep, SaysWhatAVariantHasOtherwiseThanAllOthersOnce) {
+  auto plans = plans_named({"a", "b", "c"});
+  plans[0].batch_sizes = {32};
+  plans[1].batch_sizes = {16};
+  const auto lines = pairs_not_compared(with_facts(plans));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1].variants, (std::vector{2}));
+  EXPECT_EQ(lines[1].against, (std::vector{0, 1}));
 }
 
 // Both variants may have the kernel that is right for so many calls only.
@@ -292,6 +398,32 @@ TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
   EXPECT_FALSE(same.difference_from_before());
   run(4);
   EXPECT_FALSE(same.difference_from_before());
+}
+
+// After a reduction all ranks have the same, also of a variant that nothing else is compared with.
+TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
+  const auto steps = steps_that_learn();
+  SameStep same{std::span(steps).first(1)};
+  same.begin(3);
+  StepResult ranks = gradients(3, 1, 0.5F);
+  ranks.other_gradients = {ranks.gradients, gradients(3, 1 + 1e-6F, 0.5F).gradients};
+  same.add(0, ranks);
+  EXPECT_FALSE(same.first_difference());
+  ranks.first_step = 4;
+  ranks.other_gradients[1] = gradients(4, 1, 0.25F).gradients;
+  same.add(0, ranks);
+  const auto found = same.first_difference();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 2);
+  EXPECT_EQ(found->step, 4);
+  EXPECT_EQ(found->parameter, "bias");
+  EXPECT_EQ(found->bound, gradient_bound(DType::fp32, ModelLaunches::same));
+  same.begin(3);
+  EXPECT_FALSE(same.first_difference()) << "in the next load";
+  ranks.first_step = 3;
+  ranks.other_gradients[1] = {{}, {}};
+  same.add(0, ranks);
+  EXPECT_TRUE(same.first_difference()) << "a rank that has read nothing";
 }
 
 // Which kernels are launched is not all: collectives add up, too.

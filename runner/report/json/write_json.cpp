@@ -187,24 +187,28 @@ Json whole_or_not(double number) {
 }
 
 Json same_step_json(const Measurement& measurement, const std::vector<std::string>& names) {
-  const auto pair_of = [&](const auto& pair) {
-    return Json{{"variant", names[static_cast<std::size_t>(pair.variant)]},
-                {"against", names[static_cast<std::size_t>(pair.against)]}};
+  const auto name = [&](int variant) { return names[static_cast<std::size_t>(variant)]; };
+  const auto names_of = [&](const std::vector<int>& variants) {
+    Json list = Json::array();
+    for (const int variant : variants) list.push_back(name(variant));
+    return list;
   };
   Json compared = Json::array();
   for (const ComparedPair& pair : measurement.compared) {
-    Json& json = compared.emplace_back(pair_of(pair));
-    json["loss"] = pair.loss;
-    json["gradient"] = pair.gradient;
-    json["gradient_bound"] = pair.gradient_bound;
-    json["parameter"] = pair.parameter;
-    json["gradients"] = pair.gradients;
+    compared.push_back({{"variant", name(pair.variant)},
+                        {"against", name(pair.against)},
+                        {"loss", pair.loss},
+                        {"gradient", pair.gradient},
+                        {"gradient_bound", pair.gradient_bound},
+                        {"parameter", pair.parameter},
+                        {"gradients", pair.gradients}});
   }
   Json not_compared = Json::array();
-  for (const NotCompared& pair : measurement.not_compared) {
-    Json& json = not_compared.emplace_back(pair_of(pair));
-    json["gradients_alone"] = pair.gradients_alone;
-    json["reason"] = pair.reason;
+  for (const NotCompared& pairs : measurement.not_compared) {
+    not_compared.push_back({{"variants", names_of(pairs.variants)},
+                            {"against", names_of(pairs.against)},
+                            {"gradients_alone", pairs.gradients_alone},
+                            {"reason", pairs.reason}});
   }
   return {{"compared", std::move(compared)}, {"not_compared", std::move(not_compared)}};
 }

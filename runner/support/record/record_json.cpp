@@ -54,10 +54,10 @@ WrongRecord::WrongRecord(const RecordJson& value, std::string_view fact)
     : WrongRecord("", short_form(value), std::string(fact)) {}
 
 WrongRecord::WrongRecord(std::string path, std::string value, std::string fact)
-    : std::runtime_error(value.empty()  ? fmt::format("has no '{}'", printable(path))
-                         : path.empty() ? fmt::format("is {}, which {}", printable(value), fact)
-                                        : fmt::format("has '{}' {}, which {}", printable(path),
-                                                      printable(value), fact)),
+    : std::runtime_error(value.empty()  ? fmt::format("has no '{}'", one_line(path))
+                         : path.empty() ? fmt::format("is {}, which {}", one_line(value), fact)
+                                        : fmt::format("has '{}' {}, which {}", one_line(path),
+                                                      one_line(value), fact)),
       path_(std::move(path)),
       value_(std::move(value)),
       fact_(std::move(fact)) {}

@@ -122,7 +122,14 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   result.elapsed = largest(std::span<const RankRan>(ranks), &StepResult::elapsed);
   result.step_times = slowest_steps(ranks);
   result.losses = mean_losses(ranks);
-  if (updates == Updates::shared_out) result.gradients = sum_of_gradients(ranks);
+  if (updates == Updates::shared_out) {
+    result.gradients = sum_of_gradients(ranks);
+  } else if (!result.gradients.empty()) {
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      result.other_gradients.push_back(std::move(ranks[rank].result.gradients));
+      result.other_gradients.back().resize(result.gradients.size());  // who read none has none
+    }
+  }
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;

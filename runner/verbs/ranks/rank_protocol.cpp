@@ -13,7 +13,6 @@
 #include "support/record/record_json.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 

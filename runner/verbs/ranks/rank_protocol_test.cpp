@@ -73,6 +73,8 @@ TEST(RankProtocol, CarriesNumbersToTheLastBit) {
   ran.result.tensors = {{.name = "weights", .values = {1e-45F, 3.0F}}};
   ran.result.trace = Trace{.first_step = 3, .steps = 2};
   ran.result.other_traces = {Trace{.first_step = 3, .steps = 2, .rank = 4}};
+  ran.result.other_gradients.resize(2, std::vector<GradientSketch>(3));
+  ran.result.other_gradients[1][2].squares = 0.1 + 0.2;
   ran.weights = UINT64_MAX;
   const RankRan back = given(ran);
   EXPECT_EQ(back.result.elapsed, ran.result.elapsed);
@@ -86,6 +88,8 @@ TEST(RankProtocol, CarriesNumbersToTheLastBit) {
   EXPECT_EQ(back.result.trace.value().steps, 2);
   ASSERT_EQ(back.result.other_traces.size(), 1U);
   EXPECT_EQ(back.result.other_traces[0].rank, 4);
+  ASSERT_EQ(back.result.other_gradients.size(), 2U);
+  EXPECT_EQ(back.result.other_gradients[1].at(2).squares, 0.1 + 0.2);
   EXPECT_EQ(back.weights, UINT64_MAX);
 }
 

@@ -378,6 +378,25 @@ TEST_F(RankedDevices, NameTheRankWhoseWeightsDiffer) {
   }
 }
 
+// Where each rank has the whole gradient; those of parts are one.
+TEST_F(RankedDevices, HandOnTheGradientsOfEveryRank) {
+  for (std::size_t number = 0; number < 3; ++number) {
+    rank(number).script.gradients = [number](const std::string&, std::int64_t) {
+      std::vector<GradientSketch> sketches(number == 1 ? 0 : 2);
+      for (GradientSketch& sketch : sketches) sketch.elements = static_cast<int>(number) + 1;
+      return sketches;
+    };
+  }
+  const auto all = device();
+  const auto step = all->load(plans_[2], {});
+  EXPECT_TRUE(step->run({}).other_gradients.empty());
+  const StepResult result = step->run({.gradients = true});
+  EXPECT_EQ(result.gradients.at(1).elements, 1);
+  ASSERT_EQ(result.other_gradients.size(), 2U);
+  EXPECT_EQ(result.other_gradients[0].at(1).elements, 0) << "that rank has read none";
+  EXPECT_EQ(result.other_gradients[1].at(1).elements, 3);
+}
+
 TEST_F(RankedDevices, ThatComputeAllRanksEachMustAgree) {
   for (const auto& one : ranks_) {
     one->gpu->kind = DeviceKind::simulated;

@@ -31,11 +31,9 @@ void measure_launches(const CostBench& bench, HostCosts& costs) {
 }
 
 void measure_calls(const CostBench& bench, HostCosts& costs) {
-  void* host = nullptr;
-  check(cudaHostAlloc(&host, kibibyte, cudaHostAllocDefault), "allocate pinned memory");
-  const PinnedMemory word(host);
+  const PinnedMemory word = make_pinned_memory(kibibyte);
   costs.copy_call_nanoseconds = bench.host_time([&] {
-    check(cudaMemcpyAsync(bench.scratch(2), host, 4, cudaMemcpyHostToDevice, bench.stream()),
+    check(cudaMemcpyAsync(bench.scratch(2), word.get(), 4, cudaMemcpyHostToDevice, bench.stream()),
           "copy");
   });
   const CudaEvent untimed = make_event(cudaEventDisableTiming);

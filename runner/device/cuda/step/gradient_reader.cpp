@@ -13,8 +13,9 @@ GradientReader::GradientReader(const StepPlan& plan, std::int64_t step) : plan_(
     for (const GradientPart& part : gradient_parts(plan, *operation.reads_gradients))
       most_blocks_ += sketch_blocks(part.elements);
   }
+  if (most_blocks_ == 0) return;
   sums_ =
-      make_device_memory(most_blocks_ * sketch_numbers * static_cast<std::int64_t>(sizeof(float)));
+      make_pinned_memory(most_blocks_ * sketch_numbers * static_cast<std::int64_t>(sizeof(float)));
 }
 
 void GradientReader::read(const Operation& operation, const void* operand, cudaStream_t stream) {
@@ -28,15 +29,13 @@ void GradientReader::read(const Operation& operation, const void* operand, cudaS
 }
 
 std::vector<GradientSketch> GradientReader::take() const {
-  std::vector<float> sums(static_cast<std::size_t>(blocks_ * sketch_numbers));
-  check(cudaMemcpy(sums.data(), sums_.get(), sums.size() * sizeof(float), cudaMemcpyDeviceToHost),
-        "read the gradients back");
+  const auto* const sums = static_cast<const float*>(sums_.get());
   std::vector<GradientSketch> sketches(plan_.parameters.size());
   for (const auto& [part, first_block] : parts_) {
     GradientSketch& sketch = sketches.at(part.parameter);
     sketch.elements += part.elements;
     for (std::int64_t block = 0; block < sketch_blocks(part.elements); ++block) {
-      const float* const own = sums.data() + (first_block + block) * sketch_numbers;
+      const float* const own = sums + (first_block + block) * sketch_numbers;
       sketch.squares += own[0];
       for (std::size_t k = 0; k < gradient_projections; ++k) sketch.projections[k] += own[1 + k];
     }

@@ -15,7 +15,9 @@ namespace stepgate {
 
 class GradientReader {
  public:
-  // Takes a little device memory. Throws DeviceError. The plan outlives it.
+  // Takes pinned host memory, at most 68 KB for each part of a parameter that an operation reads,
+  // and no device memory: what fits a device without reading fits with it. Throws DeviceError. The
+  // plan outlives it.
   GradientReader(const StepPlan&, std::int64_t step);
 
   std::int64_t step() const { return step_; }
@@ -34,7 +36,7 @@ class GradientReader {
   std::int64_t step_;
   std::int64_t blocks_ = 0;  // enqueued
   std::int64_t most_blocks_ = 0;
-  DeviceMemoryBlock sums_;
+  PinnedMemory sums_;
   std::vector<Part> parts_;  // enqueued
 };
 

@@ -17,8 +17,8 @@ inline constexpr std::int64_t sketch_numbers = 1 + std::int64_t{gradient_project
 std::int64_t sketch_blocks(std::int64_t elements);
 
 // Enqueues the sums over a part of `operand`, which the dtype stores. Each block writes
-// sketch_numbers fp32 to `sums`, behind those of the block before. Both are device memory. Returns
-// the status of the launch.
+// sketch_numbers fp32 to `sums`, behind those of the block before. The device can read and write
+// both. Returns the status of the launch.
 cudaError_t sketch_on_device(const GradientPart&, const void* operand, DType, float* sums,
                              cudaStream_t);
 
