@@ -62,12 +62,13 @@ bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& oth
   });
 }
 
-// The parts of all ranks together. Empty where one of them has none.
+// The parts of all ranks together. The part of a rank that has read none is missing, which the
+// number of elements tells.
 std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
-  std::vector<GradientSketch> sum = ranks.front().result.gradients;
-  for (const RankRan& rank : ranks.subspan(1)) {
-    if (rank.result.gradients.size() != sum.size()) return {};
-    for (std::size_t index = 0; index < sum.size(); ++index)
+  std::vector<GradientSketch> sum;
+  for (const RankRan& rank : ranks) {
+    sum.resize(std::max(sum.size(), rank.result.gradients.size()));
+    for (std::size_t index = 0; index < rank.result.gradients.size(); ++index)
       sum[index] += rank.result.gradients[index];
   }
   return sum;

@@ -397,6 +397,19 @@ TEST_F(RankedDevices, HandOnTheGradientsOfEveryRank) {
   EXPECT_EQ(result.other_gradients[1].at(1).elements, 3);
 }
 
+// Then it is another gradient than that of a variant whose ranks all have read theirs.
+TEST(CombinedRanks, MissThePartOfARankThatHasReadNoGradients) {
+  std::vector<RankRan> ranks(3);
+  for (RankRan& rank : ranks) rank.result.steps = 1;
+  for (const std::size_t rank : {1U, 2U}) {
+    ranks[rank].result.gradients.resize(2);
+    for (GradientSketch& sketch : ranks[rank].result.gradients) sketch.elements = 10;
+  }
+  const StepResult result = combined(ranks, Clocks::one, Updates::shared_out);
+  ASSERT_EQ(result.gradients.size(), 2U);
+  EXPECT_EQ(result.gradients[1].elements, 20);
+}
+
 TEST_F(RankedDevices, ThatComputeAllRanksEachMustAgree) {
   for (const auto& one : ranks_) {
     one->gpu->kind = DeviceKind::simulated;
