@@ -3,34 +3,16 @@
 // ends that come early. Whatever a worker does, nothing of it may be left.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <csignal>
 #include <thread>
 
 #include "tests/cli/duels.h"
+#include "tests/cli/processes.h"
 
 namespace stepgate {
 namespace {
 
 using std::chrono::seconds;
-
-// Neither running nor waiting to be; a dead process that nobody has collected yet runs no more.
-bool is_alive(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  const std::size_t state = stat.rfind(") ");
-  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
-}
-
-// Gives a kill from outside a moment to reach everybody.
-bool all_end(const std::vector<int>& processes, seconds within) {
-  const auto deadline = std::chrono::steady_clock::now() + within;
-  const auto alive = [&] { return std::any_of(processes.begin(), processes.end(), is_alive); };
-  while (alive() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  return !alive();
-}
 
 struct Hostile {
   const char* trick;

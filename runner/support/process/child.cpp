@@ -311,6 +311,44 @@ void Child::finish(std::string_view line) {
   if (*status_ != 0) fail(fmt::format("{} when asked to {}", fate_in_words(), line));
 }
 
+// Whole lines; the rest stays until there can be no more of it. What is wrong with them.
+std::optional<std::string> Child::take_lines(std::size_t longest, const TakeLine& take) {
+  const bool is_over = out_.get() < 0 || status_;
+  std::size_t begin = 0;
+  while (begin < output_.size()) {
+    const std::size_t newline = output_.find('\n', begin);
+    const std::size_t end = std::min(newline, output_.size());
+    if (end - begin > longest)
+      return "wrote a line of more than " + bytes_text(static_cast<std::int64_t>(longest));
+    if (newline == std::string::npos && !is_over) break;
+    if (end > begin) {
+      if (auto wrong = take(std::string_view(output_).substr(begin, end - begin))) return wrong;
+    }
+    begin = std::min(end + 1, output_.size());
+  }
+  output_.erase(0, begin);
+  return std::nullopt;
+}
+
+ChildEnd Child::run_to_end(const OutputLimits& limits, const TakeLine& take) {
+  const Deadline deadline = Clock::now() + request_.stall;
+  in_.close();
+  std::size_t written = 0;
+  std::optional<std::string> wrong;
+  do {
+    const std::size_t before = output_.size();
+    pump(deadline);
+    written += output_.size() - before;
+    wrong = take_lines(limits.line_bytes, take);
+    if (!wrong && written > limits.all_bytes)
+      wrong = "wrote more than " + bytes_text(static_cast<std::int64_t>(limits.all_bytes));
+  } while (!wrong && !status_ && Clock::now() < deadline);
+  ChildEnd end{.code = {}, .wrong = wrong.value_or(""), .errors = std::string(tail_of_error())};
+  if (!wrong && status_)
+    end.code = WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+  return end;
+}
+
 std::string Child::fate_in_words() const {
   if (WIFSIGNALED(*status_)) {
     const int signal = WTERMSIG(*status_);

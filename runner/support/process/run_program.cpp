@@ -25,8 +25,6 @@ namespace stepgate {
 namespace {
 
 constexpr int cannot_start = 127;
-// Of a program that is to be ended, before it is killed: who waits for it waits no longer.
-constexpr std::chrono::seconds time_to_take_away{1};
 
 // What exec wants; the words must outlive it.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -106,18 +104,6 @@ int exit_code_of_interruptible(pid_t process) {
   }
 }
 
-// True when it has ended by itself after it was asked to, with all that it wanted to take away.
-bool ends_when_asked(pid_t group) {
-  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 5'000'000};
-  const auto deadline = std::chrono::steady_clock::now() + time_to_take_away;
-  ::kill(-group, SIGTERM);
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (::waitpid(group, nullptr, WNOHANG) == group) return true;
-    ::nanosleep(&between_looks, nullptr);
-  }
-  return false;
-}
-
 std::string read_all(int descriptor) {
   std::string text;
   std::array<char, 4096> block{};
@@ -182,50 +168,6 @@ int run_this_program(const std::vector<std::string>& arguments,
     throw cannot_start_itself(program, reason);
   }
   return exit_code_of_interruptible(child);
-}
-
-std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& environment,
-                               const std::filesystem::path& errors,
-                               std::chrono::nanoseconds at_most,
-                               const std::function<bool()>& stopped) {
-  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 20'000'000};
-  std::vector<std::string> words = command;
-  const std::vector<char*> pointers = pointers_to(words);
-  std::vector<std::string> variables = environment;
-  const std::vector<char*> variable_pointers = pointers_to(variables);
-  const auto deadline = std::chrono::steady_clock::now() + at_most;
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "start a child");
-  if (child == 0) {
-    ::setpgid(0, 0);  // so that it and all that it starts can be ended together
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(cannot_start);
-    const int nothing = ::open("/dev/null", O_RDWR);
-    const int error_file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(nothing, STDOUT_FILENO);
-    ::dup2(error_file, STDERR_FILENO);
-    ::execvpe(pointers.front(), pointers.data(), variable_pointers.data());
-    ::_exit(cannot_start);
-  }
-  ::setpgid(child, child);  // whoever of the two comes first
-  while (true) {
-    int status = 0;
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
-    if (ended == child) ::kill(-child, SIGKILL);  // what it left at work in the background
-    if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended < 0 && errno != EINTR)
-      throw std::system_error(errno, std::generic_category(), "wait for a child");
-    if (stopped() || std::chrono::steady_clock::now() > deadline) {
-      const bool ended_by_itself = ends_when_asked(child);
-      ::kill(-child, SIGKILL);  // and what it started
-      if (!ended_by_itself) (void)exit_code_of(child);
-      return std::nullopt;
-    }
-    ::nanosleep(&between_looks, nullptr);
-  }
 }
 
 std::uint64_t digest_of_this_program(const std::filesystem::path& program) {

@@ -2,10 +2,8 @@
 // Other processes, one at a time and waited for.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -32,17 +30,6 @@ std::filesystem::path path_of_this_program(const std::filesystem::path& link = o
 // ProcessError when it cannot be started.
 int run_this_program(const std::vector<std::string>& arguments,
                      const std::filesystem::path& program = own_program_link);
-
-// Runs a command with nothing on its input, its output dropped and its errors in a file, until it
-// ends, is stopped, or has taken so long; then it is asked to end and, a second later, killed with
-// all that it started; so is what it leaves in its group when it ends by itself. Its environment is
-// "NAME=value" each, and nothing else. Its exit code, 128 + n when signal n ended it, 127 when it
-// does not start; nothing when it was stopped or took too long.
-std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& environment,
-                               const std::filesystem::path& errors,
-                               std::chrono::nanoseconds at_most,
-                               const std::function<bool()>& stopped);
 
 // A number for the executable that is running: another build of the program is another number.
 // Throws ProcessError when it cannot be read.

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// `stepgate gate` of a HEAD whose `run` leaves what nobody should read, writes without an end, or
+// starts what should outlive it. The gate ends within the time that it gave, within its memory,
+// with 3 and one sentence, and nothing of HEAD runs on.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+#include "tests/cli/processes.h"
+#include "tests/sanitized.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::seconds;
+
+struct HostileHead {
+  const char* name;
+  // Instead of `run`. $json is where its JSON should be; in_a_folder ends it where that is no file
+  // that it could replace, but a name of the machine's.
+  const char* does;
+  std::string says;
+  int run_seconds = 20;
+  int exit_code = 3;
+};
+void PrintTo(const HostileHead& head, std::ostream* out) {
+  *out << head.name;
+}
+
+class HostileHeads : public CommandLine, public testing::WithParamInterface<HostileHead> {
+ protected:
+  HostileHeads() {
+    write("waits.toml",
+          "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
+          "sync = { where = \"step\", how = \"device\" }\n[variant.step]\n[expect]\n"
+          "one_wait = \"step.host_waits_per_step == 1\"\n");
+    write("head", std::string("#!/bin/sh\nbare() { exec " STEPGATE_PROGRAM " \"$@\"; }\n") +
+                      "[ \"$3\" = run ] || bare \"$@\"\nunset json\nfor word; do\n"
+                      "[ \"$before\" = --json ] && json=$word\nbefore=$word\ndone\n" +
+                      "note() { echo $1 >>" + ids().string() +
+                      "; }\nin_a_folder() { case $json in /dev/*) exit 0 ;; esac; }\n" +
+                      GetParam().does + "\n");
+    std::filesystem::permissions(place() / "head", std::filesystem::perms::owner_all);
+  }
+
+  std::filesystem::path ids() const { return place() / "ids"; }
+};
+
+TEST_P(HostileHeads, EndTheGateInTimeWithOneSentenceAndNoProcess) {
+  const auto start = std::chrono::steady_clock::now();
+  ChildProcess child(STEPGATE_PROGRAM,
+                     {"--baselines",
+                      STEPGATE_SOURCE_DIR "/baselines",
+                      "gate",
+                      "--base",
+                      STEPGATE_PROGRAM,
+                      "--head",
+                      "./head",
+                      "--device",
+                      "simulated",
+                      "--seed",
+                      "7",
+                      "--run-seconds",
+                      std::to_string(GetParam().run_seconds),
+                      "--stall-seconds",
+                      "2",
+                      "--report",
+                      "gate.html",
+                      "--junit",
+                      "gate.xml",
+                      "--json",
+                      "gate.json",
+                      "waits.toml"},
+                     place());
+  ASSERT_TRUE(child.ends(seconds(60)));
+  const Finished run = child.wait();
+  if (!sanitized) EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
+  EXPECT_EQ(run.exit_code, GetParam().exit_code) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, GetParam().says)) << run.out << run.err;
+  EXPECT_LT(run.out.size() + run.err.size(), 4000u);
+  if (!sanitized) EXPECT_LT(run.peak_bytes, 600 << 20);
+  EXPECT_TRUE(all_end(noted_processes(ids()), seconds(2)));
+}
+
+const std::string nothing = "HEAD's `run` decided nothing and ended with 0";
+const std::string too_late = "HEAD's `run` had not ended after 1 s, which is what --run-seconds";
+const std::vector<HostileHead> hostile_heads{
+    // What lies where the JSON should be.
+    {"fifo", "in_a_folder; mkfifo $json; exit 0", nothing},
+    {"endless_device", "in_a_folder; ln -s /dev/zero $json; exit 0", nothing},
+    {"sparse_file", "in_a_folder; truncate -s 3G $json; exit 0", nothing},
+    {"socket",
+     "in_a_folder; python3 -c 'import socket, sys; "
+     "socket.socket(socket.AF_UNIX).bind(sys.argv[1])' $json",
+     nothing},
+    {"folder", "in_a_folder; mkdir $json; exit 0", nothing},
+    {"swapped",
+     "in_a_folder; (while :; do mkfifo $json.x; mv $json.x $json; done) & note $!; exit 0",
+     nothing},
+    // What it writes.
+    {"endless_line", "exec tr '\\0' x </dev/zero >$json", "wrote a line of more than 4 MiB"},
+    {"endless_lines",
+     "exec yes \"{\\\"x\\\":\\\"$(head -c 8000 /dev/zero | tr '\\0' x)\\\"}\" >$json",
+     "wrote more than 64 MiB"},
+    {"endless_errors", "exec yes $(head -c 4000 /dev/zero | tr '\\0' x) >&2", too_late, 1},
+    {"deep", "head -c 4000000 /dev/zero | tr '\\0' '[' >$json", nothing},
+    {"wide",
+     "printf '{\"scenario\":\"s\",\"x\":[[]' >$json; yes ,[] | head -c 4000000 | "
+     "tr -d '\\n' >$json; echo ']}' >$json; exit 3",
+     "HEAD's `run` ended with 3"},
+    {"many_sentences",
+     "printf '{\"scenario\":\"s\",\"expect\":[{}' >$json; yes ',{}' | head -c 4000000 | "
+     "tr -d '\\n' >$json; echo ']}' >$json",
+     "wrote more than 4 MiB of sentences"},
+    {"long_texts",
+     "a=$(head -c 1900 /dev/zero | tr '\\0' a); "
+     "s=\"{\\\"name\\\":\\\"$a\\\",\\\"file\\\":\\\"$a\\\"}\"\n"
+     "for k in 1 2 3 4; do printf '{\"scenario\":\"s\",\"expect\":[{}' >$json; yes \",$s\" | "
+     "head -n 800 | tr -d '\\n' >$json; echo ']}' >$json; done",
+     "wrote more than 4 MiB of sentences"},
+    {"no_output", "exec >&-; sleep 600 & note $!; exec sleep 600", too_late, 1},
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HostileHeads, testing::ValuesIn(hostile_heads),
+                         [](const auto& head) { return std::string(head.param.name); });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// For tests only: whether processes that noted their numbers in a file still run.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stepgate {
+
+// Neither running nor waiting to be; a dead process that nobody has collected yet runs no more.
+inline bool is_alive(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t state = stat.rfind(") ");
+  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+}
+
+// Gives a kill from outside a moment to reach everybody.
+inline bool all_end(const std::vector<int>& processes, std::chrono::seconds within) {
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  const auto alive = [&] { return std::any_of(processes.begin(), processes.end(), is_alive); };
+  while (alive() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return !alive();
+}
+
+// One number a line.
+inline std::vector<int> noted_processes(const std::filesystem::path& ids) {
+  std::vector<int> all;
+  std::ifstream file(ids);
+  for (int process = 0; file >> process;) all.push_back(process);
+  return all;
+}
+
+}  // namespace stepgate
