@@ -55,6 +55,8 @@ const std::vector<Hostile> hostile_workers{
     {"ignore_the_end", "run", "did not answer"},
     {"nest", "run", "did not answer"},
     {"leave_children", "run", "ended with exit code 0 instead of answering"},
+    {"kill_the_supervisor", "run", "was ended by signal 9 (Killed) instead of answering"},
+    {"stop_the_supervisor", "run", "did not answer"},
     {"not_json", "run", "with `steps: 3`, which is not JSON"},
     {"escape", "run", "with `?[2J?`, which is not JSON"},
     {"binary", "run", "which is not JSON"},
@@ -89,6 +91,22 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                          [](const auto& hostile) {
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
+
+// What a shell had at work before it became stepgate is a child of stepgate too.
+TEST_F(Duels, EndNobodyElseForASupervisorThatIsKilled) {
+  ChildProcess run(
+      "/bin/sh",
+      {"-c",
+       "sleep 60 & echo $! >kept; exec " STEPGATE_PROGRAM " duel --pairs 7 --command \"$0\" \"$1\"",
+       hostile("behave", "run"), hostile("kill_the_supervisor", "run")},
+      place());
+  EXPECT_EQ(run.wait().exit_code, 3);
+  const std::vector<int> kept = noted_processes(place() / "kept");
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_TRUE(is_alive(kept.front()));
+  ::kill(kept.front(), SIGKILL);
+  EXPECT_TRUE(all_end(processes(), seconds(2)));
+}
 
 TEST_F(Duels, ShowAProgramWhatItNeedsOfTheEnvironmentAndNoSecret) {
   const EnvironmentVariable token("GITHUB_TOKEN", "secret"), key("AWS_SECRET_ACCESS_KEY", "secret");

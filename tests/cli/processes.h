@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: whether processes that noted their numbers in a file still run.
+// For tests only: processes that noted their numbers in a file, or work in a folder, and whether
+// they still run.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -35,6 +37,19 @@ inline std::vector<int> noted_processes(const std::filesystem::path& ids) {
   std::vector<int> all;
   std::ifstream file(ids);
   for (int process = 0; file >> process;) all.push_back(process);
+  return all;
+}
+
+// Those that work in the folder and have not gone elsewhere.
+inline std::vector<int> processes_in(const std::filesystem::path& folder) {
+  std::vector<int> all;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = process.path().filename();
+    std::error_code not_ours;
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        std::filesystem::equivalent(process.path() / "cwd", folder, not_ours))
+      all.push_back(std::stoi(name));
+  }
   return all;
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/process/own_processes.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -32,7 +33,7 @@ constexpr milliseconds look_around{100};
 // A child that closed its output and is about to end is given this long to say how.
 constexpr milliseconds time_to_report{500};
 // The supervisor needs time_to_end and an instant; more only if the system cannot end a process.
-constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(9);
+constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(3);
 // Above the standard streams, also in a process that was started without them.
 constexpr int lowest_descriptor = 10;
 
@@ -123,7 +124,7 @@ void Child::start() {
     for (std::string& variable : *request_.environment) variables.push_back(variable.data());
     variables.push_back(nullptr);
   }
-  supervisor_ = ::fork();
+  supervisor_ = fork_own();
   if (supervisor_ < 0) throw_errno("start a process");
   if (supervisor_ == 0) {
     supervise({.in = in.read.get(),
@@ -149,10 +150,13 @@ Child::~Child() {
   // Nobody can be told any more; the supervisor goes on by itself.
   const Clock::time_point deadline = Clock::now() + most_time_to_end;
   int status = 0;
-  while (::waitpid(supervisor_, &status, WNOHANG) == 0 && Clock::now() < deadline) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(supervisor_, &status, WNOHANG)) == 0 && Clock::now() < deadline) {
+    ::kill(supervisor_, SIGCONT);  // whoever it watches over may have stopped it
     pollfd end{report_.get(), POLLIN, 0};
     ::poll(&end, 1, 1);
   }
+  if (ended == supervisor_) forget_own(supervisor_, status);
 }
 
 void Child::take_output() {

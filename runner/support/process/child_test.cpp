@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "support/files/temporary_folder.h"
 #include "support/process/worker_environment.h"
 
 namespace stepgate {
@@ -87,6 +90,22 @@ TEST(RunToEnd, EndsWhatTakesTooLongWhateverItHasClosed) {
     EXPECT_EQ(late.end.wrong, "") << script;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(15));
+}
+
+TEST(RunToEnd, EndsWhatAKilledSupervisorLeavesAndNoOtherChild) {
+  const TemporaryFolder folder;
+  const std::string ids = folder.path() / "ids";
+  Child other({.command = {"/bin/cat"}, .name = "other", .stopped = {}});
+  EXPECT_EQ(other.exchange("one"), "one");
+  EXPECT_EQ(run("setsid sh -c 'echo $$ >" + ids + "; exec sleep 60' & until [ -s " + ids +
+                " ]; do sleep 0.01; done; kill -KILL $PPID; sleep 60")
+                .end.code,
+            128 + SIGKILL);
+  int left = 0;
+  std::ifstream(ids) >> left;
+  ASSERT_GT(left, 0);
+  EXPECT_EQ(::kill(left, 0), -1);
+  EXPECT_EQ(other.exchange("two"), "two");
 }
 
 TEST(RunToEnd, IsStopped) {

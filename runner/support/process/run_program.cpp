@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -20,6 +21,7 @@
 #include "support/files/open_file.h"
 #include "support/fnv1a.h"
 #include "support/interruption.h"
+#include "support/process/child.h"
 
 namespace stepgate {
 namespace {
@@ -104,17 +106,6 @@ int exit_code_of_interruptible(pid_t process) {
   }
 }
 
-std::string read_all(int descriptor) {
-  std::string text;
-  std::array<char, 4096> block{};
-  while (true) {
-    const ssize_t count = ::read(descriptor, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
-  }
-}
-
 // As much as there is room for, or all that is left; -1 with errno.
 ssize_t fill(int descriptor, std::span<std::uint64_t> block) {
   char* to = reinterpret_cast<char*>(block.data());
@@ -189,26 +180,17 @@ std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   return digest;
 }
 
-std::optional<std::string> first_line_of(const std::vector<std::string>& command) {
-  std::vector<std::string> words = command;
-  const std::vector<char*> pointers = pointers_to(words);
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int nowhere = ::open("/dev/null", O_RDWR);
-    ::dup2(nowhere, STDIN_FILENO);
-    ::dup2(nowhere, STDERR_FILENO);
-    ::dup2(pipe[1], STDOUT_FILENO);
-    ::execvp(pointers.front(), pointers.data());
-    ::_exit(cannot_start);
-  }
-  ::close(pipe[1]);
-  const std::string text = child > 0 ? read_all(pipe[0]) : std::string();
-  ::close(pipe[0]);
-  if (child < 0 || exit_code_of(child) != 0) return std::nullopt;
-  const std::string line = text.substr(0, text.find('\n'));
-  return line.empty() ? std::nullopt : std::optional(line);
+std::optional<std::string> first_line_of(const std::vector<std::string>& command,
+                                         std::chrono::nanoseconds at_most) {
+  std::optional<std::string> first;
+  const ChildEnd end =
+      Child({.command = command, .name = command.front(), .stall = at_most, .stopped = {}})
+          .run_to_end({.all_bytes = std::numeric_limits<std::size_t>::max()},
+                      [&](std::string_view line) -> std::optional<std::string> {
+                        if (!first) first = line;
+                        return std::nullopt;
+                      });
+  return end.code == 0 ? first : std::nullopt;
 }
 
 }  // namespace stepgate

@@ -2,6 +2,7 @@
 // Other processes, one at a time and waited for.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -35,8 +36,11 @@ int run_this_program(const std::vector<std::string>& arguments,
 // Throws ProcessError when it cannot be read.
 std::uint64_t digest_of_this_program(const std::filesystem::path& program = own_program_link);
 
-// The first line that a command prints; nothing when it cannot be started, fails or prints nothing.
-// What it says on its error stream is dropped.
-std::optional<std::string> first_line_of(const std::vector<std::string>& command);
+// The first line that a command prints; nothing when it cannot be started, fails, prints nothing or
+// a line that is too long for Child, or takes longer. What it says on its error stream is dropped.
+// Nothing that it started is left.
+std::optional<std::string> first_line_of(
+    const std::vector<std::string>& command,
+    std::chrono::nanoseconds at_most = std::chrono::minutes(10));
 
 }  // namespace stepgate

@@ -31,6 +31,20 @@ TEST(FirstLineOf, IsNotConfusedByLongOutput) {
   EXPECT_EQ(first_line_of({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
 }
 
+TEST(FirstLineOf, WaitsForNothingThatTakesTooLongAndLeavesNothing) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; sleep 60"}, std::chrono::milliseconds(50)),
+            std::nullopt);
+  const TemporaryFolder folder;
+  const std::string left = folder.path() / "left";
+  EXPECT_EQ(
+      first_line_of({"sh", "-c",
+                     "setsid sh -c ': >" + left + "; sleep 0.5; : >" + left +
+                         ".late' & while [ ! -e " + left + " ]; do sleep 0.01; done; echo one"}),
+      "one");
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_FALSE(std::filesystem::exists(left + ".late")) << "something was left at work";
+}
+
 TEST(RunThisProgram, GivesItsExitCode) {
   EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
 }
