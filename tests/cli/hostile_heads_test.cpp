@@ -90,6 +90,11 @@ TEST_P(HostileHeads, EndTheGateInTimeWithOneSentenceAndNoProcess) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
     EXPECT_LT(run.peak_bytes, 600 << 20);
   }
+  for (const char* file : {"gate.html", "gate.xml", "gate.json", "waits.toml"}) {
+    const auto status = std::filesystem::symlink_status(place() / file);
+    EXPECT_TRUE(std::filesystem::is_regular_file(status)) << file;
+  }
+  EXPECT_TRUE(contains(text_of(place() / "waits.toml"), "claim"));
   EXPECT_TRUE(all_end(processes_in(place()), seconds(2)));
   if (!exists("alive")) return;
   const auto size = std::filesystem::file_size(place() / "alive");
@@ -133,6 +138,16 @@ const std::vector<HostileHead> hostile_heads{
      "head -n 800 | tr -d '\\n' >$json; echo ']}' >$json; done",
      "wrote more than 4 MiB of sentences"},
     {"no_output", "exec >&-; sh -c './note; exec sleep 60' & exec sleep 60", too_late, 0.4},
+    // What it puts in the place of the gate's own reports.
+    {"pipes_for_reports",
+     "for f in gate.html gate.xml gate.json; do rm $f; mkfifo $f; done; behave \"$@\"", "PASSED",
+     20, 0},
+    {"links_for_reports",
+     "for f in gate.html gate.xml gate.json; do rm $f; ln -s /dev/full $f; done; behave \"$@\"",
+     "PASSED", 20, 0},
+    {"a_link_to_the_scenario",
+     "for f in gate.html gate.xml gate.json; do rm $f; ln -s waits.toml $f; done; behave \"$@\"",
+     "PASSED", 20, 0},
     // What it starts; where that is all, it passes.
     {"new_session",
      "setsid sh -c 'trap \"\" TERM HUP; ./note; exec sleep 60' & noted 1; behave \"$@\"", "PASSED",

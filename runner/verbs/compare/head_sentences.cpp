@@ -135,8 +135,11 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
     set_variable(environment, std::string(bases_variable), bases + (given == nullptr ? "" : given));
   }
   std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
-  if (!arguments.evidence.empty())
-    more.insert(more.end(), {"--evidence", arguments.evidence.string()});
+  if (!arguments.evidence.empty()) {
+    // A side goes on from nothing that the other could have written.
+    const char* own = side == DuelSide::base ? ".base" : "";
+    more.insert(more.end(), {"--evidence", arguments.evidence.string() + own});
+  }
   const Command command = program_command(of_files, program, "run", more);
   ChildRequest request = worker_request(arguments, command, side);
   request.stall = of_seconds(arguments.gate.run_seconds);
