@@ -47,10 +47,10 @@ def judged_by_base(script, base, file):
 
 
 def built_apart(text, file):
-    """The change's CMake files can write to its own folder alone."""
+    """The change's CMake files can write to a copy of its prefix alone."""
     for line in text.splitlines():
         if re.search(r"ci/jobs/build change", line):
-            expect("trusted/ci/jobs/confined change trusted/ci/jobs/build" in line, f"{file}: the change is built where it can reach base: {line.strip()}")
+            expect("trusted/ci/jobs/confined change/prefix trusted/ci/jobs/build" in line, f"{file}: the change is built where it can reach base: {line.strip()}")
 
 
 def shell_is_clean(script, file):
@@ -109,6 +109,9 @@ for name in ["build"] + jobs:
                 judged_by_base(script, "base", place)
                 if gpu and "head/bin/stepgate " in script:
                     expect("base/ci/jobs/confined out " in script, f"{place}: the change runs unconfined")
+            if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):
+                expect(step["with"]["path"] == "downloaded" and "base/ci/jobs/take downloaded head" in text,
+                       f"{place}: what the change's build left is more than files")
     if name != "build":
         handles_codes(text, file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
@@ -144,6 +147,10 @@ for name in ["stepgate-gate", "stepgate-build-base"]:
         judged_by_base(line, "trusted", f"{file}, {name}")
 expect(any("setpriv --reuid" in line and "env -i" in line for line in gate.get("script", [])),
        f"{file}, stepgate-gate: the change sees the job's token")
+judged = [line for line in gate.get("script", []) if "ci/jobs/gate" in line]
+expect(judged and all(line.endswith(" trusted left") for line in judged), f"{file}, stepgate-gate: the change writes where reports are read")
+after = "".join(merged(gate).get("after_script", []))
+expect(-1 < after.find("kill -KILL -1") < after.find("trusted/ci/jobs/take left out"), f"{file}, stepgate-gate: what is taken may still change")
 expect((gate.get("variables") or {}).get("GIT_STRATEGY") == "none", f"{file}: the change's files lie where it is judged")
 expect((pipeline.get("stepgate-build-head") or {}).get("artifacts", {}).get("paths") == ["head"],
        f"{file}, stepgate-build-head: the change hands over more than a program")

@@ -3,10 +3,13 @@
 # planted here; and the scripts that those files start hand exit codes on and let nothing in.
 import hashlib
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import yaml
 
 repository, place = sys.argv[1:]
 checker = os.path.join(repository, "tests/ci/check_ci_files.py")
@@ -58,9 +61,9 @@ faults = [
     ("gitlab/stepgate.yml", "paths: [head]", "paths: [head, trusted]", "hands over more than a program"),
     ("buildkite/gate.yml", "exit_status: 77", "exit_status: 1", "only 77 may be orange"),
     ("buildkite/gate.yml", "    concurrency: 1\n", "", "two jobs at once"),
-    ("buildkite/gate.yml", "change trusted/ci/jobs/build change", "change ci/jobs/build change", "the change's own script runs"),
-    ("buildkite/gate.yml", "confined change ", "confined . ", "where it can reach base"),
-    ("jenkins/Jenkinsfile.gate", "confined change ", "confined . ", "where it can reach base"),
+    ("buildkite/gate.yml", "prefix trusted/ci/jobs/build change", "prefix ci/jobs/build change", "the change's own script runs"),
+    ("buildkite/gate.yml", "confined change/prefix ", "confined . ", "where it can reach base"),
+    ("jenkins/Jenkinsfile.gate", "confined change/prefix ", "confined . ", "where it can reach base"),
     ("buildkite/nightly.yml", "artifact_paths", "artefact_paths", "no report"),
     ("jenkins/Jenkinsfile.gate", "case 77:", "case 78:", "no branch for exit code 77"),
     ("jenkins/Jenkinsfile.gate", "lock(resource: 'gpu')", "", "lock(resource"),
@@ -77,6 +80,10 @@ faults = [
     ("jenkins/Jenkinsfile.nightly", "ci/jobs/sanitizers . sanitizers", "echo none", "nothing starts ci/jobs/sanitizers"),
     ("github/gate.yml", "path: out/evidence", "path: out/other", "no evidence from earlier runs"),
     ("gitlab/stepgate.yml", "paths: [out/evidence]", "paths: [out/other]", "no evidence from earlier runs"),
+    ("github/gate.yml", "          path: downloaded\n", "          path: head\n", "more than files"),
+    ("github/gate.yml", "base/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
+    ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
+    ("gitlab/stepgate.yml", "kill -KILL -1", "true", "may still change"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
     ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
 ]
@@ -136,6 +143,12 @@ digest = hashlib.sha256(open(head, "rb").read()).hexdigest()[:16]
 expect(f"--evidence {out}/evidence/{digest}.toml" in calls, "gate: does not go on from evidence: " + calls)
 expect(f"gate --soak --head {place}/stepgate" in calls, "nightly: no soak: " + calls)
 expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "refresh writes to the trusted baselines")
+
+for spoil in [f"mkfifo {out}/exit_code", f"ln -s /dev/full {out}/exit_code", f"mkdir {out}/exit_code"]:
+    stepgate = fake("stepgate", f"rm -f {out}/exit_code; {spoil}; exit 1\n")
+    ended = run(os.path.join(jobs, "gate"), stepgate, head, repository, out, env=path, timeout=20)
+    expect(ended.returncode == 1 and open(os.path.join(out, "exit_code")).read() == "1\n", f"gate: {spoil}: {ended}")
+shutil.rmtree(out)
 
 # What is worse in one part is what the job ends with.
 stepgate = fake("stepgate", 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
@@ -239,17 +252,188 @@ for words, complaint in [(["--base"], "says no REF"), (["--base", "nowhere"], "k
     ended = gate(*words)
     expect(ended.returncode == 2 and complaint in ended.stderr, f"ci/gate {words}: {ended.returncode} {ended.stderr}")
 
-docker = fake("docker", 'printf "%s\\n" "$@"\nenv\n')
+docker = fake("docker", '[ "$1" = run ] || exit 0\nprintf "%s\\n" "$@"\nenv\n')
 more = {"PATH": path["PATH"], "STEPGATE_IMAGE": "image", "SECRET": "hidden"}
 ended = run(os.path.join(jobs, "confined"), out, "program", "argument", env=more, cwd=place)
 words = ended.stdout.split("\n")
-for word in ["none", "--read-only", "ALL", f"{place}:{place}:ro", f"{out}:{out}"]:
+for word in ["none", "--read-only", "ALL", f"{place}:{place}:ro"]:
     expect(word in words, f"confined: no {word} in {words}")
+expect(any(re.fullmatch(re.escape(out) + r"\.confined\.\w+/out:" + re.escape(out), word) for word in words), f"confined: no copy of {out}: {words}")
 expect("--gpus" not in words and "SECRET" not in " ".join(words[:words.index("image")]), f"confined: {words}")
 ended = run(os.path.join(jobs, "confined"), ".", "program", env=more, cwd=place)
-expect(ended.stdout.count(f"{place}:{place}") == 1, "confined: one place twice: " + ended.stdout)
+expect(ended.stdout.count(f":{place}\n") == 1 and f":{place}:ro" not in ended.stdout, "confined: one place twice: " + ended.stdout)
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
+
+# What a stranger's program leaves in a folder, by shell scripts that work there; `secret` is a file of the machine.
+secret = os.path.join(place, "secret")
+with open(secret, "w") as file:
+    file.write("TOP SECRET OF THE HOST\n")
+leaves = {
+    "a link to a file": f"ln -s {secret} x",
+    "a link in the place of a report": f"rm -f summary.md; ln -s {secret} summary.md",
+    "a link to a folder": f"ln -s {place} x",
+    "a link in the place of a folder": f"rm -rf evidence; ln -s {place} evidence",
+    "a pipe": "rm -f summary.md; mkfifo x summary.md",
+    "a socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"x\")'",
+    "a second link": f"ln {secret} x",
+    "a folder in the place of a report": "rm -f summary.md; mkdir summary.md; ln -s ../../secret summary.md/x",
+    "a sparse file": "truncate -s 3G x",
+    "too much": "for n in 1 2 3 4 5 6 7 8 9; do head -c 100000 /dev/zero >x$n; done",
+    "too many": "for n in 1 2 3 4 5 6 7 8 9; do echo >x$n; done",
+    "a name that is a command": "mkdir -p ':'; echo >'::error file=x::injected'; echo >':/a\nb'",
+    "folders without an end": "d=.; for n in $(seq 60); do d=$d/d; mkdir $d; done; echo >$d/x",
+    "what nobody may read": "echo >evidence/y; chmod 000 evidence",
+}
+if os.getuid() == 0:
+    leaves["a device"] = "rm -f summary.md; mknod summary.md c 1 5"
+tools = os.path.join(place, "tools") + ":" + os.environ["PATH"]
+limits = {"STEPGATE_TAKES_FILES": "8", "STEPGATE_TAKES_BYTES": "500000"}
+
+
+def is_data(folder, what):
+    """Nothing but what anybody may read and upload."""
+    files = [os.path.join(at, name) for at, folders, names in os.walk(folder) for name in folders + names]
+    for path in files:
+        expect(not os.path.islink(path) and (os.path.isdir(path) or os.path.isfile(path)), f"{what}: {path} is no file")
+    files = [path for path in files if os.path.isfile(path) and not os.path.islink(path)]
+    for path in files:
+        expect(os.stat(path).st_nlink == 1 and re.fullmatch(r"[A-Za-z0-9._+/-]+", os.path.relpath(path, folder)), f"{what}: {path}")
+        with open(path, "rb") as file:
+            expect(b"TOP S" not in file.read(), f"{what}: {path} shows a file of the machine")
+    expect(len(files) <= 8 and sum(os.stat(path).st_size for path in files) <= 500000, f"{what}: takes too much: {files}")
+
+
+def left_by(script):
+    """A folder with a report and evidence, in which the script has worked."""
+    folder = os.path.join(place, "left")
+    run("chmod", "-R", "u+rwX", folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "evidence"))
+    for name in ["summary.md", "evidence/0.toml"]:
+        with open(os.path.join(folder, name), "w") as file:
+            file.write("said\n")
+    ended = run("sh", "-c", script, cwd=folder)
+    expect(ended.returncode == 0, f"{script}: {ended.stderr}")
+    return folder
+
+
+take = os.path.join(jobs, "take")
+unsaid = ["nothing else", "what nobody may read", "folders without an end"]
+taken = os.path.join(place, "taken")
+
+
+def what_is_taken(take, script, what, swap=None):
+    """By a `take`, where the script left something; with what comes in the place of a file once it has been looked at."""
+    shutil.rmtree(taken, ignore_errors=True)
+    folder = left_by(script)
+    if swap:
+        fake("tools/find", f'{shutil.which("find")} "$@"\ncd {folder}; {swap}\n')
+    ended = run("bash", take, folder, taken, env={**os.environ, **limits, "PATH": tools}, timeout=20)
+    if swap:
+        os.remove(os.path.join(place, "tools/find"))
+    is_data(taken, f"take: {what}")
+    return ended
+
+
+for what, script in [("nothing else", "true")] + list(leaves.items()):
+    ended = what_is_taken(take, script, what)
+    expect(ended.returncode == 0 and ("left" in ended.stderr) == (what not in unsaid), f"take: {what}: {ended}")
+    kept = "place of" in what or what in ["a pipe", "a device"] or os.path.exists(os.path.join(taken, "summary.md"))
+    expect(kept, f"take: {what}: the report is gone")
+to_link = f"ln -sf {secret} summary.md"
+for swap in [to_link, "rm summary.md; mkfifo summary.md"]:
+    ended = what_is_taken(take, "true", swap, swap)
+    expect(os.path.exists(os.path.join(taken, "evidence/0.toml")), f"take: {swap}: {ended}")
+# Each part of it is needed.
+text = open(take).read()
+for old, new, what, swap in [
+        ('"$kind$links" != f1', '"$links" != 1', "a link in the place of a report", None), ('"$kind$links" != f1', '"$kind" != f', "a second link", None),
+        ("[[ ! $name =~ ^[A-Za-z0-9._+/-]+$ ]]", "false", "a name that is a command", None), ('[ "$size" -gt "$bytes" ]', "false", "too much", None),
+        ('[ "$files" -lt 1 ]', "false", "too many", None), ("nofollow,", "", "nothing else", to_link)]:
+    expect(old in text, f"take has no '{old}'")
+    planted = text.replace(old, new).replace("nofollow,", "" if old.startswith('"$kind') else "nofollow,")
+    found, before = len(failures), list(failures)
+    what_is_taken(fake("planted", planted), leaves.get(what, "true"), what, swap)
+    missed = len(failures) == found
+    failures[:] = before
+    expect(not missed, f"take: '{old}' -> '{new}' is not found by {what}")
+
+# The same through ci/jobs/confined and what GitHub's job does with its folder, where docker runs the script as the program.
+few = ["a link in the place of a report", "a link to a folder", "a pipe", "a folder in the place of a report", "too much"]
+github = yaml.safe_load(open(os.path.join(repository, "ci/github/gate.yml")))["jobs"]
+summarize = next(step["run"] for step in github["gate"]["steps"] if step.get("id") == "gate")
+os.symlink(repository, os.path.join(place, "base"))
+out_folder = os.path.join(place, "out")
+summary = os.path.join(place, "summary_of_github")
+github_env = {**more, **limits, "PATH": tools, "GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": summary}
+
+
+def docker_runs(script):
+    """A docker that works in the folder that it would show the program, and looks at the real one meanwhile."""
+    fake("tools/docker", f"""echo "$1 $2 $3" >>{place}/docker.calls
+[ "$1" = run ] || exit 0
+for word; do case $word in *:{out_folder}) cd "${{word%:*}}" ;; esac; done
+echo said >summary.md; mkdir -p evidence; echo said >evidence/0.toml
+{script}
+find {out_folder} ! -type d >>{place}/seen
+exit 1
+""")
+
+
+for what, script in [(what, leaves[what]) for what in few]:
+    shutil.rmtree(out_folder, ignore_errors=True)
+    for file in [summary, os.path.join(place, "seen")]:
+        if os.path.exists(file):
+            os.remove(file)
+    docker_runs(script)
+    ended = run("bash", "-e", "-c", summarize, env=github_env, cwd=place, timeout=20)
+    expect(ended.returncode == 1, f"gate.yml: {what}: {ended}")
+    is_data(out_folder, f"confined: {what}")
+    said = open(summary).read() if os.path.exists(summary) else ""
+    expect("TOP S" not in said and (said == "said\n" or "place of" in what or what in ["a pipe", "a device"]), f"gate.yml: {what}: the page says {said}")
+    expect(open(os.path.join(place, "seen")).read() == "", f"confined: {what}: the program writes where others look")
+expect(not [name for name in os.listdir(place) if ".confined." in name], "confined: leaves its copies")
+
+# A container ends with the job, and what it had found by then is kept.
+shutil.rmtree(out_folder)
+docker_runs(f"ln -s {secret} x; touch {place}/begun; exec sleep 30")
+job = subprocess.Popen(["bash", os.path.join(jobs, "confined"), "out", "program"], env=github_env, cwd=place, stderr=subprocess.DEVNULL)
+while not os.path.exists(os.path.join(place, "begun")):
+    time.sleep(0.01)
+job.send_signal(signal.SIGTERM)
+expect(job.wait(timeout=5) == 143, f"confined: a signal makes {job.returncode}")
+calls = open(os.path.join(place, "docker.calls")).read().split("\n")
+started = [line.split()[2] for line in calls if line.startswith("run ")]
+expect(f"rm --force {started[-1]}" in calls, f"confined: the container goes on: {calls}")
+is_data(out_folder, "confined: ended")
+expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), "confined: a job that is ended loses its evidence")
+
+# Who proposes a change says its number in a file.
+ask = next(step["run"] for step in github["who"]["steps"] if step.get("id") == "ask")
+os.makedirs(os.path.join(place, "asked/head"))
+fake("asked/bin/gh", "echo asked >>asked.calls\n")
+asks = {"PATH": os.path.join(place, "asked/bin") + ":" + os.environ["PATH"], "GITHUB_OUTPUT": "/dev/null", "GITHUB_REPOSITORY": "a/b", "HEAD_SHA": "1"}
+for script in [f"ln -s {secret} pull_request", "mkfifo pull_request", "mkdir pull_request", "ln -s /dev/zero pull_request"]:
+    run("bash", "-c", f"rm -rf head/*; cd head; {script}", cwd=os.path.join(place, "asked"))
+    ended = run("bash", "-e", "-c", ask, env=asks, cwd=os.path.join(place, "asked"), timeout=20)
+    expect(ended.returncode == 1 and "is no file" in ended.stderr, f"gate.yml: {script}: {ended}")
+run("bash", "-c", "rm -rf head/*; echo 7 >head/pull_request", cwd=os.path.join(place, "asked"))
+ended = run("bash", "-e", "-c", ask, env=asks, cwd=os.path.join(place, "asked"))
+expect(os.path.exists(os.path.join(place, "asked/asked.calls")), f"gate.yml: a number is not asked about: {ended}")
+
+# GitLab's job ends what the program left at work before it takes what that left.
+after = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml")))[".stepgate-gpu"]["after_script"]
+os.symlink(repository, os.path.join(place, "trusted"))
+for what, script in [(what, leaves[what]) for what in few]:
+    shutil.rmtree(out_folder, ignore_errors=True)
+    folder = left_by(script)
+    fake("tools/setpriv", f'[ -e {out_folder}/evidence ] || echo "$@" >{place}/ended\n')  # as another user: nobody is killed here
+    ended = run("bash", "-e", "-c", "\n".join(after), env={**os.environ, **limits, "PATH": tools}, cwd=place, timeout=20)
+    is_data(out_folder, f"GitLab: {what}")
+    expect("kill -KILL -1" in open(os.path.join(place, "ended")).read(), f"GitLab: {what}: {ended}")
+    os.remove(os.path.join(place, "ended"))
+run("chmod", "-R", "u+rwX", place)
 
 for text, architectures, complaint in [
         (good, ["80", "90"], ""), (good, ["80", "86"], "no code for sm_86"), ("", [], "no kernel at all"),

@@ -2,9 +2,8 @@
 // For tests only: duels of the built stepgate, and the workers that they are between.
 #pragma once
 
-#include <fstream>
-
 #include "tests/cli/command_line.h"
+#include "tests/cli/processes.h"
 
 namespace stepgate {
 
@@ -39,12 +38,7 @@ class Duels : public CommandLine {
            more;
   }
 
-  std::vector<int> processes() const {
-    std::vector<int> all;
-    std::ifstream file(ids());
-    for (int process = 0; file >> process;) all.push_back(process);
-    return all;
-  }
+  std::vector<int> processes() const { return noted_processes(ids()); }
 };
 
 }  // namespace stepgate

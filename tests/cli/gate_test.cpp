@@ -317,6 +317,16 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
   EXPECT_EQ(rounds(2), 3) << "that gate, that run and this gate";
 }
 
+TEST_F(Gates, GoOnFromNothingOfBaseThatHeadWrote) {
+  write("tie.toml", tie);
+  script("base", "true\nexec " + program + " \"$@\"\n");
+  script("head", "[ \"$3\" = run ] || exec " + program + " \"$@\"\n" + program +
+                     " \"$@\"\ncode=$?; echo forged >kept.toml; exit $code\n");
+  const Finished run = gate({"tie"}, {"--evidence", "kept.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "BASE is no better")) << run.out;
+}
+
 TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   script("head", "true\nexec " + program + " \"$@\"\n");
   const auto duel = [&](int seed) {

@@ -3,34 +3,16 @@
 // ends that come early. Whatever a worker does, nothing of it may be left.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <csignal>
 #include <thread>
 
 #include "tests/cli/duels.h"
+#include "tests/cli/processes.h"
 
 namespace stepgate {
 namespace {
 
 using std::chrono::seconds;
-
-// Neither running nor waiting to be; a dead process that nobody has collected yet runs no more.
-bool is_alive(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  const std::size_t state = stat.rfind(") ");
-  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
-}
-
-// Gives a kill from outside a moment to reach everybody.
-bool all_end(const std::vector<int>& processes, seconds within) {
-  const auto deadline = std::chrono::steady_clock::now() + within;
-  const auto alive = [&] { return std::any_of(processes.begin(), processes.end(), is_alive); };
-  while (alive() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  return !alive();
-}
 
 struct Hostile {
   const char* trick;
@@ -73,6 +55,8 @@ const std::vector<Hostile> hostile_workers{
     {"ignore_the_end", "run", "did not answer"},
     {"nest", "run", "did not answer"},
     {"leave_children", "run", "ended with exit code 0 instead of answering"},
+    {"kill_the_supervisor", "run", "was ended by signal 9 (Killed) instead of answering"},
+    {"stop_the_supervisor", "run", "did not answer"},
     {"not_json", "run", "with `steps: 3`, which is not JSON"},
     {"escape", "run", "with `?[2J?`, which is not JSON"},
     {"binary", "run", "which is not JSON"},
@@ -107,6 +91,22 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                          [](const auto& hostile) {
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
+
+// What a shell had at work before it became stepgate is a child of stepgate too.
+TEST_F(Duels, EndNobodyElseForASupervisorThatIsKilled) {
+  ChildProcess run(
+      "/bin/sh",
+      {"-c",
+       "sleep 60 & echo $! >kept; exec " STEPGATE_PROGRAM " duel --pairs 7 --command \"$0\" \"$1\"",
+       hostile("behave", "run"), hostile("kill_the_supervisor", "run")},
+      place());
+  EXPECT_EQ(run.wait().exit_code, 3);
+  const std::vector<int> kept = noted_processes(place() / "kept");
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_TRUE(is_alive(kept.front()));
+  ::kill(kept.front(), SIGKILL);
+  EXPECT_TRUE(all_end(processes(), seconds(2)));
+}
 
 TEST_F(Duels, ShowAProgramWhatItNeedsOfTheEnvironmentAndNoSecret) {
   const EnvironmentVariable token("GITHUB_TOKEN", "secret"), key("AWS_SECRET_ACCESS_KEY", "secret");

@@ -66,6 +66,16 @@ def nest():
     ignore_the_end()
 
 
+def signal_the_supervisor(number):
+    """Who watches over this one and all that it starts."""
+    def trick():
+        start(session=True)
+        time.sleep(0.2)  # for it to note itself
+        os.kill(os.getppid(), number)
+        forever()
+    return trick
+
+
 def leave_children():
     start(session=False)
     start(session=True)
@@ -104,6 +114,8 @@ TRICKS = {
     "ignore_the_end": ignore_the_end,
     "leave_children": leave_children,
     "nest": nest,
+    "kill_the_supervisor": signal_the_supervisor(signal.SIGKILL),
+    "stop_the_supervisor": signal_the_supervisor(signal.SIGSTOP),
     "not_json": lambda: say("steps: 3\n"),
     "escape": lambda: say("\x1b[2J\x07\n"),
     "binary": lambda: os.write(1, b"\xff\x00\xfe\n"),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "judge/verdict/words.h"
@@ -171,12 +172,13 @@ CaseEnd end_of_undecided(UndecidedPolicy policy) {
 // keeps one case of a name.
 void name_apart(std::vector<ReportedScenario>& scenarios) {
   std::set<std::string> taken;
+  std::map<std::string, int> highest;  // numbers behind titles: thousands may be the same
   for (ReportedScenario& scenario : scenarios) {
     for (ReportedCase& one : scenario.cases) {
       const std::string title = one_line(one.title);
       one.name = title;
-      for (int number = 2; !taken.insert(one.name).second; ++number)
-        one.name = fmt::format("{} ({})", title, number);
+      for (int& number = highest.emplace(title, 1).first->second; !taken.insert(one.name).second;)
+        one.name = fmt::format("{} ({})", title, ++number);
     }
   }
 }

@@ -75,7 +75,7 @@ OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::p
 
 // Of the process that holds it, as that wrote it down.
 std::string holder_of(const std::filesystem::path& path) {
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string text(16, '\0');
   const ssize_t length = ::read(file.descriptor(), text.data(), text.size());
   text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);

@@ -114,6 +114,19 @@ TEST_F(FolderLockTest, SaysThatItWaitsAndGivesUpAfterAWhile) {
   EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which another process has locked\n");
 }
 
+// Somebody who shares the folder may put a pipe there, which says nothing of its holder.
+TEST_F(FolderLockTest, WaitsForNoPipeInThePlaceOfItsFile) {
+  using namespace std::chrono_literals;
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / lock_file_name;
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const OpenFile held(::open(path.c_str(), O_RDWR));
+  ASSERT_EQ(::flock(held.descriptor(), LOCK_EX), 0);
+  std::ostringstream words;
+  const auto lock = [&] { FolderLock(folder, {.silent = 20ms, .most = 200ms, .words = &words}); };
+  EXPECT_THROW(lock(), RequestError);
+}
+
 // As a run of many scenarios does, whose every turn is short.
 TEST_F(FolderLockTest, IsNotKeptFromOthersByWhoWantsItAgainAtOnce) {
   using namespace std::chrono_literals;

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/files/open_file.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -21,6 +22,8 @@ constexpr std::int64_t largest_text_file_bytes = 1 << 20;
 // message: "a scenario".
 using TextOrProblem = std::variant<std::string, Diagnostic>;
 TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
+// The same of a file that is open, not blocking, whatever its path names by now.
+TextOrProblem read_open_file(const OpenFile&, const Place&, std::string_view what);
 
 // What is in a folder, by name. Throws RequestError placed at it where it cannot be read.
 std::vector<std::filesystem::path> read_folder(const std::filesystem::path&);

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -73,6 +74,19 @@ std::filesystem::path file_of(std::filesystem::path path) {
   }
   if (std::filesystem::is_directory(path, error)) refuse_to_write(path, std::strerror(EISDIR));
   return path;
+}
+
+// The files that paths meant when this process checked them; nothing: it was a stream.
+std::map<std::filesystem::path, std::optional<std::filesystem::path>>& checked_paths() {
+  static std::map<std::filesystem::path, std::optional<std::filesystem::path>> paths;
+  return paths;
+}
+
+// Nothing where the path is a stream.
+std::optional<std::filesystem::path> target_of(const std::filesystem::path& path) {
+  const auto checked = checked_paths().find(path);
+  if (checked != checked_paths().end()) return checked->second;
+  return is_stream(path) ? std::nullopt : std::optional(file_of(path));
 }
 
 std::string random_text() {
@@ -205,18 +219,22 @@ void make_folder_of(const std::filesystem::path& path) {
 
 void check_writable(const std::filesystem::path& path) {
   if (own_stream(path)) return (void)open_stream(path);
-  if (is_stream(path)) {  // opened, a pipe would wait, or its reader would take that for the end
-    if (::access(path.c_str(), W_OK) != 0) refuse_to_write(path, std::strerror(errno));
-    return;
+  const auto target = target_of(path);
+  if (target) {
+    ::unlink(open_beside(*target, 0600).name.c_str());
+  } else if (::access(path.c_str(), W_OK) != 0) {
+    // Opened, a pipe would wait, or its reader would take that for the end.
+    refuse_to_write(path, std::strerror(errno));
   }
-  ::unlink(open_beside(file_of(path), 0600).name.c_str());
+  checked_paths().emplace(path, target);
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {
-  if (is_stream(path)) return write_stream(path, text);
-  const std::filesystem::path target = file_of(path);
+  const auto file_there = target_of(path);
+  if (!file_there) return write_stream(path, text);
+  const std::filesystem::path& target = *file_there;
   struct stat before {};
-  const bool replaces = ::stat(target.c_str(), &before) == 0;
+  const bool replaces = ::lstat(target.c_str(), &before) == 0 && S_ISREG(before.st_mode);
   auto [temporary, file] = open_beside(target, replaces ? 0600 : 0666);
   const bool written = (!replaces || take_over(file.descriptor(), before)) &&
                        write_all(file.descriptor(), text) && ::fsync(file.descriptor()) == 0 &&

@@ -29,7 +29,8 @@ void write_new_file(const std::filesystem::path&, std::string_view text);
 
 // Throws what write_file would throw, as far as that can be known before there is a text: for a
 // long run, which should not end with nowhere to put its result. Makes missing folders and leaves
-// an existing file as it is.
+// an existing file as it is. From then on the path means what it meant here: a link, a pipe or a
+// device that somebody puts there is replaced, neither followed nor waited for.
 void check_writable(const std::filesystem::path&);
 
 // Whether it is no file, so that what was written there stays written: nothing can replace it.

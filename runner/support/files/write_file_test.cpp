@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -220,6 +221,40 @@ TEST_F(WriteFile, ChecksAPathAndLeavesItAsItWas) {
   check_writable(folder / "old.txt");
   EXPECT_EQ(content(folder / "old.txt"), "old");
   EXPECT_EQ(files(), 1);
+}
+
+// By somebody who shares the folder, between the check and the write.
+TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
+  const auto secret = folder / "secret";
+  write_file(secret, "secret");
+  const std::vector<std::function<void(const std::string&)>> spoils{
+      [&](const std::string& file) { std::filesystem::create_symlink(secret, file); },
+      [](const std::string& file) { std::filesystem::create_symlink("/dev/full", file); },
+      [](const std::string& file) { ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0); },
+      [&](const std::string& file) { std::filesystem::create_hard_link(secret, file); }};
+  for (std::size_t number = 0; number < spoils.size(); ++number) {
+    for (const bool was_there : {false, true}) {
+      const std::string file = folder / (std::to_string(number) + (was_there ? "a" : "b"));
+      if (was_there) write_file(file, "before");
+      check_writable(file);
+      std::filesystem::remove(file);
+      spoils[number](file);
+      write_file(file, "text");
+      EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) << file;
+      EXPECT_EQ(content(file), "text") << file;
+      EXPECT_EQ(content(secret), "secret") << file;
+    }
+  }
+  // What was a link when it was checked stays one, and so does a pipe.
+  const auto link = folder / "link";
+  std::filesystem::create_symlink(folder / "target", link);
+  check_writable(link);
+  write_file(link, "through");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(content(folder / "target"), "through");
+  check_writable("/dev/null");
+  write_file("/dev/null", "text");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST_F(WriteFile, RefusesBeforehandWhatItCouldNotWrite) {

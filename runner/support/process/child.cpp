@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/process/own_processes.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -32,7 +33,7 @@ constexpr milliseconds look_around{100};
 // A child that closed its output and is about to end is given this long to say how.
 constexpr milliseconds time_to_report{500};
 // The supervisor needs time_to_end and an instant; more only if the system cannot end a process.
-constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(9);
+constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(3);
 // Above the standard streams, also in a process that was started without them.
 constexpr int lowest_descriptor = 10;
 
@@ -123,7 +124,7 @@ void Child::start() {
     for (std::string& variable : *request_.environment) variables.push_back(variable.data());
     variables.push_back(nullptr);
   }
-  supervisor_ = ::fork();
+  supervisor_ = fork_own();
   if (supervisor_ < 0) throw_errno("start a process");
   if (supervisor_ == 0) {
     supervise({.in = in.read.get(),
@@ -149,10 +150,13 @@ Child::~Child() {
   // Nobody can be told any more; the supervisor goes on by itself.
   const Clock::time_point deadline = Clock::now() + most_time_to_end;
   int status = 0;
-  while (::waitpid(supervisor_, &status, WNOHANG) == 0 && Clock::now() < deadline) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(supervisor_, &status, WNOHANG)) == 0 && Clock::now() < deadline) {
+    ::kill(supervisor_, SIGCONT);  // whoever it watches over may have stopped it
     pollfd end{report_.get(), POLLIN, 0};
     ::poll(&end, 1, 1);
   }
+  if (ended == supervisor_) forget_own(supervisor_, status);
 }
 
 void Child::take_output() {
@@ -309,6 +313,44 @@ void Child::finish(std::string_view line) {
                      seconds_text(std::chrono::duration<double>(request_.stall).count()), line));
   }
   if (*status_ != 0) fail(fmt::format("{} when asked to {}", fate_in_words(), line));
+}
+
+// Whole lines; the rest stays until there can be no more of it. What is wrong with them.
+std::optional<std::string> Child::take_lines(std::size_t longest, const TakeLine& take) {
+  const bool is_over = out_.get() < 0 || status_;
+  std::size_t begin = 0;
+  while (begin < output_.size()) {
+    const std::size_t newline = output_.find('\n', begin);
+    const std::size_t end = std::min(newline, output_.size());
+    if (end - begin > longest)
+      return "wrote a line of more than " + bytes_text(static_cast<std::int64_t>(longest));
+    if (newline == std::string::npos && !is_over) break;
+    if (end > begin) {
+      if (auto wrong = take(std::string_view(output_).substr(begin, end - begin))) return wrong;
+    }
+    begin = std::min(end + 1, output_.size());
+  }
+  output_.erase(0, begin);
+  return std::nullopt;
+}
+
+ChildEnd Child::run_to_end(const OutputLimits& limits, const TakeLine& take) {
+  const Deadline deadline = Clock::now() + request_.stall;
+  in_.close();
+  std::size_t written = 0;
+  std::optional<std::string> wrong;
+  do {
+    const std::size_t before = output_.size();
+    pump(deadline);
+    written += output_.size() - before;
+    wrong = take_lines(limits.line_bytes, take);
+    if (!wrong && written > limits.all_bytes)
+      wrong = "wrote more than " + bytes_text(static_cast<std::int64_t>(limits.all_bytes));
+  } while (!wrong && !status_ && Clock::now() < deadline);
+  ChildEnd end{.code = {}, .wrong = wrong.value_or(""), .errors = std::string(tail_of_error())};
+  if (!wrong && status_)
+    end.code = WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+  return end;
 }
 
 std::string Child::fate_in_words() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A child process that answers lines with lines, under limits of time and length. What the lines
-// mean is protocol.h's.
+// A child process that answers lines with lines, or writes lines until it ends, under limits of
+// time and length. protocol.h says what the lines of a worker mean. Nothing is read from a path,
+// which the child could put a pipe, a device or a link under: its output and its errors are pipes.
 #pragma once
 
 #include <chrono>
@@ -40,6 +41,19 @@ struct ChildRequest {
   std::optional<std::vector<std::string>> environment = {};
 };
 
+// Of what a child that runs to its end writes to its standard output; more ends it.
+struct OutputLimits {
+  std::size_t line_bytes = longest_line_bytes;
+  std::size_t all_bytes = 0;
+};
+
+struct ChildEnd {
+  // 128 + n when signal n ended it, 127 when it did not start; nothing when it was ended here.
+  std::optional<int> code;
+  std::string wrong;   // that it was ended for, as "wrote more than 64 MiB"; empty: for its time
+  std::string errors;  // the last 4 KiB of its standard error
+};
+
 class Child {
  public:
   // Throws std::system_error when the system has no process or pipe left; a program that does not
@@ -69,6 +83,12 @@ class Child {
   // Sends a last line, closes the child's input and waits for its end with code 0.
   void finish(std::string_view line);
 
+  // Closes its input and hands on line by line, without their ends, what it writes, until it has
+  // ended, has written more than the limits, or `stall` is over. An empty line is none. `take`
+  // says what is wrong, if no more is wanted. Throws WaitStopped.
+  using TakeLine = std::function<std::optional<std::string>(std::string_view)>;
+  ChildEnd run_to_end(const OutputLimits&, const TakeLine& take);
+
   // Throws a WorkerError: name, command, the fact and the tail of its standard error.
   [[noreturn]] void fail(const std::string& fact);
 
@@ -83,6 +103,7 @@ class Child {
   void take_report();
   void check_alive_until(Deadline, std::string_view line);
   void wait_for_end(Deadline);
+  std::optional<std::string> take_lines(std::size_t longest, const TakeLine& take);
   std::string fate_in_words() const;
   std::string_view tail_of_error();
 

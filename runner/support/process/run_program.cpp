@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -20,13 +21,12 @@
 #include "support/files/open_file.h"
 #include "support/fnv1a.h"
 #include "support/interruption.h"
+#include "support/process/child.h"
 
 namespace stepgate {
 namespace {
 
 constexpr int cannot_start = 127;
-// Of a program that is to be ended, before it is killed: who waits for it waits no longer.
-constexpr std::chrono::seconds time_to_take_away{1};
 
 // What exec wants; the words must outlive it.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -106,29 +106,6 @@ int exit_code_of_interruptible(pid_t process) {
   }
 }
 
-// True when it has ended by itself after it was asked to, with all that it wanted to take away.
-bool ends_when_asked(pid_t group) {
-  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 5'000'000};
-  const auto deadline = std::chrono::steady_clock::now() + time_to_take_away;
-  ::kill(-group, SIGTERM);
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (::waitpid(group, nullptr, WNOHANG) == group) return true;
-    ::nanosleep(&between_looks, nullptr);
-  }
-  return false;
-}
-
-std::string read_all(int descriptor) {
-  std::string text;
-  std::array<char, 4096> block{};
-  while (true) {
-    const ssize_t count = ::read(descriptor, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
-  }
-}
-
 // As much as there is room for, or all that is left; -1 with errno.
 ssize_t fill(int descriptor, std::span<std::uint64_t> block) {
   char* to = reinterpret_cast<char*>(block.data());
@@ -184,50 +161,6 @@ int run_this_program(const std::vector<std::string>& arguments,
   return exit_code_of_interruptible(child);
 }
 
-std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& environment,
-                               const std::filesystem::path& errors,
-                               std::chrono::nanoseconds at_most,
-                               const std::function<bool()>& stopped) {
-  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 20'000'000};
-  std::vector<std::string> words = command;
-  const std::vector<char*> pointers = pointers_to(words);
-  std::vector<std::string> variables = environment;
-  const std::vector<char*> variable_pointers = pointers_to(variables);
-  const auto deadline = std::chrono::steady_clock::now() + at_most;
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "start a child");
-  if (child == 0) {
-    ::setpgid(0, 0);  // so that it and all that it starts can be ended together
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(cannot_start);
-    const int nothing = ::open("/dev/null", O_RDWR);
-    const int error_file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(nothing, STDOUT_FILENO);
-    ::dup2(error_file, STDERR_FILENO);
-    ::execvpe(pointers.front(), pointers.data(), variable_pointers.data());
-    ::_exit(cannot_start);
-  }
-  ::setpgid(child, child);  // whoever of the two comes first
-  while (true) {
-    int status = 0;
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
-    if (ended == child) ::kill(-child, SIGKILL);  // what it left at work in the background
-    if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended < 0 && errno != EINTR)
-      throw std::system_error(errno, std::generic_category(), "wait for a child");
-    if (stopped() || std::chrono::steady_clock::now() > deadline) {
-      const bool ended_by_itself = ends_when_asked(child);
-      ::kill(-child, SIGKILL);  // and what it started
-      if (!ended_by_itself) (void)exit_code_of(child);
-      return std::nullopt;
-    }
-    ::nanosleep(&between_looks, nullptr);
-  }
-}
-
 std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   const int descriptor = ::open(program.c_str(), O_RDONLY | O_CLOEXEC);
   std::uint64_t digest = fnv1a_start;
@@ -247,26 +180,17 @@ std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   return digest;
 }
 
-std::optional<std::string> first_line_of(const std::vector<std::string>& command) {
-  std::vector<std::string> words = command;
-  const std::vector<char*> pointers = pointers_to(words);
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int nowhere = ::open("/dev/null", O_RDWR);
-    ::dup2(nowhere, STDIN_FILENO);
-    ::dup2(nowhere, STDERR_FILENO);
-    ::dup2(pipe[1], STDOUT_FILENO);
-    ::execvp(pointers.front(), pointers.data());
-    ::_exit(cannot_start);
-  }
-  ::close(pipe[1]);
-  const std::string text = child > 0 ? read_all(pipe[0]) : std::string();
-  ::close(pipe[0]);
-  if (child < 0 || exit_code_of(child) != 0) return std::nullopt;
-  const std::string line = text.substr(0, text.find('\n'));
-  return line.empty() ? std::nullopt : std::optional(line);
+std::optional<std::string> first_line_of(const std::vector<std::string>& command,
+                                         std::chrono::nanoseconds at_most) {
+  std::optional<std::string> first;
+  const ChildEnd end =
+      Child({.command = command, .name = command.front(), .stall = at_most, .stopped = {}})
+          .run_to_end({.all_bytes = std::numeric_limits<std::size_t>::max()},
+                      [&](std::string_view line) -> std::optional<std::string> {
+                        if (!first) first = line;
+                        return std::nullopt;
+                      });
+  return end.code == 0 ? first : std::nullopt;
 }
 
 }  // namespace stepgate

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -33,23 +32,15 @@ std::filesystem::path path_of_this_program(const std::filesystem::path& link = o
 int run_this_program(const std::vector<std::string>& arguments,
                      const std::filesystem::path& program = own_program_link);
 
-// Runs a command with nothing on its input, its output dropped and its errors in a file, until it
-// ends, is stopped, or has taken so long; then it is asked to end and, a second later, killed with
-// all that it started; so is what it leaves in its group when it ends by itself. Its environment is
-// "NAME=value" each, and nothing else. Its exit code, 128 + n when signal n ended it, 127 when it
-// does not start; nothing when it was stopped or took too long.
-std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& environment,
-                               const std::filesystem::path& errors,
-                               std::chrono::nanoseconds at_most,
-                               const std::function<bool()>& stopped);
-
 // A number for the executable that is running: another build of the program is another number.
 // Throws ProcessError when it cannot be read.
 std::uint64_t digest_of_this_program(const std::filesystem::path& program = own_program_link);
 
-// The first line that a command prints; nothing when it cannot be started, fails or prints nothing.
-// What it says on its error stream is dropped.
-std::optional<std::string> first_line_of(const std::vector<std::string>& command);
+// The first line that a command prints; nothing when it cannot be started, fails, prints nothing or
+// a line that is too long for Child, or takes longer. What it says on its error stream is dropped.
+// Nothing that it started is left.
+std::optional<std::string> first_line_of(
+    const std::vector<std::string>& command,
+    std::chrono::nanoseconds at_most = std::chrono::minutes(10));
 
 }  // namespace stepgate

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -12,7 +11,6 @@
 
 #include "support/files/temporary_folder.h"
 #include "support/interruption.h"
-#include "support/process/worker_environment.h"
 
 namespace stepgate {
 namespace {
@@ -31,6 +29,20 @@ TEST(FirstLineOf, IsNothingWhenTheCommandFailsIsMissingOrPrintsNothing) {
 
 TEST(FirstLineOf, IsNotConfusedByLongOutput) {
   EXPECT_EQ(first_line_of({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
+}
+
+TEST(FirstLineOf, WaitsForNothingThatTakesTooLongAndLeavesNothing) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; sleep 60"}, std::chrono::milliseconds(50)),
+            std::nullopt);
+  const TemporaryFolder folder;
+  const std::string left = folder.path() / "left";
+  EXPECT_EQ(
+      first_line_of({"sh", "-c",
+                     "setsid sh -c ': >" + left + "; sleep 0.5; : >" + left +
+                         ".late' & while [ ! -e " + left + " ]; do sleep 0.01; done; echo one"}),
+      "one");
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_FALSE(std::filesystem::exists(left + ".late")) << "something was left at work";
 }
 
 TEST(RunThisProgram, GivesItsExitCode) {
@@ -92,35 +104,6 @@ TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
   EXPECT_TRUE(digests.insert(digest_of(content.substr(1))).second);
   EXPECT_TRUE(digests.insert(digest_of(content + '\0')).second) << "zeros behind the end count";
   EXPECT_EQ(digest_of_this_program(), digest_of_this_program());
-}
-
-TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
-  const auto run = [](const std::string& script, std::chrono::milliseconds at_most, bool stopped) {
-    return run_quietly({"/bin/sh", "-c", script}, worker_environment(), "/dev/null", at_most,
-                       [stopped] { return stopped; });
-  };
-  constexpr std::chrono::seconds long_enough{20};
-  EXPECT_EQ(run("exit 7", long_enough, false), 7);
-  EXPECT_EQ(run("kill -9 $$", long_enough, false), 128 + 9);
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(run("sleep 60", std::chrono::milliseconds(50), false)) << "too long";
-  EXPECT_FALSE(run("sleep 60", long_enough, true)) << "stopped";
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
-  const std::filesystem::path left = testing::TempDir() + "stepgate_left_at_work";
-  std::filesystem::remove(left);
-  EXPECT_EQ(run("(sleep 1; : >" + left.string() + ") & exit 7", long_enough, false), 7);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  EXPECT_FALSE(std::filesystem::exists(left)) << "something was left at work";
-  EXPECT_EQ(run_quietly({"/nowhere/program"}, {}, "/dev/null", long_enough, [] { return false; }),
-            127);
-}
-
-TEST(RunQuietly, GivesTheEnvironmentAndNothingElse) {
-  ASSERT_EQ(::setenv("STEPGATE_TEST_OWN", "1", 1), 0);
-  EXPECT_EQ(run_quietly({"/bin/sh", "-c", "test \"$SECRET\" = x && test -z \"$STEPGATE_TEST_OWN\""},
-                        {"SECRET=x"}, "/dev/null", std::chrono::seconds(20), [] { return false; }),
-            0);
-  ::unsetenv("STEPGATE_TEST_OWN");
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The small process between stepgate and a worker. It starts the worker and outlives it by an
 // instant, so that nothing the worker started is left over: not when the worker dies, not when it
-// leaves its process group, and not when stepgate itself is killed. What is said over the pipes is
-// not its business. Linux only: the supervisor adopts orphans (PR_SET_CHILD_SUBREAPER).
+// leaves its process group, and not when stepgate itself is killed. Where the supervisor is killed,
+// stepgate does its work (own_processes.h). What is said over the pipes is not its business. Linux
+// only: the supervisor adopts orphans (PR_SET_CHILD_SUBREAPER).
 #pragma once
 
 #include <chrono>

@@ -74,6 +74,8 @@ class Gate {
 
   int run() {
     check_outputs(arguments_, inputs());
+    // HEAD may write where the judge does; what it puts in the place of a file is not followed.
+    if (!arguments_.evidence.empty()) check_writable(file_of_pairs());
     const ReportFiles files(arguments_);
     RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
     // What another gate left there is not this one's answer, not even if nothing can be started.
@@ -106,6 +108,8 @@ class Gate {
     all.push_back(arguments_.gate.accepted);
     return all;
   }
+
+  std::filesystem::path file_of_pairs() const { return arguments_.evidence.string() + ".pairs"; }
 
   int gate(const ReportFiles& files, const RunInfo& info) {
     look_at_scenarios();
@@ -619,7 +623,7 @@ class Gate {
     const EvidenceKey key = key_of_pairs(*both, subject);
     std::optional<EvidenceTurn> turn;
     if (!arguments_.evidence.empty()) {
-      turn.emplace(arguments_.evidence.string() + ".pairs", key);
+      turn.emplace(file_of_pairs(), key);
       check_evidence_run(turn->before(), key, seed_);
       settings_.earlier = earlier_in(turn->before(), key).expect;
     }

@@ -5,19 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "device/device.h"
 #include "judge/verdict/words.h"
 #include "report/exit_code.h"
 #include "scenario/read/bases.h"
 #include "support/files/temporary_folder.h"
-#include "support/interruption.h"
 #include "support/process/child.h"
-#include "support/process/run_program.h"
 #include "support/text/json_nesting.h"
 #include "support/text/units.h"
 #include "verbs/compare/workers.h"
@@ -34,6 +29,12 @@ constexpr int refuted_code = 1;
 // Of a reason: one that tells of stored runs has three intervals and a way out.
 constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
+// A suite of 69 scenarios writes 3 MB, at most 0.12 MB a line. Read into values, a line takes up to
+// 27 times its length.
+constexpr OutputLimits most_output{.line_bytes = std::size_t{4} << 20,
+                                   .all_bytes = std::size_t{64} << 20};
+// Of all sentences together, each with what it takes besides its texts: every report has them anew.
+constexpr std::int64_t most_sentence_bytes = 4 << 20;
 
 bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
   return std::ranges::any_of(
@@ -43,7 +44,7 @@ bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string()
-             ? printable(found->get<std::string>(), longest_text)
+             ? printable(found->get_ref<const std::string&>(), longest_text)
              : std::string();
 }
 
@@ -66,8 +67,15 @@ bool is_out_of_reach(const Json& sentence) {
          missing->get<double>() > most_within_reach;
 }
 
-// A scenario that is broken has no sentences that count.
-void read_scenario_line(const Json& line, RunOfProgram& run) {
+std::int64_t bytes_of(const HeadSentence& sentence) {
+  return static_cast<std::int64_t>(sizeof sentence + sentence.scenario.size() +
+                                   sentence.name.size() + sentence.reason.size() +
+                                   sentence.place.file.size());
+}
+
+// A scenario that is broken has no sentences that count. No more sentences than there are bytes
+// for.
+void read_scenario_line(const Json& line, RunOfProgram& run, std::int64_t& bytes) {
   const std::string scenario = text_of(line, "scenario");
   if (scenario.empty()) {
     const auto suite = line.find("suite");
@@ -81,11 +89,13 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
   read_device(line, run);
   if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
     run.sentences.push_back({scenario, "scenario", std::nullopt, broken});
+    bytes += bytes_of(run.sentences.back());
     return;
   }
   const auto expect = line.find("expect");
   if (expect == line.end() || !expect->is_array()) return;
   for (const Json& sentence : *expect) {
+    if (bytes > most_sentence_bytes) return;
     if (!sentence.is_object()) continue;
     const auto number = sentence.find("line");
     const bool has_line = number != sentence.end() && number->is_number_unsigned() &&
@@ -98,16 +108,14 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
          .reason = outcome ? text_of(sentence, "reason") : "its outcome is none",
          .place = {text_of(sentence, "file"), has_line ? number->get<int>() : 0, 1},
          .out_of_reach = outcome == Outcome::undecided && is_out_of_reach(sentence)});
+    bytes += bytes_of(run.sentences.back());
   }
 }
 
-std::string stderr_tail(const std::filesystem::path& errors) {
-  std::ifstream file(errors);
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last.empty() ? "" : ": " + printable(last, 300);
+std::string last_line_of(std::string_view errors) {
+  while (errors.ends_with('\n')) errors.remove_suffix(1);
+  if (errors.empty()) return "";
+  return ": " + printable(errors.substr(errors.rfind('\n') + 1), 300);
 }
 
 }  // namespace
@@ -118,8 +126,6 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
   Arguments of_files = arguments;
   of_files.files = files;
   const TemporaryFolder folder;
-  const std::filesystem::path json = folder.path() / "run.json";
-  const std::filesystem::path errors = folder.path() / "errors";
   // What the program leaves when it must be ended goes with our own folder.
   // No words of a command: everybody on the machine can read those.
   std::vector<std::string> environment = environment_of(arguments, side);
@@ -128,36 +134,51 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
     const char* given = std::getenv(bases_variable);
     set_variable(environment, std::string(bases_variable), bases + (given == nullptr ? "" : given));
   }
-  std::vector<std::string> more{"--seed", std::to_string(seed), "--json", json.string()};
-  if (!arguments.evidence.empty())
-    more.insert(more.end(), {"--evidence", arguments.evidence.string()});
-  const Command command = program_command(of_files, program, "run", more);
-  RunOfProgram run;
-  const auto code =
-      run_quietly(command, environment, errors, of_seconds(arguments.gate.run_seconds),
-                  [] { return interrupted != 0; });
-  run.stopped = interrupted != 0;
-  std::ifstream file(json);
-  for (std::string line; std::getline(file, line);) {
-    const Json parsed = nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
-    if (parsed.is_object()) {
-      read_scenario_line(parsed, run);
-    } else {
-      run.failure = "wrote a line that is no JSON";
-    }
+  std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
+  if (!arguments.evidence.empty()) {
+    // A side goes on from nothing that the other could have written.
+    const char* own = side == DuelSide::base ? ".base" : "";
+    more.insert(more.end(), {"--evidence", arguments.evidence.string() + own});
   }
-  if (!code) {
+  const Command command = program_command(of_files, program, "run", more);
+  ChildRequest request = worker_request(arguments, command, side);
+  request.stall = of_seconds(arguments.gate.run_seconds);
+  request.environment = environment;
+  RunOfProgram run;
+  std::string no_json;
+  std::int64_t sentence_bytes = 0;
+  ChildEnd end;
+  try {
+    end = Child(std::move(request))
+              .run_to_end(most_output, [&](std::string_view line) -> std::optional<std::string> {
+                const Json parsed =
+                    nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
+                if (!parsed.is_object()) no_json = "wrote a line that is no JSON";
+                if (parsed.is_object()) read_scenario_line(parsed, run, sentence_bytes);
+                if (sentence_bytes <= most_sentence_bytes) return std::nullopt;
+                return "wrote more than " + bytes_text(most_sentence_bytes) + " of sentences";
+              });
+  } catch (const WaitStopped&) {
+    run.stopped = true;
+    return run;
+  }
+  const std::string last_error = last_line_of(end.errors);
+  if (!end.wrong.empty()) {
+    run.failure = end.wrong;
+  } else if (!end.code) {
     run.failure = fmt::format("had not ended after {}, which is what --run-seconds gives it",
                               seconds_text(arguments.gate.run_seconds));
-  } else if (*code > highest_code_of_a_verdict || *code == 3) {
-    run.failure = fmt::format("ended with {}{}", *code, stderr_tail(errors));
-  } else if (*code == not_trusted_code && !any_is(run, std::nullopt)) {
-    run.failure = fmt::format("is not to be trusted: it ended with 2{}", stderr_tail(errors));
-  } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, Outcome::refuted)) {
+  } else if (*end.code > highest_code_of_a_verdict || *end.code == 3) {
+    run.failure = fmt::format("ended with {}{}", *end.code, last_error);
+  } else if (*end.code == not_trusted_code && !any_is(run, std::nullopt)) {
+    run.failure = "is not to be trusted: it ended with 2" + last_error;
+  } else if (*end.code == refuted_code && !run.suite_refuted && !any_is(run, Outcome::refuted)) {
     run.failure = "ended with 1, and nothing that it wrote is refuted";
   } else if (run.scenarios == 0) {
-    run.gated_nothing = *code == status_of(ExitCode::not_gated);
-    run.failure = fmt::format("decided nothing and ended with {}{}", *code, stderr_tail(errors));
+    run.gated_nothing = *end.code == status_of(ExitCode::not_gated);
+    run.failure = fmt::format("decided nothing and ended with {}{}", *end.code, last_error);
+  } else {
+    run.failure = no_json;
   }
   return run;
 }
