@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan says about a step without running it: the metrics of plan evidence.
+// The metrics of plan evidence: what a plan says about a step without running it.
 #pragma once
 
 #include "plan/plan_facts.h"
