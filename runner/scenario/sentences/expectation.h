@@ -87,7 +87,7 @@ bool compares_two_variants(const Expectation&);
 bool has_error_rate(const Expectation&);
 // Whether it compares two variants by p95 or p99, which is decided by counting the steps beyond it.
 bool compares_high_percentiles(const Expectation&);
-// Of times, with stored ones: decided by what differs from run to run.
+// Whether it compares times with stored ones: decided by what differs from run to run.
 bool compares_stored_times(const Expectation&);
 
 // Whether no step satisfies it, or every step does, by what its metrics can be: a share is from 0
