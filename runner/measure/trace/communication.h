@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a trace of one rank says of its communication, and of when the others came.
+// Communication in a trace of one rank, and when the other ranks came.
 #pragma once
 
 #include <map>

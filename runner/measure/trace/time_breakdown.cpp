@@ -58,7 +58,7 @@ class IssuedWork {
   std::map<std::string, std::int64_t> latencies_;
 };
 
-// What the host did, for blaming idle time on it.
+// Times of the host, for blaming idle time on it.
 struct HostTime {
   std::vector<Interval> waits;  // of the step, ascending
   IntervalUnion waiting;        // those, and those in which the runner holds it back
