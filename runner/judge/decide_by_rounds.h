@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decides sentences about times, and about where the time of a traced step goes: by their tests, a
-// contrast a round. Which rounds there are, and when, is measure's.
+// contrast a round. The measuring decides which rounds there are, and when.
 #pragma once
 
 #include <optional>

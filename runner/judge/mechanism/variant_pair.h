@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two variants in the same traced rounds: which counts differ, and which part of the time. How that
-// is said is separate.cpp's.
+// Two variants in the same traced rounds: which counts differ, and which part of the time.
+// separate.cpp puts that into words.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace stepgate {
 
-// What a difference in a count is called, and the part of the time that it can move.
+// The words for a difference in a count, and the part of the time that it can move.
 struct CountWords {
   Metric metric;
   TimePart moves;
   std::string_view says;  // with {} for the count
 };
 
-// Of every count that is compared, in the order in which differences are looked for.
+// The words for every count that is compared, in the order in which differences are looked for.
 std::span<const CountWords> count_words();
 
 struct RareWork {

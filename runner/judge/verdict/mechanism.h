@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What traces show of the mechanism behind a number: what bounds each variant's step, what
-// separates two of them, and what memory they hold. Values of a verdict; how they come to be is
-// diagnose.h's.
+// The mechanism behind a number, from traces: what bounds each variant's step, what separates two
+// of them, and what memory they hold. Values of a verdict; diagnose.h finds them.
 #pragma once
 
 #include <array>
@@ -71,7 +70,7 @@ struct CountDifference {
   std::optional<Phase> phase;  // where most of the difference lies; absent where plans do not tell
 };
 
-// What separates two variants.
+// The differences that separate two variants.
 struct Separation {
   std::string first;
   std::string other;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was decided: one outcome for every sentence, with its number, interval, reason and cost.
-// Printing is report's, the exit code main's.
+// The decision: one outcome for every sentence, with its number, interval, reason and cost. The
+// report prints it, and main makes it an exit code.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ struct Bounds {
 struct TimedEvidence {
   double ratio = 1;  // in a typical round: where evidence above and below balance
   std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
-  // Of what holds, and on the sides that it claims: the bound at 1 - beta, one-sided, when it was
-  // shown, which decided. Within the limit, though the interval need not be.
+  // For a sentence that holds, the one-sided bounds at 1 - beta that decided when it was shown, on
+  // the sides that it claims. They are within the limit, though the interval need not be.
   Bounds shown;
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
   // A typical round would decide it, and total time is on the other side of the limit.
@@ -74,8 +74,8 @@ struct Estimate {
   std::optional<MetricUnit> unit;  // absent: a factor
 };
 
-// Of a sentence that no coin deals, such as one variant against a number: the rounds say where it
-// lies and not how surely.
+// A sentence that no coin deals, such as one variant against a number: the rounds say where it lies
+// and not how surely.
 struct Level {
   double typical = 1;               // left side / right side: the median of the rounds
   RatioInterval range;              // of the rounds
@@ -95,7 +95,7 @@ struct ClockSplit {
   double right_hertz = 0;
 };
 
-// What is dealt once for several stored runs makes them one unit.
+// Stored runs for which something is dealt only once are one unit.
 enum class StoredUnit { run, sitting, device };
 
 // Against stored runs, with the prediction interval that they allow; nothing of it with too few
@@ -106,7 +106,7 @@ struct StoredValue {
   std::optional<double> deviation;  // of single runs of different units, relative
 };
 
-// What there is to say about a sentence on stored runs besides its outcome.
+// A note on a sentence about stored runs besides its outcome.
 enum class StoredNote {
   none,
   machine_is_slower,    // refuted: so is the step beside its anchor
@@ -196,7 +196,7 @@ struct Verdict {
   double beta = 0.05;             // P(holds) at most this when it is false
   std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too
   double confidence = 0.95;       // of the intervals
-  // What went on around the GPU, in words; nothing where the device has no surroundings.
+  // Events around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
   std::optional<std::string> disturbance;      // why no timed sentence is decided
   std::vector<std::string> notes;              // what a reader of the numbers should know
