@@ -50,8 +50,8 @@ JudgeSettings suite_settings(std::span<const Scenario* const>);
 // it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
 
-// With fewer rounds of its own some timed sentence could not hold; 1
-// where no sentence is timed. What a budget must have room for.
+// The fewest rounds for which a budget must have room: with fewer rounds of its own some timed
+// sentence could not hold; 1 where no sentence is timed.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // The fewest that can refute all of its comparisons, which are more where alpha is shared by many
 // lines.

@@ -33,7 +33,7 @@ struct RareWork {
   const std::string& variant;
 };
 
-// Two variants. What it is made from must outlive it.
+// Two variants. Its arguments must outlive it.
 class VariantPair {
  public:
   VariantPair(std::span<const PlannedStep> variants, std::size_t first, std::size_t other,
@@ -55,7 +55,7 @@ class VariantPair {
   // The plan's, of what no trace counts or what is too rare for this one.
   std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
   bool differs_everywhere(Metric metric) const;
-  // By the plans, whose counts are those of the trace. What a graph launches has no phase.
+  // By the plans, whose counts are those of the trace. Launches of a graph have no phase.
   std::optional<Phase> phase_of(Metric metric) const;
   std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
   // Every round of the one beyond every round of the other.

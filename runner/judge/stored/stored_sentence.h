@@ -45,8 +45,7 @@ std::optional<std::string> reason_against(const StoredRun&, const Environment& n
 // A run matches with the same environment, knobs of the variant, anchor and libraries, which one of
 // both may not know. A device with five runs of its own in three sittings is compared with those.
 // Otherwise runs of other devices of the same model count when there are three devices, each of
-// which is then one unit. Of all that match, those before the last that began a new era do not
-// count.
+// which is then one unit. Runs before the last match that began a new era do not count.
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const StoredSubject&);
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
                            const std::string& anchor, const std::string& libraries);

@@ -66,7 +66,7 @@ std::optional<double> contrast_of(const Expectation&, const Sources&);
 double nearly_nothing(const Expectation&);
 
 // The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
-// the timed ones or the traced ones. What it was given must outlive it.
+// the timed ones or the traced ones. The arguments must outlive them.
 std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const PlannedStep>,
                                         const Measurement&);
 

@@ -57,8 +57,8 @@ struct TimedEvidence {
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
-  // log(left / right) of every round, in order, less what the slots are expected to add. Of high
-  // percentiles a count: TailCounts::add of stats/tail_counts.h.
+  // log(left / right) of every round, in order, less what the slots are expected to add. For high
+  // percentiles it is a count: TailCounts::add of stats/tail_counts.h.
   std::vector<double> contrasts;
   std::int64_t earlier_rounds = 0;         // how many of them are of earlier runs: the first ones
   std::vector<double> earlier_times = {};  // EarlierRounds::times of those
@@ -214,8 +214,8 @@ struct Verdict {
 };
 
 // The worst: refuted, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
-// what more evidence decides is better than what it does not. Of no sentences: undecided, since
-// nothing was shown.
+// what more evidence decides is better than what it does not. Without sentences it is undecided,
+// since nothing was shown.
 Outcome worst(const std::vector<SentenceVerdict>&);
 
 }  // namespace stepgate

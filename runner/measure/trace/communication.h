@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Times are within the window; a ratio without anything to divide by is absent. Of a plan of
+// Times are within the window; a ratio without anything to divide by is absent. The plan is one of
 // several ranks.
 void add_communication(const Trace&, const PlannedStep&, const TraceWindow&, const DeviceTime&,
                        std::map<Metric, double>& values);

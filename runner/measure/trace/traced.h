@@ -73,7 +73,8 @@ struct TracedStep {
 
 // All variants, each loaded anew, in an order of its own.
 struct TracedRound {
-  // In the order of the plans. What counts: of several ranks what worst_ranks.h takes of each.
+  // In the order of the plans. These steps count: for several ranks those that worst_ranks.h takes
+  // from each.
   std::vector<TracedStep> variants;
   // By variant, what each of several ranks says, by rank; empty where there is one.
   std::vector<std::vector<TracedStep>> ranks = {};

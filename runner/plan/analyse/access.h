@@ -50,7 +50,7 @@ inline bool acts_for(const Operation& operation, std::int64_t step, std::int64_t
 }
 
 // The step of one turn of the batches alone, as if all were like it, and that of the largest batch;
-// the plan itself where batches take no turns. What lasts over steps has no Allocate there.
+// the plan itself where batches take no turns. Buffers that last over steps have no Allocate there.
 StepPlan turn_alone(const StepPlan&, std::int64_t turn);
 StepPlan largest_turn(const StepPlan&);
 

@@ -42,10 +42,9 @@ class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
 
-  // Operations that follow are those of the turn-th of so many turns that batches take. What an
-  // earlier turn has added is found again by its name: a buffer is as large as its largest turn.
-  // Memory that steps allocate is shared only between turns of one `own_name`, which its names end
-  // in.
+  // Operations that follow are those of the turn-th of so many turns that batches take. A buffer of
+  // an earlier turn is found again by its name: a buffer is as large as its largest turn. Memory
+  // that steps allocate is shared only between turns of one `own_name`, which its names end in.
   void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
   // Operations that follow are those of every step.
   void end_turns();

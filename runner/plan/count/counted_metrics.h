@@ -9,8 +9,8 @@ namespace stepgate {
 
 Tally tally_of(const StepPlan&, const Operation&);
 
-// The counts, of all operations and by phase, and which of them a trace may have otherwise. What
-// its operations and its memory are like is known already.
+// The counts, of all operations and by phase, and which of them a trace may have otherwise. The
+// facts of its operations and its memory are known already.
 void count(const StepPlan&, PlanFacts&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sentence of [expect] or [regime], parsed: two sides and a relation. What a metric is worth is
+// A sentence of [expect] or [regime], parsed: two sides and a relation. The values of metrics are
 // not known here.
 //
 // expectation := side op side [ "within" percent ]     op := < <= == >= > ~=
@@ -95,7 +95,8 @@ bool compares_stored_times(const Expectation&);
 std::optional<bool> decided_by_ranges(const Expectation&);
 
 // Whether every metric of this run stands on the side where a worse step has it: of two that
-// satisfy the sentence the worse one does so more easily. What only describes a step says nothing.
+// satisfy the sentence the worse one does so more easily. A metric that only describes a step says
+// nothing.
 bool is_easier_for_a_worse_step(const Expectation&);
 
 // Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
