@@ -16,7 +16,7 @@
 namespace stepgate {
 namespace {
 
-// What it is that a round does not tell.
+// Names the value that a round does not tell.
 std::string reason_of_unknown_value(const Expectation& sentence,
                                     const std::vector<Sources>& rounds) {
   for (const Sources& round : rounds) {
@@ -25,7 +25,7 @@ std::string reason_of_unknown_value(const Expectation& sentence,
   return "its sides are not both positive numbers";
 }
 
-// Of a side, over the rounds. A median, since a side may be nothing in some of them.
+// The median of a side over the rounds, since a side may be nothing in some of them.
 double typical(const Side& side, const std::vector<Sources>& rounds) {
   std::vector<double> values;
   for (const Sources& round : rounds) values.push_back(side_value(side, round).value_or(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decides sentences about times, and about where the time of a traced step goes: by their tests, a
-// contrast a round. Which rounds there are, and when, is measure's.
+// contrast a round. The measuring decides which rounds there are, and when.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 namespace stepgate {
 
 // A sentence of timed or traced evidence, into the verdict that names it; its test goes on from
-// earlier contrasts. What the rounds themselves contradict (doubts.h) and what disturbed them
-// leaves it undecided, unless earlier runs have decided it.
+// earlier contrasts. It stays undecided where the rounds themselves raise a doubt (doubts.h) or
+// something disturbed them, unless earlier runs have decided it.
 void decide_by_rounds(const Expectation&, const Scenario&, std::span<const PlannedStep>,
                       const Measurement&, const JudgeSettings&, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict&);

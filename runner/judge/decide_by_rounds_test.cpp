@@ -217,8 +217,8 @@ TEST(TracedSentence, GoesOnFromEarlierTracedRounds) {
   EXPECT_EQ(second.sentences.front().level->earlier_rounds, 4);
 }
 
-// Of a share that lies at its limit on average, with noise from round to round, nothing is said;
-// a comparison at its limit keeps its rate.
+// A share that lies at its limit on average, with noise from round to round, stays undecided; a
+// comparison at its limit keeps its rate.
 TEST(TracedSentence, RefutesAtItsLimitNoMoreOftenThanStated) {
   constexpr std::uint64_t seeds = 300;
   int levels_decided = 0;

@@ -42,7 +42,8 @@ EarlierRounds rounds_in(const std::vector<Expectation>& sentences,
   return all;
 }
 
-// What a run is to sentences about stored times; nothing before it has all the rounds for that.
+// Adds the run's look for sentences about stored times; there is none before the run has all the
+// rounds for it.
 void add_looks(const std::vector<Expectation>& sentences, std::span<const PlannedStep> plans,
                const Measurement& measurement, EarlierEvidence& to) {
   for (const Expectation& sentence : sentences) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A run that goes on where earlier runs of the same pair ended: their contrasts are bet on first,
 // so that all runs together are one process. Under the tie it is a test martingale whenever one
-// stops or starts again, and "run again until it holds" gains nothing. The file is
-// evidence_file.h's.
+// stops or starts again, and "run again until it holds" gains nothing. evidence_file.h has the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct EarlierEvidence {
   std::int64_t runs = 0;
   EarlierRounds regime = {};
   EarlierRounds expect = {};
-  // Of sentences about stored times another number: log(time / anchor's) of every run.
+  // For sentences about stored times another number is kept: log(time / anchor's) of every run.
   Contrasts stored = {};
   // And log(anchor's seconds) of the same runs; of none where they were kept before this was.
   Contrasts stored_anchors = {};
@@ -50,7 +50,7 @@ struct EarlierEvidence {
 // The sentence's name where that is printable ASCII, otherwise a number for it.
 std::string name_in_files(const Expectation&);
 
-// Of the sentence; none where there are none.
+// The contrasts of the sentence; none where there are none.
 std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 
 // Whether rounds of this run decide the sentence, timed ones or traced ones.
@@ -78,7 +78,7 @@ EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const PlannedStep>
 // Whether its rounds are something to go on from: its losses agree and nothing disturbed it.
 bool is_trusted(const Measurement&);
 
-// Of a run that measures nothing because nothing is left to measure.
+// The measurement of a run that measures nothing because nothing is left to measure.
 Measurement unmeasured(const Scenario&, std::span<const PlannedStep>, const DeviceIdentity&,
                        std::uint64_t seed);
 

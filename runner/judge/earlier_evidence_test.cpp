@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What running again is worth, with evidence that is kept and without.
+// The gain from running again, with evidence that is kept and without.
 #include "judge/earlier_evidence.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ bool is_decided_by(const Expectation& sentence, Evidence evidence) {
   return evidence_of(sentence) == evidence && !names_stored(sentence);
 }
 
-// Of both lists of sentences.
+// Visits both lists of sentences.
 template <class Visit>
 void for_each_sentence(const Scenario& scenario, const JudgeSettings& settings, Visit visit) {
   for (const Expectation& sentence : scenario.regime) visit(sentence, settings.earlier.regime);

@@ -150,7 +150,7 @@ std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
   return pairs;
 }
 
-// What the trace shows, and whether it is a trace of the plans.
+// Adds what the trace shows, and whether it is a trace of the plans.
 void add_mechanism(const Scenario& scenario, std::span<const PlannedStep> plans,
                    const Measurement& measurement, Verdict& verdict) {
   const Traced& traced = *measurement.traced;

@@ -24,10 +24,10 @@ struct JudgeSettings {
   double suite_alpha = 0.01;     // of any refuted one among them
   // Timed sentences about stored runs, which share another suite_alpha: they have no e-values.
   std::int64_t stored_lines = 1;
-  // What `stored.` in sentences means; where times are compared, anchors are measured too.
+  // The runs that `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
-  // What earlier runs of the same pair found; their timed sentences go on from there. Alpha and
-  // beta are this run's, whatever they were then.
+  // Evidence of earlier runs of the same pair; their timed sentences go on from there. The alpha
+  // and beta of this run count, not those of earlier runs.
   EarlierEvidence earlier = {};
   // A later run may go on from this one: sentences about stored times spend their rates over all of
   // them, whatever this one is.
@@ -50,8 +50,8 @@ JudgeSettings suite_settings(std::span<const Scenario* const>);
 // it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
 
-// With fewer rounds of its own some timed sentence could not hold; 1
-// where no sentence is timed. What a budget must have room for.
+// The fewest rounds for which a budget must have room: with fewer rounds of its own some timed
+// sentence could not hold; 1 where no sentence is timed.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // The fewest that can refute all of its comparisons, which are more where alpha is shared by many
 // lines.
@@ -63,7 +63,7 @@ std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);
 // The same without being refuted, which takes the most where alpha is shared by many lines.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario&, const JudgeSettings&);
 
-// What the scenario requires and the device does not have, in words.
+// The requirement of the scenario that the device does not meet, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);
 
 // Whether the relation is true of two exact values.

@@ -31,7 +31,7 @@ struct Means {
   double log_hertz = 0;
 };
 
-// Nothing of interleaved rounds: between two steps by turns the clock is everybody's.
+// Nothing for interleaved rounds: steps that take turns all share the clock.
 std::optional<Means> means_of(std::span<const Round> rounds, int variant) {
   Means sums;
   double count = 0;

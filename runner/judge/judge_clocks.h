@@ -13,9 +13,9 @@
 
 namespace stepgate {
 
-// Of a sentence that compares a time or a rate of one variant with one of another, where the clock
-// of all their segments is known. Times, cycles and clocks are geometric means over the segments,
-// so that time = cycles / clock holds of the ratios.
+// Takes apart a sentence that compares a time or a rate of one variant with one of another, where
+// the clock of all their segments is known. Times, cycles and clocks are geometric means over the
+// segments, so that time = cycles / clock holds of the ratios.
 std::optional<ClockSplit> clock_split(const Expectation&, const Measurement&);
 
 // "fix takes 1.9 % more time a step than baseline: 0.1 % more cycles, and 1.8 % because its SM

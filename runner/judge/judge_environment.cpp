@@ -16,9 +16,9 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t most_named = 3;
 
-// What disturbs, the most telling first: the hardware's plain "slowdown" goes along with one of its
-// two causes and is named only when neither is. Drivers also report it while a clock changes, so
-// one reading of it says nothing.
+// Causes of disturbance, the most telling first: the hardware's plain "slowdown" goes along with
+// one of its two causes and is named only when neither is. Drivers also report it while a clock
+// changes, so one reading of it says nothing.
 struct Cause {
   ClockEvent event;
   std::string_view name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether the surroundings of the GPU let times be trusted, and what they were, in words with
-// numbers. Fed the readings between the rounds; what follows for sentences is judge.cpp's.
+// numbers. Fed the readings between the rounds; judge.cpp draws the conclusions for sentences.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace stepgate {
 
-// What several readings say together. Heat, the power brake and a neighbour disturb a measurement:
-// they come and go with the room and the machine's other users. A software power cap, chosen clocks
-// and sync boost do not: they are how this GPU is run.
+// The conclusion from several readings. Heat, the power brake and a neighbour disturb a
+// measurement: they come and go with the room and the machine's other users. A software power cap,
+// chosen clocks and sync boost do not: they are how this GPU is run.
 class EnvironmentLog {
  public:
   // In the order in which they were read.
@@ -51,7 +51,7 @@ class EnvironmentLog {
   std::optional<Range> power_;
   std::optional<double> power_limit_;
   std::map<ClockEvent, int> active_;  // in how many readings
-  // Of each cause, when first and when last read.
+  // The first and the last time that each cause was read.
   std::map<ClockEvent, std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>> times_;
   bool processes_known_ = false;
   bool self_was_listed_ = false;
@@ -60,7 +60,7 @@ class EnvironmentLog {
   std::size_t most_neighbours_ = 0;
 };
 
-// Of all readings of a measurement.
+// The log of all readings of a measurement.
 EnvironmentLog environment_of(const Measurement&);
 
 }  // namespace stepgate

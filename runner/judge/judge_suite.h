@@ -25,9 +25,9 @@ namespace stepgate {
 // are lines, and a ninth more where there are several.
 double evidence_that_refutes_a_line(std::int64_t lines, double alpha);
 
-// Of each e-value, whether the closed test refutes its line: where it exceeds the threshold by as
-// much as all lines below it lack together, each times its weight. The weights must not depend on
-// the evidence; without them all are alike.
+// Says for each e-value whether the closed test refutes its line: where it exceeds the threshold by
+// as much as all lines below it lack together, each times its weight. The weights must not depend
+// on the evidence; without them all are alike.
 std::vector<bool> refuted_together(std::span<const double> evidence, double alpha,
                                    std::span<const double> weights = {});
 
@@ -42,8 +42,8 @@ struct SuiteVerdict {
   std::vector<std::string> refuted_among_others;
 };
 
-// Of the comparisons in [expect] of scenarios that are not broken, skipped or disturbed; of fewer
-// than two never refuted as a whole.
+// Judges the comparisons in [expect] of scenarios that are not broken, skipped or disturbed. A
+// suite of fewer than two is never refuted as a whole.
 SuiteVerdict judge_suite(std::span<const Verdict>, double alpha);
 
 }  // namespace stepgate

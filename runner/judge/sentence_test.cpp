@@ -19,10 +19,10 @@ const Segment& segment_of(const Round& round, int variant) {
                        [&](const Segment& segment) { return segment.variant == variant; });
 }
 
-// Whose means are trimmed: without the fastest and the slowest of ten steps of each variant. Now
-// and then something holds up the host, or a step catches up with what held up others: whose step
-// that is says nothing, and it is a fifth to a half of the variance between rounds of launch-bound
-// steps (judge/recorded/h200_interleaved.csv).
+// The round without the fastest and the slowest of ten steps of each variant, for trimmed means.
+// Now and then something holds up the host, or a step catches up with what held up others. Which
+// variant that step belongs to says nothing, and such steps are a fifth to a half of the variance
+// between rounds of launch-bound steps (judge/recorded/h200_interleaved.csv).
 Round trimmed(const Round& round) {
   constexpr std::ptrdiff_t one_in = 10;
   Round typical;

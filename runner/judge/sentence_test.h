@@ -57,8 +57,9 @@ class SentenceTest {
   void describe(double confidence, SentenceVerdict&) const;
 
  private:
-  // Of step times where short segments ran interleaved: of the means of each variant's middle eight
-  // of ten steps. What holds by these and not by all stays undecided: contrast_in_total.
+  // The contrast of step times where short segments ran interleaved, by the means of each variant's
+  // middle eight of ten steps. A sentence that holds by these and not by all steps stays undecided:
+  // contrast_in_total.
   std::optional<double> contrast_of_trimmed_means(const Sources&) const;
   double less_places(double contrast, const Round&);
   // Adds the round to the total time, and compares in that.
@@ -78,7 +79,7 @@ class SentenceTest {
   int variant_of(const Side&) const;
   double log_ratio_of_percentiles(double left, double right) const;
   bool is_inside(double contrast) const;
-  // Of the rounds those inside, or outside, whichever are fewer.
+  // The rounds inside, or those outside, whichever are fewer.
   std::int64_t outliers() const;
   bool most_are_inside() const;
 

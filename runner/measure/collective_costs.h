@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What collectives take on a device of several ranks, for its profile.
+// Times of collectives on a device of several ranks, for its profile.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What collectives take is measured on simulated machines, which say whether it is right.
+// Measures collectives on simulated machines, which know their true times.
 #include "measure/collective_costs.h"
 
 #include <gtest/gtest.h>

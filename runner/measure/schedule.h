@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How long a segment is and in which order the variants run: pure functions of a plan, the time of
-// its step and the seed. Running them is measure.cpp's.
+// its step and the seed. measure.cpp runs them.
 #pragma once
 
 #include <chrono>

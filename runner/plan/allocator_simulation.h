@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the allocator of a step does over so many steps, counted ahead without a device: the blocks,
-// the memory it reserves for them, and what it refuses.
+// The behaviour of a step's allocator over so many steps, counted ahead without a device: its
+// blocks, the memory it reserves for them, and what it refuses.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct AllocatorSimulation {
   std::int64_t peak_live_bytes = 0;  // in blocks
   std::int64_t reserved_at_peak_live_bytes = 0;
   std::int64_t peak_reserved_bytes = 0;
-  // Of the live bytes at the ends of the steps, the first half left out (Theil and Sen: the median
-  // of the slopes between any two).
+  // Slope of the live bytes at the ends of the steps, without the first half (Theil and Sen: the
+  // median of the slopes between any two).
   double live_slope_bytes = 0;
   std::int64_t live_after_empty_cache_bytes = 0;
   // In words, with the step and the operation; empty when nothing was refused.

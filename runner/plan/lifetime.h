@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long buffers hold something that is still needed, as values. How that is found is
-// analyse/lifetimes.h's, where they may lie allocate/pack_arena.h's.
+// How long buffers hold something that is still needed, as values. analyse/lifetimes.h finds them,
+// and allocate/pack_arena.h decides where the buffers may lie.
 #pragma once
 
 #include <cstdint>

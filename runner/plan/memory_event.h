@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an allocator did, one thing after the other: for people who look at it in a memory viewer.
+// The events of an allocator, one after the other, for people who look at them in a memory viewer.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What follows from a plan alone, as values: what its step counts, what memory it needs and takes,
-// and what its operations are like. Found once (count/facts_of.h) and handed on with the plan
-// (planned_step.h), so that whoever measures, judges or shows it needs to know nothing of how it is
-// found.
+// Facts that follow from a plan alone, as values: what its step counts, what memory it needs and
+// takes, and what its operations are like. Found once (count/facts_of.h) and handed on with the
+// plan (planned_step.h), so that measuring, judging and showing it need no knowledge of how they
+// are found.
 #pragma once
 
 #include <array>
@@ -29,15 +29,15 @@ inline std::int64_t sum_of(const BytesByPurpose& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-// What a device holds that carries out the plan as it is: every buffer its own for good, but for
-// those that the step allocates and releases.
+// Memory that a device holds when it carries out the plan as it is: every buffer has its own for
+// good, except those that the step allocates and releases.
 struct HeldMemory {
   std::int64_t most_bytes = 0;    // at one moment
   BytesByPurpose most{};          // of each purpose, each at its own moment
   std::int64_t pinned_bytes = 0;  // of host memory
 };
 
-// What would do, by the lifetimes of the buffers.
+// Memory that would do, by the lifetimes of the buffers.
 struct StepMemory {
   Lifetimes lifetimes;
   Arena arena;                       // of the lifetimes on the device
@@ -48,7 +48,7 @@ struct StepMemory {
   std::int64_t pinned_bytes = 0;     // host memory, the most at once
 };
 
-// What operations count for.
+// Counts to which operations add.
 struct Tally {
   double launches = 0;
   double copies = 0;
@@ -93,7 +93,7 @@ inline constexpr std::array tally_table{
     TallyRow{Metric::all_gathers_per_step, &Tally::all_gathers, true},
     TallyRow{Metric::payload_bytes_per_step, &Tally::payload_bytes, true},
     TallyRow{Metric::flops_per_step, &Tally::flops}};
-// What a trace counts too: all but arithmetic, which is the last.
+// The counts that a trace has too: all but arithmetic, which is the last.
 inline constexpr std::span traced_tally(tally_table.data(), tally_table.size() - 1);
 
 inline double Tally::operator[](Metric metric) const {
@@ -107,7 +107,7 @@ inline double Tally::operator[](Metric metric) const {
 // each other, from whatever cache they come.
 enum class KernelLimit { math, memory, latency };
 
-// Of one operation, each time that it acts.
+// Facts of one operation, each time that it acts.
 struct OperationFacts {
   Tally tally;
   KernelWork work;                               // of a launch

@@ -92,7 +92,7 @@ TEST(PlanSizes, RefusesMemoryOfWhichEachPieceWouldFit) {
 
 // --- any knobs -----------------------------------------------------------------------------------
 
-// What only makes a step longer.
+// Knobs that only make a step longer.
 const std::map<std::string_view, std::int64_t> lengths = {
     {"model.layers", 3},  {"model.kernels", 3},
     {"batch.tensors", 3}, {"batch.accumulate", 2},

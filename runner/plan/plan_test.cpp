@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What plans contain, knob by knob, on scenarios made by hand. What is refused:
-// plan_refusals_test.cpp.
+// The contents of plans, knob by knob, on scenarios made by hand. plan_refusals_test.cpp has what
+// is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

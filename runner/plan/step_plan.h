@@ -98,7 +98,8 @@ struct BufferUse {
   int buffer = 0;                 // index into StepPlan::buffers
   std::int64_t offset_bytes = 0;  // from the start of the slot
   std::int64_t bytes = 0;         // touched from there
-  // What rank r touches lies r times so far on; 0 in the plan of one rank (derive/plan_of_rank.h).
+  // Rank r touches bytes that lie r times so far on; 0 in the plan of one rank
+  // (derive/plan_of_rank.h).
   std::int64_t rank_stride_bytes = 0;
 };
 
@@ -135,7 +136,7 @@ struct Prefetch {
   BufferUse what;
 };
 
-// What the step's own allocator asks of the driver for one operation, on average over steady steps.
+// Calls to the driver by the step's own allocator for one operation, on average over steady steps.
 // None where the driver is asked directly, which is a call each.
 struct DriverCalls {
   double allocations = 0;
@@ -221,8 +222,8 @@ using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefe
                             EmptyCache, Release, RegisterHost, UnregisterHost, RecordEvent,
                             StreamWaitsEvent, HostWaits, TakeBatch, HostWork, Collective>;
 
-// What visits actions names each kind that it takes. A catch-all would swallow a kind that is added
-// later; this one would be swallowed today.
+// A visitor of actions names each kind that it takes. A catch-all would swallow a kind that is
+// added later; it would swallow this one today.
 struct ActionOfAnotherKind {};
 template <class Visitor>
 concept NamesItsActions = !std::is_invocable_v<Visitor&, const ActionOfAnotherKind&>;
@@ -249,7 +250,8 @@ struct Operation {
   std::int64_t turn = 0;   // below `every`
   int ahead = 0;
   bool captured = false;  // part of the step's graph; captured operations are contiguous
-  // Of its arithmetic, what the model itself needs: nothing of what is computed a second time.
+  // The share of its arithmetic that the model itself needs: nothing of what is computed a second
+  // time.
   double model_share = 1;
   std::vector<BufferUse> keeps = {};  // needed until it is over, though it touches none of them
   std::optional<GradientsRead> reads_gradients = {};
@@ -302,11 +304,11 @@ struct StepTelemetry {
   int cycles = 0;
 };
 
-// Processes with a GPU each that carry out one plan together.
-// Of all steps of as many ranks that a run has: one or two of a step, and others for each limit of
-// their thread blocks.
+// Most communicators of all steps of a run with as many ranks: one or two of a step, and others for
+// each limit of their thread blocks.
 inline constexpr int most_communicators = 16;
 
+// Processes with a GPU each that carry out one plan together.
 struct RanksPlan {
   int count = 1;
   int rank = 0;  // whose plan it is; the plan as it is built is rank 0's

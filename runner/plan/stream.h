@@ -24,7 +24,7 @@ struct Stream {
 // on it, and how far the device is with the steps is how far this stream is.
 constexpr int compute_stream = 0;
 
-// What is issued to the one waits for all that was issued to the other before, without an event.
+// Whether work issued to one waits for all that was issued to the other before, without an event.
 inline bool wait_for_each_other(const Stream& one, const Stream& other) {
   const auto legacy_and_blocking = [](const Stream& legacy, const Stream& blocking) {
     return legacy.kind == StreamKind::legacy_default && blocking.kind == StreamKind::blocking;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a knob may be where it is one of a few words. A value's name here is its word in files, but
+// The values of knobs that are one of a few words. A value's name here is its word in files, but
 // for those that knobs/field_choices.h lists. Plans use them too, where they say the same.
 #pragma once
 
@@ -13,7 +13,7 @@ enum class ModelMlp { gelu, swiglu };
 enum class ModelPosition { learned, rope };
 // Written "soa" and "aos" in files: arrays of fields, or an array of records of all fields.
 enum class Layout { arrays, records };
-// Of a sample's numbers, as the loader hands them over.
+// Format of a sample's numbers, as the loader hands them over.
 enum class BatchFormat { fp32, uint8 };
 constexpr std::int64_t bytes_of(BatchFormat format) {
   return format == BatchFormat::uint8 ? 1 : 4;
@@ -29,14 +29,13 @@ enum class HostMemory {
 };
 enum class CopyStream { compute, side, legacy };
 enum class DeviceBuffer { resident, per_step };
-// What the driver is told of managed memory before the first step, about this device: that it
-// mostly reads it, that pages should stay there, or that it should have mappings and need not
+// Advice to the driver about managed memory before the first step: that this device mostly reads
+// it, that pages should stay on this device, or that this device should have mappings and need not
 // fault.
 enum class ManagedAdvice { none, read_mostly, preferred, accessed_by };
 enum class SyncWhere { none, step, micro, phase, op };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
-// What the host does while it waits: burn its processor, offer it to others, or sleep until an
-// interrupt.
+// How the host waits: it burns its processor, offers it to others, or sleeps until an interrupt.
 enum class SyncWait { spin, yield, block };
 // `fixed` is written "static" in files.
 enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, first_fit };
@@ -55,11 +54,11 @@ enum class GemmChoice { heuristic, autotune };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 enum class RequiredLink { any, nvlink };  // between each two GPUs of a step
-// What every rank has only its part of: nothing (DDP), the optimizer's state, the gradients too, or
-// the weights too (ZeRO's stages 1 to 3).
+// State of which every rank keeps only its part: nothing (DDP), the optimizer's state, the
+// gradients too, or the weights too (ZeRO's stages 1 to 3).
 enum class Shard { none, optimizer, gradients, parameters };
 enum class BucketOrder { reverse, forward };  // of parameters, as the forward pass uses them
-// Of gradients while they are reduced: as the model has them, or made larger before.
+// Format of gradients while they are reduced: as the model has them, or made larger before.
 enum class GradientDtype { model, fp32 };
 // How gradients become those of all ranks together: the collective takes their mean, or the sum of
 // what each rank has divided before by how many there are.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the user asked for: a claim, a few variants of one training step, and sentences about them.
-// Plain values; reading them from TOML is read_scenario.h's, what they mean in operations is
-// plan's.
+// The user's request: a claim, a few variants of one training step, and sentences about them. Plain
+// values; read_scenario.h reads them from TOML, and plans turn them into operations.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ struct ModelKnobs {
   // transformer
   std::int64_t seq = 256;   // tokens of a sample
   std::int64_t heads = 16;  // of attention; they share `hidden`
-  // Of keys and of values, each for as many heads of queries; absent: `heads`.
+  // Heads of keys and of values, each for as many heads of queries; absent: `heads`.
   std::optional<std::int64_t> kv_heads = {};
   std::int64_t vocab = 8192;                   // tokens there are
   std::int64_t vocab_multiple = 1;             // of which the table's rows are one
@@ -163,7 +162,7 @@ struct EvalKnobs {
   bool operator==(const EvalKnobs&) const = default;
 };
 
-// Of one step.
+// Most ranks of one step.
 inline constexpr int most_ranks = 64;
 
 // Processes with a GPU each that train one model, each on a batch of its own.
@@ -207,7 +206,7 @@ struct Knobs {
   bool operator==(const Knobs&) const = default;
 };
 
-// What `stepgate gate` lets pass of this variant. No part of the step.
+// Limits that `stepgate gate` sets for this variant. No part of the step.
 struct GateKnobs {
   // HEAD's step time may be this much longer, relative; absent: what is asked of all. The larger of
   // the two counts.
@@ -236,7 +235,7 @@ struct MeasureKnobs {
   bool operator==(const MeasureKnobs&) const = default;
 };
 
-// What the machine must have, or the scenario is skipped.
+// Requirements of the machine; the scenario is skipped where one is not met.
 struct Requirements {
   std::optional<double> compute = {};  // compute capability, e.g. 8.0
   std::optional<std::int64_t> copy_engines = {};
@@ -256,7 +255,7 @@ struct Calibration {
   double within = 0;  // relative
 };
 
-// What a variant's own table says about a knob.
+// One knob in a variant's own table.
 struct VariantOverride {
   std::string variant;
   std::string knob;   // "sync.where"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What keeps a run out of a baseline.
+// The reasons that keep a run out of a baseline.
 #include "history/baseline/acceptance.h"
 
 #include <gtest/gtest.h>

@@ -18,8 +18,8 @@ std::filesystem::path baseline_path(const std::filesystem::path& baselines, cons
 std::optional<Baseline> read_baseline_if_any(const std::filesystem::path&,
                                              const std::string& scenario);
 
-// Adds the run to the file, which is made if it is missing, and returns what then lies there. Of
-// several processes that do so at once each adds its run; one that is killed has added its run or
+// Adds the run to the file, which is made if it is missing, and returns what then lies there.
+// Several processes that do so at once each add their run; one that is killed has added its run or
 // has not. Throws RequestError and leaves the file as it is when it is damaged, holds the same run
 // already, or would grow beyond what can be read.
 Baseline append_run(const std::filesystem::path&, const std::string& scenario, const StoredRun&);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Baselines on disk: what is written is read back, and nothing that is there is ever lost. Damaged
-// files are tests/files/bad_baselines_test.cpp's.
+// Baselines on disk: what is written is read back, and nothing that is there is ever lost.
+// tests/files/bad_baselines_test.cpp has the damaged files.
 #include "history/baseline/baseline_file.h"
 
 #include <gtest/gtest.h>

@@ -40,7 +40,7 @@ std::optional<double> count_of(const StoredVariant& variant, Metric metric) {
   return count == nullptr ? std::nullopt : std::optional(count->value);
 }
 
-// What a reader found; a writer has nothing to keep.
+// Keeps what a reader found; a writer has nothing to keep.
 void keep(StoredVariant& variant, Metric metric, std::optional<std::vector<double>> contrasts) {
   if (contrasts) variant.times.push_back({.metric = metric, .contrasts = std::move(*contrasts)});
 }

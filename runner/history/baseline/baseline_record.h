@@ -21,7 +21,7 @@ std::string baseline_text(const Baseline&);
 // can have measured, a run whose digest does not fit, a later format, another scenario.
 Baseline read_baseline(const std::filesystem::path&, const std::string& scenario);
 
-// Of everything that is stored of a run.
+// Digest of everything that is stored of a run.
 std::uint64_t digest_of(const StoredRun&);
 
 }  // namespace stepgate

@@ -73,7 +73,7 @@ bool is_of_earlier_format(const TomlTable& table) {
   return number != nullptr && *number >= 1 && *number < certificate_format;
 }
 
-// Of a format of before no more than this.
+// Reads no more than this of an earlier format.
 void read_outdated(RecordReader& record, Certificate& certificate) {
   certificate.outdated = true;
   record.text("scenario", certificate.scenario);

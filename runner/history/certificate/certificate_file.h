@@ -39,7 +39,8 @@ void check_certificate_file(const std::filesystem::path&, const std::string& sce
 // as it is, when what lies there is no certificate of this scenario and variant.
 void write_certificate(const std::filesystem::path&, const Certificate&);
 
-// Those of any of the scenario's variants on this device. Throws RequestError for damaged ones.
+// The certificates of any of the scenario's variants on this device. Throws RequestError for
+// damaged ones.
 std::vector<CitedCertificate> cited_certificates(const std::filesystem::path& baselines,
                                                  const DeviceIdentity&, const Scenario&);
 

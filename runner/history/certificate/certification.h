@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a gate is tried on variants whose difference is known: identical ones, and ones made slower
 // or faster on purpose. Every gate is one `run` of one sentence, as a user's would be, in a process
-// of its own, which is gate_process.h's. What comes out is certificate.h's.
+// of its own, which gate_process.h starts. certificate.h has the result.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ TrialGate trial_gate(const Scenario&, const StepPlan&, const Trial&, const Injec
 // of 32.
 constexpr std::size_t rounds_of_an_estimate = 5;
 
-// What one gate did, and what was seen of its step.
+// The result of one gate, and what was seen of its step.
 struct GateResult {
   Outcome outcome = Outcome::undecided;
   std::int64_t rounds = 0;     // at least 2
@@ -82,7 +82,7 @@ GateResult gate_result(const Verdict&, const Measurement&, double margin);
 // At least one gate.
 TrialResult result_of(const Trial&, std::span<const GateResult>);
 
-// Of the site that most gates saw, and their median step.
+// The site that most gates saw, and their median step.
 InjectionSite injection_site_of(std::span<const GateResult>);
 double round_seconds_mean(std::span<const GateResult>);
 

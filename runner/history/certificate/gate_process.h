@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A gate in a process of its own: what the two ends say to each other, a line of JSON each. What
-// stays with a process is then drawn anew for every gate. What the numbers mean is
-// certification.h's.
+// A gate in a process of its own: the two ends say a line of JSON each to each other. Values that
+// stay with a process are then drawn anew for every gate. certification.h interprets the numbers.
 #pragma once
 
 #include <string>
@@ -12,11 +11,11 @@
 
 namespace stepgate {
 
-// What the one asks the other on standard input, once in its life.
+// Questions to the process on standard input, one in its life.
 constexpr std::string_view introduction_question = "introduce yourself";
 constexpr std::string_view gate_question = "run the gate";
 
-// Of a process that runs no gate: where the gates would run.
+// The answer of a process that runs no gate: where the gates would run.
 struct GateIntroduction {
   DeviceIdentity device;
   std::string note;  // why it is this one; see OpenedDevice

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two ends of a gate say to each other, and processes that die, stall or lie.
+// The lines that the two ends of a gate exchange, and processes that die, stall or lie.
 #include "history/certificate/gate_process.h"
 
 #include <fmt/format.h>

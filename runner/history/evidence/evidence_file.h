@@ -57,7 +57,7 @@ std::string evidence_text(const EvidenceFile&);
 // No entries when there is no such file. Throws RequestError with everything that is wrong with it.
 EvidenceFile read_evidence(const std::filesystem::path&);
 
-// What the runs of this entry found, one after the other; nothing where there is no such entry.
+// Evidence of the runs of this entry, one after the other; nothing where there is no such entry.
 EarlierEvidence earlier_in(const EvidenceFile&, const EvidenceKey&);
 
 // The same orders and contents twice are not new evidence. Throws RequestError when the entry has a
@@ -79,8 +79,8 @@ class EvidenceTurn {
   // The file as it was when the turn began.
   const EvidenceFile& before() const { return file_; }
 
-  // What the run has found by now, in the place of what was kept of it before. A process that is
-  // killed has written it or has not. Throws RequestError and leaves the file as it is as
+  // Keeps what the run has found by now, in the place of what was kept of it before. A process that
+  // is killed has written it or has not. Throws RequestError and leaves the file as it is as
   // check_evidence_run does, and when it would grow too large.
   void keep(const EvidenceRun&);
 

@@ -85,7 +85,7 @@ class RecordWriter {
       append(path, value, fields);
     }
   }
-  // What a reader refuses; a writer has what can be.
+  // A check that only a reader makes; a writer's values are valid.
   template <class Message>
   void check(bool /*holds*/, Message /*otherwise*/) {}
   // The value's fields after a number for all of them, so that a hand that changes one is noticed.
@@ -190,11 +190,10 @@ class RecordReader {
     hexadecimal("digest", digest);
     fields(*this, value);
     refuse_the_rest();
-    // What is plainly wrong has been said; the digest is for what looks right.
+    // A plain error has been reported; the digest is for values that look right.
     if (faults_.size() != faults_before) return false;
 #if defined(STEPGATE_FUZZING)
-    // Who mutates a file at random never finds the digest that fits, and would see nothing of what
-    // lies behind it.
+    // A fuzzer never finds the digest that fits, and would see nothing of what lies behind it.
     if (digest == 0) return true;
 #endif
     if (digest == record_digest(path_, value, fields)) return true;

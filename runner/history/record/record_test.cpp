@@ -62,7 +62,7 @@ bool is_key(const std::string& line) {
   return !line.empty() && line[0] != '#' && line.find(" = ") != std::string::npos;
 }
 
-// What may happen to a line with a key; each gives the lines in its place.
+// Every damage that may happen to a line with a key; each gives the lines in its place.
 std::vector<std::vector<std::string>> damaged(const std::string& line) {
   const std::string key = line.substr(0, line.find(" = "));
   std::vector<std::vector<std::string>> all{{}, {line, line}, {line, "unheard_of = 1"}};

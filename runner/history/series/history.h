@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How the stored runs of a variant went over the weeks: whether its step creeps, and where it
 // jumps. Every single run may be within its limit, and each that is stored widens what the next one
-// is compared with, so that a drift of 0.3 % a week passes for ever; this looks at all of them.
-// What a run is compared with is stored_sentence.h's, the tests are stats/drift.h's.
+// is compared with. So a drift of 0.3 % a week passes for ever; this looks at all of them.
+// stored_sentence.h decides what a run is compared with, and stats/drift.h has the tests.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ struct HistoryEra {
   double oldest = 0;  // mean of the normalised values of its first runs, five at most
 };
 
-// What the series consists of: a run, or those that the machine or the device deals one luck.
+// A unit of the series: a run, or the runs that share the luck that the machine or the device
+// deals.
 struct HistoryUnit {
   double week = 0;  // since the first run of the variant; means over its runs
   double raw = 0;
@@ -102,8 +103,8 @@ struct CommitRange {
   std::string after;
 };
 CommitRange commits_around(const VariantHistory&, std::size_t unit);
-// What to compare where a drift has its alarm: those of the oldest run that is compared, and of the
-// first in the alarm's unit. No two neighbours differ by much.
+// The commits to compare where a drift has its alarm: those of the oldest run that is compared, and
+// of the first in the alarm's unit. No two neighbours differ by much.
 CommitRange commits_of_alarm(const VariantHistory&);
 
 // Weeks since 1970 of "2026-11-21T10:15:00Z", or of a day alone. Nothing for anything else.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the gate did on one device when the answer was known. Values, and what they mean; how they
-// come about is certification.h's, the file certificate_file.h's.
+// Decisions of the gate on one device when the answer was known. Values, and what they mean;
+// certification.h makes them, and certificate_file.h has the file.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace stepgate {
 
-// Of the day in "2026-11-21T10:15:00Z".
+// Length of the day in "2026-11-21T10:15:00Z".
 constexpr std::size_t date_length = 10;
 
 // The name of the trial whose variants are the same.
 constexpr std::string_view identical_trial = "identical";
 
-// Of identical code. Effects that stay with a process are drawn once in each: with fewer of them,
-// how often such an effect refutes is anybody's guess.
+// Fewest processes of a trial of identical code. Effects that stay with a process are drawn once in
+// each: with fewer of them, nobody can tell how often such an effect refutes.
 constexpr std::int64_t fewest_processes = 20;
 
 // Every gate ran in a process of its own, so gates are processes here.
@@ -43,8 +43,8 @@ struct TrialResult {
   double gpu_seconds_mean = 0;  // a gate, without its warm-up
 };
 
-// What of the spread the rounds do not explain: the standard deviation of what stays with a
-// process. 0 where the rounds explain everything; absent where the spread is.
+// The part of the spread that the rounds do not explain: the standard deviation of what stays with
+// a process. 0 where the rounds explain everything; absent where the spread is.
 std::optional<double> between_processes(const TrialResult&);
 
 struct Certificate {

@@ -42,7 +42,7 @@ std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
 }
 
-// What can stand in a file of ASCII as it is.
+// The text with '?' for everything that is not printable ASCII.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';

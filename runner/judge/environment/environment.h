@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Under which circumstances a run was measured: the keys that decide whether two runs may be
-// compared. Which runs are compared is stored_sentence.h's.
+// compared. stored_sentence.h decides which runs are compared.
 #pragma once
 
 #include <optional>
@@ -37,8 +37,8 @@ struct EnvironmentKey {
   std::string_view name;   // in files
   std::string_view words;  // in sentences: "driver branch"
   std::string Environment::*value;
-  // What of the value must be the same: all of it, or the branch "580" of "580.159.04". A device is
-  // one of many of its model: see matching_runs.
+  // The part of the value that must be the same: all of it, or the branch "580" of "580.159.04". A
+  // device is one of many of its model: see matching_runs.
   enum class Compare { whole, branch, device } compare;
   // Files of before it was asked for do not have it; it is written where somebody knew it.
   bool is_optional = false;

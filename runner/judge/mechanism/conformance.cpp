@@ -23,7 +23,7 @@ bool agrees(double planned, double traced) {
   return std::abs(planned - traced) <= 1e-6 * std::max(std::abs(planned), std::abs(traced));
 }
 
-// What the timeline has of a metric, by operation of the plan.
+// The timeline's part of a metric in one operation of the plan.
 struct OfOperation {
   double amount = 0;
   std::set<std::string> calls;
@@ -146,7 +146,7 @@ std::string in_words(const Disagreement& found, std::span<const PlannedStep> pla
   return words;
 }
 
-// Of what plans do not know, or only about: the first count that ranks have differently.
+// The first count that ranks have differently, for counts that plans do not know, or only about.
 std::optional<std::string> reason_against_ranks(std::span<const PlannedStep> plans,
                                                 const Traced& traced) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
@@ -176,7 +176,7 @@ std::int64_t most_held(std::span<const TracedStep> ranks) {
   return most;
 }
 
-// Of buffers in device memory, in words; nothing when no variant holds more than planned.
+// The fault of buffers in device memory, in words; nothing when no variant holds more than planned.
 std::optional<std::string> reason_against_memory(std::span<const PlannedStep> plans,
                                                  const Traced& traced) {
   for (const TracedRound& round : traced.rounds) {
@@ -184,7 +184,7 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
          ++variant) {
       const auto held = static_cast<double>(most_held(ranks_of(round, variant)));
       const auto planned = plans[variant].facts().count(Metric::peak_live);
-      // What grows has no most.
+      // Memory that grows from step to step has no maximum.
       const bool grows = plans[variant].facts().count(Metric::live_slope).value_or(0) > 0;
       if (!planned || grows || held <= *planned) continue;
       return fmt::format(

@@ -26,8 +26,7 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
 // out; nothing where no variant has any.
 std::vector<std::string> library_record_notes(const Traced&);
 
-// What does not belong into a steady step and happened in the traced ones, with what to do about
-// it.
+// Events of the traced steps that do not belong into a steady step, with what to do about them.
 std::vector<std::string> unsteady_notes(std::span<const PlannedStep>, const Traced&);
 
 }  // namespace stepgate

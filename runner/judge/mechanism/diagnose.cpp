@@ -46,8 +46,8 @@ LargestTwo candidates(const TimeBreakdown& time) {
   return largest_two(parts_of_work, time);
 }
 
-// What a variant's values say of a metric, as words of a sentence; empty where they do not or where
-// it is nothing.
+// A variant's value of a metric, as words of a sentence; empty where there is none or where it is
+// nothing.
 class ReportedValue {
  public:
   explicit ReportedValue(const std::map<Metric, double>& values) : values_(values) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What bounds a step, by stated rules on the shares of its traced time, and the mechanism of a
-// whole scenario. What separates two variants is separate.h's.
+// The bound of a step, by stated rules on the shares of its traced time, and the mechanism of a
+// whole scenario. separate.h says what separates two variants.
 #pragma once
 
 #include <map>
@@ -37,8 +37,8 @@ std::string diagnosis_of(const TimeBreakdown&, const std::map<Metric, double>& v
 std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> variants,
                                              const Mechanism&);
 
-// Of the scenario's variants, which come first in every traced round. The summaries are theirs, for
-// what tracing costs. One separation for each pair to explain, in their order.
+// The mechanism of the scenario's variants, which come first in every traced round. Their summaries
+// tell what tracing costs. There is one separation for each pair to explain, in their order.
 Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced&,
                        std::span<const VariantSummary>, std::span<const PairToExplain>);
 

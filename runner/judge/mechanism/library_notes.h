@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whose kernels the variants got where a library has some too, in words. What was chosen and why is
-// the launchers' to say: kernels/kernel.h.
+// The kernels that the variants got where a library has some too, in words: ours or the library's
+// own. The launchers say what was chosen and why (kernels/kernel.h).
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ std::string phase_in_words(std::optional<Phase> phase) {
   return phase ? fmt::format(" ({})", name_of(*phase)) : "";
 }
 
-// Of the two that differ, with as many digits as show it.
+// One of the two counts that differ, with as many digits as show the difference.
 std::string count_in_words(const CountDifference& count, double value) {
   const double other = value == count.first ? count.other : count.first;
   return told_from(value, other, [&](double number, int more_digits) {

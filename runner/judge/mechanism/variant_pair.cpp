@@ -7,7 +7,7 @@
 namespace stepgate {
 namespace {
 
-// What is seldom told apart from the scatter of a step is no mechanism worth a sentence.
+// A part that is seldom told apart from the scatter of a step is no mechanism worth a sentence.
 constexpr double smallest_part_to_name = 0.01;
 // A phase is named when at least this share of a difference lies in it.
 constexpr double share_of_a_phase = 0.5;

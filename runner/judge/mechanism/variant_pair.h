@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two variants in the same traced rounds: which counts differ, and which part of the time. How that
-// is said is separate.cpp's.
+// Two variants in the same traced rounds: which counts differ, and which part of the time.
+// separate.cpp puts that into words.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace stepgate {
 
-// What a difference in a count is called, and the part of the time that it can move.
+// The words for a difference in a count, and the part of the time that it can move.
 struct CountWords {
   Metric metric;
   TimePart moves;
   std::string_view says;  // with {} for the count
 };
 
-// Of every count that is compared, in the order in which differences are looked for.
+// The words for every count that is compared, in the order in which differences are looked for.
 std::span<const CountWords> count_words();
 
 struct RareWork {
@@ -33,7 +33,7 @@ struct RareWork {
   const std::string& variant;
 };
 
-// Two variants. What it is made from must outlive it.
+// Two variants. Its arguments must outlive it.
 class VariantPair {
  public:
   VariantPair(std::span<const PlannedStep> variants, std::size_t first, std::size_t other,
@@ -55,7 +55,7 @@ class VariantPair {
   // The plan's, of what no trace counts or what is too rare for this one.
   std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
   bool differs_everywhere(Metric metric) const;
-  // By the plans, whose counts are those of the trace. What a graph launches has no phase.
+  // By the plans, whose counts are those of the trace. Launches of a graph have no phase.
   std::optional<Phase> phase_of(Metric metric) const;
   std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
   // Every round of the one beyond every round of the other.

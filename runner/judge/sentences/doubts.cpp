@@ -21,7 +21,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
-// Of the way to the limit: a ratio that changes, or is carried, by less is on the same side of it.
+// Share of the way to the limit: a ratio that changes, or is carried, by less is on the same side
+// of it.
 constexpr double share_that_matters = 0.5;
 
 // A typical segment's: what is rare may be in one by chance.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the rates of a comparison presume and its own rounds can contradict. Such a comparison is
-// not decided, whatever its e-values are.
+// Assumptions behind the rates of a comparison that its own rounds can contradict. Such a
+// comparison is not decided, whatever its e-values are.
 #pragma once
 
 #include <optional>

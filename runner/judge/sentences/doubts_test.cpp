@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What makes a comparison undecided whatever its e-values are: each planted, and how often there is
-// a doubt where there is nothing to doubt.
+// The doubts that make a comparison undecided whatever its e-values are: each planted, and how
+// often there is a doubt where there is nothing to doubt.
 #include "judge/sentences/doubts.h"
 
 #include <fmt/format.h>

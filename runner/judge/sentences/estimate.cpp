@@ -20,7 +20,7 @@ double value_at(double ratio, const Estimate& estimate, const SentenceVerdict& v
 
 namespace {
 
-// What a ratio of one is worth. Where the right side is nothing, a ratio is of what counts for it.
+// The value at a ratio of one. Where the right side is nothing, a ratio is of what counts for it.
 double value_of_one(const Expectation& sentence, const SentenceVerdict& verdict,
                     const Estimate& estimate) {
   if (estimate.limit != 0 || !verdict.level) return estimate.limit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a measured sentence came to, in the terms that its author wrote.
+// The result of a measured sentence, in the terms that its author wrote.
 #pragma once
 
 #include <string>

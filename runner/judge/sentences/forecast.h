@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a verdict will cost, before the first round is run.
+// Cost of a verdict, before the first round is run.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ std::string traced_values(const Expectation& sentence, const SentenceVerdict& ve
                      in_words(*verdict.right / *right, verdict.unit));
 }
 
-// What an undecided comparison would need.
+// The evidence that an undecided comparison would need.
 std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
                              const Measurement& measurement, std::int64_t fewest_rounds) {
   const std::int64_t rounds = std::ssize(timed.contrasts);

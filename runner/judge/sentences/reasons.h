@@ -28,9 +28,10 @@ std::string no_rounds_reason();
 std::optional<std::string> reason_without_trace(const Measurement&);
 // "; the plan says 1; it must be 0": what follows that reason, from both values by the plan.
 std::string planned_instead(const Expectation&, double left, double right, MetricUnit);
-// Of a metric that the rounds do not tell: what is absent from them.
+// The reason for a metric that the rounds do not tell: what is absent from them.
 std::string absent_reason(const MetricOf&);
-// Of a count that is not the same in the first traced round and in the one given, counted from 1.
+// The reason for a count that is not the same in the first traced round and in the one given,
+// counted from 1.
 std::string changing_count_reason(const MetricOf&, double first, double value, std::size_t round);
 
 // "1; the limit is 0", from both values.
@@ -47,7 +48,7 @@ std::string reason_by_rounds(const Expectation&, const SentenceVerdict&, const M
 // metrics have, where variants have several ranks and those differ. Empty elsewhere.
 std::string ranks_in_words(const Expectation&, std::span<const PlannedStep>, const Traced&);
 
-// Of a sentence that is not decided although it was measured: why, and that.
+// The reason for a sentence that is not decided although it was measured: why, and that.
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const SentenceVerdict&,
                             double confidence);
 
@@ -57,7 +58,7 @@ std::string another_step_reason(const Measurement&);
 std::vector<std::string> not_compared_notes(const Measurement&);
 std::string unsteady_note(const Measurement&);
 std::string full_record_note(const Measurement&);
-// Of a budget that has no room for a verdict.
+// The reason for a budget that has no room for a verdict.
 std::string budget_reason(const Measurement&, const MeasureKnobs&);
 
 }  // namespace stepgate

@@ -146,7 +146,7 @@ std::optional<double> TimedSentence::rounds_missing(double centre) const {
   return until_refuted ? until_refuted : until_holds;
 }
 
-// Of the first rounds. Of many it takes a while.
+// The sequence over the first rounds. It takes a while where they are many.
 ConfidenceSequence TimedSentence::sequence(std::size_t rounds, double level) const {
   throw_if_interrupted();
   return confidence_sequence(std::span(contrasts_).first(rounds), std::span(scales_).first(rounds),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The statistical test of one timed sentence, fed a contrast a round. Where contrasts come from is
-// sides.h's; what the outcome means for a scenario is judge.h's.
+// The statistical test of one timed sentence, fed a contrast a round. Contrasts come from sides.h;
+// judge.h says what the outcome means for a scenario.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct Bound {
 };
 
 bool keeps(const Bound&, double contrast);
-// Of a sentence with <, <=, >=, > or ~=; the parser refuses == between measured values.
+// The bounds of a sentence with <, <=, >=, > or ~=; the parser refuses == between measured values.
 std::vector<Bound> bounds_of(const Expectation&);
 
 // From log(ratio) to the nearest limit, negative where that is less. A fifth of it is what may be

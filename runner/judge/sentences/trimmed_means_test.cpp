@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a round of interleaved steps contributes to a comparison of step times: the middle of its
+// The contribution of a round of interleaved steps to a comparison of step times: the middle of its
 // steps, as long as total time does not say otherwise.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What earlier runs of a scenario measured, as stored: values, and what they mean. Files are
-// baseline_file.h's, decisions stored_sentence.h's.
+// Measurements of earlier runs of a scenario, as stored: values, and what they mean.
+// baseline_file.h reads and writes the files, and stored_sentence.h decides.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace stepgate {
 
-// Of every run the same number, the first ones, so that all runs are alike.
+// Rounds that are stored of every run, the first ones, so that all runs are alike.
 constexpr std::int64_t rounds_of_stored_run = 12;
 
 struct StoredTime {
@@ -66,7 +66,7 @@ struct Baseline {
   std::vector<StoredRun> runs;  // in the order in which they were accepted
 };
 
-// Of times every round is stored, of what a plan counts one number.
+// Times are stored for every round, and a plan's counts as one number.
 enum class StoredAs { nothing, times, count };
 StoredAs stored_as(const MetricRow&);
 
@@ -82,9 +82,9 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 StoredRun stored_run(const Scenario&, std::span<const PlannedStep>, const Measurement&, Provenance,
                      std::string new_era = "");
 
-// What a machine deals once for all runs that are made in a row, such as clocks and neighbours,
-// has one name: its boot and the hour, or the day where the boot is not known. A simulated device
-// deals everything by the seed, so that each of its runs is a sitting of its own.
+// The name of the luck that a machine deals once for all runs that are made in a row, such as
+// clocks and neighbours: its boot and the hour, or the day where the boot is not known. A simulated
+// device deals everything by the seed, so that each of its runs is a sitting of its own.
 std::string sitting_of(const StoredRun&);
 
 const StoredVariant* find_variant(const StoredRun&, const std::string& name);

@@ -65,7 +65,7 @@ std::string missing_in_words(const StoredEvidence& stored, const Scenario& scena
                      share_in_words(*stored.smallest_shown), way_out);
 }
 
-// What the two values and the anchor mean together, and what to do next.
+// The meaning of the two values and the anchor together, and what to do next.
 std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenario) {
   const StoredEvidence& stored = *verdict.stored;
   const auto start_anew = [&](std::string_view speed) {

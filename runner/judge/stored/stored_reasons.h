@@ -25,8 +25,8 @@ std::string other_device_reason(const std::string& stored, const std::string& no
                                 std::size_t fewest_devices);
 // "; its steps take 2.00x as long as in the latest of them (1 ms -> 2 ms)": no verdict.
 std::string raw_in_words(double then_seconds, double now_seconds);
-// What to do next, after the reason why there is nothing to compare with: another device and a
-// baseline without runs ask for runs, everything else for a decision of whoever is responsible.
+// The next thing to do, after the reason why there is nothing to compare with. Another device and a
+// baseline without runs ask for runs, everything else for a decision of the person responsible.
 std::string way_to_compare(const Scenario&, bool asks_for_runs);
 
 std::string too_few_rounds_reason(std::int64_t rounds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a sentence about stored times, of which there are two: the time itself, and the
-// time divided by that of an anchor measured beside it. Where they lie is stored_sentence.h's.
+// The outcome of a sentence about stored times, of which there are two: the time itself, and the
+// time divided by that of an anchor measured beside it. stored_sentence.h finds where they lie.
 #pragma once
 
 #include "judge/verdict/verdict.h"

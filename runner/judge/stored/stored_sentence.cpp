@@ -43,13 +43,13 @@ int anchor_for(std::span<const PlannedStep> plans, int variant) {
   return static_cast<int>(plan_named(plans, anchor_variant(anchor)));
 }
 
-// What the nth look at the same stored runs may spend of a sentence's rates: three quarters on the
-// first, the rest on all others, since 1 / (n (n - 1)) from n = 2 on adds up to 1.
+// The part of a sentence's rates that the nth look at the same stored runs may spend: three
+// quarters on the first, the rest on all others, since 1 / (n (n - 1)) from n = 2 on adds up to 1.
 double share_of_look(double n) {
   return n == 1 ? 0.75 : 0.25 / (n * (n - 1));
 }
 
-// Of one kind of value, a number for each stored run.
+// Values of one kind, a number for each stored run.
 using Units = std::vector<std::vector<double>>;
 
 double mean_of_units(const Units& units) {
@@ -102,12 +102,12 @@ class TimedAgainstStored {
   }
 
  private:
-  // What a sentence is judged by: the mean of looks.
+  // The values that decide a sentence: means of looks.
   struct Looks {
     explicit Looks(const StoredLook& one)
         : contrast(one.contrast), raw_contrast(one.contrast), anchor(one.anchor) {}
     double contrast;
-    // Of those whose anchor is known, which all are but those kept before anchors were.
+    // Means of the looks whose anchor is known, which all are but those kept before anchors were.
     double raw_contrast;
     double anchor;
   };
@@ -258,7 +258,7 @@ class TimedAgainstStored {
       evidence.note = StoredNote::refresh_the_baseline;
   }
 
-  // What the stored runs would have taken in this round, by its anchor.
+  // The time that the stored runs would have taken in this round, by its anchor.
   double stored_value(const Round& round) const {
     const double anchor = round_value(round, anchor_, 1, Metric::step_ms_mean).value();
     return in_units_of_metric(mean_of_units(normalised_) + std::log(anchor));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decides sentences that compare this run with stored ones: counts exactly, times by the prediction
-// interval of stats/prediction_interval.h. How runs are stored is baseline.h's.
+// interval of stats/prediction_interval.h. baseline.h says how runs are stored.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace stepgate {
 // Whether any sentence compares times with stored ones, so that anchors must be measured.
 bool needs_anchors(const Scenario&);
 
-// Of the runs that hold the variant, those that this run may be compared with, by units; or why
-// there are none, in words.
+// The runs that hold the variant and may be compared with this run, by units; or why there are
+// none, in words.
 struct MatchingRuns {
   StoredUnit unit = StoredUnit::run;
   std::vector<std::vector<const StoredVariant*>> units;
@@ -29,7 +29,7 @@ struct MatchingRuns {
 // With fewer nobody knows how far units differ: nothing is decided.
 constexpr std::size_t fewest_stored_units = 3;
 
-// What of a variant two runs must share to be compared, besides the machine.
+// Properties of a variant that two runs must share to be compared, besides the machine.
 struct StoredSubject {
   std::string variant;
   std::uint64_t knobs = 0;  // fingerprint
@@ -45,13 +45,12 @@ std::optional<std::string> reason_against(const StoredRun&, const Environment& n
 // A run matches with the same environment, knobs of the variant, anchor and libraries, which one of
 // both may not know. A device with five runs of its own in three sittings is compared with those.
 // Otherwise runs of other devices of the same model count when there are three devices, each of
-// which is then one unit. Of all that match, those before the last that began a new era do not
-// count.
+// which is then one unit. Runs before the last match that began a new era do not count.
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const StoredSubject&);
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
                            const std::string& anchor, const std::string& libraries);
 
-// What a run is compared by: means over the rounds that stored runs have too.
+// The values by which a run is compared: means over the rounds that stored runs have too.
 struct StoredLook {
   double contrast = 0;  // log(time / anchor's time)
   double anchor = 0;    // log(anchor's seconds)

@@ -203,7 +203,7 @@ TEST(StoredSentence, IsUndecidedWhereOnlyTheAnchorMoved) {
   EXPECT_TRUE(says(verdict, "normalised 0.950x [")) << verdict.reason;
   EXPECT_TRUE(
       says(verdict, "; the anchor moved: beside it the step is beyond the limit, by itself"));
-  // What made the anchor slower and not the step is no speed-up of the step.
+  // A disturbance that made the anchor slower and not the step is no speed-up of the step.
   const SentenceVerdict flattered = on_a_machine(1.25, 1 - std::log(1.25));
   EXPECT_EQ(flattered.outcome, Outcome::holds);
   EXPECT_FALSE(says(flattered, "refresh")) << flattered.reason;
@@ -294,7 +294,7 @@ TEST(StoredSentence, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
                       .stored = {{name, {1.0, 1.0}}},
                       .stored_anchors = {{name, {log_of_anchor, log_of_anchor + std::log(2)}}}};
   EXPECT_EQ(now(1), Outcome::holds) << "the machine is what it was again";
-  // What never held does not hold before the mean is within the limit.
+  // A sentence that never held does not hold before the mean is within the limit.
   settings.earlier.stored[name] = {1.0};
   settings.earlier.stored_anchors[name] = {log_of_anchor + std::log(2)};
   EXPECT_EQ(now(1), Outcome::machine_slower);
@@ -362,7 +362,7 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
         << both.reason;
     EXPECT_EQ(after({1.000}, 1.018).outcome, Outcome::holds);
     EXPECT_EQ(after({1.200}, 1.000).outcome, Outcome::refuted);
-    // What held is refuted by a run that is, and stays so.
+    // A sentence that held is refuted by a run that is, and stays so.
     EXPECT_EQ(after({1.000}, 1.200).outcome, Outcome::refuted);
     EXPECT_EQ(after({1.000, 1.200}, 1.000).outcome, Outcome::refuted);
   }
@@ -442,7 +442,7 @@ TEST(StoredSentence, WantsAsManyRoundsAsAStoredRunHas) {
   EXPECT_TRUE(says(verdict, "11 rounds were measured, but a run is compared by its first 12"));
 }
 
-// What a forecast promises must be what the budget is held against.
+// The budget must be held against the rounds that a forecast promises.
 TEST(StoredSentence, IsForecastToTakeAsManyRoundsAsTheRunMustHave) {
   ExpectedCost expected;
   expected.round = std::chrono::seconds(1);
@@ -632,7 +632,7 @@ TEST(MatchingRuns, BeginWithTheLastNewEraAmongThem) {
   const SentenceVerdict verdict = judged(scenario, baseline, measurement);
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
   EXPECT_EQ(verdict.stored->runs, 5);
-  // The era of another driver is not this one's.
+  // Runs of an era with another driver do not count.
   baseline.runs.push_back(baseline.runs.back());
   baseline.runs.back().environment.driver = "590.1";
   baseline.runs.back().new_era = "driver 590";

@@ -76,8 +76,7 @@ struct Judged {
   Verdict verdict;
 };
 
-// What a trace of the two variants tells: the same waits as counted_by_script, 400 us of idle time
-// after each.
+// A trace of the two variants: the same waits as counted_by_script, 400 us of idle time after each.
 inline Traced traced_by_script() {
   TracedStep baseline = traced_step({.math = 1200, .memory = 400, .idle_after_wait = 400},
                                     {{Metric::host_waits_per_step, 1}, {Metric::gpu_idle, 0.2}});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What traces show of the mechanism behind a number: what bounds each variant's step, what
-// separates two of them, and what memory they hold. Values of a verdict; how they come to be is
-// diagnose.h's.
+// The mechanism behind a number, from traces: what bounds each variant's step, what separates two
+// of them, and what memory they hold. Values of a verdict; diagnose.h finds them.
 #pragma once
 
 #include <array>
@@ -39,9 +38,9 @@ double part_of(const TimeBreakdown&, TimePart);
 // that loses less gains less than 1.25x by losing nothing.
 inline constexpr double share_that_binds = 0.2;
 
-// The class in the words of sentences. Of the time in which no kernel runs the largest part, if it
-// binds: for data, by copies, by collectives, or by the host, whose waits it counts with its
-// launches. Compute otherwise: what is left are kernels, fills, and the device's own pauses.
+// The class in the words of sentences. It is the largest part of the time in which no kernel runs,
+// if that part binds: for data, by copies, by collectives, or by the host, whose waits it counts
+// with its launches. Otherwise it is compute: kernels, fills, and the device's own pauses are left.
 BoundClass class_of(const TimeBreakdown&);
 
 struct VariantMechanism {
@@ -71,7 +70,7 @@ struct CountDifference {
   std::optional<Phase> phase;  // where most of the difference lies; absent where plans do not tell
 };
 
-// What separates two variants.
+// The differences that separate two variants.
 struct Separation {
   std::string first;
   std::string other;

@@ -332,7 +332,8 @@ TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
   EXPECT_EQ(library_record_notes(traced)[1],
             "of collectives in a graph NCCL 2.28.9 speaks when they are captured and not when they "
             "run; that each launch has them is counted by plan and trace alone");
-  // Those that count are of rank 0, and another's difference is not lost.
+  // The library records that count are those of rank 0, and the difference of another rank is not
+  // lost.
   for (TracedRound& round : traced.rounds) {
     round.ranks.resize(2);
     round.ranks[1] = {round.variants[1], round.variants[1]};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether a scenario would notice that one of its variants is another: what became of its sentences
-// when somebody turned a knob. Making and deciding such scenarios is verbs'.
+// when somebody turned a knob. The verbs make and decide such scenarios.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ enum class MutationEffect {
   unknown             // all that held holds, and what does not hold speaks of the variant
 };
 
-// What a sentence about the variant could have said.
+// A count that changed, of which a sentence about the variant could have spoken.
 struct ChangedCount {
   Metric metric = Metric::launches_per_step;
   double before = 0;
@@ -64,10 +64,10 @@ struct Mutations {
 std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict& after,
                                            bool refuted_alone);
 
-// What plans of both count, and differently.
+// Counts that both plans have, and differently.
 std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFacts& after);
 
-// Of two verdicts on different steps.
+// The effect of a mutation that changed the step, from the verdicts before and after it.
 MutationEffect effect_of(const Verdict& before, const Verdict& after);
 
 // Whether the scenario would let it pass.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two sides of a sentence are worth: by the plan alone, in one timed round, or in one
+// The values of the two sides of a sentence: by the plan alone, in one timed round, or in one
 // traced round.
 #pragma once
 
@@ -22,27 +22,28 @@ struct Sources {
   const Round* round = nullptr;
   const TracedRound* traced = nullptr;
   const DeviceIdentity* device = nullptr;  // of those rounds: whose peak rate an mfu is of
-  // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
+  // The value of a metric with `stored.`; empty where there is no baseline, which knows nothing.
   std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
 
 // The index of the variant's plan, which exists.
 std::size_t plan_named(std::span<const PlannedStep>, const std::string& variant);
 
-// What a rate counts, so much a step: samples, tokens, or for mfu the seconds that its FLOPs take
+// The amount a step that a rate counts: samples, tokens, or for mfu the seconds that its FLOPs take
 // at the device's peak rate. Nothing where that rate is not known.
 std::optional<double> amount_per_step(const PlannedStep&, const DeviceIdentity*, Metric);
 
-// Of a timed metric, for one variant of one round: mean and rates, of this amount a step, from the
-// geometric mean of its segments, shares and host time from their totals, percentiles by nearest
-// rank over the steps of both. Nothing where the device does not know.
+// The value of a timed metric, for one variant of one round. Mean and rates, of this amount a step,
+// come from the geometric mean of its segments, and shares and host time from their totals.
+// Percentiles are by nearest rank over the steps of both. Nothing where the device does not know.
 std::optional<double> round_value(const Round&, int variant, double amount, Metric);
 
 // Lists the times of all scored steps of the variant, in the order in which they ran; it is empty
 // where the device does not time single steps.
 std::vector<double> step_seconds_in(const Round&, int variant);
 
-// Of a metric, for one variant of one traced round. Nothing where the trace does not tell.
+// The value of a metric, for one variant of one traced round. Nothing where the trace does not
+// tell.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);
 // The same, the time of one kernel and the class included.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
@@ -51,7 +52,7 @@ std::optional<double> traced_value(const TracedRound&, std::size_t variant, cons
 // together, which plans and traces of one rank leave out.
 bool is_none_by_plan(const StepPlan&, Metric);
 
-// Whose that is, of several ranks. Nothing where none of them is worse than the others.
+// The rank whose value that is, of several. Nothing where none of them is worse than the others.
 std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricOf&);
 
 // In base units. Nothing when a metric of the side is unknown.
@@ -61,11 +62,11 @@ std::optional<double> side_value(const Side&, const Sources&);
 // stays a number: a share as a millionth, of a traced time as a nanosecond, which is as fine as
 // traces are, otherwise as a trillionth.
 std::optional<double> contrast_of(const Expectation&, const Sources&);
-// What nothing counts for there, in base units.
+// The value that nothing counts for there, in base units.
 double nearly_nothing(const Expectation&);
 
 // The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
-// the timed ones or the traced ones. What it was given must outlive it.
+// the timed ones or the traced ones. The arguments must outlive them.
 std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const PlannedStep>,
                                         const Measurement&);
 
@@ -79,8 +80,8 @@ std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
 // "1.05 * baseline.samples_per_s". Nothing for any other side.
 std::optional<double> factor_of_single_metric(const Side&);
 
-// Of a sentence about two metrics: the factor between them that it allows, 0.98 for
-// "a.x >= 0.98 * b.x".
+// The limit of a sentence about two metrics: the factor between them that it allows, 0.98 for "a.x
+// >= 0.98 * b.x".
 double limit_of(const Expectation&);
 
 }  // namespace stepgate

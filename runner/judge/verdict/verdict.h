@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was decided: one outcome for every sentence, with its number, interval, reason and cost.
-// Printing is report's, the exit code main's.
+// The decision: one outcome for every sentence, with its number, interval, reason and cost. The
+// report prints it, and main makes it an exit code.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ struct Bounds {
 struct TimedEvidence {
   double ratio = 1;  // in a typical round: where evidence above and below balance
   std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
-  // Of what holds, and on the sides that it claims: the bound at 1 - beta, one-sided, when it was
-  // shown, which decided. Within the limit, though the interval need not be.
+  // For a sentence that holds, the one-sided bounds at 1 - beta that decided when it was shown, on
+  // the sides that it claims. They are within the limit, though the interval need not be.
   Bounds shown;
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
   // A typical round would decide it, and total time is on the other side of the limit.
@@ -57,8 +57,8 @@ struct TimedEvidence {
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
-  // log(left / right) of every round, in order, less what the slots are expected to add. Of high
-  // percentiles a count: TailCounts::add of stats/tail_counts.h.
+  // log(left / right) of every round, in order, less what the slots are expected to add. For high
+  // percentiles it is a count: TailCounts::add of stats/tail_counts.h.
   std::vector<double> contrasts;
   std::int64_t earlier_rounds = 0;         // how many of them are of earlier runs: the first ones
   std::vector<double> earlier_times = {};  // EarlierRounds::times of those
@@ -74,8 +74,8 @@ struct Estimate {
   std::optional<MetricUnit> unit;  // absent: a factor
 };
 
-// Of a sentence that no coin deals, such as one variant against a number: the rounds say where it
-// lies and not how surely.
+// A sentence that no coin deals, such as one variant against a number: the rounds say where it lies
+// and not how surely.
 struct Level {
   double typical = 1;               // left side / right side: the median of the rounds
   RatioInterval range;              // of the rounds
@@ -95,7 +95,7 @@ struct ClockSplit {
   double right_hertz = 0;
 };
 
-// What is dealt once for several stored runs makes them one unit.
+// Stored runs for which something is dealt only once are one unit.
 enum class StoredUnit { run, sitting, device };
 
 // Against stored runs, with the prediction interval that they allow; nothing of it with too few
@@ -106,7 +106,7 @@ struct StoredValue {
   std::optional<double> deviation;  // of single runs of different units, relative
 };
 
-// What there is to say about a sentence on stored runs besides its outcome.
+// A note on a sentence about stored runs besides its outcome.
 enum class StoredNote {
   none,
   machine_is_slower,    // refuted: so is the step beside its anchor
@@ -196,7 +196,7 @@ struct Verdict {
   double beta = 0.05;             // P(holds) at most this when it is false
   std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too
   double confidence = 0.95;       // of the intervals
-  // What went on around the GPU, in words; nothing where the device has no surroundings.
+  // Events around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
   std::optional<std::string> disturbance;      // why no timed sentence is decided
   std::vector<std::string> notes;              // what a reader of the numbers should know
@@ -214,8 +214,8 @@ struct Verdict {
 };
 
 // The worst: refuted, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
-// what more evidence decides is better than what it does not. Of no sentences: undecided, since
-// nothing was shown.
+// what more evidence decides is better than what it does not. Without sentences it is undecided,
+// since nothing was shown.
 Outcome worst(const std::vector<SentenceVerdict>&);
 
 }  // namespace stepgate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Does a variant's step take another time between those of others than alone? Compares its time
-// right after steps of its own with that right after steps of another, and with its host's. What
-// becomes of a comparison where it does is judge's.
+// right after steps of its own with that right after steps of another, and with its host's. The
+// judge decides what becomes of a comparison where it does.
 #pragma once
 
 #include <cstdint>

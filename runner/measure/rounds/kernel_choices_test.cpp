@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a measurement keeps of the libraries that its steps depend on, and of whose kernels they
-// got.
+// The libraries that a variant's steps depend on, and the kernels that they got, as a measurement
+// keeps them.
 #include <gtest/gtest.h>
 
 #include "measure/rounds/measure.h"

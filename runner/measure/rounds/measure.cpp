@@ -35,7 +35,8 @@ constexpr std::int64_t most_warm_up_blocks = 200;
 constexpr double most_warm_up_seconds = 5;
 constexpr double most_warm_up_share = 1.0 / 3;  // of the budget
 
-// Of the log-ratio of two identical steps from load to load, as measured on an H200: 0.2 to 0.9 %.
+// Deviation of the log-ratio of two identical steps from load to load, as measured on an H200: 0.2
+// to 0.9 %.
 constexpr double deviation_between_loads = 0.004;
 
 // Longer steps fill the queue within one or two: segments cost them nothing.
@@ -196,7 +197,7 @@ class Run {
     }
   }
 
-  // What was run and what it cost.
+  // Notes what was run and what it cost.
   void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
     same_step_.add(static_cast<int>(variant), result);
     computes_numbers_ |= !result.losses.empty();
@@ -357,7 +358,7 @@ class Run {
 
   bool interleaves() const { return result_.segments_because.empty(); }
 
-  // What is known before anything is tried.
+  // The reason for segments as far as it is known before anything is tried.
   std::string reason_for_segments() const {
     if (request_.knobs.interleave == Interleave::segments) return "the scenario asks for it";
     if (plans_.size() == 1) return "there is one variant";
@@ -619,7 +620,7 @@ class Run {
 }  // namespace
 
 std::int64_t bytes_kept(const Round& round) {
-  // Of a segment's values in the judge and of a round's reading of the environment.
+  // Bytes of a segment's values in the judge, or of a round's reading of the environment.
   constexpr std::int64_t concluded = 384;
   std::int64_t bytes = static_cast<std::int64_t>(sizeof round) + concluded;
   for (const Segment& segment : round.segments) {

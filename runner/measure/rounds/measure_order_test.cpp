@@ -157,7 +157,7 @@ TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   }
 }
 
-// Of both variants, in segments of three steps: at least 5 ms to fill the queue.
+// Steps that fill the queue before segments of three steps, of both variants: at least 5 ms.
 TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
   const auto segments_of_a_round = [](std::optional<std::int64_t> warmup) {
     std::map<std::int64_t, std::size_t> runs;
@@ -282,7 +282,7 @@ TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
   for (const Round& round : measurement.rounds) EXPECT_NEAR(ratio_in(round), alone, 0.02);
 }
 
-// What the host does last in a step overlaps the end of its kernels and delays the step after it:
+// The host's last work in a step overlaps the end of its kernels and delays the step after it:
 // single steps in turn would charge it to the other variant.
 TEST(Measure, ChargesWorkOfTheHostAtTheEndOfAStepToItsOwnVariant) {
   const std::vector<PlannedStep> plans = spinning(

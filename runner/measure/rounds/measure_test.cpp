@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Budget, warm-up, environment and losses on a fake device. The order of segments is
-// measure_order_test.cpp's, how many steps they have schedule_test.cpp's.
+// Budget, warm-up, environment and losses on a fake device. measure_order_test.cpp checks the order
+// of segments, and schedule_test.cpp how many steps they have.
 #include "measure/rounds/measure.h"
 
 #include <gtest/gtest.h>

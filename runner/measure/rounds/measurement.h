@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was measured: every segment of every round, in the order it ran. Enough for a third party to
-// recompute the verdict; nothing is decided here.
+// The result of measuring: every segment of every round, in the order it ran. Enough for a third
+// party to recompute the verdict; nothing is decided here.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ struct Segment {
   // Mean over the scored steps; when interleaved, from the first step to the last of anybody.
   std::optional<double> sm_clock_hertz = {};
   std::vector<std::chrono::nanoseconds> step_times = {};
-  // Of these, what came right after steps of the same variant.
+  // The part of `step_times` that came right after steps of the same variant.
   std::int64_t own_steps = 0;
   std::chrono::nanoseconds own_elapsed{0};
 };
@@ -47,15 +47,15 @@ struct Round {
   std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
 };
 
-// What keeping a round takes, about: its segments, a number for every scored step, and as much
-// again for what is concluded from it.
+// Memory that keeping a round takes, about: its segments, a number for every scored step, and as
+// much again for what is concluded from it.
 std::int64_t bytes_kept(const Round&);
 
 // A measurement ends when its rounds take so much, whatever it was allowed: memory is bounded, and
 // nothing that was measured is thrown away. The fewest rounds of a verdict are taken all the same.
 inline constexpr std::int64_t most_bytes_kept = 128 << 20;
 
-// What a run will cost, known once the variants are warm and before the first round.
+// Cost of a run, known once the variants are warm and before the first round.
 struct ExpectedCost {
   std::chrono::nanoseconds round{0};
   std::int64_t fewest_rounds = 0;  // with fewer no sentence can be decided
@@ -69,8 +69,8 @@ struct VariantSubject {
   double tokens = 0;       // a step, on average; 0: samples are no sequences
   double model_flops = 0;  // a step: PlanFacts::model_flops
   std::optional<double> peak_flops_per_second = {};  // of the device: device/peak_rates.h
-  // What its steps depend on besides the device, and which kernels they got: device.h. A choice
-  // that a later load made otherwise stands behind the first.
+  // Libraries that its steps depend on besides the device, and kernels that they got (device.h). A
+  // choice that a later load made otherwise stands behind the first.
   std::vector<DeviceKey> libraries = {};
   std::vector<KernelChoice> choices = {};
   int ranks = 1;

@@ -29,7 +29,7 @@ std::int64_t workspace_bytes_of(const StepPlan& plan) {
   return bytes;
 }
 
-// Kernels of the model and of the optimizer. What evaluates the model changes nothing of it.
+// Kernels of the model and of the optimizer. Evaluation changes nothing of the model.
 std::set<std::string_view> kernels_of(const StepPlan& plan) {
   std::set<std::string_view> kernels;
   for (const Operation& operation : plan.operations) {

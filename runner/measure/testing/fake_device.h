@@ -28,7 +28,8 @@ struct Script {
   // Empty: clocks are not known; there is nothing around the device.
   std::function<double(const std::string& variant)> sm_clock_hertz = {};
   std::function<EnvironmentReading(std::int64_t reading)> environment = {};
-  // Of a plan's variant, and of its n-th load, counted from 0; empty: there is nothing to choose.
+  // Libraries of a plan's variant, and choices of its n-th load, counted from 0; empty: there is
+  // nothing to choose.
   std::function<std::vector<DeviceKey>(const std::string& variant)> libraries = {};
   std::function<std::vector<KernelChoice>(const std::string& variant, int load)> choices = {};
   // The gradients of a step, by the parameters of its plan; empty: it computes none.

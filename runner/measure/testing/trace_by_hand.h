@@ -84,7 +84,7 @@ class TraceByHand {
  public:
   explicit TraceByHand(std::int64_t steps) { trace_.steps = steps; }
 
-  // What the host does for an operation, without a call.
+  // Time of the host for an operation, without a call.
   TraceByHand& span(int operation, std::int64_t step, std::int64_t begin, std::int64_t end) {
     trace_.spans.push_back({.operation = operation,
                             .step = step,

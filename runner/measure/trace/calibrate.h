@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds the value of a knob that gives one metric of a trace the value that a scenario wants, on
-// the device that is there. Planning with a value is the caller's.
+// the device that is there. The caller plans with the value.
 #pragma once
 
 #include <functional>

@@ -160,7 +160,7 @@ bool is_of_compute(const StepPlan& plan, const DeviceWork& work) {
          operation_at(plan, work.operation).stream == compute_stream;
 }
 
-// Those that the work waits for, all of them also where they ran long ago.
+// Times of the collectives that the work waits for, including those that ran long ago.
 std::vector<Interval> times_of_awaited(const Trace& trace, const StepPlan& plan,
                                        const DeviceWork& work,
                                        const std::vector<Awaited>& awaited) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a trace of one rank says of its communication, and of when the others came.
+// Communication in a trace of one rank, and when the other ranks came.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Times are within the window; a ratio without anything to divide by is absent. Of a plan of
+// Times are within the window; a ratio without anything to divide by is absent. The plan is one of
 // several ranks.
 void add_communication(const Trace&, const PlannedStep&, const TraceWindow&, const DeviceTime&,
                        std::map<Metric, double>& values);

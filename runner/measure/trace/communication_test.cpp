@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What communication costs a step, from traces made by hand.
+// Cost of communication in a step, from traces made by hand.
 #include "measure/trace/communication.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(Communication, IsExposedWhereNoKernelRuns) {
   EXPECT_EQ(step.work.at("(collectives)").times, 2);
 }
 
-// What copies hide counts as copies in the partition, and is exposed all the same.
+// Communication that copies hide counts as copies in the partition, and is exposed all the same.
 TEST(Communication, BesideACopyAloneIsExposed) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 10)

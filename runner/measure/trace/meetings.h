@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When the ranks came to each collective of a trace. What follows from that is communication.h's.
+// When the ranks came to each collective of a trace. communication.h draws the conclusions.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct WaitForRank {
   TraceTime until{0};  // from the begin of the work
   int rank = 0;
 };
-// Of a collective that was there before its last rank.
+// The wait of a collective that was there before its last rank; nothing for any other.
 std::optional<WaitForRank> wait_for_rank(const DeviceWork&, const MeetingsOfRanks&);
 
 }  // namespace stepgate

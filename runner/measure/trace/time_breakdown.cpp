@@ -58,7 +58,7 @@ class IssuedWork {
   std::map<std::string, std::int64_t> latencies_;
 };
 
-// What the host did, for blaming idle time on it.
+// Times of the host, for blaming idle time on it.
 struct HostTime {
   std::vector<Interval> waits;  // of the step, ascending
   IntervalUnion waiting;        // those, and those in which the runner holds it back
@@ -98,9 +98,9 @@ struct IdleTime {
   std::int64_t in_queue = 0;
 };
 
-// After a wait the queue is empty and fills again. What the device idles meanwhile is the host's
-// own as far as it would be idle without any wait, since the host takes longer to issue a step than
-// the device to do it; the rest is for the waits.
+// After a wait the queue is empty and fills again. The host itself accounts for idle time of the
+// device meanwhile as far as there would be some without any wait: it takes longer to issue a step
+// than the device to do it; the rest is for the waits.
 void blame_waits_for_filling(const Interval& window, const HostTime& host, std::int64_t busy,
                              IdleTime& idle) {
   if (host.waits.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What device and host did when, in a trace: unions of intervals within one window of whole steps.
+// When device and host did what, in a trace: unions of intervals within one window of whole steps.
 #pragma once
 
 #include <string_view>
@@ -24,8 +24,8 @@ struct TraceWindow {
 
 TraceWindow window_of(const Trace&, const PlannedStep&);
 
-// What ran within the window, by what limits it. Only work of the plan's operations; pages that
-// move are copies.
+// Work within the window, by what limits it. Only work of the plan's operations; pages that move
+// are copies.
 struct DeviceTime {
   IntervalUnion math;     // kernels limited by their arithmetic, by the plan's formula; and spins
   IntervalUnion latency;  // kernels whose loads wait for each other

@@ -73,7 +73,7 @@ TEST(TraceMetrics, BlamesTheFillingOfTheQueueOnTheWaitAsFarAsTheHostWouldHaveKep
   }
 }
 
-// The runner held the host back from 4 to 12: no wait of the step's.
+// The runner held the host back from 4 to 12, which is no wait of the step.
 TEST(TraceMetrics, BlamesOtherPausesOnTheLoaderAndTheHost) {
   TraceByHand by_hand_trace(2);
   by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2)

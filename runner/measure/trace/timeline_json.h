@@ -15,7 +15,7 @@ inline constexpr int unsteady_kind_count = 4;
 
 using TraceJson = nlohmann::json;
 
-// What is wrong with JSON that should be a trace, in words that go on after "the trace ".
+// The fault of JSON that should be a trace, in words that go on after "the trace ".
 class WrongTrace : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -25,8 +25,8 @@ double seconds(const auto& record) {
 
 using Values = std::map<Metric, double>;
 
-// What a library clears for itself within a kernel's launch is the kernel's business: a GEMM's
-// few bytes of counters, of which no plan can know.
+// A library may clear memory for itself within a kernel's launch, such as a GEMM's few bytes of
+// counters. That is part of the kernel, and no plan can know of it.
 bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
   if (work.kind != WorkKind::fill || work.operation < 0) return false;
   const Action& action = plan.operations[static_cast<std::size_t>(work.operation)].action;
@@ -180,8 +180,8 @@ void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values
   }
 }
 
-// Pauses between pieces of a phase's work are not its own, and pieces side by side count once.
-// Collectives are communication.h's.
+// Pauses between pieces of a phase's work do not count, and pieces side by side count once.
+// communication.h has the time of collectives.
 void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
   constexpr std::pair<Phase, Metric> phases[] = {{Phase::h2d, Metric::h2d_us},
                                                  {Phase::forward, Metric::forward_us},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a trace to numbers a step: counts from calls and work, shares of time from the timeline.
-// Where the time goes is time_breakdown.h's; what the numbers mean is judge's.
+// time_breakdown.h says where the time goes; the judge interprets the numbers.
 #pragma once
 
 #include "measure/trace/traced.h"
@@ -19,9 +19,10 @@ Trace counted_part(Trace);
 // plan.
 TracedStep summary_of(const Trace&, const PlannedStep&);
 
-// What one call, or one piece of work of an operation of the plan, adds to a count; 0 for most.
-// A library may make several kernels of what it is asked for at once, such as a GEMM whose depth
-// it splits: the kernels of one operation are one launch, and those of a collective none.
+// The amount that one call, or one piece of work of an operation of the plan, adds to a count; 0
+// for most.
+// A library may make several kernels of what it is asked for at once, such as a GEMM whose depth it
+// splits: the kernels of one operation are one launch, and those of a collective none.
 double amount_of(const Trace&, const HostCall&, const StepPlan&, Metric);
 double amount_of(const DeviceWork&, const StepPlan&, Metric);
 

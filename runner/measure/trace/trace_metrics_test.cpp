@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts and shares that are made from a trace, on traces whose numbers are known beforehand. What
-// the device waited for is time_split_test.cpp's.
+// Counts and shares that are made from a trace, on traces whose numbers are known beforehand.
+// time_split_test.cpp checks what the device waited for.
 #include "measure/trace/trace_metrics.h"
 
 #include <gtest/gtest.h>

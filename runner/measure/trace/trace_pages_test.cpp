@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What traces say of managed memory: faults, moved bytes, and the time that moving takes.
+// Managed memory in traces: faults, moved bytes, and the time that moving takes.
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"

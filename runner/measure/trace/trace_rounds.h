@@ -32,7 +32,7 @@ struct TraceRequest {
 
 // How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
 // 10 ms, but so many at least; rounded up so that everything that happens every n steps happens
-// equally often. What would need more than 200 is not waited for.
+// equally often. Events that would need more than 200 are not waited for.
 std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time,
                           std::int64_t fewest_long_steps = 4);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was learned from traces of the variants' steady steps. Made in a process of its own, since
+// Facts learned from traces of the variants' steady steps. Made in a process of its own, since
 // tracing slows steps down; nothing in it is compared with a timed round.
 #pragma once
 
@@ -50,7 +50,7 @@ struct CopyTally {
   double bytes = 0;
 };
 
-// What one kernel of the catalogue, or all copies or fills, take of a step.
+// Time of a step in one kernel of the catalogue, or in all copies or fills.
 struct WorkTime {
   double times = 0;    // a step: of a kernel, its launches
   double seconds = 0;  // a step, added up
@@ -73,13 +73,14 @@ struct TracedStep {
 
 // All variants, each loaded anew, in an order of its own.
 struct TracedRound {
-  // In the order of the plans. What counts: of several ranks what worst_ranks.h takes of each.
+  // In the order of the plans. These steps count: for several ranks those that worst_ranks.h takes
+  // from each.
   std::vector<TracedStep> variants;
   // By variant, what each of several ranks says, by rank; empty where there is one.
   std::vector<std::vector<TracedStep>> ranks = {};
 };
 
-// Whose numbers the rounds have of one variant.
+// The ranks whose numbers the rounds have of one variant.
 struct WorstRanks {
   int shown = 0;  // of all that no other line is about
   // Only where ranks differ.

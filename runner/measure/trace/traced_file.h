@@ -12,8 +12,8 @@
 
 namespace stepgate {
 
-// What was traced, or why the text cannot be trusted, in words that go on after "the trace ": "is
-// cut off after 17 of 2048 bytes".
+// The traces, or why the text cannot be trusted, in words that go on after "the trace ": "is cut
+// off after 17 of 2048 bytes".
 struct DamagedTrace {
   std::string reason;
 };

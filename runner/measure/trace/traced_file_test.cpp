@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is written is read back, and no damage goes unseen or does harm.
+// Written traces are read back, and no damage goes unseen or does harm.
 #include "measure/trace/traced_file.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace stepgate {
 namespace {
 
-// Of everything something.
+// Traces with something of everything.
 Traced traced_by_a_device() {
   Knobs knobs;
   knobs.model.layers = 2;
@@ -145,7 +145,7 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   ASSERT_TRUE(read.rounds[1].variants[1].library);
   EXPECT_EQ(read.rounds[1].variants[1].library->unavailable, "it is another's");
   EXPECT_FALSE(step.library);
-  // What was not looked at one by one: the same text means the same values.
+  // All other values were not looked at one by one: the same text means the same values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
 }
 

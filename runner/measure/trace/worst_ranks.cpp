@@ -51,7 +51,7 @@ class RanksOfVariant {
  private:
   const std::vector<TracedStep>& first() const { return traced_.rounds.front().ranks[variant_]; }
 
-  // Of each rank over the rounds that tell it.
+  // The median of each rank over the rounds that tell its value.
   template <class ValueOf>
   Medians medians(ValueOf&& value_of) const {
     Medians all;

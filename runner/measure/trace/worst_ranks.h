@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whose numbers count where several ranks were traced: of each metric those of the rank that is
-// worst at it. They are never averaged over ranks.
+// The rank whose numbers count where several ranks were traced: for each metric the one that is
+// worst at it. Numbers are never averaged over ranks.
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@ namespace stepgate {
 // traced steps take longest. Every round has the same ranks.
 void take_worst_ranks(Traced&);
 
-// What each rank says in one round, by rank: one of a step of one rank, none of an anchor, which
-// nobody traces.
+// The steps of each rank in one round, by rank: one for a step of one rank, none for an anchor,
+// which nobody traces.
 std::span<const TracedStep> ranks_of(const TracedRound&, std::size_t variant);
 
 }  // namespace stepgate

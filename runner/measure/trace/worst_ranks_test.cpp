@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whose numbers a step of several ranks has, where they were written down by hand, and where a
-// device with planted ranks was traced.
+// The ranks whose numbers a step of several ranks has, where they were written down by hand, and
+// where a device with planted ranks was traced.
 #include "measure/trace/worst_ranks.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What CUDA's stream-ordered pool has from the driver while it serves requests, as if what is given
-// back served the next request at once and nothing were lost to rounding of blocks. When it happens
-// and what it costs is the devices'.
+// The memory that CUDA's stream-ordered pool takes from the driver while it serves requests. The
+// model reuses freed memory for the very next request and loses nothing to the rounding of blocks.
+// Devices decide when the pool grows and what that costs.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline constexpr std::int64_t pool_chunk_bytes = std::int64_t{32} << 20;
 
 class AsyncPool {
  public:
-  // What it keeps of the driver's memory at a wait of the host; absent: everything.
+  // The pool keeps so much of the driver's memory when the host waits; absent: everything.
   explicit AsyncPool(std::optional<std::int64_t> keep_bytes) : keep_bytes_(keep_bytes) {}
 
   std::int64_t live_bytes() const { return live_; }

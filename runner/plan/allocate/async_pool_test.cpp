@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a probe of cudaMallocFromPoolAsync showed on an H100 with driver 580: growth by 32 MiB,
-// nothing given back before a wait, and then everything beyond the threshold at once.
+// Expects the results of a probe of cudaMallocFromPoolAsync on an H100 with driver 580: growth by
+// 32 MiB, nothing given back before a wait, and then everything beyond the threshold at once.
 #include "plan/allocate/async_pool.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,8 @@
 namespace stepgate {
 namespace {
 
-// Who is placed first: who takes the most bytes, the most operations, or the most of both.
+// Order in which buffers are placed: those with the most bytes first, with the most operations, or
+// with the most of both.
 enum class First { largest, longest, largest_area };
 
 std::int64_t weight_of(const Lifetime& live, First first) {
@@ -55,8 +56,9 @@ bool meet(const Lifetime& a, const Placed& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-// Those that have a place, in the order of their beginnings, in pieces: to put one of 20,000 into a
-// single row moves ten thousand others, which takes longer than to find where it belongs.
+// The buffers that have a place, in the order of their first bytes, in pieces. To insert one of
+// 20,000 into a single row moves ten thousand others, which takes longer than to find where it
+// belongs.
 class PlacedInOrder {
  public:
   void add(const Placed& placed) {

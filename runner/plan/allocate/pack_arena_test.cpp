@@ -39,7 +39,7 @@ std::vector<Lifetime> random_lifetimes(Random& random, int most) {
   return all;
 }
 
-// What is live at once must not overlap, and must lie within the arena.
+// Buffers that are live at once must not overlap, and must lie within the arena.
 void expect_apart(const std::vector<Lifetime>& all, const Arena& arena) {
   ASSERT_EQ(arena.offsets_bytes.size(), all.size());
   for (std::size_t a = 0; a < all.size(); ++a) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What to say when the driver's stream-ordered pool refuses memory. Why it does is the pool's
-// own affair; what an allocator of ours refuses, step_allocator.h says.
+// The message for memory that the driver's stream-ordered pool refuses. Only the driver knows why;
+// step_allocator.h has the messages for refusals of our own allocators.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the allocator of a step does over many steps, counted ahead.
+// The behaviour of a step's allocator over many steps, counted ahead.
 #include "plan/allocate/run_allocator.h"
 
 #include <gtest/gtest.h>

@@ -170,8 +170,8 @@ StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {
     const auto* allocate = std::get_if<Allocate>(&operation.action);
     return allocate && !released.contains(allocate->buffer);
   };
-  // What other turns took and never gave back is there from the start. The rest of what they alone
-  // allocate keeps its index and is never allocated.
+  // Memory that other turns took and never gave back is there from the start. Other buffers that
+  // they alone allocate keep their indices and are never allocated.
   for (const Operation& operation : plan.operations) {
     const bool of_another = operation.every == turns && operation.turn != (turn + 1) % turns;
     if (of_another && forgotten(operation)) alone.operations.push_back(operation);

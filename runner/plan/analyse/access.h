@@ -20,12 +20,12 @@ struct BufferAccess {
 // pinning as well; what an operation only keeps counts as read.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 
-// What is wrong with a launch by its kernel's declaration: an operand too few or too many, one that
-// is not as large as declared, or one that is written over another that it may not replace. Nothing
-// where all is well.
+// Fault of a launch by its kernel's declaration: an operand too few or too many, one that is not as
+// large as declared, or one that is written over another that it may not replace. Nothing where all
+// is well.
 std::optional<std::string_view> fault_of(const LaunchKernel&);
 
-// What the launch moves and computes.
+// The bytes that the launch moves and the arithmetic that it does.
 KernelWork work_of(const LaunchKernel&);
 
 // One end of the copy is ordinary host memory, so the host stays in the call until it has been read
@@ -50,7 +50,7 @@ inline bool acts_for(const Operation& operation, std::int64_t step, std::int64_t
 }
 
 // The step of one turn of the batches alone, as if all were like it, and that of the largest batch;
-// the plan itself where batches take no turns. What lasts over steps has no Allocate there.
+// the plan itself where batches take no turns. Buffers that last over steps have no Allocate there.
 StepPlan turn_alone(const StepPlan&, std::int64_t turn);
 StepPlan largest_turn(const StepPlan&);
 

@@ -47,7 +47,7 @@ class StreamSafety {
     std::int64_t step = 0;
   };
 
-  // Of everything that does not live always, by which operations it is used.
+  // Notes which operations use each buffer that does not live always.
   void note_uses() {
     std::vector<std::vector<std::size_t>> by_buffer(plan_.buffers.size());
     std::vector<std::size_t> workspaces;

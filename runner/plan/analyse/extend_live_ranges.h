@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What streams mean for lifetimes. Which uses there are is lifetimes.h's; which operations are
-// ordered, issue_order.h's.
+// The effect of streams on lifetimes. lifetimes.h lists the uses; issue_order.h says which
+// operations are ordered.
 #pragma once
 
 #include <vector>

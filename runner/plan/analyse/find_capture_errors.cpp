@@ -20,7 +20,7 @@ std::set<int> allocated_outside(const StepPlan& plan) {
   return buffers;
 }
 
-// On another stream than the graph's.
+// Whether a stream other than that of the graph uses the buffer.
 bool is_used_elsewhere(const StepPlan& plan, int buffer) {
   return std::any_of(
       plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
@@ -31,7 +31,7 @@ bool is_used_elsewhere(const StepPlan& plan, int buffer) {
       });
 }
 
-// What a graph allocates is there for all of its launches, at the same addresses.
+// Memory that a graph allocates is there for all of its launches, at the same addresses.
 std::optional<std::string> reason_against_serving(const StepPlan& plan, int buffer) {
   const Buffer& asked = plan.buffers[static_cast<std::size_t>(buffer)];
   const bool released =
@@ -75,8 +75,8 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
   return std::nullopt;
 }
 
-// What is captured beside the compute stream is a branch: it must come out of the graph and return
-// to it.
+// An operation that is captured beside the compute stream is a branch: it must come out of the
+// graph and return to it.
 std::optional<std::string> reason_against_branch(const StepPlan& plan, std::size_t index) {
   const Operation& operation = plan.operations[index];
   if (operation.stream == compute_stream) return std::nullopt;

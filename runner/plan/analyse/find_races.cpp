@@ -19,8 +19,8 @@ struct PastAccess {
   std::int64_t step;
 };
 
-// What touched a slot of a buffer and may still be in a race with what comes, by bytes: of each
-// part, which reaches to the next one, all bytes were touched by the same. So an access meets what
+// The accesses to a slot of a buffer that may still race with what comes, by bytes. Each part
+// reaches to the next one, and the same accesses touched all of its bytes. So an access meets what
 // it overlaps with and nothing else: weights are one buffer, of which most operations touch a part.
 class PastOfSlot {
  public:

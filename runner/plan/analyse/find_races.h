@@ -11,8 +11,8 @@
 namespace stepgate {
 
 // The first pair of operations that touch the same bytes, at least one of them writing, with
-// nothing that orders them; as a sentence that names both. What counts as an order:
-// issue_order.h.
+// nothing that orders them; as a sentence that names both. issue_order.h says what counts as an
+// order.
 std::optional<std::string> find_race(const StepPlan&);
 
 }  // namespace stepgate

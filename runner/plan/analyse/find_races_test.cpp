@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which waits between streams a plan cannot lack. That planned steps have no race is
-// plan_refusals_test.cpp's and the builders'.
+// Which waits between streams a plan cannot lack. plan_refusals_test.cpp and the builders' tests
+// check that planned steps have no race.
 #include "plan/analyse/find_races.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 namespace stepgate {
 namespace {
 
-// What a single operation does to the steps around it; empty where it only queues work on the
+// The effect of a single operation on the steps around it; empty where it only queues work on the
 // compute stream or keeps the host busy.
 struct Disturbance {
   const StepPlan& plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is ordered after what while the host issues a plan's operations, step after step: vector
-// clocks over the host and the streams (Mattern 1989), as race detectors use them. Who touches
-// which bytes is access.h's.
+// The order of operations while the host issues a plan's operations, step after step: vector clocks
+// over the host and the streams (Mattern 1989), as race detectors use them. access.h says which
+// operations touch which bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Issued {
   std::int64_t time = 0;
 };
 
-// The host's bounded run-ahead is not taken for an order: it is the runner's, not the scenario's.
+// The host's bounded run-ahead is not taken for an order: the runner bounds it, not the scenario.
 class IssueOrder {
  public:
   explicit IssueOrder(const StepPlan&);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From which operation to which every buffer holds something that is still needed, in a steady
-// step. Where it lies meanwhile is pack_arena.h's.
+// step. pack_arena.h decides where it lies meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ constexpr std::int64_t in_blocks(std::int64_t bytes) {
 // So two lifetimes of device memory that do not meet may have the same addresses.
 Lifetimes lifetimes_of(const StepPlan&);
 
-// Of what the step allocates itself alone, as it does so: from the Allocate to the Release.
+// Lifetimes of the buffers that the step allocates itself, each from its Allocate to its Release.
 std::vector<Lifetime> allocated_lifetimes_of(const StepPlan&);
 
 // Bytes that a step allocates and never releases, on average.

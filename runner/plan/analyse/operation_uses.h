@@ -30,7 +30,7 @@ struct Visitor {
     act(collective.to);
     act(collective.from);
   }
-  // Those that name a buffer mean the whole of it.
+  // Operations that name a buffer mean the whole of it.
   void operator()(Allocate&) const {}
   void operator()(Release&) const {}
   void operator()(RegisterHost&) const {}

@@ -16,8 +16,8 @@ struct Stays {
   std::vector<int> unmatched;
 };
 
-// Of every buffer, by its index, found in one walk over the operations: a plan may have tens of
-// thousands of both. From an Allocate to its Release.
+// The stays of every buffer, by its index, from an Allocate to its Release. One walk over the
+// operations finds them: a plan may have tens of thousands of both.
 std::vector<Stays> stays_allocated(const StepPlan&);
 // From a RegisterHost to its UnregisterHost.
 std::vector<Stays> stays_registered(const StepPlan&);

@@ -17,14 +17,14 @@ void build_allocations(StepPlan&, const AllocKnobs&, bool gives_gradients_back =
 // A cap that is a share of a device's memory in bytes; none while that memory is not known.
 MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_bytes);
 
-// What a known cap allows, in bytes; nothing where there is none.
+// Bytes that a known cap allows; nothing where there is none.
 std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 
 // Which allocator serves the step, and how much it may take.
 std::optional<AllocatorPlan> allocator_plan(const AllocKnobs&, std::optional<std::int64_t> cap);
 
-// What the cap leaves for the driver's pool beside what is not its own; nothing where there is
-// none.
+// Bytes that the cap leaves for the driver's pool beside what is not in the pool; nothing where
+// there is no cap.
 std::optional<std::int64_t> pool_cap_bytes(const StepPlan&, const AllocKnobs&,
                                            std::optional<std::int64_t> cap);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The operations of model.kind = "elementwise": kernels that scale every element of the batch's
-// features, over the layout and in the order that the knobs ask for. What that wastes is the
-// kernel's business.
+// features, over the layout and in the order that the knobs ask for. The kernel accounts for what
+// that wastes.
 #pragma once
 
 #include "plan/build/build_model.h"

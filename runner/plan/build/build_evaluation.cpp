@@ -52,7 +52,7 @@ class Evaluation {
         {.name = name, .purpose = Purpose::activations, .bytes = shape_.activation_bytes()});
   }
 
-  // What goes into every layer, and what comes out of the last one.
+  // Adds the inputs of every layer, and the output of the last one.
   void add_outputs() {
     const auto own = [&](std::int64_t layer) {
       return layer == 0 ? "evaluation features" : "evaluation hidden " + std::to_string(layer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Evaluation of the model between steps: forward passes over memory of their own, which change
-// nothing of the training. What a layer computes is mlp_layers.h's.
+// nothing of the training. mlp_layers.h has the arithmetic of a layer.
 #pragma once
 
 #include "plan/build/build_input.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an evaluation adds to a plan: operations, the batch's hand-off, memory. What it computes:
-// evaluation_numbers_test.cpp.
+// An evaluation adds operations, the batch's hand-off and memory to a plan.
+// evaluation_numbers_test.cpp checks the numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

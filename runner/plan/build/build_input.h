@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the batch arrives: loader, pinning, copies, hand-off between streams. What reads it is
-// build_model.h's.
+// How the batch arrives: loader, pinning, copies, hand-off between streams. build_model.h has the
+// operations that read it.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,8 @@ struct InputParts {
   bool release_batch = false;   // the batch's buffer is this step's own and must be released
 };
 
-// Of a batch whose samples are `sample_bytes` in words, as the loader hands it over.
+// Size of a batch as the loader hands it over, in bytes; `sample_bytes` are those of a sample in
+// words.
 std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_t sample_bytes);
 
 // Appends the operations that bring such a batch to the device. One of bytes holds those of random
@@ -40,7 +41,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, const
 // builder is on the compute stream afterwards.
 void hand_off(StepBuilder&, std::int64_t slots);
 
-// Who allocates buffers that come and go.
+// The allocator of buffers that come and go.
 AllocatedBy allocated_by(Allocator);
 
 }  // namespace stepgate

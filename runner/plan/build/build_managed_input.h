@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a batch arrives in managed memory: the host writes it, page faults or a prefetch bring it to
-// the device. Batches that are copied are build_input.cpp's.
+// the device. build_input.cpp has the batches that are copied.
 #pragma once
 
 #include "plan/build/build_input.h"

@@ -69,7 +69,7 @@ class Mlp {
   CheckedSize elements() const {
     return tables_ ? CheckedSize(parameters_.elements()) : shape_.parameters();
   }
-  // Of the parameters.
+  // Places of the parameters in the flat buffer.
   std::vector<FlatTensor> places() const {
     if (tables_) return parameters_.places();
     std::vector<FlatTensor> places;
@@ -118,7 +118,7 @@ class Mlp {
         {.name = name, .purpose = Purpose::activations, .bytes = shape_.activation_bytes()});
   }
 
-  // What the backward pass reads of what the forward pass has written.
+  // The buffer of this activation as the backward pass reads it.
   int left_behind(std::int64_t index) const {
     return offloaded_ ? offloaded_->coming_back(index)
                       : activations_[static_cast<std::size_t>(index)];
@@ -242,8 +242,8 @@ class Mlp {
     if (leaves_it) offloaded_->is_written(layer + 1);
   }
 
-  // Of what the layer hands on; of the features, that of layer -1. Two buffers take turns, from the
-  // loss downwards.
+  // The gradient of the layer's output; layer -1 stands for the features. Two buffers take turns,
+  // from the loss downwards.
   int activation_gradient(std::int64_t layer) const {
     return activation_gradients_[static_cast<std::size_t>((layers_ - 1 - layer) % 2)];
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operations of the model: forward, loss, backward and optimizer. How the batch arrives is
-// build_input.h's.
+// The operations of the model: forward, loss, backward and optimizer. build_input.h says how the
+// batch arrives.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace stepgate {
 // tokens, or its indices and a label.
 std::int64_t model_sample_bytes(const Knobs&);
 
-// Of a transformer, without padding.
+// Tokens of a transformer's sample on average, without padding.
 std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
 // Weights and gradients of a model that learns: a flat buffer each, and the tensors in them in the

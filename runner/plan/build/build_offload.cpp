@@ -115,7 +115,7 @@ void OffloadedActivations::is_needed(std::int64_t index) {
                StreamWaitsEvent{returned_[place_of(index)]});
 }
 
-// Its place is the next but one's.
+// The place of a used activation goes to the one two before it.
 void OffloadedActivations::is_used_up(std::int64_t index) {
   if (!overlaps_ || index < 2) return;
   let_copies_follow(builder_, Phase::backward, free_, numbered("used up: activation", index));

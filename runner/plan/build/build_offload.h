@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lies in host memory between its uses: its places on the device, its copies, and the events
-// that hand it over. When a model uses it is build_model.cpp's.
+// Buffers that lie in host memory between their uses: their places on the device, their copies, and
+// the events that hand them over. build_model.cpp says when a model uses them.
 //
 // Activations have two places for each direction, which are rotated over, and moments two; what
 // belongs to parameters has three. Copies are on the stream of the kernels, or beside it. Then the
@@ -144,7 +144,7 @@ class OffloadedParameters {
   std::size_t place_of(std::int64_t layer) const {
     return static_cast<std::size_t>(layer % places());
   }
-  // Of the layers whose weights have no other layer's come after them in the forward pass.
+  // Whether no other layer takes this layer's place on the device later in the forward pass.
   bool stays(std::int64_t layer) const { return layer + places() >= layers_; }
   void fetch_weights(std::int64_t layer);
   void fetch_for_update(std::int64_t layer);

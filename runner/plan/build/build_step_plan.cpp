@@ -63,7 +63,7 @@ std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
                     "begin the list with another of its sizes, in the same order"};
 }
 
-// What is wrong with the sizes, before anything is built from them.
+// Fault of the sizes, before anything is built from them.
 std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   const Knobs& knobs = variant.knobs;
   const std::int64_t needed = model_sample_bytes(knobs);
@@ -173,7 +173,8 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
 // Without the knobs that only say how it is computed, so that losses can tell whether they do more.
 ModelKnobs model_of_losses(ModelKnobs model) {
   const ModelKnobs usual;
-  // Those that spin change no number, and of others each second one takes back what the first did.
+  // Kernels that spin change no number, and of others each second one takes back what the first
+  // did.
   model.kernels = model.kind == ModelKind::elementwise ? model.kernels % 2 : usual.kernels;
   model.kernel_us = usual.kernel_us;
   model.inplace = usual.inplace;
@@ -247,7 +248,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   return plan;
 }
 
-// Of the step's sizes and counts those that are the most times their default, as a file has them.
+// The sizes and counts of the step that are the most times their default, as a file has them.
 std::string largest_knobs(const Knobs& knobs) {
   constexpr std::size_t most = 4;
   Settings settings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the step of an elementwise model consists of, and what of it layout, stride, place and
-// copies change.
+// The operations of an elementwise model's step, and how layout, stride, place and copies change
+// them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   return names;
 }
 
-// Those that the knob counts.
+// The launches that the knob counts.
 std::vector<LaunchKernel> scaling_of(const StepPlan& plan) {
   std::vector<LaunchKernel> launches;
   for (const Operation& operation : plan.operations) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one layer of an mlp computes on its way forward, a = relu(x W^T + b), where its parameters
-// lie, and what the first one's words are decoded from. A step and its evaluation run the same
-// layers over buffers of their own.
+// One layer of an mlp on its way forward: a = relu(x W^T + b), where its parameters lie, and how a
+// batch of bytes is decoded into words. A step and its evaluation run the same layers over buffers
+// of their own.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_by
 void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
                    const std::string& prefix = "");
 
-// What a layer reads and writes, by index of the buffers. `gemm` may be `out`.
+// Buffers that a layer reads and writes, by index. `gemm` may be `out`.
 struct LayerBuffers {
   LayerPlace weights;
   int in = 0;

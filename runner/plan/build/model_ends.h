@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every model has at the end of its forward pass: a loss, and the records of it.
+// The end of every model's forward pass: a loss, and the records of it.
 #pragma once
 
 #include <cstdint>

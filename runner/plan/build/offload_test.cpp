@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Activations, moments and weights that lie in host memory between their uses: what a step copies,
-// holds and waits for. What it computes is the device contract's.
+// holds and waits for. The device contract checks the numbers.
 #include <gtest/gtest.h>
 
 #include "plan/allocate/plan_in_arena.h"
@@ -163,8 +163,8 @@ TEST(OffloadedParameters, AreOnlyWhatTheRuleKeeps) {
   }
 }
 
-// Of the four parts of every layer (weights, gradient, two moments), three of three layers stay,
-// and one gradient.
+// Each layer has four parts: weights, gradient and two moments. Three parts of three layers stay on
+// the device, and one gradient.
 TEST(OffloadedParameters, TakeThreeLayersAndAGradient) {
   for (const OffloadVia via : ways) {
     const Knobs knobs = deep_mlp(via, Offload::weights);

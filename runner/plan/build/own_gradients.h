@@ -17,8 +17,8 @@ namespace stepgate {
 bool gives_gradients_back(const Knobs&);
 
 // Takes the flat buffer of all gradients apart where no operation reaches over the cut, so that a
-// tensor has a buffer of its own in each turn of batches, and moves what operations do with them
-// there. Those that one operation touches together stay together. Returns the indices of the new
+// tensor has a buffer of its own in each turn of batches. Moves what operations do with them there.
+// Tensors that one operation touches together stay together. Returns the indices of the new
 // buffers, which take the flat one's place; nothing changes and there are none where one launch
 // touches all, as that of a fused optimizer does: such gradients are views of one buffer, which
 // stays when zero_grad() drops them.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t own_layers = 4;
 constexpr std::int64_t own_width = 128;
-// Of a layer's gradients, in whole blocks of 512.
+// Bytes of a layer's gradients, in whole blocks of 512.
 constexpr std::int64_t bytes_of_layer = own_width * (own_width + 1) * 4;
 
 // An activation is as large as the gradients of eight layers, so that the backward pass gives back
@@ -112,7 +112,7 @@ TEST(OwnGradients, SaveNothingOfAPeakThatHasThemAll) {
   EXPECT_LT(saved, bytes_of_layer / 10);
 }
 
-// What a gradient that nobody gives back would look like.
+// A gradient that nobody gives back grows the memory of every step.
 TEST(OwnGradients, ThatAreNotReleasedAreALeak) {
   StepPlan plan = plan_of(set_to_none());
   EXPECT_EQ(growth_bytes_per_step(plan), 0);

@@ -127,7 +127,7 @@ TEST(PlanRefusals, RefusesEveryWrongVariantAtOnce) {
   }
 }
 
-// Whose one sentence is about a kernel of this name.
+// The refusal of a scenario with one sentence, about a kernel of this name.
 std::string refusal_of_kernel(const std::string& name) {
   Scenario scenario = scenario_of(small_mlp());
   Expectation sentence;

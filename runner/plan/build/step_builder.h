@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Puts a StepPlan together, one operation after the other. Knows what a plan is made of and nothing
-// of scenarios; what a step consists of is build_step_plan.cpp's, build_model.cpp's and
-// build_input.cpp's.
+// of scenarios; build_step_plan.cpp, build_model.cpp and build_input.cpp say what a step consists
+// of.
 #pragma once
 
 #include <stdexcept>
@@ -15,15 +15,16 @@
 
 namespace stepgate {
 
-// Of what has 32 bits in every dtype: labels, tokens, losses, statistics, optimizer state.
+// Size of everything that has 32 bits in every dtype: labels, tokens, losses, statistics, optimizer
+// state.
 inline constexpr std::int64_t word_bytes = 4;
 
-// What a plan may be at most: bytes of all its buffers, numbers that one launch reads, writes and
-// computes, and operations. Far beyond any machine, and far from where sums of it would wrap.
+// Limits of a plan: bytes of all its buffers, numbers that one launch reads, writes and computes,
+// and operations. They are far beyond any machine, and far from where sums of them would wrap.
 inline constexpr std::int64_t most_plan_bytes = largest_request_bytes;
 inline constexpr std::int64_t most_work = std::int64_t{1} << 62;
 inline constexpr std::size_t most_operations = 500'000;
-// Of a step; packing them costs their square.
+// Limit of a step's allocations; packing them costs their square.
 inline constexpr std::ptrdiff_t most_allocations = 20'000;
 
 // In words: which buffer or operation makes a step larger than plans are.
@@ -41,10 +42,9 @@ class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
 
-  // Operations that follow are those of the turn-th of so many turns that batches take. What an
-  // earlier turn has added is found again by its name: a buffer is as large as its largest turn.
-  // Memory that steps allocate is shared only between turns of one `own_name`, which its names end
-  // in.
+  // Operations that follow are those of the turn-th of so many turns that batches take. A buffer of
+  // an earlier turn is found again by its name: a buffer is as large as its largest turn. Memory
+  // that steps allocate is shared only between turns of one `own_name`, which its names end in.
   void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
   // Operations that follow are those of every step.
   void end_turns();
@@ -71,8 +71,8 @@ class StepBuilder {
     turn_ = 0;
   }
 
-  // What a launch takes: a use, which must be as large as the kernel says that the operand is, or
-  // as many elements as it says from this one on.
+  // An operand of a launch: a use, which must be as large as the kernel says that the operand is,
+  // or as many elements as it says from this one on.
   class Operand {
    public:
     Operand(BufferUse use) : use_(use) {}
@@ -101,16 +101,17 @@ class StepBuilder {
                  const typename Kernel::Attributes& attributes = {}) {
     launch(std::move(name), Kernel::name, dtype, shape, operands, attributes);
   }
-  // Of kernels that take the same operands and attributes.
+  // For kernels that take the same operands and attributes.
   void launch(std::string name, std::string_view kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
   // Launches that follow compute again what earlier ones did, until it is said otherwise.
   void compute_again(bool again) { computes_again_ = again; }
-  // Of the arithmetic of launches that follow, the model needs only this share: what they do with
+  // The model needs only this share of the arithmetic of launches that follow: what they do with
   // padding is of no use to it.
   void need_share(double share) { share_ = share; }
-  // Of the arithmetic of the operation added last, it needs only this share of that.
+  // The model needs only this share of the arithmetic of the operation added last, multiplied with
+  // any share given before.
   void need_only(double share) { plan_.operations.back().model_share *= share; }
   // The launch added last is the first to read the gradients of these parameters.
   void reads_gradients(std::size_t operand, const RankPiece& parameters) {

@@ -24,7 +24,7 @@ double share_of_steps(const Operation& operation) {
   return 1 / static_cast<double>(operation.every);
 }
 
-// Of the backward pass on the compute stream; -1 where there is none.
+// Index of the last kernel of the backward pass on the compute stream; -1 where there is none.
 std::ptrdiff_t last_backward_kernel(const StepPlan& plan) {
   std::ptrdiff_t last = -1;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {

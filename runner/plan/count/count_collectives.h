@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a step of several ranks communicates, as far as its plan knows.
+// The communication of a step of several ranks, as far as its plan knows.
 #pragma once
 
 #include "plan/plan_facts.h"

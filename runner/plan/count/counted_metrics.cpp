@@ -100,13 +100,13 @@ Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
   return a_step;
 }
 
-// Of the allocator's simulation; nothing where plans cannot know.
+// A value of the allocator's simulation; nothing where plans cannot know.
 std::optional<double> of_simulation(const StepPlan& plan, std::int64_t AllocatorSimulation::*what) {
   if (plan.allocator_simulation->depends_on_streams) return std::nullopt;
   return static_cast<double>((*plan.allocator_simulation).*what);
 }
 
-// What the driver's pool keeps beyond the live bytes is its own business.
+// Plans cannot know what the driver's pool keeps beyond the live bytes.
 std::optional<double> peak_reserved(const StepPlan& plan, double peak_live) {
   if (plan.allocator_simulation)
     return of_simulation(plan, &AllocatorSimulation::peak_reserved_bytes);
@@ -164,7 +164,7 @@ std::set<Metric> that_may_differ(const StepPlan& plan) {
   return gives_back ? all : std::set{Metric::device_allocs_per_step};
 }
 
-// Of a share of a device's memory only once there is one.
+// The cap in bytes; nothing where it is a share of a device's memory and there is no device.
 std::optional<double> memory_cap(const StepPlan& plan) {
   if (plan.cap_of_device) return std::nullopt;
   return static_cast<double>(plan.cap_bytes.value_or(0));
@@ -195,7 +195,7 @@ double advised_bytes(const StepPlan& plan) {
   return static_cast<double>(bytes);
 }
 
-// What a host wait is besides a wait.
+// Counts host waits that spin and those at which a pool gives memory back.
 void count_kinds_of_waits(const StepPlan& plan, PlanFacts& facts) {
   const double waits = facts.counts.at(Metric::host_waits_per_step);
   facts.counts[Metric::spinning_waits_per_step] = plan.wait_style == SyncWait::spin ? waits : 0;
@@ -217,7 +217,7 @@ void count_operations(const StepPlan& plan, PlanFacts& facts) {
   }
 }
 
-// Of a GEMM without what is fused behind it.
+// Arithmetic of a GEMM without what is fused behind it.
 double gemm_flops(const LaunchKernel& launch, double flops) {
   if (!kernel(launch.kernel).is_gemm) return flops;
   const auto& [rows, columns, depth, groups] = launch.shape;
@@ -257,7 +257,7 @@ void count_memory(const StepPlan& plan, PlanFacts& facts) {
   put(Metric::requests_per_step, requests_per_step(plan));
   put(Metric::advised_bytes, advised_bytes(plan));
   put(Metric::host_pinned, static_cast<double>(facts.held.pinned_bytes));
-  // Of batches that take turns, the largest needs the most.
+  // The largest of batches that take turns needs the most.
   const bool turns = plan.batch_sizes.size() > 1;
   const StepMemory largest = turns ? step_memory_of(largest_turn(plan)) : StepMemory{};
   const StepMemory& needed = turns ? largest : facts.memory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan says about a step without running it: the metrics of plan evidence.
+// The metrics of plan evidence: what a plan says about a step without running it.
 #pragma once
 
 #include "plan/plan_facts.h"
@@ -9,8 +9,8 @@ namespace stepgate {
 
 Tally tally_of(const StepPlan&, const Operation&);
 
-// The counts, of all operations and by phase, and which of them a trace may have otherwise. What
-// its operations and its memory are like is known already.
+// The counts, of all operations and by phase, and which of them a trace may have otherwise. The
+// facts of its operations and its memory are known already.
 void count(const StepPlan&, PlanFacts&);
 
 }  // namespace stepgate

@@ -26,7 +26,7 @@ TEST(FactsOf, HasTheCountsThatPlansCanKnowAndNoOther) {
   EXPECT_FALSE(facts_of(plan_of(pooled)).counts.contains(Metric::peak_reserved));
 }
 
-// What the pool holds falls at the first wait after a step's memory is free, and at no other.
+// The pool gives memory back at the first wait after a step's memory is free, and at no other.
 TEST(FactsOf, CountsTheWaitsAtWhichAPoolGivesBack) {
   const auto returns = [](const Knobs& knobs) {
     return facts_of(plan_of(knobs)).counts.at(Metric::pool_returns_per_step);
@@ -167,7 +167,7 @@ TEST(FactsOf, CountsReturnsOfAPoolThatAreRare) {
   EXPECT_EQ(returns(), std::nullopt) << "after 10^12 steps";
 }
 
-// What is computed for padding is of no use to the model.
+// Arithmetic on padding is of no use to the model.
 TEST(ModelFlops, OfPaddedSamplesAreThoseOfPackedOnes) {
   Knobs packed = small_transformer();
   packed.batch.lengths = {64, 128, 32, 32};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How often the driver's stream-ordered pool gives memory back while a step repeats. What it holds
-// meanwhile is async_pool.h's.
+// How often the driver's stream-ordered pool gives memory back while a step repeats. async_pool.h
+// says what it holds meanwhile.
 #pragma once
 
 #include <optional>

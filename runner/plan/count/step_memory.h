@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What memory a step needs and what it takes by its plan, added up over the operations, for people
-// and for metrics. What a device really takes is device/trace.h's.
+// The memory that a step needs and takes by its plan, added up over the operations, for people and
+// for metrics. device/trace.h has what a device really takes.
 #pragma once
 
 #include <cstdint>

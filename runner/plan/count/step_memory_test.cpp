@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What steps need and hold, added up, and the metrics of it.
+// The memory that steps need and hold, added up, and its metrics.
 #include "plan/count/step_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of anchors. Which of them a step gets is bottleneck.cpp's.
+// The table of anchors. bottleneck.cpp decides which of them a step gets.
 #include "plan/derive/anchors.h"
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Anchors: frozen steps that are measured beside a scenario, so that its times can be stored
-// relative to something that never changes. Storing and comparing is judge's.
+// relative to something that never changes. The judge stores and compares them.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// What a step waits for most.
+// The part of the machine that a step waits for most.
 enum class Bottleneck { fp32, tf32, bf16, hbm, h2d_pinned, h2d_pageable, launch };
 
 // Frozen: whoever changes knobs, or how such knobs are planned, gives the row a new number, and
@@ -26,11 +26,11 @@ struct AnchorRow {
 // In the order of the bottlenecks.
 std::vector<AnchorRow> anchor_table();
 
-// What a step takes most of its time for, of what it waits for one after the other: gemms in
-// each dtype, device memory, copies from pinned or from pageable memory, or what the host does:
-// calls, waits, allocations. What overlaps with something longer is no bottleneck. At speeds of the
-// order of one data-centre GPU's, which are constants, so that the same plan has the same anchor on
-// every machine.
+// The bottleneck of a step: that for which it takes most of its time, out of what it waits for one
+// after the other. It is gemms in each dtype, device memory, copies from pinned or from pageable
+// memory, or the host's calls, waits and allocations. Work that overlaps with something longer is
+// no bottleneck. Speeds are constants of the order of one data-centre GPU, so that the same plan
+// has the same anchor on every machine.
 Bottleneck bottleneck_of(const StepPlan&);
 
 std::string_view anchor_of(const StepPlan&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which anchor a step gets. That anchors stay what they are is tests/contract/anchors_test.cpp's.
+// Which anchor a step gets. tests/contract/anchors_test.cpp checks that anchors stay what they are.
 #include "plan/derive/anchors.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ constexpr std::int64_t most_times = 20;
 constexpr std::int64_t fewest_times = 2;
 constexpr std::int64_t bytes_of_a_step = 512 * mebibyte;
 
-// Of a collective, at most; NCCL's calls took 12 to 13 us on the host of two H100.
+// Host time of a collective, at most; NCCL's calls took 12 to 13 us on the host of two H100.
 constexpr std::int64_t host_microseconds = 20;
 
 StepPlan step_that_holds_the_stream(std::int64_t microseconds) {

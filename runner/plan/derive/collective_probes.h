@@ -20,8 +20,8 @@ struct CollectiveProbe {
 };
 
 // Sizes from 64 KiB to 1 GiB. In bf16, in place and one behind the other on the compute stream,
-// behind a kernel that spins for longer than the host takes to issue the step: so it stays ahead,
-// and small collectives take the device's time and not the host's.
+// behind a kernel that spins for longer than the host takes to issue the step. So the host stays
+// ahead, and small collectives take the time of the device and not that of the host.
 std::vector<CollectiveProbe> collective_probes(int ranks);
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ enum class InjectionKind {
   extra_wait,        // the host waits for the device
   extra_allocation,  // 1 MiB by cudaMalloc, freed at once
   extra_copy,        // an eighth of the batch once more, from pageable memory
-  // What the step does anyway, a share of it twice: what takes the device as much longer.
+  // Repeats a share of the step's own work: the device takes as much longer.
   repeated_products,
   repeated_kernels,  // that are no GEMMs
   repeated_copies,   // from the host and back
@@ -40,10 +40,10 @@ struct Injection {
 // neither. Throws RequestError.
 Injection parse_injection(const std::string& text);
 
-// What is extra comes at the end of every step. A spin of zero is a kernel that ends at once, so
-// that two steps with spins differ by their difference and not by a launch. What is repeated comes
-// right behind itself, in turns: of a tenth, each operation every tenth step, and each in another
-// one. What is captured into a graph stays as it is.
+// Extra work comes at the end of every step. A spin of zero is a kernel that ends at once, so that
+// two steps with spins differ by their difference and not by a launch. Repeated work comes right
+// behind itself, in turns: for a tenth, each operation is repeated every tenth step, and each in
+// another one. Operations that are captured into a graph stay as they are.
 void inject(StepPlan&, const Injection&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an injection adds to a step, by the plan's own counts.
+// The operations that an injection adds to a step, by the plan's own counts.
 #include "plan/derive/inject.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rules that tie two knobs of one variant together. Ranges of single knobs are the field table's;
-// what cannot be built as a step is plan's.
+// Rules that tie two knobs of one variant together. The field table has the ranges of single knobs,
+// and plans refuse what cannot be built as a step.
 #pragma once
 
 #include <map>

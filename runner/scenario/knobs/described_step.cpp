@@ -9,8 +9,8 @@
 namespace stepgate {
 namespace {
 
-// What is said of a step even at its default. Without their names: those whose values speak for
-// themselves.
+// Fields that are said of a step even at their defaults. Fields whose values speak for themselves
+// are said without their names.
 struct SaidAlways {
   std::string_view field;
   bool named = true;

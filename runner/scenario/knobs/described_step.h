@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the step of a variant is, in the five words that every scenario is about: model, batch,
+// Describes the step of a variant in the five things that every scenario is about, model, batch,
 // transfer, sync and alloc, and one line for the rest. Derived from the field table, so that a new
 // knob shows up as soon as somebody turns it.
 #pragma once
@@ -20,7 +20,7 @@ inline constexpr std::string_view other_things = "other";
 
 struct DescribedStep {
   std::string variant;
-  // Of the five things in their order: what kind each is, and every knob that is not at its
+  // Words for the five things in their order: what kind each is, and every knob that is not at its
   // default and has an effect, as a file writes them: "mlp, layers 4, hidden 1024, tf32".
   std::array<std::string, five_things.size()> words;
   std::string other;  // knobs of all other tables: "host.step_us 100"; empty: at their defaults
@@ -28,7 +28,7 @@ struct DescribedStep {
 
 std::vector<DescribedStep> described_steps(const std::vector<Variant>&);
 
-// Those variants that are alike in something, in the order of the first of them.
+// Variants that are alike in something, in the order of the first of them.
 struct AlikeVariants {
   std::vector<std::string> variants;
   std::string words;

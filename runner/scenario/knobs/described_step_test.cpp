@@ -24,7 +24,6 @@ TEST(DescribedStep, FiveThingsAreSaidEvenAtTheirDefaults) {
   EXPECT_EQ(step.other, "");
 }
 
-// What a step of any kind of model mostly is.
 TEST(DescribedStep, HowLongSpinKernelsTakeIsSaidEvenAtItsDefault) {
   Knobs knobs;
   knobs.model.kind = ModelKind::spin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text and Markdown; the schema is field_schema.cpp's.
+// Text and Markdown; field_schema.cpp writes the schema.
 #include "scenario/knobs/field_documents.h"
 
 #include <fmt/format.h>

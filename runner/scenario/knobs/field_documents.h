@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// What `stepgate fields` prints: every field whose name contains the filter, with its values,
+// The output of `stepgate fields`: every field whose name contains the filter, with its values,
 // default and meaning, then the metrics that match. With no match, a line that says so.
 std::string fields_text(std::string_view filter = {});
 

@@ -105,7 +105,7 @@ constexpr Field unscored(Field field) {
   return field;
 }
 
-// Of a part that holds for the whole scenario otherwise.
+// A field that variants may override, in a group that otherwise holds for the whole scenario.
 constexpr Field of_variants(Field field) {
   field.scope = FieldScope::variant;
   return field;
@@ -126,7 +126,7 @@ constexpr FieldValues whole(double least, double most) {
 constexpr FieldValues capacity(double least, double most) {
   return {.kind = FieldKind::capacity, .least = least, .most = most};
 }
-// Of 0.05 files write "5%".
+// Files write 0.05 as "5%".
 constexpr FieldValues percent(double least, double most) {
   return {.kind = FieldKind::percent, .least = least, .most = most};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values as text. Reading them is read_field_value.cpp's.
+// Values as text. read_field_value.cpp reads them.
 #include "scenario/knobs/field_value.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One value of one field: from TOML, with its type and range checked, and back to text. Where the
-// value is stored is the field table's.
+// One value of one field: from TOML, with its type and range checked, and back to text. The field
+// table says where the value is stored.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ namespace stepgate {
 std::optional<FieldValue> read_field_value(const Field&, const TomlValue&,
                                            std::vector<Diagnostic>& diagnostics);
 
-// What the field would read from a command line: 2, true and 0.5 as such, the rest as a string.
+// The argument as the field would read it: 2, true and 0.5 as such, the rest as a string.
 TomlValue toml_of_argument(const Field&, std::string_view text, const Place&);
 
-// Of a list.
+// Limits of a list's length.
 inline constexpr std::size_t fewest_in_list = 2;
 inline constexpr std::size_t most_in_list = 64;
 

@@ -47,16 +47,16 @@ enum class FieldScope { variant, scenario };
 struct Choice {
   std::string_view name;
   std::optional<std::int64_t> value;  // of the enum
-  // What files called it once and may still call it, and fingerprints hash.
+  // A name that files used once and may still use, and that fingerprints hash.
   std::string_view former_name = {};
 };
 
-// What a field holds: nothing (an absent optional, an empty list), a whole number, bytes or the
+// The value of a field: nothing (an absent optional, an empty list), a whole number, bytes or the
 // value of an enum, a number, true and false, a list of whole numbers, or a cap.
 using FieldValue =
     std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap>;
 
-// What a file may write.
+// The values that a file may write.
 struct FieldValues {
   FieldKind kind = FieldKind::integer;
   double least = 0;
@@ -85,7 +85,7 @@ struct Field {
   // About what is not scored, when measuring ends, what is printed, or what the machine must have:
   // in no fingerprint, so that whoever turns it is still measuring the same.
   bool unscored = false;
-  // What files called it once and may still call it, and fingerprints hash.
+  // A name that files used once and may still use, and that fingerprints hash.
   std::string_view former_name = {};
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
@@ -95,8 +95,8 @@ struct Field {
 struct FieldGroup {
   std::string_view name;  // "transfer"
   std::string_view meaning;
-  // What files called it once, and may go on to; empty where it always had this name. Fingerprints
-  // still hash it.
+  // A name that files used once and may go on using; empty where it always had this name.
+  // Fingerprints still hash it.
   std::string_view former_name = {};
 };
 
@@ -110,8 +110,8 @@ const Field* field_named(std::string_view name);
 // "transfer" of "transfer.host".
 std::string_view group_of(const Field&);
 
-// What the field was called when the first fingerprints with it were stored: "h2d.host" of
-// "transfer.host", "launch.products" of "launch.gemm". For most fields their name.
+// The field's name when the first fingerprints with it were stored: "h2d.host" of "transfer.host",
+// "launch.products" of "launch.gemm". For most fields it is their present name.
 std::string first_name_of(const Field&);
 
 // By its name or its former one; null when there is no such group.

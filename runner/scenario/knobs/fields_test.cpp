@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// What a file would write for the text.
+// The text as a value of the field in a file.
 TomlValue written(const Field& field, const std::string& text) {
   return toml_of_argument(field, text, {"a.toml", 1, 1});
 }

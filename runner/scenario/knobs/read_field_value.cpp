@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One reader a kind; the range check is common. Writing values is field_value.cpp's.
+// One reader a kind; the range check is common. field_value.cpp writes values.
 #include <fmt/format.h>
 
 #include <charconv>

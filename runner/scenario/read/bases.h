@@ -20,7 +20,7 @@ std::filesystem::path root_of_bases(const std::filesystem::path& scenario_file);
 
 class BaseFolders {
  public:
-  // Of a scenario in this file, and what the environment adds.
+  // The folders for a scenario in this file, and those that the environment adds.
   explicit BaseFolders(const std::filesystem::path& scenario_file);
 
   // Why this file may not be extended; symbolic links are followed first.

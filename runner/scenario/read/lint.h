@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is no fault of a scenario and still worth a word to its author.
+// Notes to the author of a scenario about what is no fault of it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One knob set on the command line. Which variants it holds for is read_scenario.h's.
+// One knob set on the command line. read_scenario.h says which variants it holds for.
 #pragma once
 
 #include <optional>

@@ -311,7 +311,7 @@ class ScenarioReader {
     double value = 0;
   };
 
-  // Of "variant.metric ~= number"; nothing for any other sentence.
+  // The aim of "variant.metric ~= number"; nothing for any other sentence.
   static std::optional<Aim> aim_of(const Expectation& sentence) {
     const bool single = sentence.left.size() == 1 && sentence.left.front().size() == 1 &&
                         sentence.right.size() == 1;

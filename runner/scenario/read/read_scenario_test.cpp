@@ -216,7 +216,8 @@ class Extends : public testing::Test {
     std::ofstream(place / file) << text;
   }
 
-  // Of a scenario in repository/scenarios/ that extends it: what it reads, or why not.
+  // The value of model.hidden in a scenario in repository/scenarios/ that extends the base, or the
+  // error.
   std::string hidden_by(const std::string& base) const {
     write("repository/scenarios/mine.toml",
           "claim = \"c\"\nextends = \"" + base +

@@ -15,7 +15,7 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t newest_schema = 1;
-// What a search can make larger and smaller, for every variant alike.
+// Whether a search can make the field larger and smaller, for every variant alike.
 bool can_be_calibrated(const Field& field) {
   const bool is_size = field.values.kind == FieldKind::integer ||
                        field.values.kind == FieldKind::number ||
@@ -72,7 +72,7 @@ class DraftReader {
          did_you_mean(key, candidates, std::string(see_fields)));
   }
 
-  // What a file of an earlier stepgate calls something is read, and named by `check`.
+  // A name that files of an earlier stepgate use is read, and `check` says that it is old.
   void is_renamed(const Place& place, std::string_view former, std::string_view name) {
     draft_.former_names.push_back(
         {place, fmt::format("'{}' is called '{}' now", former, name), "rename it"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What scenario files say, before variants are resolved: settings with their places, file after
-// file. Bases are read first, so later files win. Whether the settings fit together is for others.
+// The contents of scenario files, before variants are resolved: settings with their places, file
+// after file. Bases are read first, so later files win. Whether the settings fit together is for
+// others.
 #pragma once
 
 #include <optional>
@@ -44,8 +45,8 @@ struct VariantDraft {
   std::vector<Setting> settings;
 };
 
-// What one scenario may have. Every round takes every variant, so a scenario with more would never
-// end; and nothing here may cost more than the files are long.
+// Limit of one scenario. Every round takes every variant, so a scenario with more would never end;
+// and nothing here may cost more than the files are long.
 inline constexpr std::size_t most_variants = 256;
 
 struct ScenarioDraft {

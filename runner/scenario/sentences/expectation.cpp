@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a parsed sentence says about itself.
+// Questions that a parsed sentence answers about itself.
 #include "scenario/sentences/expectation.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sentence of [expect] or [regime], parsed: two sides and a relation. What a metric is worth is
+// A sentence of [expect] or [regime], parsed: two sides and a relation. The values of metrics are
 // not known here.
 //
 // expectation := side op side [ "within" percent ]     op := < <= == >= > ~=
@@ -87,7 +87,7 @@ bool compares_two_variants(const Expectation&);
 bool has_error_rate(const Expectation&);
 // Whether it compares two variants by p95 or p99, which is decided by counting the steps beyond it.
 bool compares_high_percentiles(const Expectation&);
-// Of times, with stored ones: decided by what differs from run to run.
+// Whether it compares times with stored ones: decided by what differs from run to run.
 bool compares_stored_times(const Expectation&);
 
 // Whether no step satisfies it, or every step does, by what its metrics can be: a share is from 0
@@ -95,7 +95,8 @@ bool compares_stored_times(const Expectation&);
 std::optional<bool> decided_by_ranges(const Expectation&);
 
 // Whether every metric of this run stands on the side where a worse step has it: of two that
-// satisfy the sentence the worse one does so more easily. What only describes a step says nothing.
+// satisfy the sentence the worse one does so more easily. A metric that only describes a step says
+// nothing.
 bool is_easier_for_a_worse_step(const Expectation&);
 
 // Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times

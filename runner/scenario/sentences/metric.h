@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The metrics that sentences may name: one row each. Where their values come from is plan's,
-// measure's and judge's.
+// The metrics that sentences may name: one row each. Plans, the measuring and the judge find their
+// values.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ enum class MetricUnit {
   bound_class
 };
 
-// What bounds a step, in the words of sentences: `fix.bound == copy`. As a number of a side it is
-// its place, counted from 1.
+// The classes of what bounds a step, in the words of sentences: `fix.bound == copy`. As a number of
+// a side it is its place, counted from 1.
 enum class BoundClass { data, copy, compute, host, communication };
 std::string_view name_of(BoundClass);
 
@@ -108,7 +108,8 @@ enum class Metric {
   loader_starts_per_step,
   // traced
   driver_used,
-  // Of several ranks, each of one of them. Counted by plans, and by the trace, which must agree.
+  // Metrics of steps of several ranks, each a value of one of the ranks. Plans count them, and so
+  // does the trace, which must agree.
   all_reduces_per_step,
   reduce_scatters_per_step,
   all_gathers_per_step,
@@ -166,7 +167,7 @@ bool is_of_few_steps(Metric);
 // Whether it says which step it is and costs nothing by itself, so that more of it is no worse.
 bool describes_the_step(Metric);
 
-// Of these: something that a step has so much of, over its mean time.
+// Whether it is a rate: something that a step has so much of, over its mean time.
 bool is_rate(Metric);
 
 // Why no model of this kind has such a value, in words; empty where it has one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text of a sentence to Expectation. Whether it is true is judge's.
+// Text of a sentence to Expectation. The judge decides whether it is true.
 #pragma once
 
 #include <optional>

@@ -22,7 +22,7 @@ struct Powers {
 Powers powers_of(MetricUnit);
 Powers powers_of(const Quantity&);
 
-// Of a product of the two.
+// Powers of a product of the two.
 Powers times(const Powers&, const Powers&);
 
 // Whether the two may be added and compared.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The characters of a sentence, read from left to right, and where in the file they stand. What
-// they mean is the parser's.
+// The characters of a sentence, read from left to right, and where in the file they stand. The
+// parser knows what they mean.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ class SentenceText {
   void skip_spaces();
   bool take(std::string_view expected);  // skips it if it stands here
 
-  // What stands here, perhaps empty: letters, digits and _; or letters, % and /.
+  // The word that stands here, perhaps empty: letters, digits and _; or letters, % and /.
   std::string_view word() const;
   std::string_view unit_word() const;
   // Null when no sign stands here.

@@ -12,8 +12,8 @@
 
 namespace stepgate {
 
-// Of the flat buffer of gradients, up to where the next bucket begins: what aligns tensors belongs
-// to those before it.
+// A stretch of the flat buffer of gradients, up to where the next bucket begins: padding that
+// aligns tensors belongs to the tensors before it.
 struct Bucket {
   std::int64_t first = 0;  // element
   std::int64_t elements = 0;

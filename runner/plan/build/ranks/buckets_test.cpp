@@ -57,7 +57,7 @@ Sizes resnet18() {
   return sizes;
 }
 
-// What DistributedDataParallel's logger says of it: 1 MiB for the first bucket, 25 MiB for others.
+// DistributedDataParallel logs these sizes with 1 MiB for the first bucket and 25 MiB for others.
 TEST(Buckets, OfResNet18AreThoseOfPyTorch) {
   const std::vector<FlatTensor> tensors = one_behind_the_other(resnet18());
   ASSERT_EQ(end_of(tensors), 11'689'512);

@@ -99,7 +99,7 @@ TEST(Ranks, MistakesHaveCountsOfTheirOwn) {
             value(gpt(), Metric::launches_per_step) + 2 * 8);
 }
 
-// Of bf16 weights and gradients, and of master weights and two moments in fp32.
+// Each parameter has bf16 weights and gradients, and master weights and two moments in fp32.
 TEST(Ranks, KeepWhatTheyShareOnce) {
   for (const std::int64_t ranks : {2, 4, 8}) {
     const auto n = static_cast<double>(ranks);
@@ -128,8 +128,8 @@ TEST(Ranks, ThatShareSendAsMuch) {
   }
 }
 
-// Of the embeddings, twelve blocks and the head, forward; backward of the blocks again, as the head
-// is still there and the embeddings are not read.
+// The forward pass gathers the embeddings, twelve blocks and the head. The backward pass gathers
+// the blocks again: the head is still there and the embeddings are not read.
 TEST(Ranks, GatherWeightsUnitByUnit) {
   const StepPlan plan = plan_of(sharded(Shard::parameters));
   EXPECT_EQ(value(plan, Metric::all_gathers_per_step), 12 + 2 + 12);
@@ -183,7 +183,7 @@ std::int64_t kernels_beside_gather(const StepPlan& plan, int visit) {
   });
 }
 
-// Of gathered weights, by how many of their lifetimes meet at an operation.
+// Buffers of gathered weights that are live at the same operation, at most.
 std::int64_t most_gathered_at_once(const StepPlan& plan) {
   std::vector<std::int64_t> there(plan.operations.size(), 0);
   for (const Lifetime& lifetime : lifetimes_of(plan).device) {

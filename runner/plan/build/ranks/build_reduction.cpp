@@ -74,7 +74,7 @@ class GradientReduction {
         reduce_after(passes_[pass]);
         if (knobs.ranks.spare_sms > 0) spare_multiprocessors(passes_[pass]);
       }
-      // What the next part adds to must have been reduced.
+      // Gradients to which the next part adds must have been reduced.
       if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
         before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
     }
@@ -155,7 +155,8 @@ class GradientReduction {
     return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
   }
 
-  // What the rank has of it afterwards: in place, or of a bucket's own memory what it keeps.
+  // The part of the bucket that the rank has afterwards: in place, or, where a bucket has its own
+  // memory, what it keeps.
   BufferUse kept(std::size_t index) const {
     if (knobs_.ranks.shard == Shard::none) return written(buckets_[index]);
     const UpdatedPiece& piece = pieces_[index];

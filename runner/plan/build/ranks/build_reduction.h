@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What makes one step of many: gradients are averaged over the ranks, bucket after bucket, on a
-// stream of their own. Which parts of the update a rank has then is shard.h's.
+// Makes one step a step of many ranks: gradients are averaged over the ranks, bucket after bucket,
+// on a stream of their own. shard.h says which parts of the update a rank has then.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,8 @@ namespace stepgate {
 
 class InsertedOperations {
  public:
-  // Those before the operation of this index, which is that of the model as it was.
+  // Operations to insert before the operation of this index, which counts operations of the model
+  // as it was.
   std::vector<Operation>& operator[](std::size_t index) { return before_[index]; }
 
   // From behind, so that indices stay what they are.

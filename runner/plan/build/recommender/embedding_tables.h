@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The tables of a recommender (Naumov et al.: Deep Learning Recommendation Model, 2019): a sample
 // has an index into each of them, and the rows that it finds, side by side, are the features of the
-// layers above. Those are build_mlp.cpp's.
-// With `launch.fuse` none every table has a kernel of its own in either direction, as a module of
-// torch.nn for each has, and one more puts their rows side by side. Else the tables are one, in
-// which they lie one after the other, and one kernel looks up all rows, which is FBGEMM's
-// table-batched embedding: a row of that is features already.
+// layers above. build_mlp.cpp builds those layers.
+// With `launch.fuse` none every table has a kernel of its own in either direction, as each module
+// of torch.nn has. One more puts their rows side by side. Else the tables are one, in which they
+// lie one after the other, and one kernel looks up all rows, which is FBGEMM's table-batched
+// embedding: a row of that is features already.
 // Gradients are dense: as large as the tables, filled with zeros in every step, and all of them are
 // used by the update.
 #pragma once
@@ -24,8 +24,8 @@ class EmbeddingTables {
   // Buffers of what is neither parameters nor features.
   void add_buffers();
 
-  // What follows takes indices of buffers: flat ones of all parameters, or of their gradients, and
-  // rows of features, one a sample.
+  // The functions below take indices of buffers: flat ones of all parameters, or of their
+  // gradients, and rows of features, one a sample.
 
   // Reads the batch.
   void look_up(int batch, std::int64_t sample_bytes, int weights, int features, int labels) const;
@@ -38,7 +38,7 @@ class EmbeddingTables {
   StepBuilder::Operand table(int flat, std::int64_t index) const;
   BufferUse tables(int flat, std::int64_t first, std::int64_t count) const;
   StepBuilder::Operand of_table(int buffer, std::int64_t index, std::int64_t columns) const;
-  // Of `count` tables, for so many indices of each sample.
+  // Shape of a lookup in `count` tables, for so many indices of each sample.
   KernelShape lookup(std::int64_t count) const;
   KernelShape side_by_side() const;
 

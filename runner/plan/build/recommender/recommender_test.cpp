@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a recommender's step consists of, by how its tables are looked up and updated. Its numbers
-// are tests/numbers/recommender_numbers_test.cpp's.
+// The operations of a recommender's step, by how its tables are looked up and updated.
+// tests/numbers/recommender_numbers_test.cpp checks its numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::int64_t fills(const StepPlan& plan) {
   });
 }
 
-// Of an mlp as wide, and the gradient of its features.
+// Launches of an mlp as wide, and of the gradient of its features.
 constexpr std::int64_t launches_of_layers = layers * 2 + 2 + layers * 3 + (layers - 1);
 
 TEST(Recommender, LooksUpAllTablesByOneKernelAndSumsTheirGradientsByOne) {
@@ -63,7 +63,7 @@ TEST(Recommender, HasTwoKernelsATableWhereNothingIsFused) {
   // and one that puts rows side by side, one that takes their gradient apart
   EXPECT_EQ(value(plan, Metric::launches_per_step),
             1 + tables + 1 + launches_of_layers + 1 + tables + 1);
-  // What lies by table lies there besides.
+  // Rows that lie by table are there besides.
   EXPECT_EQ(value(plan, Metric::memset_bytes_per_step), of_tables * 4);
   EXPECT_EQ(value(plan_of(small_recommender()), Metric::memset_bytes_per_step), of_tables * 4);
   EXPECT_EQ(value(plan, Metric::peak_live) - value(plan_of(small_recommender()), Metric::peak_live),

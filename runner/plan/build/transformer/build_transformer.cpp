@@ -189,7 +189,7 @@ class Transformer {
   BufferUse gradient(std::size_t tensor) const {
     return table_.in(update_.gradients, tensor, shape_.element_bytes);
   }
-  // Of all positions those that a sequence has.
+  // The positions that a sequence has, out of all positions.
   StepBuilder::Operand used_positions(int flat) const {
     return StepBuilder::Operand::from(flat, table_.first_of(table_.positions()));
   }
@@ -312,7 +312,7 @@ class Transformer {
   }
 
   bool has_spare_rows() const { return shape_.tokens < shape_.vocab; }
-  // Of what the head multiplies: the model needs nothing of rows that are no tokens.
+  // Share of tokens among the rows that the head multiplies: the model needs nothing of the others.
   double share_of_tokens() const {
     const std::int64_t rows = shape_.vocab;
     return static_cast<double>(shape_.tokens) / static_cast<double>(rows);

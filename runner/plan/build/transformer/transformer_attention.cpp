@@ -9,7 +9,7 @@
 namespace stepgate {
 namespace {
 
-// What is q, k or v of all heads, in buffers that hold them one after the other.
+// q, k and v of all heads, in a buffer that holds them one after the other.
 struct HeadsOf {
   const TransformerShape& shape;
   int buffer;
@@ -70,7 +70,7 @@ constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 
 }  // namespace
 
-// Of all samples, which are equally long.
+// Shape of attention over all samples, which are equally long.
 KernelShape TransformerBlocks::attention_shape() const {
   return attention_shape_of(shape_, shape_.groups_of_attention().front());
 }

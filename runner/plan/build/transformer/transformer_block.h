@@ -5,8 +5,9 @@
 //   out = mid + down(gelu(up(norm2(mid))))  or  mid + down(silu(gate(norm2(mid))) up(norm2(mid)))
 // Attention turns queries and keys by their positions first, where those are not learned, and then
 // repeats keys and values that several heads of queries share.
-// A block leaves the result of its last GEMM as a branch: whoever comes next adds it to mid. Which
-// blocks there are and which of their buffers are shared is build_transformer.cpp's.
+// A block leaves the result of its last GEMM as a branch: the next block or the final norm adds it
+// to mid. build_transformer.cpp decides which blocks there are and which of their buffers are
+// shared.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ struct NormBuffers {
   int statistics = 0;  // of its rows, for the backward pass
 };
 
-// What a block writes forward and reads backward.
+// Buffers that a block writes forward and reads backward.
 struct BlockBuffers {
   NormBuffers norm1, norm2;
   int qkv = 0;
@@ -36,7 +37,7 @@ struct BlockBuffers {
   int activation = 0;
 };
 
-// What no block keeps.
+// Buffers that no block keeps.
 struct TemporaryBuffers {
   int branch = 0;        // the result of the GEMM that is added next
   int d_stream = 0;      // gradient of the residual stream
@@ -104,12 +105,12 @@ class TransformerBlocks {
                        std::int64_t outputs, std::int64_t inputs);
   void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
-  // Of a GEMM that was added to the stream: the norm's gradient that came before has summed what
-  // its bias needs, where there is one and it is fused.
+  // Gradients of a GEMM whose result was added to the stream. Where it has a bias and norms are
+  // fused, the norm's gradient before it has summed what the bias needs.
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
-  // Of what mlp_up activates, from d_activation to d_mlp.
+  // Gradient of the activation behind mlp_up, from d_activation to d_mlp.
   void activation_gradient(const BlockBuffers&);
   // Turns queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
@@ -122,7 +123,8 @@ class TransformerBlocks {
   void repeat_heads_gradient();
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
-  // Of each sequence [seq][seq] scores, of which a token needs those of tokens up to it.
+  // A GEMM over the [seq][seq] scores of each sequence, of which a token needs those of tokens up
+  // to it.
   void masked_gemm(const std::string& name, const KernelShape& shape,
                    const std::vector<StepBuilder::Operand>& operands,
                    const kernels::Matmul::Attributes& attributes = {});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sizes of a transformer and where its parameters lie. What is computed with them is
-// transformer_block.h's.
+// The sizes of a transformer and where its parameters lie. transformer_block.h has the arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +49,7 @@ struct TransformerShape {
   CheckedSize rows() const;  // tokens, with those of padding
   CheckedSize unpadded_rows() const;
   bool is_padded() const { return unpadded_rows() != rows(); }
-  // What attention is launched for: neighbours whose samples have equally many rows.
+  // Groups of samples for which attention is launched: neighbours with equally many rows.
   std::vector<SequenceGroup> groups_of_attention() const;
   // Outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
   CheckedSize up() const { return mlp == ModelMlp::swiglu ? 2 * ffn : ffn; }
@@ -59,10 +58,10 @@ struct TransformerShape {
 
 TransformerShape transformer_shape(const Knobs&);
 
-// What the names of operations for one of several groups end in.
+// Suffix of the names of operations for one of several groups.
 std::string of_group(const std::vector<SequenceGroup>&, const SequenceGroup&);
 
-// What the GEMM into the MLP is called, its parameters too.
+// Name of the GEMM into the MLP, and of its parameters.
 std::string up_name(ModelMlp);
 
 // Indices into the tensors of ParameterTable. A GEMM's weight is [outputs][inputs]; its bias

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a transformer's step consists of, by how it is fused, split and recomputed. Its numbers are
-// tests/numbers/pytorch_transformer_test.cpp's.
+// The operations of a transformer's step, by how it is fused, split and recomputed.
+// tests/numbers/pytorch_transformer_test.cpp checks its numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -311,7 +311,7 @@ TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
   EXPECT_EQ(adding, 3 * overwriting);
 }
 
-// What is launched for every length covers every row once, the longest first.
+// The launches for all lengths cover every row once, the longest first.
 TEST(Transformer, AttendsToSamplesOfEachLengthByThemselvesWhereTheyArePacked) {
   const StepPlan plan = transformer_with([](Knobs& knobs) {
     knobs.batch.lengths = {64, 128, 32, 32};

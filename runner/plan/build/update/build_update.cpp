@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// What torch.amp.GradScaler begins with and how it goes on.
+// Scale that torch.amp.GradScaler begins with, and how it goes on.
 constexpr double first_loss_scale = 65536;
 constexpr double growth_interval = 2000;
 constexpr double growth = 2;
@@ -113,8 +113,8 @@ class Update {
     builder_.enter(Phase::optimizer);
   }
 
-  // Of weights and gradients in the model's storage: in the flat buffer of all, or where the rank
-  // has nothing else.
+  // The piece's weights or gradients in the model's storage: in the flat buffer of all, or where
+  // the rank has nothing else.
   BufferUse part_of(int flat, const UpdatedPiece& piece, bool is_packed) const {
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
     const std::int64_t part = piece.flat.elements * bytes;
@@ -207,7 +207,7 @@ std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
   return sums;
 }
 
-// What `pieces` of a buffer are: nothing where it has everything.
+// `pieces` as the content of a buffer: nothing where the buffer has everything.
 std::vector<RankPiece> pieces_of_content(const Knobs& knobs,
                                          const std::vector<UpdatedPiece>& pieces) {
   std::vector<RankPiece> content;

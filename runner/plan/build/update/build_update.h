@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The optimizer's part of a step whose parameters are a list of tensors: the global norm of the
-// gradients, what follows from it, and its rule over flat buffers. Which gradients there are is the
-// models'.
+// gradients, what follows from it, and its rule over flat buffers. Models decide which gradients
+// there are.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ struct UpdateBuffers {
   int partials = 0;            // of the global norm
   std::vector<int> moments;    // of the rule
   int denominator = 0;         // foreach: what its passes hand over
-  // Of flat buffers what a rank updates; master and moments have nothing else.
+  // The parts of flat buffers that a rank updates; master and moments have nothing else.
   std::vector<UpdatedPiece> pieces;
   std::optional<int> square_sum;  // sharded: of the pieces' gradients, then of all
 };
 
-// Those that the rule needs besides weights, gradients and counter.
+// Adds the buffers that the rule needs besides weights, gradients and counter.
 void add_update_buffers(StepBuilder&, const Knobs&, const ParameterList&, UpdateBuffers&);
 
 // fp16 gradients are multiplied by a scale that the device adapts, so that small ones do not

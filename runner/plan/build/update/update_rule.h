@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rules of optimizers, for every model: what each keeps of a parameter, its kernels and its
-// rates. Which parameters are updated together is the models'.
+// rates. Models decide which parameters are updated together.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace stepgate {
 // The names of the buffers that the rule keeps, each of one fp32 a parameter.
 std::span<const char* const> moments_of(OptimKind);
 
-// What one launch updates. `control` and `counter` are whole buffers.
+// Operands of the launch of an update. `control` and `counter` are whole buffers.
 struct UpdateOperands {
   StepBuilder::Operand weights;
   StepBuilder::Operand gradients;
