@@ -22,7 +22,7 @@ constexpr std::int64_t largest_text_file_bytes = 1 << 20;
 using TextOrProblem = std::variant<std::string, Diagnostic>;
 TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
 
-// What is in a folder, by name. Throws RequestError placed at it where it cannot be read.
+// The entries of a folder, by name. Throws RequestError placed at it where it cannot be read.
 std::vector<std::filesystem::path> read_folder(const std::filesystem::path&);
 
 }  // namespace stepgate

@@ -84,7 +84,7 @@ TEST_F(WriteFile, WritesNoNewFileWhereSomethingIs) {
   EXPECT_EQ(files(), 4);
 }
 
-// Of two that begin at once one writes, and what it wrote stays.
+// Several begin at once: one writes, and what it wrote stays.
 TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
   std::atomic<int> written = 0;
   std::vector<std::thread> writers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A child process that answers lines with lines, under limits of time and length. What the lines
-// mean is protocol.h's.
+// A child process that answers lines with lines, under limits of time and length. protocol.h says
+// what the lines mean.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ struct ChildRequest {
   // For every answer, the first and the end included.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   std::function<bool()> stopped;  // asked while waiting; may be empty
-  // What it sees, "NAME=value" each; nothing: all that we see.
+  // The environment that it sees, "NAME=value" each; nothing: all that we see.
   std::optional<std::vector<std::string>> environment = {};
 };
 

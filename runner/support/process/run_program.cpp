@@ -25,10 +25,10 @@ namespace stepgate {
 namespace {
 
 constexpr int cannot_start = 127;
-// Of a program that is to be ended, before it is killed: who waits for it waits no longer.
+// Time for a program to end when it is told to, before it is killed; its caller waits no longer.
 constexpr std::chrono::seconds time_to_take_away{1};
 
-// What exec wants; the words must outlive it.
+// The pointers that exec wants; the words must outlive them.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -19,7 +19,7 @@ class ProcessError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What Linux calls the executable that is running.
+// The link by which Linux names the executable that is running.
 inline const std::filesystem::path own_program_link = "/proc/self/exe";
 
 // Its path. Throws ProcessError where there is none.
@@ -49,7 +49,7 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
 std::uint64_t digest_of_this_program(const std::filesystem::path& program = own_program_link);
 
 // The first line that a command prints; nothing when it cannot be started, fails or prints nothing.
-// What it says on its error stream is dropped.
+// Its words on the error stream are dropped.
 std::optional<std::string> first_line_of(const std::vector<std::string>& command);
 
 }  // namespace stepgate
