@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention and its materialised twin: host references against formulas written independently here,
-// finite differences, and each other. The CUDA side is kernels_cuda_test.cpp's.
+// finite differences, and each other. kernels_cuda_test.cpp tests the CUDA side.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct HeadPlace {
   std::int64_t part, sequence, head, token, column;
 };
 
-// Of element i of rows of `parts` times C numbers.
+// Place of element i of rows of `parts` times C numbers.
 HeadPlace place_in_rows(const KernelTrial& t, std::int64_t i, std::int64_t parts) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t width = columns / heads;
@@ -192,7 +192,7 @@ TEST(AttentionGradient, AgreesWithFiniteDifferences) {
   }
 }
 
-// What a framework without a fused kernel does, and its gradient.
+// Attention as a framework without a fused kernel computes it, and its gradient.
 struct Materialised {
   Numbers heads = Numbers(3 * Heads::elements), probabilities = Numbers(100);
   Numbers of_heads = Numbers(Heads::elements), out = Numbers(Heads::elements);

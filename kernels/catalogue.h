@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// Of every folder in the order of kernels.h.
+// The kernels of every folder, in the order of kernels.h.
 std::span<const Kernel> kernel_catalogue();
 
 // The kernel of that name; aborts if there is none, since only plans name kernels.

@@ -35,7 +35,7 @@ inline constexpr auto packed_qkv = [](const Shape& s, DType, const Attributes&) 
   return 3 * s.rows * s.columns;
 };
 
-// Of the factors and the result of `groups` GEMMs.
+// Elements of the factors and the result of `groups` GEMMs.
 inline constexpr auto left_factors = [](const Shape& s, DType, const Attributes&) {
   return s.groups * s.rows * s.depth;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel is: a name, the buffers it touches, its work, a host reference and a CUDA launcher.
+// A kernel is a name, the buffers it touches, its work, a host reference and a CUDA launcher.
 // Knows nothing of steps, streams or scenarios; `runner/` is never included from here.
 #pragma once
 
@@ -55,7 +55,7 @@ constexpr CheckedShape checked(const KernelShape& shape) {
   return {shape.rows, shape.columns, shape.depth, shape.groups};
 }
 
-// Of a matrix of rows and columns.
+// Elements of a matrix of rows and columns.
 constexpr std::int64_t elements_of(const KernelShape& shape) {
   return shape.rows * shape.columns;
 }
@@ -125,7 +125,7 @@ struct KernelCall {
 class Cudnn;          // kernels/attention/cudnn/cudnn_attention.h
 class GemmAutotuner;  // kernels/matmul/gemm_autotuner.h
 
-// Whose kernels a launcher took, where a library has some that may be missing or may not suit.
+// The kernels that a launcher took, where a library has some that may be missing or may not suit.
 struct KernelChoice {
   std::string kernel;   // "attention_gradient"
   std::string library;  // "cuDNN 9.14.0"; empty where it took ours
@@ -134,8 +134,9 @@ struct KernelChoice {
   bool operator==(const KernelChoice&) const = default;
 };
 
-// What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t; without `dnn`,
-// kernels do without cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose its algorithms.
+// Services that CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t;
+// without `dnn`, kernels do without cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose
+// its algorithms.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
@@ -179,9 +180,9 @@ struct Kernel {
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
   // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
   bool is_attention = false;
-  // Of a GEMM's rate, that its arithmetic can have.
+  // Share of a GEMM's rate that its arithmetic can have.
   double share_of_rate = 1;
-  // What memory moves for it where no cache holds its operands; null: what its work says.
+  // Traffic of memory where no cache holds its operands; null: as much as its work says.
   KernelWork (*uncached_work)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
   // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
   // suit it, nobody knows.
@@ -192,14 +193,14 @@ struct Kernel {
   DependentLoads (*dependent_loads)(const KernelShape&, const KernelAttributes&) = nullptr;
 };
 
-// What a launch with these attributes does with the operand.
+// How a launch with these attributes accesses the operand.
 Access access_of(const KernelOperand&, const KernelAttributes&);
 
 // The largest number there is where it does not fit.
 std::int64_t operand_bytes(const KernelOperand&, const KernelShape&, DType,
                            const KernelAttributes&);
 
-// Of the operands' bytes and the kernel's flops.
+// Work from the operands' bytes and the kernel's flops.
 KernelWork work_of(const Kernel&, const KernelShape&, DType, const KernelAttributes&);
 
 }  // namespace stepgate

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a launch is told besides its sizes (a learning rate, whether a result is added to). Each
-// kernel's header names it in namespace `kernels`: `struct Sgd` has the kernel's name and its
-// Attributes, an aggregate of at most five numbers or flags. Here those of all kernels become one
-// type, so that a launch is one type.
+// Attributes of a launch: facts that it is told besides its sizes (a learning rate, whether a
+// result is added to). Each kernel's header names them in namespace `kernels`: `struct Sgd` has the
+// kernel's name and its Attributes, an aggregate of at most five numbers or flags. Here those of
+// all kernels become one type, so that a launch is one type.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ constexpr auto of(Attributes& attributes) {
 
 }  // namespace attribute_members
 
-// Of a kernel that is told nothing.
+// Attributes of a kernel that is told nothing.
 struct NoAttributes {};
 
 class KernelAttributes {

@@ -73,7 +73,7 @@ double copied_bytes_per_second() {
   return best;
 }
 
-// Of a copy that reads and writes so many bytes together.
+// Time of a copy that reads and writes so many bytes together.
 double copy_seconds(std::int64_t bytes) {
   static std::map<std::int64_t, double> known;
   const auto [place, is_new] = known.try_emplace(bytes);

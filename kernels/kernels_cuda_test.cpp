@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every kernel's CUDA launch against its host reference, at every shape, dtype and attribute of its
-// recipe, on fresh random numbers. The references themselves are kernels_test.cpp's.
+// recipe, on fresh random numbers. kernels_test.cpp tests the references themselves.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -142,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_plac
 // --- devices that give a block less shared memory ------------------------------------------------
 
 constexpr std::int64_t kibibyte = 1024;
-// Of compute capability 8.6, 8.9 and 12.0, and what every launch may have without asking.
+// Shared memory of compute capability 8.6, 8.9 and 12.0, and as much as every launch may have
+// without asking.
 constexpr std::int64_t shared_bytes_of_86 = 99 * kibibyte, unasked_shared_bytes = 48 * kibibyte;
 
 KernelTrial carried_out_with(const KernelTrial& trial, std::int64_t shared_bytes) {

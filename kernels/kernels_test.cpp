@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kernel's host reference against a formula written independently here, at every shape,
-// dtype and attribute of its recipe. Gradients are gradients_test.cpp's, the CUDA side
-// kernels_cuda_test.cpp's.
+// Every kernel's host reference against a formula written independently here, at every shape, dtype
+// and attribute of its recipe. gradients_test.cpp tests gradients, kernels_cuda_test.cpp the CUDA
+// side.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -205,7 +205,7 @@ double exponential_sum(const KernelTrial& t, std::int64_t row) {
   return sum;
 }
 
-// Of the gradient, with the operand of the scale or none.
+// Formula of the gradient, with the operand of the scale or none.
 Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
   return [=, sum = 0.0](const KernelTrial& t, std::int64_t i) mutable {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;

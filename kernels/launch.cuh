@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every launcher needs: packs of numbers that move in one access, the storage type as a
+// Parts that every launcher needs: packs of numbers that move in one access, the storage type as a
 // compile-time type, launch errors, and the grid of an element-wise kernel. No kernel of a step is
 // here.
 #pragma once
@@ -83,7 +83,7 @@ inline std::int64_t most_shared_bytes(const LaunchContext& context) {
   return most;
 }
 
-// What of it is left for the launches to ask for, beside what the kernel declares.
+// The bytes that are left for the launches to ask for, beside what the kernel declares.
 template <class Function>
 std::int64_t most_dynamic_shared_bytes(Function* function, const LaunchContext& context) {
   cudaFuncAttributes attributes{};

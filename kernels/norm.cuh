@@ -13,7 +13,7 @@ namespace stepgate {
 // biased: the branch comes without the bias of the GEMM that made it; plain: that GEMM has none.
 enum class Residual { none, plain, biased };
 
-// What a kernel does not have is null.
+// Operands that a kernel does not have are null.
 template <class Number>
 struct NormCall {
   const Number* x = nullptr;

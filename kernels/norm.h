@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What layer_norm, rms_norm and their gradients share on the host: the kinds, their work and the
-// references. The kernels' operands are in their own folders.
+// Parts that layer_norm, rms_norm and their gradients share on the host: the kinds, their work and
+// the references. The kernels' operands are in their own folders.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -63,7 +63,7 @@ void residual_reference(const KernelCall&, const void* x, const void* branch,
 // Operands d_y, x, weight, statistics, d_x, partials.
 void norm_gradient_reference(NormKind, const KernelCall&, const NormGradientAttributes&);
 
-// Of each element of the norm and of its gradient.
+// Operations for each element of the norm and of its gradient.
 std::int64_t norm_operations(NormKind);
 std::int64_t norm_gradient_operations(NormKind, const NormGradientAttributes&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of layer_norm_gradient and rms_norm_gradient share: their operands, and the sums
-// over a row.
+// Parts that the kernels of layer_norm_gradient and rms_norm_gradient share: their operands, and
+// the sums over a row.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -38,7 +38,7 @@ __device__ __forceinline__ RowStatistics statistics_at(const float* statistics, 
 
 // --- sums over a row -----------------------------------------------------------------------------
 
-// Of g = d_y weight, and of g times the normalised x.
+// Sums of g = d_y weight, and of g times the normalised x.
 struct RowSums {
   float sum, projection;
 };

@@ -38,7 +38,7 @@ struct HeldRows {
 // One is worked on, the other on its way.
 constexpr int row_slots = 2;
 
-// What a block holds in shared memory: of the weight each thread the packs of its columns.
+// Shared memory of a block; each thread has the packs of its columns of the weight.
 template <int held, int count, class Number>
 struct Held {
   HeldRows<held, count, Number> rows[row_slots];
@@ -93,7 +93,7 @@ __device__ __forceinline__ Pack<Number, count> fetch(const Pack<Number, count>& 
   return pack;
 }
 
-// What no copy will write counts as 0, so that nothing else asks for the ends of rows.
+// Packs that no copy will write count as 0, so that nothing else asks for the ends of rows.
 template <int held, int count, class Number>
 __device__ __forceinline__ void clear_rest(const NormGradientCall<Number>& call,
                                            const RowGroup& own,

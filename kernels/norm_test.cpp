@@ -25,7 +25,7 @@ struct Row {
   double mean = 0, scale = 0;
 };
 
-// Of the row whose elements are x.
+// Mean and scale of the row whose elements are x.
 Row row_of(const KernelTrial& t, std::int64_t row, const Element& x, Norm norm) {
   double sum = 0, squares = 0;
   for (std::int64_t c = t.shape.columns - 1; c >= 0; --c) {
@@ -151,7 +151,7 @@ Formula gradient_of_x(Norm norm) {
   };
 }
 
-// Of every gradient of x, in the order of its elements; kept, since each takes a row to compute.
+// Every gradient of x, in the order of its elements; kept, since each takes a row to compute.
 std::vector<double> gradients_of_x(Norm norm, const KernelTrial& t) {
   const Formula gradient = gradient_of_x(norm);
   std::vector<double> all;

@@ -85,7 +85,7 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   return static_cast<const float*>(numbers)[index];
 }
 
-// Of a 16-bit type; rounds once.
+// Bits of a number in a 16-bit type; rounds once.
 constexpr std::uint16_t rounded_to_16_bits(DType dtype, double value) {
   return dtype == DType::bf16 ? bf16_from_double(value) : fp16_from_double(value);
 }

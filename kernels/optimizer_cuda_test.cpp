@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The chain of an update on the GPU: norm, clip, AdamW, over steps of which some have gradients
-// that are not finite. The kernels one by one are kernels_cuda_test.cpp's.
+// that are not finite. kernels_cuda_test.cpp tests the kernels one by one.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernels of an update steered on the device: each reference against a formula written
-// independently here, and their rules in the cases that random numbers do not reach. AdamW without
-// a control is kernels_test.cpp's.
+// independently here, and their rules in the cases that random numbers do not reach.
+// kernels_test.cpp tests AdamW without a control.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -67,7 +67,7 @@ void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_mas
   expect_formulas(kernel, formulas);
 }
 
-// Of the kernel with a control, or without.
+// Expects the formulas of the kernel with a control, or without.
 void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
   const std::size_t at_weights = has_master ? 2 : 0, at_m = has_master ? 3 : 2;
   const auto moved = [=](const KernelTrial& t, std::int64_t i, double beta) {

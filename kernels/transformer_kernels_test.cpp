@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host references of the kernels that only a transformer has, against formulas written
-// independently here. Norms are norm_test.cpp's.
+// independently here. norm_test.cpp tests the norms.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -112,7 +112,7 @@ double gated(double gate, double up) {
   return gate * (1 + std::tanh(gate / 2)) / 2 * up;
 }
 
-// Of element i of rows of F numbers, in rows of F gates and F ups.
+// Gate and up of element i of rows of F numbers, in rows of F gates and F ups.
 double gate_of(const KernelTrial& t, std::int64_t i) {
   const std::int64_t columns = t.shape.columns;
   return value_at(t, 0, i / columns * 2 * columns + i % columns);
@@ -179,7 +179,7 @@ TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
   expect_formulas("rope", {{0, turned}}, 10);  // an angle of thousands is off by its last bits
 }
 
-// What makes the inverse turn the gradient: R' R = 1, and (R x) y = x (R' y).
+// The inverse turns the gradient because R' R = 1, and (R x) y = x (R' y).
 TEST(Rope, BackIsItsInverseAndItsTranspose) {
   constexpr KernelShape shape{.rows = 21, .columns = 3 * 48, .depth = 7, .groups = 6};
   constexpr std::size_t count = 21 * 3 * 48;

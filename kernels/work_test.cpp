@@ -240,7 +240,7 @@ TEST(NumberFormat, RoundsToTheNearestFp16WithTiesToEven) {
   EXPECT_TRUE(std::isnan(float_from_fp16(fp16_from_double(std::nan("")))));
 }
 
-// What device code calls must not need the host's library.
+// Functions that device code calls must not need the host's library.
 static_assert(fp16_from_double(-1.5) == 0xbe00 && bf16_from_double(-1.5) == 0xbfc0);
 
 }  // namespace

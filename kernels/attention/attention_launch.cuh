@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the launchers of attention and of its gradient share: grids, limits, attributes.
+// Grids, limits and attributes that the launchers of attention and of its gradient share.
 #pragma once
 
 #include "kernels/attention/rows_of_warps.cuh"

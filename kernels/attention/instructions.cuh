@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The instructions of attention's tensor-core kernels that C++ has no words for: asynchronous
 // copies to shared memory, loads of 8x8 blocks, products of them (PTX ISA: cp.async, ldmatrix,
-// mma.m16n8k16). Which numbers go where is tiles.cuh's.
+// mma.m16n8k16). tiles.cuh says which numbers go where.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -22,7 +22,7 @@ struct AttentionTiles {
   static constexpr int blocks = width == 64 ? 2 : 1;
 };
 
-// What a warp knows of its 16 rows; a lane has columns of two of them.
+// State of a warp for its 16 rows; a lane has columns of two of them.
 template <int width>
 struct RunningSoftmax {
   float sums[width / 8][4] = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels over the rows of causal matrices share: a block a row, its sums, and its size.
+// Parts that kernels over the rows of causal matrices share: a block a row, its sums, and its size.
 #pragma once
 
 #include "kernels/launch.cuh"

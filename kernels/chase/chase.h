@@ -26,8 +26,8 @@ struct Chase {
 
 }  // namespace kernels
 
-// What caches keep and memory fetches for one access (CUDA C++ Programming Guide: cache lines of
-// 128 bytes), so that every access is of another line.
+// Bytes that caches keep and memory fetches for one access (CUDA C++ Programming Guide: cache lines
+// of 128 bytes), so that every access is of another line.
 constexpr std::int64_t chase_line_bytes = 128;
 constexpr std::int64_t chase_line_words = chase_line_bytes / 4;
 

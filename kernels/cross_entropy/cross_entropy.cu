@@ -102,7 +102,7 @@ __device__ __forceinline__ Pack<Number, count> of_classes(Pack<Number, count> pa
   return pack;
 }
 
-// What a thread needs to turn logits of its row into gradients.
+// Numbers that a thread needs to turn logits of its row into gradients.
 struct RowGradient {
   Normalizer all;
   float per_row;  // scale / rows

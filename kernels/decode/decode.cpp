@@ -17,7 +17,7 @@ constexpr KernelOperand decode_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of each number a multiplication and a subtraction.
+// Each number takes a multiplication and a subtraction.
 CheckedSize decode_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 2 * elements_of(shape);
 }

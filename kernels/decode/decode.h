@@ -22,10 +22,10 @@ struct Decode {
 
 }  // namespace kernels
 
-// What the kernel computes. v / 127.5 - 1 is n / 255 with n = 2 v - 255, and 1 / 255 is
-// 2^-8 + 2^-16 + 2^-24 + ...: n times the first two terms is exact and that times the next three so
-// small that the sum alone rounds, in whichever instructions a compiler has it. decode.cpp proves
-// that of every byte.
+// The number that the kernel computes for a byte. v / 127.5 - 1 is n / 255 with n = 2 v - 255, and
+// 1 / 255 is 2^-8 + 2^-16 + 2^-24 + ... So n times the first two terms is exact, and n times the
+// next three is so small that the sum alone rounds, in whichever instructions a compiler has it.
+// decode.cpp proves that of every byte.
 constexpr float decoded(std::uint8_t byte) {
   const auto doubled = static_cast<float>(2 * byte - 255);
   return doubled * 0x1.01p-8f + doubled * 0x1.0101p-24f;

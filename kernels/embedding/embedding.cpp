@@ -18,8 +18,8 @@ CheckedSize positions(const CheckedShape& shape, DType, const KernelAttributes&)
   return shape.groups * shape.columns;
 }
 
-// Of the tables as many rows as there are tokens, at most: which of them are equal, only the data
-// knows.
+// Counts as many rows of the tables as there are tokens, at most: which of them are equal, only the
+// data knows.
 CheckedSize table_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
   return std::min(shape.rows, shape.depth) * shape.columns;
 }

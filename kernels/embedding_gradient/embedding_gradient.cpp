@@ -16,8 +16,8 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-// Of the table as many rows as there are tokens, at most: which of them are equal, only the data
-// knows.
+// Counts as many rows of the table as there are tokens, at most: which of them are equal, only the
+// data knows.
 CheckedSize gradient_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
   return std::min(shape.rows, shape.depth) * shape.columns;
 }

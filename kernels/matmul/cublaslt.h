@@ -14,7 +14,7 @@ namespace stepgate {
 // build.
 const std::string& reason_against_cublaslt();
 
-// Of the functions that are called here, those that the library does not have.
+// Names of the functions that are called here and that the library does not have.
 std::vector<std::string> functions_cublaslt_lacks();
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening cuBLASLt, without a GPU. What its GEMMs compute is kernels_cuda_test.cpp's.
+// Opening cuBLASLt, without a GPU. kernels_cuda_test.cpp tests the results of its GEMMs.
 #include "kernels/matmul/cublaslt.h"
 
 #include <cublasLt.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A GEMM by cuBLASLt, with or without what it can do on its way out: the one launcher of all
-// kernels that multiply matrices. Only in CUDA builds. Shapes and attributes are matmul.h's.
+// kernels that multiply matrices. Only in CUDA builds. matmul.h says what shapes and attributes
+// mean.
 #pragma once
 
 #include <string_view>
@@ -9,13 +10,13 @@
 
 namespace stepgate {
 
-// What is done to the result before it is stored.
+// Operation on the result before it is stored.
 enum class Epilogue {
   none,  // operands a, b, c
   bias   // operands a, b, bias ([columns]), c
 };
 
-// What a GEMM is, but for where its operands lie: two that are equal may take one algorithm.
+// A GEMM but for where its operands lie: two that are equal may take one algorithm.
 struct GemmShape {
   KernelShape shape;
   DType dtype = DType::fp32;

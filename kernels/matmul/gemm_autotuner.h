@@ -20,7 +20,7 @@ class GemmAutotuner {
   // these.
   cublasLtMatmulAlgo_t algorithm_for(const GemmCall&);
 
-  // What was found, in the order in which it was asked for.
+  // One algorithm that was found; `choices` lists them in the order in which they were asked for.
   struct Choice {
     GemmShape gemm;
     std::int64_t workspace_bytes = 0;

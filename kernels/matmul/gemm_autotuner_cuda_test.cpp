@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// That measured GEMMs give the bits of those that the heuristics choose, on a GPU. How fast they
-// are is ci/compare_pytorch.py's.
+// That measured GEMMs give the bits of those that the heuristics choose, on a GPU.
+// ci/compare_pytorch.py measures how fast they are.
 #include "kernels/matmul/gemm_autotuner.h"
 
 #include <gtest/gtest.h>

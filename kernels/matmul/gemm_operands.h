@@ -37,7 +37,7 @@ class GemmOperands {
 
   GemmOperands() = default;
   static Memory room_for(std::int64_t bytes);
-  // Of all but the flag, by Index.
+  // Elements of all operands but the flag, by Index.
   static std::vector<std::int64_t> elements_of(const GemmShape&);
   void fill_with_noise(Index, std::int64_t count, DType) const;
   std::size_t result_size() const { return static_cast<std::size_t>(result_bytes_); }

@@ -22,7 +22,9 @@ struct GroupedRows {
   constexpr Index elements() const { return rows * 3 * columns; }
   constexpr Index grouped_elements() const { return rows * grouped_columns(); }
 
-  // Of element i of rows of q | k | v, that of the grouped ones that it repeats.
+  // Index in the grouped rows of the element that element i of rows of q
+  // k
+  // v repeats.
   constexpr Index grouped(Index i) const {
     const Index row = i / (3 * columns), column = i % (3 * columns);
     const Index first = row * grouped_columns();
@@ -31,8 +33,8 @@ struct GroupedRows {
     return first + columns + part * kv_columns + head / sharing * width + column % width;
   }
 
-  // Of element i of grouped rows, the first that repeats it; the others of keys and values follow,
-  // each `width` further.
+  // Index of the first element that repeats element i of grouped rows; the others of keys and
+  // values follow, each `width` further.
   constexpr Index first_repeated(Index i) const {
     const Index row = i / grouped_columns(), column = i % grouped_columns();
     const Index first = row * 3 * columns;

@@ -38,7 +38,7 @@ CheckedSize repeat_heads_flops(const CheckedShape&, const KernelAttributes&) {
   return 0;
 }
 
-// Of the H heads of keys and values all but the first of each group are added.
+// All of the H heads of keys and values but the first of each group are added.
 CheckedSize repeat_heads_gradient_flops(const CheckedShape& shape,
                                         const KernelAttributes& attributes) {
   const std::int64_t kv_heads = attributes.as<kernels::RepeatHeads>().kv_heads;

@@ -23,8 +23,8 @@ constexpr KernelOperand rope_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of a pair four products and two sums; the sine and cosine are the same for all heads of a token
-// and count nothing.
+// A pair takes four products and two sums; the sine and cosine are the same for all heads of a
+// token and count nothing.
 CheckedSize rope_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
   return 3 * turned(shape, DType::fp32, attributes);
 }

@@ -38,7 +38,7 @@ constexpr std::int64_t sectors_per_request(std::int64_t distance_bytes, std::int
   return std::min(warp_threads, (reach + sector_bytes - 1) / sector_bytes);
 }
 
-// Of the loads from `from` and of the stores to `to`.
+// Sectors of the loads from `from` and of the stores to `to`.
 struct StridedSectors {
   std::int64_t read = 0;
   std::int64_t written = 0;

@@ -46,7 +46,7 @@ double logistic(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// Of element i of the result.
+// Index of the gate of element i of the result.
 std::int64_t gate_of(const KernelShape& shape, std::int64_t i) {
   return i + i / shape.columns * shape.columns;
 }

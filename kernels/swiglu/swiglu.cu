@@ -13,7 +13,7 @@ __device__ __forceinline__ float logistic(float x) {
   return __fdividef(1.0f, 1.0f + __expf(-x));
 }
 
-// Of each row F gates, then F ups; the result's rows have F numbers.
+// Each row has F gates, then F ups; the result's rows have F numbers.
 struct GateRows {
   std::int64_t columns;      // F
   bool indices_fit_32_bits;  // whose quotient takes half the time

@@ -22,14 +22,13 @@ struct Step {
 constexpr Step steps[] = {{32, 1024, 768, 12, 50304}, {8, 2048, 2048, 16, 32768}};
 
 constexpr std::int64_t verified_rows = 64;
-// Of a model whose update no cache holds.
+// The parameters are those of a model whose update no cache holds.
 constexpr std::int64_t parameters = 162'000'000, verified_parameters = 4096;
 
 std::int64_t few(std::int64_t rows) {
   return std::min(rows, verified_rows);
 }
 
-// What the kernel's shape does not say depends on how many rows there are.
 BenchShape by_rows(std::string_view kernel, std::int64_t rows, std::int64_t columns,
                    KernelAttributes attributes = {}) {
   return {.kernel = kernel,
@@ -53,7 +52,7 @@ BenchShape gemm(std::string_view kernel, KernelShape shape, KernelAttributes att
   return {kernel, shape, small, attributes};
 }
 
-// Of two short sequences.
+// Attention, verified on two short sequences.
 BenchShape attention(std::string_view kernel, const Step& step) {
   constexpr std::int64_t short_sequence = 128;
   const KernelShape shape{step.rows(), step.hidden, step.tokens, step.heads};
@@ -111,7 +110,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"widen", "narrow"}) all.push_back(by_rows(kernel, 1, n * c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
-  // Of Llama's width, 8/3 of the stream's.
+  // As wide as in Llama, 8/3 of the stream.
   for (const char* kernel : {"swiglu", "swiglu_gradient"})
     all.push_back(by_rows(kernel, n, (8 * c + 191) / 192 * 64));
   for (const char* kernel : {"layer_norm", "residual_layer_norm", "residual_bias_layer_norm",
@@ -179,8 +178,8 @@ bool is_elementwise(const Kernel& row, const TrialRecipe& recipe) {
          });
 }
 
-// Of a kernel that nothing else here names: over the parameters of a model, or the largest that is
-// tried of it.
+// Shape for a kernel that nothing else here names: over the parameters of a model, or the largest
+// that is tried of it.
 BenchShape by_declaration(const Kernel& row) {
   const TrialRecipe& recipe = trial_recipe(row.name);
   BenchShape bench{row.name, {}, {}, recipe.attributes.front()};

@@ -19,7 +19,7 @@ struct BenchShape {
   KernelAttributes attributes{};
 };
 
-// Of every kernel of the catalogue, at least one.
+// At least one shape for every kernel of the catalogue.
 std::span<const BenchShape> bench_shapes();
 
 bool uses_tensor_cores(const BenchShape&);

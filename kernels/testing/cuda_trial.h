@@ -44,8 +44,8 @@ class DeviceOperands {
 
   void* const* pointers() const { return pointers_.data(); }
 
-  // What the operands hold now, as a trial. In place, the output is what the shared buffer holds,
-  // and so is the input that it replaced.
+  // The contents of the operands now, as a trial. In place, the output is what the shared buffer
+  // holds, and so is the input that it replaced.
   KernelTrial read_back() const;
 
   // Whether all bytes before and behind every operand are as they were.

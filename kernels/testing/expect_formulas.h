@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// What an operand holds after the kernel, from the trial as it was before it.
+// A number of an operand after the kernel, from the trial as it was before it.
 using Formula = std::function<double(const KernelTrial& before, std::int64_t index)>;
 
 // Operands without a formula must be as they were. `unit` is the size of the largest term of a sum,

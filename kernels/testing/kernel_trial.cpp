@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands made from recipes. The table of recipes is trial_recipes.cpp's.
+// Operands made from recipes. trial_recipes.cpp has the table of recipes.
 #include "kernels/testing/kernel_trial.h"
 
 #include <array>

@@ -16,8 +16,8 @@ namespace stepgate {
 
 struct KernelTrial;
 
-// What is worth trying of a kernel. What its operands hold, and which may be one buffer, is in its
-// declaration.
+// Trials that are worth making of a kernel. What its operands hold, and which may be one buffer, is
+// in its declaration.
 struct TrialRecipe {
   KernelRef kernel;
   std::vector<KernelShape> shapes;
@@ -50,7 +50,7 @@ KernelTrial make_trial(const TrialRecipe&, const KernelShape&, DType, const Kern
 // Every shape and attributes of the recipe, in every dtype; each with a seed of its own.
 std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
 
-// What the kernel declares of it, and its bytes.
+// The kernel's declaration of the operand, and its bytes.
 const KernelOperand& operand_of(const KernelTrial&, std::size_t operand);
 std::int64_t operand_bytes(const KernelTrial&, std::size_t operand);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What recipes are made of: which shapes are worth trying, and how operands that depend on each
-// other are made consistent. Only trial_recipes.cpp includes this.
+// Parts of recipes: which shapes are worth trying, and how operands that depend on each other are
+// made consistent. Only trial_recipes.cpp includes this.
 #pragma once
 
 #include <cmath>
@@ -67,7 +67,7 @@ inline std::vector<Shape> square_matrices() {
   return shapes;
 }
 
-// What the forward launch leaves for these qkv: random probabilities would be no probabilities.
+// The output of the forward launch for these qkv: random probabilities would be no probabilities.
 inline void attend(KernelTrial& trial) {
   void* const buffers[] = {trial.operands[0].data(), trial.operands[1].data(),
                            trial.operands[3].data()};
@@ -138,8 +138,8 @@ inline const std::vector<Shape> classified_matrices = [] {
   return shapes;
 }();
 
-// With the parts among which the rows are divided; rows of less than a warp's packs, of several
-// warps', and of more than a block's.
+// Shapes with the parts among which the rows are divided. A row has less than one warp's packs,
+// those of several warps, or more than those of a block.
 inline const std::vector<Shape> parts_of_matrices = {
     {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
     {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},

@@ -35,7 +35,7 @@ TrialRecipe foreach_recipe(std::map<std::size_t, double> lowest = {}) {
   return recipe<kernels::Foreach<pass>>(matrices, adamw_rules, std::move(lowest));
 }
 
-// Of all kernels of a rule; second moments are of squares.
+// Appends all kernels of a rule; second moments are of squares.
 template <class Rule>
 void append_updates(std::vector<TrialRecipe>& all,
                     const std::vector<typename Rule::Attributes>& rules,

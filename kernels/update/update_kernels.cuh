@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// What a rule on the device says: who names it (`Named`, as on the host), and
+// A rule on the device says who names it (`Named`, as on the host), and has
 //   Rule::rates(attributes), worked out on the host, of type Rule::Rates;
 //   Rule::corrections(rates, updates), by each thread, since the number of the update is known on
 //   the device only;

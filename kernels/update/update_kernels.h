@@ -44,7 +44,7 @@ constexpr auto update_operands() {
   return all;
 }
 
-// Of a launch that is not skipped; the factor is one more.
+// Flops of a launch that is not skipped; the factor is one more.
 template <class Rule, UpdateKind kind>
 CheckedSize update_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0)) * elements_of(shape);

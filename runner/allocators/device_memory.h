@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an allocator asks of a device: segments of memory, addresses that memory is mapped to page
-// by page, and how far the streams are. Who has which part of a segment is the allocator's; a real
-// device and a simulated one carry this out.
+// The requests of an allocator to a device: segments of memory, addresses that memory is mapped to
+// page by page, and how far the streams are. The allocator knows who has which part of a segment; a
+// real device and a simulated one carry this out.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ struct Refusal {
   std::optional<std::int64_t> cap_bytes = {};
 };
 
-// The parts of a refusal that follow from an allocator's statistics; the rest is the caller's.
+// The parts of a refusal that follow from an allocator's statistics; the caller adds the rest.
 Refusal refusal_of(const MemoryStatistics&, const DeviceMemory&,
                    std::optional<std::int64_t> cap_bytes);
 

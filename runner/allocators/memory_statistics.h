@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The one set of statistics that every allocator keeps, under the names and with the meanings of
-// torch.cuda.memory_stats. Counting only; when something counts is the allocator's.
+// torch.cuda.memory_stats. Counting only; the allocator decides when something counts.
 #pragma once
 
 #include <array>

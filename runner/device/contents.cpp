@@ -28,7 +28,8 @@ void in_chunks(std::int64_t count, Fill fill) {
   fill(std::int64_t{0}, count / chunks);
 }
 
-// What the stretches of a flat buffer put into these pieces of it, which lie one behind the other.
+// Stretches that these pieces of a flat buffer, which lie one behind the other, get from those of
+// the whole.
 std::vector<DrawnStretch> in_pieces(const std::vector<RankPiece>& pieces,
                                     const std::vector<DrawnStretch>& flat) {
   std::vector<DrawnStretch> stretches;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What buffers hold before the first step. Devices that hold real numbers share it, so that they
+// Contents of buffers before the first step. Devices that hold real numbers share it, so that they
 // all start from the same bits; a GPU makes them itself (cuda/fill_on_device.h).
 //   zeros    zero bytes
 //   weights  uniform in [-scale, scale), stored in the buffer's dtype; depends on the seed, the
@@ -62,7 +62,7 @@ void fill_contents(const Buffer&, std::int64_t slot, std::uint64_t seed, std::sp
 // Contents that were made once: loading a step again copies them instead of computing them.
 class ContentsCache {
  public:
-  // What fill_contents writes. Valid as long as the cache.
+  // The bytes that fill_contents writes. Valid as long as the cache.
   std::span<const std::byte> of(const Buffer&, std::int64_t slot, std::uint64_t seed);
 
  private:

@@ -41,7 +41,7 @@ class DeviceMemoryFull : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// What std::bad_alloc means to whoever asked for the step.
+// The message for std::bad_alloc to the caller that asked for the step.
 constexpr std::string_view no_host_memory =
     "there is not enough host memory for this step; make it smaller";
 
@@ -50,7 +50,7 @@ enum class DeviceKind { cuda, simulated, reference };
 // "cuda", "simulated", "reference": in files.
 std::string_view name_of(DeviceKind);
 
-// What else two runs must share to be compared, in words: {"power limit", "700 W"}.
+// A fact that two runs must share besides to be compared, in words: {"power limit", "700 W"}.
 struct DeviceKey {
   std::string name;
   std::string value;
@@ -59,7 +59,7 @@ struct DeviceKey {
 template <>
 inline constexpr auto fields_of<DeviceKey> = fields<&DeviceKey::name, &DeviceKey::value>;
 
-// What a rank of several communicates with, how that is set, and how its GPU is linked.
+// The library that a rank of several communicates with, how that is set, and how its GPU is linked.
 struct Communication {
   std::string library;              // "NCCL 2.28.9"; empty: none
   std::string file;                 // that it was found in
@@ -97,7 +97,7 @@ struct DeviceIdentity {
   std::int64_t memory_bytes = 0;
   std::int64_t free_memory_bytes = 0;  // when asked
   std::string uuid;                    // empty where there is none
-  // What the times of a step depend on besides; empty where it does not or nobody knows.
+  // Facts that the times of a step depend on besides; empty where they do not or nobody knows.
   std::string cpu = {};              // "AMD EPYC 9654 96-Core Processor"
   std::string power_limit = {};      // "700 W"
   std::string pcie = {};             // "5 x16"
@@ -106,7 +106,7 @@ struct DeviceIdentity {
   // That the ranks of a step can have, one each. Absent where there are as many as are asked for:
   // on a device that computes all of them itself.
   std::optional<std::int64_t> gpus = {};
-  // Of a device that is one of several like it: how each two are linked, where it is known.
+  // How each two of several devices like this one are linked, where it is known.
   std::string link = {};
   std::vector<RankIdentity> ranks = {};  // in processes of their own; empty: there are none
   std::string launcher = {};             // that started those: "torchrun"; empty: this program
@@ -129,8 +129,8 @@ std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t ot
 // (no times)".
 std::string in_words(const DeviceIdentity&);
 
-// What a load is dealt anew. The variants that are compared share it, so that they pay for the same
-// rare operations and wait for the same batches.
+// Values that a load gets anew. The variants that are compared share them, so that they pay for the
+// same rare operations and wait for the same batches.
 struct LoadDraw {
   std::int64_t first_step = 0;  // number of the step that it begins with
   std::uint64_t loader = 0;     // which draws of the loader's jitter; 0 are the plan's own
@@ -138,8 +138,8 @@ struct LoadDraw {
 template <>
 inline constexpr auto fields_of<LoadDraw> = fields<&LoadDraw::first_step, &LoadDraw::loader>;
 
-// What to run and what to look at. Steps are numbered from the load's first one over the life of
-// the loaded step.
+// The steps to run and the facts to record of them. Steps are numbered from the load's first one
+// over the life of the loaded step.
 struct Observe {
   std::int64_t wash_out_steps = 0;  // run first and not scored
   std::int64_t steps = 1;           // scored; at least 1
@@ -180,11 +180,11 @@ struct StepResult {
   // Likewise, by the plan's parameters; of several ranks those of all together. Empty where the
   // device computes no numbers, and where reason_against_gradients has one.
   std::vector<GradientSketch> gradients = {};
-  // Those of the other ranks, by rank, where each of them has the whole and `gradients` are the
-  // first one's.
+  // Sketches of the other ranks, by rank, where each of them has the whole and `gradients` has
+  // those of the first.
   std::vector<std::vector<GradientSketch>> other_gradients = {};
   std::optional<Trace> trace;  // likewise, where the device can; of several ranks the first one's
-  // Those of the others, by rank. Of ranks that do the same the first may stand for all.
+  // Traces of the other ranks, by rank. The first may stand for all ranks that do the same.
   std::vector<Trace> other_traces = {};
 };
 template <>
@@ -216,7 +216,7 @@ inline constexpr auto fields_of<KernelChoice> =
 class LoadedStep {
  public:
   virtual ~LoadedStep() = default;
-  // Whose kernels were taken where a library has some too, as it was decided when the step was
+  // Kernels that were taken where a library has some too, as it was decided when the step was
   // loaded; the same thing once. Empty where there was nothing to choose.
   virtual std::vector<KernelChoice> choices() const { return {}; }
   // Runs wash-out and scored steps and returns when all their work is done. Throws DeviceError.
@@ -241,8 +241,8 @@ inline constexpr auto fields_of<Interleaving> =
     fields<&Interleaving::order, &Interleaving::unscored, &Interleaving::wash_out_steps,
            &Interleaving::steps>;
 
-// Of those who have one step loaded at a time: its memory stays from step to step, and no step has
-// another place than the others.
+// Slot for callers that load one step at a time: its memory stays from step to step, and no step
+// has another place than the others.
 constexpr int only_slot = 0;
 
 class Device {
@@ -283,7 +283,7 @@ class Device {
                                                   const Interleaving&);
   // Why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
-  // Of rank 0: what the devices of all ranks need to find each other, as bytes. Throws DeviceError
+  // For rank 0: the bytes that the devices of all ranks need to find each other. Throws DeviceError
   // where this device has nobody to communicate with.
   virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
   // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many too, whatever else it
@@ -295,8 +295,8 @@ class Device {
   // As a rank of several, whose GPUs have these UUIDs. Does not throw; empty of a device that
   // communicates with nobody.
   virtual Communication communication(std::span<const std::string> /*uuids*/) { return {}; }
-  // What goes on around the device. May take milliseconds of host time, so it is for the time
-  // between rounds. Nothing from a device without surroundings; does not throw.
+  // Reading of what goes on around the device. May take milliseconds of host time, so it is for the
+  // time between rounds. Nothing from a device without surroundings; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
 
  protected:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What was going on around the GPU at one moment: clocks, what holds them down, heat, power, and
-// who else computes there. A value; who reads it and when is the device's and measure's, what it
-// means for a verdict is judge's. Absent is what this machine does not tell.
+// The surroundings of the GPU at one moment: clocks, what holds them down, heat, power, and who
+// else computes there. A value; the device reads it when measure asks, and judge says what it means
+// for a verdict. Absent is what this machine does not tell.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Blocks of one kind of memory that stay when the step that used them is gone: which of them the
-// next step gets. How a block is allocated and freed is the owner's.
+// next step gets. The owner allocates and frees a block.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class KeptBlocks {
     for (const std::int64_t bytes : missing) blocks_.push_back({.memory = {}, .bytes = bytes});
   }
 
-  // Of the places that are still to be allocated.
+  // Bytes of the places that are still to be allocated.
   std::int64_t missing_bytes() const {
     return sum([](const Block& block) { return block.memory.get() == nullptr; });
   }
@@ -70,15 +70,15 @@ class KeptBlocks {
     return block->mark;
   }
 
-  // Of all blocks, whether a step uses them or not.
+  // Bytes of all blocks, whether a step uses them or not.
   std::int64_t bytes() const {
     return sum([](const Block& block) { return block.memory.get() != nullptr; });
   }
-  // What was taken since `begin`, as it was asked for.
+  // Bytes that were taken since `begin`, as they were asked for.
   std::int64_t asked_bytes() const { return asked_bytes_; }
 
   void give_up_all() { blocks_.clear(); }
-  // What no step has taken since `begin`.
+  // Frees the blocks that no step has taken since `begin`.
   void give_up_free() {
     std::erase_if(blocks_, [](const Block& block) { return !block.taken; });
   }
@@ -100,7 +100,7 @@ class KeptBlocks {
     return smallest;
   }
 
-  // What could not be allocated when it was taken.
+  // Removes blocks that could not be allocated when they were taken.
   void give_up_empty() {
     std::erase_if(blocks_, [](const Block& block) { return block.memory.get() == nullptr; });
   }

@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// What batch `index` costs its worker: log-normal with the plan's mean and coefficient of
+// Time that batch `index` takes its worker: log-normal with the plan's mean and coefficient of
 // variation, the same on every device. The seed is of one load.
 std::chrono::nanoseconds loading_time(const LoaderPlan&, std::uint64_t seed, std::int64_t index);
 
@@ -24,7 +24,7 @@ std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
 
 // Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
 void pass_time(std::chrono::nanoseconds);
-// What it sleeps of this.
+// The part of this time that pass_time sleeps.
 std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds);
 
 class Loader {

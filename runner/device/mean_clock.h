@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The mean clock of the multiprocessors over some steps, from the clocks that the loss kernel reads
-// at the end of each. Pure arithmetic; reading them is the device's.
+// at the end of each. Pure arithmetic; the device reads the clocks.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ DeviceProfile profile_named(std::string_view name, const DeviceChoice& choice) {
   return read_profile(file);
 }
 
-// Of the spec of a simulated device; none of another one.
+// Name of the profile in the spec of a simulated device; nothing for another device.
 std::optional<std::string_view> profile_in(std::string_view spec) {
   if (spec == "simulated") return default_profile;
   if (!spec.starts_with(simulated_prefix)) return std::nullopt;

@@ -51,7 +51,7 @@ void refuse_stand_in(const DeviceChoice&);
 // for and fails.
 OpenedDevice open_device(const DeviceChoice&);
 
-// What an empty spec stands for here: "cuda" where a GPU can be used, "simulated" otherwise.
+// The spec; an empty one stands for "cuda" where a GPU can be used, for "simulated" otherwise.
 std::string resolved_spec(const DeviceChoice&);
 
 // How many GPUs there are for processes that take one each.

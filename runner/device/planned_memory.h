@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What memory a step takes as its plan says: what a device compares its own books with, what a
-// device without memory reports, and what is refused before anything is allocated.
+// Memory that a step takes as its plan says. A device compares its own books with it, and one
+// without memory reports it. Steps that need too much are refused by it before anything is
+// allocated.
 #pragma once
 
 #include "device/trace.h"

@@ -141,7 +141,7 @@ constexpr ProfileRow profile_rows[] = {
 
 constexpr std::string_view collectives = "collectives";
 
-// Of one table of them; before the noise.
+// Keys of one table of collectives; in the file before the noise.
 constexpr CollectiveRow collective_rows[] = {
     {collectives, "ranks", ranks, [](CollectiveCosts& c) -> Target { return &c.ranks; }},
     {collectives, "bytes", copied, [](CollectiveCosts& c) -> Target { return &c.bytes; }},
@@ -250,7 +250,8 @@ class ProfileReader {
   }
 
  private:
-  // Of caches and memory: some of them may be typical ones, which do not go with every other.
+  // Checks caches and memory: some of their values may be typical ones, which do not go with every
+  // other.
   void check_levels(const std::string& file) {
     const ComputeCosts& costs = profile_.compute;
     if (costs.l1_latency_nanoseconds > costs.l2_latency_nanoseconds ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the operations of a step cost on one kind of device: the numbers that the simulated device
+// Costs of a step's operations on one kind of device: the numbers that the simulated device
 // computes with. Measured ones lie in baselines/<device>/device.toml.
 #pragma once
 
@@ -21,12 +21,12 @@ struct CopyCost {
   std::vector<std::int64_t> nanoseconds;  // as many
 
   std::int64_t of(std::int64_t size) const;
-  // Of the last stretch.
+  // Rate of the last stretch.
   double bytes_per_nanosecond() const;
 };
 
 // Time of a collective by the bytes of the whole, from when the last of its ranks has come to it;
-// by size as a copy's. What it takes on another count of ranks is simulated/collective_time.h's.
+// by size as for a copy. simulated/collective_time.h works out other counts of ranks.
 struct CollectiveCosts {
   std::int64_t ranks = 0;                            // that it was measured on
   std::vector<std::int64_t> bytes;                   // ascending, at least two
@@ -66,10 +66,10 @@ struct ComputeCosts {
   double fp32_flops_per_second = 0;
   double tf32_flops_per_second = 0;
   double bf16_flops_per_second = 0;
-  // Of loads that wait for each other. A file may leave them out; then they are typical ones: 30,
-  // 200 and 500 cycles ("CUDA Memory Management for Deep Learning", GPU Memory Hierarchy) at 1.7
-  // GHz, and caches as small as GPUs of data centres have had them since 2020 (A100: 192 KiB, 40
-  // MB).
+  // Latencies of loads that wait for each other, and sizes of caches. A file may leave them out;
+  // then they are typical ones: 30, 200 and 500 cycles ("CUDA Memory Management for Deep Learning",
+  // GPU Memory Hierarchy) at 1.7 GHz. Caches are then as small as GPUs of data centres have had
+  // them since 2020 (A100: 192 KiB, 40 MB).
   std::int64_t l1_latency_nanoseconds = 18;
   std::int64_t l2_latency_nanoseconds = 118;
   std::int64_t memory_latency_nanoseconds = 294;
@@ -114,7 +114,7 @@ struct DeviceProfile {
   NoiseCosts noise;
 };
 
-// What a key of the file may hold. `list`: its numbers.
+// Limits of the values of a key of the file; of a `list`, those of its numbers.
 struct ProfileLimits {
   double least = 0;
   double most = 0;

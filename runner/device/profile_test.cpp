@@ -100,7 +100,7 @@ TEST_F(ProfileFile, SaysEverythingThatIsWrongAtOnce) {
   }
 }
 
-// What `name = value` of a file is replaced by; "" is never what a key holds.
+// The text of a file with `name` set to this value; no key may hold "".
 std::string with(const std::string& text, const std::string& name, const std::string& value) {
   const std::size_t dot = name.find('.');
   const std::string table = dot == std::string::npos ? "" : '[' + name.substr(0, dot) + "]\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What happened while a few steps ran: the calls of the host and the work of the device, on one
-// monotonic clock. Devices record it; what follows from it is measure's and judge's.
+// Events while a few steps ran: the calls of the host and the work of the device, on one monotonic
+// clock. Devices record it; measure and judge derive the rest from it.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace stepgate {
 // Since some moment before the first record; the same for everything in one trace.
 using TraceTime = std::chrono::nanoseconds;
 
-// What the host was doing for one operation of the plan, or for the runner itself.
+// Time that the host spent on one operation of the plan, or on the runner itself.
 struct HostSpan {
   int operation = -1;     // index into StepPlan::operations; -1: the runner's own business, such
                           // as holding the host back, which is no part of the step
@@ -103,8 +103,8 @@ struct CollectiveAlgorithm {
   auto operator<=>(const CollectiveAlgorithm&) const = default;
 };
 
-// What the library of collectives, or the simulated machine, says by itself of those in the traced
-// steps.
+// Record that the library of collectives, or the simulated machine, gives by itself of those in the
+// traced steps.
 struct LibraryRecord {
   std::string library = {};      // "NCCL 2.28.9"
   std::string unavailable = {};  // why it says nothing, in words; empty where it does
@@ -123,7 +123,7 @@ struct MemoryChange {
   int operation = -1;                      // of the plan; -1: outside of the steps
 };
 
-// What happens to pages of managed memory.
+// Events of pages of managed memory.
 enum class PageEventKind {
   device_faults,  // a kernel touched pages that were not on the device
   host_faults,    // the host touched pages that were not on the host
@@ -138,7 +138,7 @@ struct PageEvent {
   TraceTime end{0};
 };
 
-// What does not belong into a steady step.
+// Events that do not belong into a steady step.
 enum class UnsteadyKind { module_loading, jit_compilation, command_buffer_full, other };
 
 struct Unsteady {
@@ -147,7 +147,7 @@ struct Unsteady {
   TraceTime end{0};
 };
 
-// What the traced step holds, by the device's own books and by the driver's.
+// Memory of the traced step, by the books of the device and of the driver.
 struct MemoryUse {
   // Most bytes in buffers at once, by Purpose: what PyTorch calls allocated.
   std::array<std::int64_t, purpose_count> allocated_bytes{};
@@ -186,8 +186,8 @@ struct Trace {
   MemoryUse memory;
   int rank = 0;            // whose it is, of several
   std::vector<int> alike;  // ranks besides that do the same at the same times, which it stands for
-  // Of this rank and others at its collectives, in the order in which it issued them. Of ranks that
-  // are alike one may stand for all; empty where nobody can tell.
+  // Arrivals of this rank and others at its collectives, in the order in which it issued them. One
+  // may stand for all ranks that are alike; empty where nobody can tell.
   std::vector<RankArrival> arrivals;
   std::optional<LibraryRecord> library;  // absent where there is no such library
   // Wall time that it took, after the last step, to get the records and to put them together.

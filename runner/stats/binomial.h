@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a count out of so many says about the rate behind it.
+// Conclusions from a count out of so many about the rate behind it.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ double correlation_of(std::span<const double> weeks, std::span<const double> val
   return std::clamp(seen + hidden / static_cast<double>(values.size()), 0.0, most_alike);
 }
 
-// Of any stretch of a series: number, mean, and sum of squares about the mean.
+// Sums of any stretch of a series: number, mean, and sum of squares about the mean.
 struct Part {
   double count = 0;
   double mean = 0;

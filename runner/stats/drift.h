@@ -62,10 +62,11 @@ double half_band_at(const WeeklySlope&, double week, double error);
 constexpr std::size_t fewest_values_of_drift = 6;
 constexpr double fewest_weeks_of_drift = 1;
 
-// What of `yearly_error` all looks up to that week may have spent together (Lan and DeMets,
-// Discrete sequential boundaries for clinical trials, 1983): yearly_error * sqrt(week / 52) in the
-// first year, so that what creeps from the start is shown early, and 1/52 of it for each week from
-// then on. So the sum over any 52 weeks is at most yearly_error, however many runs they have.
+// The part of `yearly_error` that all looks up to that week may have spent together (Lan and
+// DeMets, Discrete sequential boundaries for clinical trials, 1983). In the first year it is
+// yearly_error * sqrt(week / 52), so that what creeps from the start is shown early. For each week
+// from then on it is 1/52 of yearly_error more. So the sum over any 52 weeks is at most
+// yearly_error, however many runs they have.
 double spent_by(double week, double yearly_error);
 
 // A season may add so much from its lowest to its highest, as a logarithm: 0.3 % either way.

@@ -16,9 +16,9 @@ namespace {
 // this one decides the recorded slowdowns soonest.
 constexpr double prior_scale = 0.005;
 constexpr double prior_weight = 1;
-// A hundredth of a percent: finer differences are the clock's, not the step's.
+// A hundredth of a percent: finer differences come from the clock, not from the step.
 constexpr double smallest_scale = 1e-4;
-// Of the median absolute deviation to the standard deviation of a normal distribution.
+// Ratio of a normal distribution's standard deviation to its median absolute deviation.
 constexpr double normal_consistency = 1.4826;
 
 double log_evidence(std::span<const double> contrasts, std::span<const double> scales,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Evidence that may be looked at after every round: e-processes on paired contrasts, and the
-// confidence sequence that inverts them. Knows only numbers; what a contrast means is judge's.
+// confidence sequence that inverts them. Knows only numbers; judge knows what a contrast means.
 //
 // A contrast D is the log-ratio of two sides in one round. The random order and its mirror, in
 // random slots, make D - theta symmetric round zero given the past, whatever the noise did (Vovk
@@ -39,7 +39,7 @@ constexpr std::array<double, 4> bet_weights{0.1, 0.2, 0.3, 0.4};
 class RobustScale {
  public:
   void add(double contrast);
-  // Of a normal distribution's standard deviation; never below 1e-4.
+  // Comparable with a normal distribution's standard deviation; never below 1e-4.
   double value() const;
   // The median. At least one contrast.
   double centre() const { return median_of(sorted_); }
@@ -51,7 +51,7 @@ class RobustScale {
 // The scale before each contrast, from the earlier ones only.
 std::vector<double> predictable_scales(std::span<const double> contrasts);
 
-// What an e-process speaks for.
+// The side of the margin that an e-process speaks for.
 enum class Direction { above, below };  // theta is above the margin; theta is below it
 
 // Evidence that the contrasts' centre lies on one side of a margin. Starts at 1.

@@ -18,14 +18,15 @@ struct Interval {
 // Ascending, disjoint, none of them empty and none adjacent to the next.
 using IntervalUnion = std::vector<Interval>;
 
-// Of intervals in any order, which may overlap; those that end before they begin are empty.
+// The union of intervals in any order, which may overlap; those that end before they begin are
+// empty.
 IntervalUnion union_of(std::vector<Interval>);
 
 std::int64_t length_of(std::span<const Interval>);
 
 IntervalUnion intersection_of(std::span<const Interval>, std::span<const Interval>);
 
-// What of the first is not in the second.
+// The part of the first that is not in the second.
 IntervalUnion difference_of(std::span<const Interval> from, std::span<const Interval> what);
 
 }  // namespace stepgate

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What sticks to a place, learned from earlier rounds so that it can be taken off the next one. A
-// prediction from the past is as likely for one assignment of sides to places as for the other, so
-// what is left of a contrast is still symmetric round theta: taking it off costs no validity.
+// Effects that stick to a place, learned from earlier rounds so that they can be taken off the next
+// one. A prediction from the past is as likely for one assignment of sides to places as for the
+// other. So the rest of a contrast is still symmetric round theta: taking the effects off costs no
+// validity.
 #pragma once
 
 #include <vector>
@@ -17,10 +18,10 @@ class PlaceEffects {
   // A contrast log(left / right) that was seen, and the places that its sides had.
   void add(double contrast, int left_place, int right_place);
 
-  // What the places alone are expected to add to the contrast; 0 at first. By ridge regression of
-  // the contrasts on the places, with an intercept for theta and a penalty of two rounds, so that
-  // few rounds predict little. Contrasts further than three robust scales from their median count
-  // as if they were there.
+  // The part that the places alone are expected to add to the contrast; 0 at first. By ridge
+  // regression of the contrasts on the places, with an intercept for theta and a penalty of two
+  // rounds, so that few rounds predict little. Contrasts further than three robust scales from
+  // their median count as if they were there.
   double predict(int left_place, int right_place) const;
 
  private:

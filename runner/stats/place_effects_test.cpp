@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What places explain, and that taking it off is no advantage for either side.
+// That places explain what they add, and that taking it off is no advantage for either side.
 #include "stats/place_effects.h"
 
 #include <gtest/gtest.h>

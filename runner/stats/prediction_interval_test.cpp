@@ -20,8 +20,8 @@ constexpr double alpha = 0.01;
 constexpr double beta = 0.05;
 constexpr double margin = 0.005;
 constexpr int gates = 20'000;
-// What is left of the noise of single steps, white 0.4 %, in the contrast of 200 steps with 200 of
-// an anchor; it comes on top of what differs from run to run.
+// Noise of single steps, white 0.4 %, that is left in the contrast of 200 steps with 200 of an
+// anchor. It comes on top of what differs from run to run.
 const double within_run = 0.004 * std::sqrt(2.0 / 200);
 
 // Every run a unit of its own.

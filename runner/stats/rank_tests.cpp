@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Student's t and the normal distribution are Boost.Math's.
+// Boost.Math computes Student's t and the normal distribution.
 #include "stats/rank_tests.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ bool two_samples_differ(std::span<const double> one, std::span<const double> oth
 // normal with variance 1 / n where they are independent (Wald and Wolfowitz 1943). At least ten.
 bool neighbours_agree(std::span<const double> values, double level);
 
-// What |t| exceeds with probability `level`. At least one degree of freedom.
+// The value that |t| exceeds with probability `level`. At least one degree of freedom.
 double t_beyond(std::int64_t degrees, double level);
 
 }  // namespace stepgate

@@ -9,7 +9,7 @@ namespace stepgate {
 namespace {
 
 constexpr double stride = 4;
-// Of the bracket, that a trial stays away from its ends.
+// The part of the bracket by which a trial stays away from its ends.
 constexpr double guard = 0.1;
 constexpr double nearly_nothing = 1e-12;
 

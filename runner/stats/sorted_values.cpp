@@ -23,7 +23,7 @@ double sum_of(const std::vector<double>& values) {
 void SortedValues::add(double value) {
   ++size_;
   if (blocks_.empty()) blocks_.emplace_back();
-  // What comes behind all others goes into the last block.
+  // Values behind all others go into the last block.
   const auto block =
       std::partition_point(blocks_.begin(), blocks_.end() - 1,
                            [&](const Block& one) { return one.values.back() < value; });

@@ -18,7 +18,7 @@ class SortedValues {
     std::size_t count = 0;
     double sum = 0;
   };
-  // Those that are less.
+  // Count and sum of the values that are less.
   Part below(double value) const;
 
  private:
@@ -34,10 +34,10 @@ class SortedValues {
 // Type 7, as quantile.h has it. Not empty.
 double median_of(const SortedValues&);
 
-// Of the absolute deviations from the centre the one in the middle; of two the larger. Not empty.
+// The absolute deviation from the centre that is in the middle; of two the larger. Not empty.
 double upper_median_deviation(const SortedValues&, double centre);
 
-// Of what lies between the values and the centre, each at most `reach`, which is not negative.
+// Sum of the distances of the values from the centre, each at most `reach`, which is not negative.
 double sum_of_bounded_deviations(const SortedValues&, double centre, double reach);
 
 }  // namespace stepgate

@@ -22,7 +22,7 @@ std::atomic<const char*> left_behind = nullptr;
 static_assert(std::atomic<const char*>::is_always_lock_free, "handlers read it");
 volatile std::sig_atomic_t has_patience = 0;
 
-// What follows runs in handlers: nothing but async-signal-safe calls.
+// Everything below runs in handlers: nothing but async-signal-safe calls.
 void remember(int received) {
   const int kept = errno;
   interrupted = received;

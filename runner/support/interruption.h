@@ -19,8 +19,9 @@ extern volatile std::sig_atomic_t interrupted;
 void stop_when_interrupted();
 constexpr std::chrono::milliseconds most_time_to_end_by_itself{1500};
 
-// What whoever is ended by time has left, as the end of its last line: "written: r.json\n". The
-// text must stay, since a handler reads it at any moment; nullptr: nothing was written.
+// Says what a program that is ended by time has left, as the end of its last line: "written:
+// r.json\n". The text must stay, since a handler reads it at any moment; nullptr: nothing was
+// written.
 void say_when_ended(const char* left);
 
 // Somebody wants a wait to end.

@@ -48,8 +48,8 @@ std::string reason_against_gradient(const KernelShape& shape, DType dtype,
          std::to_string(cudnn_attention_gradient_scratch(sample)) + " B";
 }
 
-// What `make` gives, unless there is a reason against it or no library. `make` writes its own
-// reason where it gives nothing.
+// The launch that `make` gives, or none where there is a reason against it or no library. `make`
+// writes its own reason where it gives nothing.
 template <class Make>
 std::optional<Launch> choose(const char* kernel, std::string reason, const LaunchContext& context,
                              Make make) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why a launch of attention is not cuDNN's, as the choice itself says it. Where it is cuDNN's is
-// open_cudnn_test.cpp's and, with a GPU, cudnn_attention_test.cpp's.
+// Why a launch of attention is not cuDNN's, as the choice itself says it. open_cudnn_test.cpp and,
+// with a GPU, cudnn_attention_test.cpp test launches that are.
 #include "kernels/attention/cudnn/choose_cudnn.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::vector<KernelChoice> choices_of(const KernelShape& shape, DType dtype,
   return choices;
 }
 
-// Of both directions.
+// The choice of our own kernels in both directions.
 std::vector<KernelChoice> ours(const std::string& reason, const std::string& of_gradient) {
   return {{.kernel = "attention", .library = {}, .reason = reason},
           {.kernel = "attention_gradient", .library = {}, .reason = of_gradient}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions of cuDNN that its graphs need, found in the library at run time, a handle, and the
-// plans that were made with both. What they build is graph.h's.
+// plans that were made with both. graph.h builds graphs with them.
 #pragma once
 
 #include <cudnn.h>

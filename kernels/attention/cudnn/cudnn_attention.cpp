@@ -28,7 +28,8 @@ struct Sizes {
   cudnnDataType_t type;
 
   std::int64_t columns() const { return heads * head_size; }
-  // Of a part of qkv, of out, of the scores, and of what there is one of for each row of scores.
+  // Shapes of a part of qkv, of out, of the scores, and of a tensor with one number for each row of
+  // scores.
   TensorShape part() const { return heads_in_rows(3 * columns()); }
   TensorShape out() const { return heads_in_rows(columns()); }
   TensorShape scores() const { return packed({batch, heads, time, time}); }

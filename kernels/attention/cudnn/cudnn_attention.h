@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Causal attention by cuDNN 9, opened at run time: absent or unwilling, it says why, and nothing
-// else depends on it. Knows no cuDNN types; how graphs become plans is graph.h's.
+// else depends on it. Knows no cuDNN types; graph.h turns graphs into plans.
 //   shape     rows N = B*T tokens, columns C = H*D, depth T, groups H; T divides N, H divides C
 //   operands  qkv [N][3C], a row is q | k | v, head h of each at columns h*D; out and d_out [N][C];
 //             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the

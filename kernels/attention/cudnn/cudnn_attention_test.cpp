@@ -192,7 +192,7 @@ struct Operands {
 
 // --- tests ---------------------------------------------------------------------------------------
 
-// Of a multiple of 128 tokens: older versions have no gradient of others.
+// Multiples of 128 tokens: older versions have no gradient of others.
 constexpr Case cases[] = {
     {1, 1, 128, 64}, {2, 3, 256, 40}, {1, 2, 128, 128}, {3, 2, 128, 16}, {2, 2, 384, 64}};
 

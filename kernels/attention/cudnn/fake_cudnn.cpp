@@ -58,7 +58,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// What was made with a handle must go first.
+// Everything that was made with a handle must go first.
 cudnnStatus_t cudnnDestroy(cudnnHandle_t) {
   if (descriptors > 0) std::abort();
   --handles;

@@ -31,7 +31,7 @@ struct TensorShape {
   TensorShape transposed() const;
 };
 
-// Of a tensor in that order, without gaps.
+// The shape of a tensor in that order, without gaps.
 TensorShape packed(std::array<std::int64_t, 4> sizes);
 
 // A finished plan and all that it was made of. The library must outlive it.
@@ -67,7 +67,7 @@ class PlanLauncher {
 
   std::shared_ptr<const CudnnPlan> plan_;
   std::vector<float> values_;  // cuDNN reads them at each launch
-  // Of the last launch: most launches have the pointers of the one before.
+  // Kept from the last launch: most launches have the pointers of the one before.
   Descriptor variant_pack_;
   std::vector<void*> packed_pointers_;
 };

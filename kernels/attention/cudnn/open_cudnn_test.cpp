@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Opening cuDNN, choosing it, and keeping its plans, on a library that the tests play: no GPU takes
-// part. What the real one computes is cudnn_attention_test.cpp's.
+// part. cudnn_attention_test.cpp tests the results of the real one.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -124,7 +124,7 @@ class KeptPlans : public OpenCudnn {
     ASSERT_NE(library_, nullptr) << dlerror();
   }
 
-  // Of the library: how many there are, how many plans it has made so far.
+  // Counts of what the library has alive and of the plans that it has made so far.
   int handles() const { return found<int()>("fake_handles")(); }
   int descriptors() const { return found<int()>("fake_descriptors")(); }
   int made(cudnnBackendDescriptorType_t type) const {
@@ -207,7 +207,7 @@ TEST_F(KeptPlans, RememberARefusalAndWhy) {
   EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &second));
   EXPECT_EQ(second, first);
   EXPECT_EQ(plans_made(), before);
-  // Of this graph alone.
+  // The refusal is of this graph alone.
   EXPECT_EQ(plans_for(suitable, DType::fp16), 3);
 }
 

@@ -33,9 +33,9 @@ struct PlanOrReason {
 
 class CudnnPlans {
  public:
-  // What `make`, which returns a PlanOrReason, gave when this graph was asked for first. A refusal
-  // is remembered too: the same step must not get cuDNN's kernels at one load and ours at the next.
-  // Valid as long as this.
+  // The answer of `make`, which returns a PlanOrReason, when this graph was asked for first. A
+  // refusal is remembered too: the same step must not get cuDNN's kernels at one load and ours at
+  // the next. Valid as long as this.
   template <class Make>
   const PlanOrReason& of(const AttentionGraph& graph, Make make) {
     const auto known = made_.find(graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Blocks of the caching allocator and the pools in which the free ones wait: by size, or by address
-// where they have no memory behind them. Which one is taken is the allocator's.
+// where they have no memory behind them. The allocator chooses which one is taken.
 #pragma once
 
 #include <set>

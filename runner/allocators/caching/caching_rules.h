@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The numbers of PyTorch's caching allocator: how large a block, a segment and a remainder are.
 // Source: c10/cuda/CUDACachingAllocator.cpp and c10/core/AllocatorConfig.h of PyTorch. Pure
-// functions; who holds what is the allocator's.
+// functions; the allocator knows who holds what.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr std::int64_t own_segment_multiple_bytes = std::int64_t{2} << 20;
 // PyTorch accepts none that is not larger.
 constexpr std::int64_t split_max_above_bytes = large_segment_bytes;
 
-// What a user can set, as PYTORCH_CUDA_ALLOC_CONF does.
+// Settings of a user, as PYTORCH_CUDA_ALLOC_CONF has them.
 struct CachingRules {
   SegmentKind segments = SegmentKind::fixed;  // expandable_segments
   // roundup_power2_divisions: a power of 2; 0 and 1 round to multiples of 512 bytes.
@@ -37,14 +37,14 @@ struct CachingRules {
   }
 };
 
-// Of the block that serves a request.
+// Size of the block that serves a request.
 std::int64_t rounded_size(std::int64_t bytes, const CachingRules&);
 
 inline PoolSize pool_for(std::int64_t rounded_bytes) {
   return rounded_bytes <= largest_small_bytes ? PoolSize::small : PoolSize::large;
 }
 
-// Of the segment that is taken when no free block serves the request.
+// Size of the segment that is taken when no free block serves the request.
 std::int64_t segment_size(std::int64_t rounded_bytes);
 
 // Whether what a block has beyond the request becomes a block of its own.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Addresses for more memory than the device has, and pages mapped to some of them: a segment that
-// grows at its end instead of a new one beside it. Which blocks lie in it is the allocator's.
+// grows at its end instead of a new one beside it. The allocator knows which blocks lie in it.
 #pragma once
 
 #include "allocators/device_memory.h"

@@ -34,7 +34,7 @@ class FreeBlocks {
   void put(CachedBlock&);
   void take(CachedBlock&);
 
-  // Of one stream. Null when there is none.
+  // Free blocks of one stream. Null when there is none.
   CachedBlock* smallest_of_at_least(std::int64_t bytes, StreamId) const;
   CachedBlock* next_larger(const CachedBlock&) const;
   CachedBlock* largest(StreamId) const;

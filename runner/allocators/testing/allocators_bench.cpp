@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an allocator costs the host: an allocate and free pair among so many live blocks, and
+// Cost of an allocator to the host: an allocate and free pair among so many live blocks, and
 // carrying out a long recording.
 #include <benchmark/benchmark.h>
 

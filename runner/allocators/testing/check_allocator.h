@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must be true of any allocator at any moment, whatever it was asked: for property tests, for
-// fuzzing, and for whoever doubts.
+// Facts that must be true of any allocator at any moment, whatever it was asked: for property
+// tests, for fuzzing, and for whoever doubts.
 #pragma once
 
 #include <span>

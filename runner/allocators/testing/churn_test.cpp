@@ -17,9 +17,9 @@ namespace {
 constexpr int layers = 12;
 constexpr std::int64_t hidden = 768, sequence = 256, words = 8192, half = 2, whole = 4;
 constexpr std::int64_t state_bytes = 12 * hidden * hidden * 16;  // of a layer
-// What a layer keeps for its backward pass, in tensors of tokens by hidden: the normed input,
-// queries with keys and values, attention, the normed middle, the wide GEMM, what is behind its
-// activation, and the output.
+// Tensors that a layer keeps for its backward pass, each in multiples of tokens by hidden. They are
+// the normed input, queries with keys and values, attention, the normed middle, the wide GEMM, what
+// is behind its activation, and the output.
 constexpr std::int64_t kept_of_layer[] = {1, 3, 1, 1, 4, 4, 1};
 constexpr int all_steps = 140;
 

@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// What requests are made of. Runs out when a fuzzer's bytes do.
+// Bytes that requests are made of. Runs out when a fuzzer's bytes do.
 class RequestBytes {
  public:
   explicit RequestBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -18,7 +18,7 @@ class RecordedMemory : public SimulatedMemory {
 
   // From now on the segments are to become those after this event.
   void begin(const RecordedEvent&);
-  // Those that there are after the event, by address.
+  // The segments that there are after the event, by address.
   const std::map<Address, SegmentState>& segments() const { return segments_; }
 
   std::optional<Address> take_segment(std::int64_t bytes) override;

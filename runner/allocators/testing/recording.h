@@ -43,7 +43,7 @@ struct RecordedEvent {
   std::optional<std::size_t> found;  // which of AllocationRecording::found
 };
 
-// What was found after an event, as far as it had changed.
+// State that was found after an event, as far as it had changed.
 struct RecordedState {
   std::vector<std::pair<std::size_t, std::int64_t>> statistics;  // by index of the table of names
   std::vector<SegmentState> segments;

@@ -35,7 +35,7 @@ std::string cannot(std::string_view doing, std::string_view name, std::string_vi
   return fmt::format("cannot {}: {}: {} ({}:{})", doing, name, text, file, place.line());
 }
 
-// What refuses a step says its variant itself.
+// An error that refuses a step names the variant itself.
 std::string noticed(const std::string& at, const std::string& what) {
   return at.empty() || what.starts_with("variant '") ? what : at + ": " + what;
 }

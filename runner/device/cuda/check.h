@@ -24,8 +24,8 @@ void check(cublasStatus_t status, std::string_view doing,
 
 CudaFailure failure_of(cudaError_t);
 
-// What the device says to everything from now on; nothing while it works. Waits for its work. The
-// next call starts clean where that can be.
+// The failure with which the device answers everything from now on; nothing while it works. Waits
+// for its work. The next call starts clean where that can be.
 std::optional<CudaFailure> failure_for_good();
 
 // For a handler, in the middle of whatever uses the GPU: throws what is being handled on, as

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to say when the device has no memory left for a buffer.
+// The error when the device has no memory left for a buffer.
 #pragma once
 
 #include <cuda_runtime.h>

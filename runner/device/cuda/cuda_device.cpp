@@ -111,7 +111,7 @@ class CudaDevice : public Device {
     blas_ = make_blas();
   }
 
-  // What CUDA takes before any step, a context among it: with what to do where that is refused.
+  // Checks a call that CUDA needs before any step; says what to do where it is refused.
   static void start(cudaError_t status, std::string_view doing) {
     try {
       check(status, doing);
@@ -319,7 +319,7 @@ class CudaDevice : public Device {
     return *nvml_;
   }
 
-  // Those of the steps that are in slots now; new ones when there is none.
+  // Streams of the steps that are in slots now; new ones when there is none.
   std::shared_ptr<CudaStreams> streams_of_slots() {
     std::shared_ptr<CudaStreams> streams = streams_of_slots_.lock();
     if (!streams) streams_of_slots_ = streams = std::make_shared<CudaStreams>();

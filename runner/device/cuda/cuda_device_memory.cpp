@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// Of CUDA 12: what the functions below look like was the same since 10.2.
+// CUDA 12: the functions below have looked the same since 10.2.
 constexpr unsigned driver_version = 12000;
 
 template <class Function>
@@ -186,8 +186,8 @@ bool CudaDeviceMemory::has_passed(StreamPoint point) {
   return true;
 }
 
-// What an allocator waits for in its destructor must not throw; an error of the work stays with the
-// device and shows at its next call.
+// A wait in an allocator's destructor must not throw; an error of the work stays with the device
+// and shows at its next call.
 void CudaDeviceMemory::wait_for(StreamPoint point) {
   const auto event = static_cast<std::size_t>(point);
   (void)cudaEventSynchronize(events_[event].get());

@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// By index into the plan's.
+// By index into the streams of the plan.
 using StepStreams = std::vector<cudaStream_t>;
 
 class CudaDeviceMemory : public DeviceMemory {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an error of CUDA means to whoever runs scenarios, and what to do about it. Asks no GPU and
-// needs no toolkit: facts come in as numbers and words, a sentence goes out.
+// The meaning of CUDA's errors to the people who run scenarios, and what to do about them. Asks no
+// GPU and needs no toolkit: facts come in as numbers and words, a sentence goes out.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// Values of cudaError_t, the same since CUDA 10; check.cpp compares them with the toolkit's.
+// Values of cudaError_t, the same since CUDA 10; check.cpp compares them with those of the toolkit.
 namespace cuda_codes {
 constexpr int memory_allocation = 2;
 constexpr int stub_library = 34;
@@ -45,11 +45,11 @@ struct CudaFailure {
   std::string text;  // "unspecified launch failure"
 };
 
-// What to do about it; empty where the error says nothing beyond its text.
+// The way out of an error; empty where the error says nothing beyond its text.
 std::string_view way_out_of(int code);
 
-// Of a device that answers every call with that failure: what noticed it, the failure unless it is
-// named there, what that means for the run, what to do.
+// Message of a device that answers every call with that failure: what noticed it, the failure
+// unless it is named there, what that means for the run, what to do.
 std::string lost_in_words(const std::string& noticed, const CudaFailure&);
 
 // Why a GPU that should be there cannot be used.
@@ -59,7 +59,7 @@ struct NoGpu {
   std::string way_out{};  // empty: what always helps
 };
 
-// What a driver and this build say of themselves when CUDA does not start.
+// Facts that a driver and this build tell of themselves when CUDA does not start.
 struct DriverFacts {
   CudaFailure failure;
   int driver_version = 0;   // of CUDA, 12040, that the driver supports; 0 where there is no driver
@@ -71,7 +71,7 @@ NoGpu reason_of(const DriverFacts&);
 // "13.0" of 13000.
 std::string cuda_version_in_words(int version);
 
-// Who has the memory of a device, as far as one process can know.
+// Holders of a device's memory, as far as one process can know.
 struct MemoryHolders {
   std::int64_t total_bytes = 0;
   std::int64_t free_bytes = 0;

@@ -44,7 +44,8 @@ using HostMemoryBlock = Owned<void*, std::free>;
 // New ones, current device. Throw DeviceError.
 CudaStream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
-// Of two timed events that have happened. The driver counts in half microseconds or finer.
+// Time between two timed events that have happened. The driver counts in half microseconds or
+// finer.
 std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last);
 // Returns the version of the library that is loaded: "13.0.2".
 std::string cublas_version();

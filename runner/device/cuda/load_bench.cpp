@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What it costs to load a step again into the slot that held it, as every round of a measurement
-// does with every variant: all of it (`load_again`; `first_ms` and `unload_ms` beside it), and its
-// memory alone, taken and filled (`buffers_again`; `device_MiB` and `host_MiB` are filled).
+// Cost of loading a step again into the slot that held it, as every round of a measurement does
+// with every variant. All of it is `load_again`, with `first_ms` and `unload_ms` beside it; its
+// memory alone, taken and filled, is `buffers_again` (`device_MiB` and `host_MiB` are filled).
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 

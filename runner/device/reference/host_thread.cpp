@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each kind of operation means to the host: what it issues, and what it waits for.
+// The host's part in each kind of operation: what it issues, and what it waits for.
 #include "device/reference/host_thread.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void HostThread::act(const StreamWaitsEvent& wait) {
 void HostThread::act(const Allocate& allocation) {
   const SharedBlock fresh = memory_->allocate(allocation.buffer, acts_for_);
   if (plan_->buffers[allocation.buffer].allocated_by == AllocatedBy::cuda) return;
-  // What other streams write before the allocation's turn is lost.
+  // Anything that other streams write before the allocation's turn is lost.
   issue([this, fresh] { memory_->fill_with_garbage(*fresh); });
 }
 

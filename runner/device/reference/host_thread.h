@@ -19,7 +19,7 @@ namespace stepgate {
 
 class HostThread {
  public:
-  // Of the plan's rank; they all outlive it.
+  // The arguments are those of the plan's rank; they all outlive it.
   HostThread(const StepPlan&, SlotMemory&, StreamQueues&, RankMeetings&, std::int64_t first_step);
 
   // Lets the host issue the steps before `end`; the first call also issues what lies ahead of the
@@ -95,7 +95,7 @@ class HostThread {
   Condition waits_until_;                            // empty: nothing
   std::function<void()> after_wait_;  // before the next operation, once the wait is over
 
-  // Of the operation being issued.
+  // Stream and step of the operation being issued.
   int stream_ = compute_stream;
   std::int64_t acts_for_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t word = 4;
 
-// Of so many numbers of fp32 in all.
+// A collective of so many fp32 numbers in all.
 Collective of_words(CollectiveKind kind, std::int64_t words, std::int64_t ranks) {
   Collective made{.kind = kind, .dtype = DType::fp32, .reduction = Reduction::sum};
   made.from.bytes = word * words / (kind == CollectiveKind::all_gather ? ranks : 1);
@@ -32,7 +32,7 @@ std::byte* bytes(Words& words) {
   return reinterpret_cast<std::byte*>(words.data());
 }
 
-// What two ranks have afterwards, who bring these.
+// The numbers that two ranks have afterwards, when they bring these.
 std::array<Words, 2> met(const Collective& collective, const Words& first, const Words& second) {
   RankMeeting meeting(2);
   const auto room = static_cast<std::size_t>(collective.to.bytes / word);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The loop that lets host and streams move in random order, and what it reads from memory at the
-// end. The rules of order are stream_queues.h's and host_thread.h's.
+// end. stream_queues.h and host_thread.h have the rules of order.
 #include "device/reference/reference_device.h"
 
 #include <fmt/format.h>
@@ -23,11 +23,11 @@ namespace {
 
 using Actor = int;  // of each rank its streams by index, and behind them its host
 
-// Who moves next. A uniform choice at every moment would hardly ever let a stream fall behind by a
-// whole step, and most missing waits show only then. So actors have random priorities that hold for
-// a while (in the manner of Burckhardt et al.: A randomized scheduler with probabilistic guarantees
-// of finding bugs, ASPLOS 2010). How long differs from seed to seed, down to a single move, and
-// every order that the plan permits can happen.
+// Chooses the actor that moves next. A uniform choice at every moment would hardly ever let a
+// stream fall behind by a whole step, and most missing waits show only then. So actors have random
+// priorities that hold for a while (in the manner of Burckhardt et al.: A randomized scheduler with
+// probabilistic guarantees of finding bugs, ASPLOS 2010). How long differs from seed to seed, down
+// to a single move, and every order that the plan permits can happen.
 class Schedule {
  public:
   Schedule(std::uint64_t seed, Actor actors)
@@ -75,7 +75,7 @@ class ReferenceRank {
   bool is_done() const { return host_.finished() && queues_.idle(); }
 
   Actor actors() const { return static_cast<Actor>(plan_.streams.size()) + 1; }
-  // Those that may move now, counted from `first` on.
+  // Adds the actors that may move now, counted from `first` on.
   void add_ready(std::vector<Actor>& ready, Actor first) const {
     for (const int stream : queues_.ready()) ready.push_back(first + stream);
     if (!host_.finished() && host_.may_go_on()) ready.push_back(first + actors() - 1);
@@ -193,7 +193,7 @@ class ReferenceStep final : public LoadedStep {
   // Memory that comes and goes within a step has no content at its end.
   static bool is_kept(const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; }
 
-  // Of rank 0.
+  // Tensors of rank 0.
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> all;
     for (std::size_t index = 0; index < plan_->buffers.size(); ++index) {

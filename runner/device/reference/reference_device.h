@@ -14,11 +14,11 @@ namespace stepgate {
 // lacks a wait does not. Memory from Allocate holds random bytes of the order seed at first, and
 // again after Release.
 //
-// What is guaranteed is the weakest reading of CUDA's rules: synchronising the legacy stream waits
-// for its own operations only; the run-ahead bound waits for the compute stream only. A copy from
-// or to pageable memory holds the host until it is done.
+// The guarantees are the weakest reading of CUDA's rules: synchronising the legacy stream waits for
+// its own operations only; the run-ahead bound waits for the compute stream only. A copy from or to
+// pageable memory holds the host until it is done.
 //
-// Of a plan of several ranks it carries out all, in this process. Losses are means over the ranks,
+// It carries out all ranks of a plan of several, in this process. Losses are means over the ranks,
 // tensors those of rank 0; a run throws DeviceError where ranks end with different weights.
 std::unique_ptr<Device> make_reference_device(std::uint64_t order_seed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the bytes come from. Who may touch them when is the queues' and the host thread's.
+// The source of the bytes. The queues and the host thread decide who may touch them when.
 #include "device/reference/slot_memory.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 namespace stepgate {
 namespace {
 
-// Of one step round the ring: the 13 us of a small all-reduce (nccl-tests) over the 6 that 4 ranks
-// take.
+// Time of one step round the ring: the 13 us of a small all-reduce (nccl-tests) over the 6 that 4
+// ranks take.
 constexpr double step_nanoseconds = 13'000.0 / 6;
 
 CopyCost table_of(const CollectiveCosts& costs, CollectiveKind kind) {
@@ -30,19 +30,19 @@ CopyCost table_of(const CollectiveCosts& costs, CollectiveKind kind) {
   return {};
 }
 
-// Of its bytes, what a rank sends to the next each time that they go round.
+// Share of its bytes that a rank sends to the next each time that they go round.
 double share_sent(std::int64_t ranks) {
   return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
 }
 
-// Of the count that is nearest by ratio, since a ring's latency and rate go with those.
+// Costs on the count that is nearest by ratio, since a ring's latency and rate go with those.
 const CollectiveCosts& nearest(const DeviceProfile& profile, int ranks) {
   return *std::ranges::min_element(profile.collectives, {}, [&](const CollectiveCosts& costs) {
     return std::abs(std::log(static_cast<double>(costs.ranks) / ranks));
   });
 }
 
-// Of a profile whose bus hardly moves: no longer than a copy could take, once round a ring.
+// Where a profile's bus hardly moves: no longer than a copy could take, once round a ring.
 std::int64_t whole_nanoseconds(double nanoseconds) {
   constexpr auto most = static_cast<double>(most_ranks * longest_cost_nanoseconds);
   return std::llround(std::min(nanoseconds, most));

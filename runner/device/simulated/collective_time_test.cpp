@@ -41,12 +41,12 @@ TEST(CollectiveTime, IsNoLineThroughTwoSizes) {
 
 TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesThatARankSends) {
   const DeviceProfile profile = with_links();
-  // Of 8 ranks 7/8 of the bytes go twice round, of 4 ranks 6/8; 7 steps instead of 3.
+  // 7/8 of the bytes go twice round 8 ranks, 6/8 round 4 ranks; 7 steps instead of 3.
   const std::int64_t bytes = 51'000;
   const std::int64_t beyond = collective_time(profile, all_reduce, 4, bytes * 7 / 6) -
                               collective_time(profile, all_reduce, 4, 0);
   EXPECT_EQ(collective_time(profile, all_reduce, 8, bytes), 10'000 * 7 / 3 + beyond);
-  // Of 2 ranks half of the bytes, and one step instead of 3.
+  // Half of the bytes go round 2 ranks, in one step instead of 3.
   EXPECT_EQ(collective_time(profile, reduce_scatter, 2, 151'500),
             6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
 }

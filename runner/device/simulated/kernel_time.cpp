@@ -76,8 +76,8 @@ std::int64_t touched_bytes(const LaunchKernel& launch) {
   return sum;
 }
 
-// What memory moves for the kernel: whole sectors, where its operands are too large for a sector to
-// stay in the cache until its other elements are asked for.
+// Bytes that memory moves for the kernel: whole sectors, where its operands are too large for a
+// sector to stay in the cache until its other elements are asked for.
 double moved_bytes(const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
   const bool uncached = launched.uncached_work && touched_bytes(launch) > largest_cache_bytes;
@@ -87,7 +87,7 @@ double moved_bytes(const LaunchKernel& launch) {
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
 
-// Of the level that holds everything the loads are spread over.
+// Latency of the level that holds everything the loads are spread over.
 std::int64_t latency_of(const ComputeCosts& costs, std::int64_t footprint_bytes) {
   if (footprint_bytes <= costs.l1_bytes) return costs.l1_latency_nanoseconds;
   if (footprint_bytes <= costs.l2_bytes) return costs.l2_latency_nanoseconds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a kernel runs on the simulated machine. When it runs is timeline.h's.
+// How long a kernel runs on the simulated machine. timeline.h says when it runs.
 #pragma once
 
 #include <cstdint>

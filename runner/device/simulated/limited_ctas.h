@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a limit of the thread blocks of a collective changes on the simulated machine, as two H200
-// have shown it (2026-11-26, NCCL 2.28.3, all-reduces of 100 MiB beside a backward pass): with 24,
-// 16 and 8 of them 11.0, 12.8 and 20.7 ms, and 1.40, 1.35 and 1.33 times as long run the kernels
-// under them. So bytes a second go with the thread blocks where there are few, and how many
-// multiprocessors they hold hardly matters to a GEMM that wanted all. Over PCIe it is a guess.
+// How a limit of the thread blocks of a collective acts on the simulated machine, as two H200 have
+// shown it. Source: 2026-11-26, NCCL 2.28.3, all-reduces of 100 MiB beside a backward pass. With
+// 24, 16 and 8 thread blocks they took 11.0, 12.8 and 20.7 ms, and the kernels under them ran 1.40,
+// 1.35 and 1.33 times as long. So bytes a second go with the thread blocks where there are few, and
+// how many multiprocessors they hold hardly matters to a GEMM that wanted all. Over PCIe it is a
+// guess.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct CtasOfCollectives {
 // which 15 would do; over PCIe, of which a profile has no collectives, and without peer access two.
 CtasOfCollectives ctas_of_collectives(const DeviceProfile&, const RanksPlan&);
 
-// Of a collective that takes so long without a limit, in nanoseconds.
+// Time of a collective that takes so long without a limit, in nanoseconds.
 std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
                             const CtasOfCollectives&);
 

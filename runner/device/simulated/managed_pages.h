@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the pages of a plan's managed memory are: on the host or on the device. What moving them
-// costs is timeline_managed.cpp's.
+// Where the pages of a plan's managed memory are: on the host or on the device.
+// timeline_managed.cpp has the costs of moving them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class PagesAre { on_host, on_device };
 
 class ManagedPages {
  public:
-  // What one fault of the device brings.
+  // Bytes that one fault of the device brings.
   static constexpr std::int64_t page_bytes = std::int64_t{64} << 10;
 
   // All of them on the host, which has written them last.

@@ -31,12 +31,12 @@ class RankTimelines {
   // One for each kind of rank, by rank.
   const std::deque<Timeline>& all() const { return timelines_; }
 
-  // Of the rank that is furthest.
+  // Times of the rank that is furthest.
   Nanoseconds host_now() const;
   Nanoseconds compute_end() const;
 
   void start_recording(std::int64_t first_step, std::size_t operations);
-  // Of every timeline, in their order.
+  // Recordings of every timeline, in their order.
   std::vector<Trace> take_recording(std::int64_t steps);
 
  private:

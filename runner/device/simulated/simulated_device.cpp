@@ -23,14 +23,14 @@ namespace {
 // Streams, events, algorithms and contents of a step whose memory is there.
 constexpr Nanoseconds time_to_load = 5'000'000;
 
-// What all steps loaded on one simulated device share: its clock and its noise.
+// State that all steps loaded on one simulated device share: its clock and its noise.
 struct Machine {
   DeviceProfile profile;
   SimulatedSettings settings;
   Random random;
   Nanoseconds now = 0;
   std::map<int, double> slot_factors = {};  // drawn when a slot is first used
-  // Of what a process is dealt when it starts and no load changes: one draw for each variant, in a
+  // Draws that a process makes when it starts and no load changes: one for each variant, in a
   // stream of its own.
   Random fates = Random(~settings.seed);
   std::map<std::string, double> process_factors = {};
@@ -71,7 +71,7 @@ class ScoredRank {
         waited_begin_(timeline.host_waited()),
         idle_begin_(timeline.host_idle()) {}
 
-  // Of the first that it is told only the end counts.
+  // Only the end counts of the first step that it is told.
   void step_ended(std::int64_t step) {
     const Nanoseconds stamp = timeline_.stamp(step);
     if (previous_) step_times_.emplace_back(stamp - *previous_);
@@ -369,7 +369,7 @@ class SimulatedDevice : public Device {
     return free;
   }
 
-  // What steps that are gone left behind does not keep others out, not even in a slot of another.
+  // Memory that steps have left behind does not keep others out, not even in a slot of another.
   void make_room(const StepPlan& plan, const SlotMemory* own) {
     const std::int64_t there = free_memory() + (own ? own->bytes : 0);
     const MemoryUse planned = planned_memory(plan);

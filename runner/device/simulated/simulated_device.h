@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// What a test plants to see whether the gate notices.
+// A slowdown that a test plants to see whether the gate notices.
 struct PlantedSlowdown {
   std::string variant;
   double factor = 1;                  // of the time of every device operation
@@ -29,7 +29,7 @@ struct PlantedClock {
   double sm_clock_hertz = 0;
 };
 
-// What the environment reads like from its n-th reading on, counted from 0.
+// The environment's reading from the n-th on, counted from 0.
 struct PlantedEnvironment {
   std::int64_t from_reading = 0;
   EnvironmentReading reading;

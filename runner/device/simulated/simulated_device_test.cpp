@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The simulated machine against arithmetic done by hand. Noise and what is planted are
-// simulated_settings_test.cpp's.
+// The simulated machine against arithmetic done by hand. simulated_settings_test.cpp tests noise
+// and what is planted.
 #include "device/simulated/simulated_device.h"
 
 #include <fmt/format.h>

@@ -103,7 +103,7 @@ TEST(SimulatedRanks, AddToAStepWhatOfACollectiveNoKernelHides) {
 
 TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
   const nanoseconds alone = microseconds(4 * 50 + 2);
-  // Of the 40 us of the collective the kernels lose all but 1/1.38.
+  // The kernels lose all but 1/1.38 of the 40 us of the collective.
   const auto lost = [](double under) {
     return nanoseconds(std::llround(under * (1 - 1 / stretch)));
   };

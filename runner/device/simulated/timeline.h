@@ -53,10 +53,10 @@ class Timeline {
   // The host returns from a wait for everything.
   void drain();
 
-  // What is queued from now on starts after this, as behind another's work on the same stream.
+  // Work that is queued from now on starts after this, as behind another's work on the same stream.
   void queue_after(Nanoseconds end);
 
-  // Of the step's allocator; null where it has none.
+  // Statistics of the step's allocator; null where it has none.
   const MemoryStatistics* allocator_statistics() const {
     return served_ ? &served_->statistics() : nullptr;
   }
@@ -70,7 +70,7 @@ class Timeline {
 
   Nanoseconds host_now() const { return host_; }
   Nanoseconds host_waited() const { return waited_; }
-  // Of that, what is no processor time of the step: asleep, or held back by the runner.
+  // The part of that which is no processor time of the step: asleep, or held back by the runner.
   Nanoseconds host_idle() const { return idle_; }
   // End of the work that is queued on the compute stream.
   Nanoseconds compute_end() const { return streams_[compute_stream]; }
@@ -82,7 +82,7 @@ class Timeline {
   void issue(const Operation&, std::int64_t step);  // that the operation acts for
   void throttle(std::int64_t step);
   void launch(const Operation&, const LaunchKernel&, std::int64_t step);
-  // Of the kernel alone; `floor` is what the shortest one takes there.
+  // Time of the kernel alone; `floor` is what the shortest one takes there.
   Nanoseconds time_of(const Operation&, const LaunchKernel&, Nanoseconds floor);
   void copy(const Operation&, const CopyBytes&);
   Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
@@ -151,7 +151,7 @@ class Timeline {
   std::vector<Nanoseconds> stamps_;        // ring
   std::vector<Nanoseconds> kernel_times_;  // by operation: the same at every step
   std::vector<Nanoseconds> worker_free_;   // loader workers
-  // Of collectives that have not ended when the host last began a step.
+  // Times of collectives that had not ended when the host last began a step.
   IntervalUnion communication_;
   std::vector<Nanoseconds> communicators_;  // end of what each has been given
   CtasOfCollectives ctas_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Collectives of a timeline: when its rank comes to one, and what they cost the kernels beside
-// them. The rest of a timeline is timeline.cpp's.
+// them. timeline.cpp has the rest of a timeline.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What managed memory costs: the pages that a kernel or the host finds on the other side, and those
-// that a prefetch has brought before. The rest of a timeline is timeline.cpp's.
+// Costs of managed memory: the pages that a kernel or the host finds on the other side, and those
+// that a prefetch has brought before. timeline.cpp has the rest of a timeline.
 //
 // The costs are those of one H200 (driver 580, a batch of 4 MiB that a kernel reads through): 65 to
 // 70 faults of the device and 13 of the host a step; the kernel took 0.90 ms longer than from
@@ -16,7 +16,8 @@ namespace {
 // The driver notices, stops what has faulted, maps, and lets it go on.
 constexpr Nanoseconds device_fault_nanoseconds = 12'500;
 constexpr Nanoseconds host_fault_nanoseconds = 70'000;
-// Of a page of the host that both sides have had for reading: the device's is given up, none moves.
+// For a page of the host that both sides have had for reading: the device's is given up, none
+// moves.
 constexpr Nanoseconds write_protected_nanoseconds = 10'000;
 constexpr std::int64_t host_page_bytes = 4096;
 constexpr Nanoseconds prefetch_call_nanoseconds = 60'000;
@@ -26,7 +27,7 @@ constexpr std::int64_t host_copy_bytes_per_microsecond = 10'000;
 
 }  // namespace
 
-// Of so many pages within the use; a use may be smaller than one.
+// Bytes of so many pages within the use; a use may be smaller than one.
 std::int64_t Timeline::bytes_of_pages(std::int64_t pages, const BufferUse& use) const {
   return std::min(pages * ManagedPages::page_bytes, buffer(use.buffer).bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What allocating, releasing and locking memory costs the host. The rest of a timeline is
-// timeline.cpp's.
+// Costs to the host of allocating, releasing and locking memory. timeline.cpp has the rest of a
+// timeline.
 #include <algorithm>
 
 #include "device/device.h"
@@ -24,7 +24,7 @@ void Timeline::catch_up_allocator() {
   }
 }
 
-// What the allocator asked the driver for.
+// Takes the time of the calls that the allocator made to the driver.
 void Timeline::pay_driver(const MemoryStatistics& before) {
   const MemoryStatistics& after = served_->statistics();
   const bool expandable = plan_.allocator->rules.segments == SegmentKind::expandable;

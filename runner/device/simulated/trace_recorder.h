@@ -36,7 +36,8 @@ class TraceRecorder {
   void start(std::int64_t first_step, std::size_t operations);
   Trace take(std::int64_t steps);
 
-  // What the host does at a step, from here to `end_span`. Operation -1: the runner's own business.
+  // The host's activity at a step, from here to `end_span`. Operation -1: the runner's own
+  // business.
   void begin_span(int operation, std::int64_t step, std::int64_t acts_for, std::int64_t now);
   void end_span(std::int64_t now);
 
@@ -44,12 +45,12 @@ class TraceRecorder {
   void begin_call(const CallMade&, std::int64_t now);
   void end_call(std::int64_t now);
 
-  // What the call that was begun last makes the device do; captured work belongs to the graph
-  // launch that was begun last.
+  // Work that the call begun last makes the device do; captured work belongs to the graph launch
+  // that was begun last.
   void work(const WorkSeen&, const Operation&, std::int64_t begin, std::int64_t end);
   // Likewise; bytes below 0 are given back.
   void memory(std::int64_t bytes, MemoryKind, std::int64_t now);
-  // Of managed memory, within the span.
+  // An event of managed memory, within the span.
   void pages(PageEventKind, std::int64_t amount, std::int64_t begin, std::int64_t end);
 
  private:

@@ -34,7 +34,7 @@ thread_local Clock::time_point given_back;
   refuse_to_lock(folder, reason, "check its permissions, or name another folder");
 }
 
-// Who may write in the folder may hold its lock: who may only read it could keep everybody waiting.
+// Whoever may write in the folder may hold its lock; a mere reader could keep everybody waiting.
 mode_t mode_in(const std::filesystem::path& folder) {
   struct stat status {};
   mode_t mode = 0600;
@@ -57,7 +57,8 @@ bool make_lock(const std::filesystem::path& folder, const std::filesystem::path&
     file = OpenFile();
     if (errno == EEXIST) return false;
   }
-  // File systems that know no file without a name, and no /proc: for a moment it is its owner's.
+  // File systems that know no file without a name, and no /proc: for a moment only its owner may
+  // open it.
   file = OpenFile(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.descriptor() < 0) return false;
   (void)::fchmod(file.descriptor(), mode_in(folder));
@@ -73,7 +74,7 @@ OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::p
   return file;
 }
 
-// Of the process that holds it, as that wrote it down.
+// Number of the process that holds it, as that wrote it down.
 std::string holder_of(const std::filesystem::path& path) {
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string text(16, '\0');
@@ -144,7 +145,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) refuse_to_lock(folder, error.message());
-  // Who waits looks now and then: whoever wants it again at once lets them have their turn.
+  // A waiter only looks now and then: a thread that wants the lock again at once lets it go first.
   std::this_thread::sleep_until(given_back + 2 * between_tries);
   LockWait wait(folder, path_, patience);
   while (true) {

@@ -13,7 +13,7 @@ namespace stepgate {
 
 inline constexpr std::string_view lock_file_name = ".stepgate.lock";
 
-// Of whoever waits for a lock.
+// The patience of whoever waits for a lock.
 struct LockPatience {
   std::chrono::milliseconds silent{500};                     // short waits are nobody's business
   std::chrono::milliseconds most{std::chrono::seconds(60)};  // for one and the same holder

@@ -69,7 +69,7 @@ TEST_F(FolderLockTest, IsGivenBackByAHolderThatIsKilled) {
   ::close(ready[1]);
 }
 
-// Of a process that does not end by itself; killed at the end.
+// A lock of a process that does not end by itself; killed at the end.
 class Holder {
  public:
   explicit Holder(const std::filesystem::path& folder) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A file that grows line by line, each of them there as soon as it is written: for reports of runs
-// that may be killed. A file that is written whole or not at all is write_file.h's.
+// that may be killed. write_file.h writes a file whole or not at all.
 #pragma once
 
 #include <filesystem>

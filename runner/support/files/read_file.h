@@ -25,7 +25,7 @@ TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
 // The same of a file that is open, not blocking, whatever its path names by now.
 TextOrProblem read_open_file(const OpenFile&, const Place&, std::string_view what);
 
-// What is in a folder, by name. Throws RequestError placed at it where it cannot be read.
+// The entries of a folder, by name. Throws RequestError placed at it where it cannot be read.
 std::vector<std::filesystem::path> read_folder(const std::filesystem::path&);
 
 }  // namespace stepgate

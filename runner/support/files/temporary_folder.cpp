@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose process lives holds a lock on a file in its folder, which the system gives back with the
+// A living process holds a lock on a file in its folder, which the system gives back with the
 // process. A folder without that file is somebody else's, whatever its name.
 #include "support/files/temporary_folder.h"
 
@@ -23,7 +23,7 @@ OpenFile open_marker(const std::filesystem::path& folder, int flags) {
       ::open((folder / marker_name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, own));
 }
 
-// Those of processes that were killed. What another user left is not ours to remove.
+// Removes the folders of processes that were killed. What another user left is not ours to remove.
 void remove_left_folders(const std::filesystem::path& all) {
   std::error_code ignored;  // a leftover harms nobody
   for (const auto& entry : std::filesystem::directory_iterator(all, ignored)) {

@@ -49,7 +49,7 @@ TEST_F(TemporaryFolderTest, IsGoneAtTheEndWithAllThatIsInIt) {
 TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingOneStays) {
   const TemporaryFolder living;
   std::ofstream(living.path() / "file") << "text";
-  // Of somebody who likes our name, or whose it is by chance.
+  // A folder of somebody who likes our name, or has it by chance.
   std::filesystem::create_directory(all / "stepgate.backup");
   std::ofstream(all / "stepgate.backup" / "dear") << "text";
   const pid_t killed = ::fork();

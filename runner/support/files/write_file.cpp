@@ -34,7 +34,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// Of this process, by the names that they have; a rename would put a file in their place.
+// A stream of this process, by its name; a rename would put a file in its place.
 std::optional<int> own_stream(const std::filesystem::path& path) {
   if (path == standard_output) return STDOUT_FILENO;
   const std::string name = std::filesystem::absolute(path).lexically_normal().string();
@@ -98,7 +98,7 @@ std::string random_text() {
   return text;
 }
 
-// Those whose writer lives hold a lock.
+// Removes unfinished files; those that a living writer has are locked, and stay.
 void remove_leftovers(const std::filesystem::path& path) {
   const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
   std::error_code ignored;  // a leftover harms nobody

@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Of outputs: standard output.
+// The output that is standard output.
 constexpr std::string_view standard_output = "-";
 
 // Makes missing folders. The text is written beside the file, brought to the disk and then renamed
@@ -45,8 +45,8 @@ bool is_standard_output(const std::filesystem::path&);
 const std::vector<std::filesystem::path>& files_written();
 void note_written(const std::filesystem::path&);
 
-// What writers of files share: the missing folders of a file, what is no file opened, all of a
-// text, and the refusal.
+// Steps that writers of files share: the missing folders of a file, what is no file opened, all of
+// a text, and the refusal.
 void make_folder_of(const std::filesystem::path&);
 OpenFile open_stream(const std::filesystem::path&);
 bool write_all(int descriptor, std::string_view text);  // false: errno says why

@@ -85,7 +85,7 @@ TEST_F(WriteFile, WritesNoNewFileWhereSomethingIs) {
   EXPECT_EQ(files(), 4);
 }
 
-// Of two that begin at once one writes, and what it wrote stays.
+// Several begin at once: one writes, and what it wrote stays.
 TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
   std::atomic<int> written = 0;
   std::vector<std::thread> writers;
@@ -245,7 +245,7 @@ TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
       EXPECT_EQ(content(secret), "secret") << file;
     }
   }
-  // What was a link when it was checked stays one, and so does a pipe.
+  // A link that was one when it was checked stays one, and so does a pipe.
   const auto link = folder / "link";
   std::filesystem::create_symlink(folder / "target", link);
   check_writable(link);

@@ -362,7 +362,7 @@ std::string Child::fate_in_words() const {
 }
 
 std::string_view Child::tail_of_error() {
-  // What is still in the pipe explains most.
+  // The words that are still in the pipe explain most.
   for (int chunk = 0; chunk < 4 && error_.get() >= 0; ++chunk) take_error();
   std::string_view words = stderr_tail_;
   while (!words.empty() && words.back() == '\n') words.remove_suffix(1);

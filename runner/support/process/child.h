@@ -37,11 +37,11 @@ struct ChildRequest {
   // For every answer, the first and the end included.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   std::function<bool()> stopped;  // asked while waiting; may be empty
-  // What it sees, "NAME=value" each; nothing: all that we see.
+  // The environment that it sees, "NAME=value" each; nothing: all that we see.
   std::optional<std::vector<std::string>> environment = {};
 };
 
-// Of what a child that runs to its end writes to its standard output; more ends it.
+// Limits on the standard output of a child that runs to its end; more ends it.
 struct OutputLimits {
   std::size_t line_bytes = longest_line_bytes;
   std::size_t all_bytes = 0;

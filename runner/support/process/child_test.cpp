@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A child that is run to its end. What workers do that answer is hostile_workers_test.cpp's.
+// A child that is run to its end. hostile_workers_test.cpp has the workers, which answer.
 #include "support/process/child.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line of a child process: how it is written in one string, and what file it names.
-// Starting it is child.h's.
+// child.h starts it.
 #pragma once
 
 #include <filesystem>

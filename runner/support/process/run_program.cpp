@@ -28,7 +28,7 @@ namespace {
 
 constexpr int cannot_start = 127;
 
-// What exec wants; the words must outlive it.
+// The pointers that exec wants; the words must outlive them.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -18,7 +18,7 @@ class ProcessError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What Linux calls the executable that is running.
+// The link by which Linux names the executable that is running.
 inline const std::filesystem::path own_program_link = "/proc/self/exe";
 
 // Its path. Throws ProcessError where there is none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a program under test sees of the environment. It may be anybody's, and where CI runs it the
-// environment has secrets under names that nobody can list: so what is passed on is listed.
+// The part of the environment that a program under test sees. Anybody may have written it, and
+// where CI runs it the environment has secrets under names that nobody can list: so what is passed
+// on is listed.
 #pragma once
 
 #include <span>

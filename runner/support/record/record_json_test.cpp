@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What crosses between two processes comes back as it was, or is refused in words.
+// Records that cross between two processes come back as they were, or are refused in words.
 #include "support/record/record_json.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is wrong with a request, where, and what to do about it. Every wrong file or argument
-// becomes one of these; printing them and choosing the exit code is main's.
+// A fault of a request, where it is, and what to do about it. Every wrong file or argument becomes
+// one of these; main prints them and chooses the exit code.
 #pragma once
 
 #include <stdexcept>

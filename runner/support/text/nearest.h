@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// "did you mean ...?": the candidate that a mistyped word is closest to. Who offers candidates, and
-// how the question is printed, is the caller's.
+// "did you mean ...?": the candidate that a mistyped word is closest to. The caller offers
+// candidates and prints the question.
 #pragma once
 
 #include <optional>

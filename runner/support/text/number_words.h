@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A number as people read it: the one function for numbers whose digits beyond the first few say
-// nothing. Units and scales are judge/verdict/words.h's.
+// nothing. judge/verdict/words.h has units and scales.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers with units, read and printed: "64 KiB", "5%", "60 us", "10 GB/s". Which quantity belongs
-// where is the caller's.
+// Numbers with units, read and printed: "64 KiB", "5%", "60 us", "10 GB/s". The caller knows which
+// quantity belongs where.
 #pragma once
 
 #include <cstdint>

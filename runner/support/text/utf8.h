@@ -24,7 +24,7 @@ class Utf8Lines {
  public:
   explicit Utf8Lines(std::string_view text);
 
-  // What stands in that line from that column on, without the line end; empty past the end.
+  // The text of that line from that column on, without the line end; empty past the end.
   std::string_view from(int line, int column) const;
 
  private:

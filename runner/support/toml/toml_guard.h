@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// What is wrong, placed in the file, in a valid UTF-8 text that
+// The fault, placed in the file, of a valid UTF-8 text that
 // - has a character beyond ASCII outside strings and comments: TOML has none there, and toml++ 3.3
 //   runs into undefined behaviour (found by fuzzing);
 // - has more dots in a line, outside strings and comments, than any key needs: toml++ limits nested

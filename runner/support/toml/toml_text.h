@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values as TOML writes them, for the files that stepgate writes itself. Reading them back is
-// toml.h's and toml_keys.h's.
+// Values as TOML writes them, for the files that stepgate writes itself. toml.h and toml_keys.h
+// read them back.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What costs are measured with: a stream, scratch memory with random content, a small kernel, and
-// three ways to take a time. What is measured is measure_*_costs.cpp's.
+// Tools that measure costs: a stream, scratch memory with random content, a small kernel, and three
+// ways to take a time. measure_*_costs.cpp say what is measured.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class CostBench {
 
   // Nanoseconds, all of them. Of the call on the host, on an idle device.
   std::int64_t host_time(const std::function<void()>& call) const;
-  // Of the work on the device.
+  // Time of the work on the device.
   std::int64_t device_time(const std::function<void()>& enqueue) const;
   // From start to start on the device while the host is far ahead: a long kernel first holds the
   // stream.

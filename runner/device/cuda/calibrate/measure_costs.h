@@ -10,17 +10,17 @@
 
 namespace stepgate {
 
-// Of calls on the host; all but the wake-up from a wait.
+// Costs of calls on the host; all but the wake-up from a wait.
 HostCosts measure_host_costs(const CostBench&);
 
-// Of work on the device, and the host's wake-up.
+// Costs of work on the device, and the host's wake-up.
 struct DeviceCosts {
   ComputeCosts compute;
   std::int64_t wake_up_nanoseconds = 0;
 };
 DeviceCosts measure_device_costs(const CostBench&, const HostCosts&);
 
-// Of copies to the device from pinned or pageable memory.
+// Cost of copies to the device from pinned or pageable memory.
 CopyCost measure_copy_costs(const CostBench&, MemoryKind, const HostCosts&);
 
 // The largest pageable copy that returns while a long kernel holds its stream.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a profiling library told, before anybody knows what it belongs to. Needs no CUDA toolkit, so
-// that making a trace of it can be tested anywhere.
+// Records of a profiling library, before anybody knows what they belong to. Needs no CUDA toolkit,
+// so that making a trace of them can be tested anywhere.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ struct ActivityRecords {
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
   std::optional<std::vector<PageEvent>> page_events;  // absent where they are not recorded
-  // Of the step's graph, in its order: the operation that each piece of work is of. A library may
-  // have made several of one.
+  // The operation of each piece of work of the step's graph, in its order. A library may have made
+  // several of one.
   std::vector<int> graph_work;
   std::chrono::nanoseconds collected_in{0};  // wall time
 };

@@ -107,7 +107,7 @@ class Assembly {
     }
   }
 
-  // Of the plan's operation; null where the span is the runner's own.
+  // The action of the plan's operation; null where the span is the runner's own.
   const Action* action_of(int operation) const {
     return operation < 0 ? nullptr : &operation_at(plan_, operation).action;
   }
@@ -158,8 +158,8 @@ class Assembly {
     for (const auto& [correlation, works] : of_graph) give_to_captured(works);
   }
 
-  // Of a graph's launch, in time. Collectives are beside everything else, and those of one kind are
-  // all of one stream.
+  // Names the operations of the works of a graph's launch, which are in time. Collectives are
+  // beside everything else, and those of one kind are all of one stream.
   void give_to_captured(const std::vector<int>& works) {
     std::map<std::optional<CollectiveKind>, std::vector<int>> operations;
     for (const int operation : records_.graph_work) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a call of CUDA's runtime or driver is for, by its name.
+// The purpose of a call of CUDA's runtime or driver, by its name.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct CallMeaning {
   bool always_can_block = false;
 };
 
-// Of a plain name. What blocks is NVIDIA's "API synchronization behavior" and, where that leaves it
-// open, what an H200 did behind a pending kernel.
+// The meaning of a plain name. NVIDIA's "API synchronization behavior" tells which calls block and,
+// where that leaves it open, so does what an H200 did behind a pending kernel.
 CallMeaning meaning_of_call(std::string_view plain_name);
 
 }  // namespace stepgate

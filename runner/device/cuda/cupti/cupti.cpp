@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 constexpr std::size_t buffer_alignment = 8;
-// Of CUDA 12.0. What the records of older ones look like was not looked up.
+// The version of CUDA 12.0. Nobody has looked up the records of older ones.
 constexpr std::uint32_t oldest_version = 18;
 
 std::uint64_t raw_nanoseconds() {
@@ -38,8 +38,8 @@ struct Filled {
   std::size_t bytes = 0;
 };
 
-// What CUPTI's threads have filled and nobody has read yet. Its callbacks take no argument of ours,
-// so there can be only one.
+// Buffers that CUPTI's threads have filled and nobody has read yet. Its callbacks take no argument
+// of ours, so there can be only one.
 struct FilledBuffers {
   std::mutex mutex;
   std::vector<Filled> all;
@@ -71,7 +71,7 @@ constexpr std::array recorded_kinds{
     CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
     CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_OVERHEAD};
 
-// What libraries call directly. Of all others the runtime's call is enough.
+// Driver calls that libraries make directly. For all others the runtime's call is enough.
 constexpr std::array<CUpti_CallbackId, 16> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CUDA's profiling library (CUPTI), opened while the program runs and only where steps are traced.
-// Turns its records into plain ones; what they belong to is assemble_trace's.
+// Turns its records into plain ones; assemble_trace finds what they belong to.
 #pragma once
 
 #include <memory>

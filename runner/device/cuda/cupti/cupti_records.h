@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One record of CUPTI after the other, as a plain value. Opening the library and collecting its
-// buffers is cupti.cpp's.
+// One record of CUPTI after the other, as a plain value. cupti.cpp opens the library and collects
+// its buffers.
 #pragma once
 
 #include <cupti.h>

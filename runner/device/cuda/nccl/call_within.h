@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// What the call returns, on a thread of its own. Nothing where it takes longer: then the thread is
+// The result of the call, on a thread of its own. Nothing where it takes longer: then the thread is
 // left to itself, so the call owns all that it touches. It does not throw.
 std::optional<int> call_within(std::chrono::nanoseconds limit, std::function<int()> call);
 

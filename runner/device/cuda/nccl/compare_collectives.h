@@ -20,13 +20,13 @@ struct IssuedSteps {
   std::int64_t graphs = 0;  // that the load has captured, one for each combination of slots
 };
 
-// Of one loaded step, each of them all that was enqueued while it was written.
+// Records of one loaded step; each has all that was enqueued while it was written.
 struct NcclRecordsOfStep {
   NcclRecord captured = {};  // into its graphs, of whose launches NCCL says nothing
   NcclRecord issued = {};    // in these steps
 };
 
-// What the records say of these steps. The plan is that of one rank, the communicators are its.
+// The record of these steps. The plan is that of one rank, the communicators are its.
 LibraryRecord library_record_of(const StepPlan&, const IssuedSteps&,
                                 const std::vector<std::unique_ptr<NcclCommunicator>>&,
                                 const NcclRecordsOfStep&);

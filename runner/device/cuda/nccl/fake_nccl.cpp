@@ -60,7 +60,7 @@ void tell_once(const FakeCommunicator& own, const char* function, std::size_t co
                .captured = told.is_captured};
   void* handle = nullptr;
   own.plugin->start_event(own.context, &handle, &call);
-  // Of a group, which nobody asked for, the real one tells too.
+  // The real one also tells of a group, which nobody asked for.
   nccl_profiler_api::Event group{};
   group.type = 1;
   void* handle_of_group = &group;

@@ -14,8 +14,8 @@ namespace stepgate {
 
 enum class FakeAnswer { success, failure, later, never };
 
-// What it tells its profiler plugin wrongly, of the collective that it is asked for as
-// `mistaken_at`-th, from 0.
+// Mistakes that it makes when it tells its profiler plugin of the collective that it is asked for
+// as `mistaken_at`-th, from 0.
 enum class Mistake { none, forgets_it, counts_other_elements, takes_another_kind, repeats_it };
 
 struct FakeNccl {

@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// What went wrong in dlopen or dlsym.
+// The error of the last dlopen or dlsym.
 std::string loader_error() {
   const char* error = dlerror();
   return error != nullptr ? error : "unknown error of the loader";

@@ -25,7 +25,7 @@ class Nccl {
   // All of them are there unless it is unavailable.
   const nccl_api::Functions& call() const { return functions_; }
 
-  // What the ranks of one communicator need to find each other: 128 bytes. Throws DeviceError.
+  // The name by which the ranks of one communicator find each other: 128 bytes. Throws DeviceError.
   std::string make_unique_id() const;
 
   // "NCCL 2.28.9 cannot all_reduce: unhandled cuda error: (the library's own words)"

@@ -101,7 +101,7 @@ TEST_F(FakeNcclCommunicator, LeavesThreadBlocksToNcclUnlessTheyAreLimited) {
   EXPECT_EQ(fake_->config.most_ctas, 8);
 }
 
-// Of which NCCL waits to be rid.
+// NCCL's abort waits for these graphs to go.
 TEST_F(FakeNcclCommunicator, SaysThatItHasFailedAlsoWhereGraphsStillHaveItsCollectives) {
   const auto communicator = second_of_two();
   fake_->collective = FakeAnswer::failure;

@@ -10,7 +10,7 @@
 
 namespace stepgate::nccl_profiler_api {
 
-// What the program calls the symbol that NCCL looks for, in itself where this variable says so.
+// The symbol that NCCL looks for, and the variable that lets it look in the program itself.
 inline constexpr const char* plugin_symbol = "ncclProfiler_v5";
 inline constexpr const char* plugin_variable = "NCCL_PROFILER_PLUGIN";
 inline constexpr const char* the_program_itself = "STATIC_PLUGIN";

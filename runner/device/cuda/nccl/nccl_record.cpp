@@ -161,7 +161,7 @@ NcclRecord take_nccl_record() {
 
 }  // namespace stepgate
 
-// What NCCL looks for. The linker is told to show it (runner/device/CMakeLists.txt).
+// The symbol that NCCL looks for. The linker is told to show it (runner/device/CMakeLists.txt).
 extern "C" {
 __attribute__((
     visibility("default"))) extern const stepgate::nccl_profiler_api::Plugin ncclProfiler_v5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What NCCL itself says that it was asked for, and how it goes about it: this program is NCCL's
+// NCCL's own account of what it was asked for, and how it goes about it: this program is NCCL's
 // profiler plugin. One record of the process, as NCCL has one plugin of it.
 #pragma once
 
@@ -41,7 +41,7 @@ void begin_nccl_record();
 // where nothing is in the way.
 std::string reason_against_nccl_record();
 
-// Of which NCCL has told its plugin so far.
+// Communicators that NCCL has told its plugin of so far.
 int recorded_communicators();
 
 // All since the last time. What is asked for has been issued.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an NCCL that the test plays tells this program's plugin, beside the plan.
+// Reports of an NCCL that the test plays to this program's plugin, beside the plan.
 #include "device/cuda/nccl/nccl_record.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ class RecordOfFakeNccl : public testing::Test {
     return library_record_of(plan, steps, communicators_, {.issued = take_nccl_record()});
   }
 
-  // Of the same plan in a graph for each of two slots, whose launches NCCL does not see.
+  // Record of the same plan in a graph for each of two slots, whose launches NCCL does not see.
   LibraryRecord record_of_two_graphs(bool is_captured = true) {
     begin_nccl_record();
     join();

@@ -29,7 +29,8 @@ void add(Found& found, std::string_view line, const std::string& file) {
       name, NcclSetting{.name = name, .value = std::string(line.substr(equals + 1)), .file = file});
 }
 
-// The user's own, or the one that the variable names in its place, and then the machine's.
+// The file of the user, or the one that the variable names in its place, and then the file of the
+// machine.
 std::vector<std::filesystem::path> files_of_nccl() {
   std::vector<std::filesystem::path> files;
   const char* const named = std::getenv(file_variable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What NCCL is told by other ways than its calls: variables of the environment, and files that NCCL
-// takes more of them from.
+// Settings of NCCL beside its calls: variables of the environment, and files that NCCL takes more
+// of them from.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct NcclSetting {
 // As NCCL reads them: the environment's count first, then the files' in this order. By name.
 std::vector<NcclSetting> nccl_settings(const char* const* environment,
                                        std::span<const std::filesystem::path> files);
-// Of this process.
+// The settings of this process.
 std::vector<NcclSetting> nccl_settings();
 std::optional<NcclSetting> nccl_setting(std::string_view name);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is to be known of NCCL without it: its versions, where it is looked for, what of a plan
-// becomes which of its numbers. Needs no library and no GPU.
+// Facts about NCCL that can be known without it: its versions, where it is looked for, and which of
+// its numbers parts of a plan become. Needs no library and no GPU.
 #pragma once
 
 #include <cstdint>

@@ -43,13 +43,13 @@ class RankGroups {
   // when all have come. Throws DeviceError, and is in no group of as many then.
   void join(const Nccl&, const RankMembership&);
   void leave(int count) { groups_.erase(count); }
-  // Those that a plan needs. What of them is not there yet comes to be: all ranks of a group load
-  // the same plans in one order, so that they come together. Throws DeviceError.
+  // Communicators that a plan needs. Missing ones are made: all ranks of a group load the same
+  // plans in one order, so that they come together. Throws DeviceError.
   const Communicators& communicators_for(const Nccl&, RankGroup&, const RanksPlan&) const;
 
   // Null where it is in none.
   RankGroup* of(int count);
-  // What it is among so many; where it is in no group of them, what it is in the largest.
+  // Its membership among so many; where it is in no group of them, that in the largest.
   RankMembership membership_among(int count) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reading the GPU's surroundings costs the host: a whole reading, and the calls of the
+// Costs to the host of reading the GPU's surroundings: a whole reading, and the calls of the
 // management library that it is made of.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>

@@ -30,7 +30,7 @@ class CudaBuffers {
   CudaBuffers(const StepPlan&, ContentsCache&, PersistentMemory& kept, const StepStreams&);
   ~CudaBuffers();
 
-  // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
+  // Address in the slot that the step uses. Null while a buffer that comes and goes is not there.
   void* address(int buffer, std::int64_t step) const {
     const std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
     return slots[static_cast<std::size_t>(step) % slots.size()];
@@ -42,7 +42,7 @@ class CudaBuffers {
   // For buffers that come and go.
   void allocate(int buffer, std::int64_t step, int stream, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
-  // Of the step's own allocator, if it has one.
+  // For the step's own allocator, if it has one.
   void empty_cache();
   // Around the capture of a graph: what it allocates lies in memory that stays its own.
   void begin_capture();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of a loaded step: wash-out, scored steps, traces. What one operation makes the host do is
-// issue_operations.cpp's, what is read back afterwards read_step.cpp's.
+// Runs of a loaded step: wash-out, scored steps, traces. issue_operations.cpp makes the host carry
+// out one operation, read_step.cpp reads results back afterwards.
 #include "device/cuda/step/cuda_step.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ unsigned flags_of(SyncWait style) {
 }  // namespace
 
 void CudaStep::begin_run() {
-  // What a failed run left in queues, slots and loader is not a step's beginning.
+  // No step can begin from what a failed run left in queues, slots and loader.
   if (running_) {
     throw DeviceError("variant '" + plan_.variant +
                       "' failed in an earlier run and must be loaded again");

@@ -28,7 +28,7 @@
 
 namespace stepgate {
 
-// What steps of one device share. All of it outlives them.
+// Services that steps of one device share. All of them outlive the steps.
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
@@ -122,7 +122,7 @@ class CudaStep : public LoadedStep {
     waited_ += std::chrono::steady_clock::now() - begin;
   }
 
-  // A wait that is the runner's own, whose processor time is none of the step's.
+  // A wait of the runner itself; its processor time does not count as used by the step.
   template <class Call>
   void holding_back(Call call) {
     const auto begin = thread_processor_time();
@@ -130,7 +130,7 @@ class CudaStep : public LoadedStep {
     held_back_ += thread_processor_time() - begin;
   }
 
-  // Processor time so far, of what is the step's.
+  // Processor time that the step has used so far.
   std::chrono::nanoseconds processor_time() const { return thread_processor_time() - held_back_; }
 
   const StepPlan& plan_;

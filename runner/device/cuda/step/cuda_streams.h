@@ -12,10 +12,12 @@
 
 namespace stepgate {
 
-// Of one loaded step, or of several that run interleaved, which share those that they call alike.
+// Streams of one loaded step, or of several that run interleaved, which share those that they call
+// alike.
 class CudaStreams {
  public:
-  // What the plan lists, created unless another plan has asked for it before. Throws DeviceError.
+  // The streams that the plan lists, created unless another plan has asked for them before. Throws
+  // DeviceError.
   StepStreams of(const StepPlan&);
 
  private:

@@ -129,7 +129,7 @@ TEST(FillOnDevice, WritesTheWeightsOfEveryPart) {
         buffer.parts.push_back({size, part % 3 == 0 ? 0.0 : number(2), number(0.5)});
         elements += size;
       }
-      // What no part covers is zero.
+      // Elements that no part covers are zero.
       buffer.bytes = (elements + (parts % 2)) * bytes_of(dtype);
       SCOPED_TRACE(std::to_string(parts) + " parts");
       expect_same_bits(buffer, 0, seed);

@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// What NCCL decides by how it carries a collective out.
+// Properties by which NCCL decides how it carries a collective out.
 using CollectiveClass = std::tuple<int, CollectiveKind, DType, Reduction, std::int64_t>;
 
 CollectiveClass class_of(const Collective& collective) {
@@ -63,8 +63,8 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
   }
   if (used.empty()) return;
   wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
-  // What NCCL keeps it has taken in the first load that needed it, and no step is to have more
-  // memory than another for that.
+  // NCCL has taken the memory that it keeps in the first load that needed it, and no step is to
+  // have more memory than another for that.
   scratch.clear();
   buffers_.leave_out(free_before - free_memory());
   for (const int buffer : written)

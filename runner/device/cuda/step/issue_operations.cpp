@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the operations of a step make the host do.
+// The host's part in the operations of a step.
 #include <algorithm>
 #include <array>
 #include <cstring>

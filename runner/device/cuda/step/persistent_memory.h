@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that outlives the step that used it, so that the next step in its place gets the same
-// addresses and the same physical pages, and waits for no allocation. Which block it gets is
-// kept_blocks.h's, what it does with it cuda_buffers.h's.
+// addresses and the same physical pages, and waits for no allocation. kept_blocks.h chooses the
+// block, cuda_buffers.h uses it.
 #pragma once
 
 #include <array>

@@ -198,7 +198,8 @@ void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
   }
 }
 
-// Of several ranks all can launch theirs or none does: a launch waits for those of the others.
+// All of several ranks can launch their graphs or none does: a launch waits for those of the
+// others.
 void CudaStep::capture_graphs(const CudaServices& services) {
   std::int64_t period = 1;
   bool any = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a run leaves on the device, read back when the steps are over: losses, clocks, tensors.
+// Results that a run leaves on the device, read back when the steps are over: losses, clocks,
+// tensors.
 #include <algorithm>
 #include <cstring>
 

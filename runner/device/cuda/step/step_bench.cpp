@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What driving a step from a plan costs: the step of an MLP as stepgate runs it, against the same
-// operations written out by hand as a plain loop over the same launchers and the same numbers, in
-// one process, in turns (driven plain plain driven). Where memory lies changes the speed of a step,
-// so there are two of each, loaded in mirrored order. `ratio` is the median of driven / plain over
-// both pairs, `plain_to_plain` that of one plain step to the other: what placement alone does.
+// Cost of driving a step from a plan: the step of an MLP as stepgate runs it, against the same
+// operations written out by hand as a plain loop. Both have the same launchers and the same
+// numbers, in one process, in turns (driven plain plain driven). Where memory lies changes the
+// speed of a step, so there are two of each, loaded in mirrored order. `ratio` is the median of
+// driven / plain over both pairs, `plain_to_plain` that of one plain step to the other: what
+// placement alone does.
 #include <benchmark/benchmark.h>
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
