@@ -122,7 +122,7 @@ def run_pytorch(name, way):
             if llama:
                 frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2) / width)
                 angles = torch.arange(seq)[:, None] * frequencies
-                # Of 16 bits as queries and keys are: autocast would widen them otherwise.
+                # These have 16 bits as queries and keys have: autocast would widen them otherwise.
                 self.register_buffer("cos", angles.cos().to(torch.bfloat16), persistent=False)
                 self.register_buffer("sin", angles.sin().to(torch.bfloat16), persistent=False)
 

@@ -57,7 +57,7 @@ def usage_of(program):
         ended = subprocess.run(["cuobjdump", "-res-usage", program], capture_output=True, text=True)
     except OSError as error:
         not_checked(f"no cuobjdump, which the CUDA toolkit has: {error}")
-    # Of a program without device code it says so; older ones end with an error besides.
+    # cuobjdump says so of a program without device code; older ones end with an error besides.
     if ended.returncode != 0 and "does not contain device code" not in ended.stdout + ended.stderr:
         not_checked(f"cuobjdump ended with {ended.returncode}: {ended.stderr.strip()}")
     return ended.stdout

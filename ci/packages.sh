@@ -23,7 +23,8 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-# What ci/look_at_report looks with. Ubuntu has it as a snap alone, which containers cannot run; the test says so there.
+# Browser for ci/look_at_report. Ubuntu has it as a snap alone, which containers cannot run; the
+# test says so there.
 browser_packages() { [[ $(. /etc/os-release 2>/dev/null && echo "$ID") == debian ]] && echo chromium fonts-liberation || true; }
 
 find_nvcc() {
@@ -33,7 +34,7 @@ find_nvcc() {
 # No pipe into `grep -q`: it would end nvidia-smi by SIGPIPE on a machine with many GPUs, and pipefail would see that.
 has_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == "GPU "* ]]; }
 
-# Of what ninja says as it goes, only how far it is.
+# Shows how far ninja is, and nothing else that it says.
 show_counter() {
   local line
   while IFS= read -r line; do

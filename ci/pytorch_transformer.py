@@ -32,7 +32,8 @@ CASES = [
     dict(name="tied", layers=1, hidden=16, heads=2, seq=7, vocab=23, batch=3, norm="layer", clip=0.0, tied=True),
 ]
 
-# What a case does not say: the knobs of [model] by their names, None where they are "auto" or "heads".
+# Values that a case does not give: the knobs of [model] by their names, None where they are "auto"
+# or "heads".
 USUAL = dict(mlp="gelu", ffn=None, position="learned", tied=False, kv_heads=None)
 ROPE_BASE = 10000.0
 

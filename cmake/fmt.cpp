@@ -4,7 +4,7 @@
 // which need not be there where the headers are.
 #include <fmt/format-inl.h>
 
-// What format.h declares for every file and format-inl.h defines as a template.
+// Functions that format.h declares for every file and format-inl.h defines as templates.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 template auto dragonbox::to_decimal(float) noexcept -> dragonbox::decimal_fp<float>;

@@ -30,7 +30,7 @@ function(stepgate_keep_kernels_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# Of code in which no time is spent: it is compiled in half the time.
+# Code in which no time is spent is compiled in half the time.
 function(stepgate_optimize_little target)
   if(STEPGATE_FUZZ)  # where readers are all that runs
     return()
@@ -54,8 +54,9 @@ function(stepgate_library name)
   endif()
 endfunction()
 
-# What every test begins with, read once for all that are compiled without optimization. A file that forgets an include
-# would not show, so this is for those who build everything from nothing.
+# Headers that every test begins with, read once for all that are compiled without optimization. A
+# file that forgets an include would not show, so this is for those who build everything from
+# nothing.
 if(STEPGATE_TESTS AND STEPGATE_TEST_HEADERS_ONCE)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "")
   add_library(stepgate_test_headers STATIC ${PROJECT_BINARY_DIR}/test_headers.cpp)
@@ -65,7 +66,7 @@ if(STEPGATE_TESTS AND STEPGATE_TEST_HEADERS_ONCE)
     <fstream> <functional> <map> <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view> <variant> <vector>)
 endif()
 
-# What tests read beside their programs.
+# Files that tests read beside their programs.
 if(STEPGATE_TESTS)
   set(folders scenarios baselines tests runner kernels docs ci)
   list(TRANSFORM folders REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.OF_KIND" OUTPUT_VARIABLE patterns)
@@ -165,8 +166,9 @@ endfunction()
 
 # stepgate_fuzz(<name> SOURCES <file>... USES <target>... [MOST_BYTES <number>] [SEEDS <form> <pattern>])
 # An input has at most so many bytes, or as many as the fuzzer thinks right.
-# What a fuzzer begins with: of files of the tree what tests/fuzz/seeds.py makes of them in that form. ci/fuzz reads which
-# targets there are, a line each as given here, from fuzz_targets.txt in the build folder.
+# A fuzzer begins with what tests/fuzz/seeds.py makes of files of the tree in that form. ci/fuzz
+# reads which targets there are, a line each as given here, from fuzz_targets.txt in the build
+# folder.
 function(stepgate_fuzz name)
   if(NOT STEPGATE_FUZZ)
     return()

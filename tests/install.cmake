@@ -28,7 +28,7 @@ if(NOT version MATCHES "^stepgate [0-9.]+, commit ")
   message(SEND_ERROR "--version says ${version}")
 endif()
 
-# What `new` writes is in the program: it needs none of what lies beside it.
+# The files that `new` writes are in the program: it needs nothing that lies beside it.
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy "${prefix}/bin/stepgate" ${PLACE}/alone COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${PLACE}/alone new --like sync ${PLACE}/own.toml OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PLACE}/own.toml "${prefix}/share/stepgate/scenarios/start/sync.toml"

@@ -27,7 +27,7 @@ stepgate_add_scenarios(scenarios LABELS mine PREFIX p. ARGUMENTS --device simula
 ")
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${PLACE} -B ${PLACE}/build OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 
-# What ctest says and how it ends, with these arguments.
+# Runs ctest with these arguments; its output, and how it ends.
 function(ask result_variable output_variable)
   execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${PLACE}/build ${ARGN}
     OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)

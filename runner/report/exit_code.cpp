@@ -23,7 +23,7 @@ ExitCode code_of_undecided(UndecidedPolicy policy) {
   return ExitCode::undecided;
 }
 
-// Of a scenario that cannot be trusted or was not measured only what refutes it counts.
+// In a scenario that cannot be trusted or was not measured, only refuted sentences count.
 ExitCode code_of(const Verdict& verdict, UndecidedPolicy policy) {
   ExitCode code = exit_code(verdict.outcome, policy);
   if (!verdict.failed && !verdict.broken) return code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stepgate tells the process that started it: the table of docs/exit_codes.md.
+// The exit code that stepgate returns: the table of docs/exit_codes.md.
 #pragma once
 
 #include <map>
@@ -20,11 +20,12 @@ enum class ExitCode : int {
   undecided = 77      // more evidence would decide; what ctest takes for skipped
 };
 
-// What is told where several things happened. The first of: refuted, device_failed, wrong_request,
-// not_gated, undecided, holds; so that nothing which is broken besides hides a refuted line.
+// Returns the code that is told where several things happened. It is the first of: refuted,
+// device_failed, wrong_request, not_gated, undecided, holds; so nothing that is broken besides
+// hides a refuted line.
 ExitCode gravest(ExitCode, ExitCode);
 
-// What becomes of a scenario in which nothing is refuted and not everything holds.
+// The exit code of a scenario in which nothing is refuted and not everything holds.
 enum class UndecidedPolicy { skip, fail, pass };
 
 // By the names that --undecided takes.
@@ -39,7 +40,7 @@ constexpr int status_of(ExitCode code) {
   return static_cast<int>(code);
 }
 
-// Of a process that a signal ended.
+// Exit code of a process that a signal ended.
 constexpr int interrupted_exit_code(int signal) {
   return 128 + signal;
 }

@@ -69,7 +69,7 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
   return std::nullopt;
 }
 
-// Of this machine, where the system tells; what it tells is not stored as such.
+// Number of this machine's boot, where the system tells it; a hash of it is stored.
 std::string number_of_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string line;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was typed. Declared and checked in command_line.cpp; a verb reads what concerns it.
+// The arguments that were typed. command_line.cpp declares and checks them; a verb reads those that
+// concern it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct ExportRequest {
   std::filesystem::path file;
 };
 
-// Of `stepgate duel` alone.
+// Arguments of `stepgate duel` alone.
 struct DuelArguments {
   std::string base;
   std::string head;
@@ -37,7 +38,7 @@ struct DuelArguments {
   double stall_seconds = 60;
 };
 
-// Of `stepgate gate` alone.
+// Arguments of `stepgate gate` alone.
 struct GateArguments {
   std::string base;  // programs
   std::string head;
@@ -50,7 +51,7 @@ struct GateArguments {
   double run_seconds = 1800;  // what a `run` of HEAD, and one of BASE, may take
 };
 
-// Of `stepgate worker`, for a gate.
+// Arguments of `stepgate worker`, which a gate starts.
 struct WorkerArguments {
   bool counts = false;                  // says what steps consist of, and times nothing
   std::vector<std::string> calibrated;  // scenario=value
@@ -58,14 +59,14 @@ struct WorkerArguments {
   std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
 };
 
-// Of `stepgate trial-gate` alone, which `certify` starts.
+// Arguments of `stepgate trial-gate` alone, which `certify` starts.
 struct TrialGateArguments {
   std::string trial;
   std::string site = "device_spin";  // where a share of a step is injected
   std::int64_t step_nanoseconds = 0;
 };
 
-// Of a run on several ranks, and of `stepgate rank`.
+// Arguments of a run on several ranks, and of `stepgate rank`.
 struct RankArguments {
   std::optional<int> count;          // that this process starts; absent: what the plans need
   double stall_seconds = 60;         // in which a rank must answer
@@ -76,7 +77,7 @@ struct RankArguments {
   int probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
 };
 
-// Of `stepgate new` alone.
+// Arguments of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
   std::filesystem::path file;

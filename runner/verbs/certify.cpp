@@ -182,7 +182,7 @@ int certify_all(const Arguments& arguments, const std::vector<Planned>& all, std
   return granted ? 0 : 1;
 }
 
-// What is lost by an end before the end, and what to do.
+// Adds to an error what its end before the end loses, and what to do.
 std::string with_way_out(const std::string& what) {
   return what + "\nnothing was written for this scenario; certify it again";
 }

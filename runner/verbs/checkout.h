@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What git says of the checkout that a file lies in. Files there may come from anybody, and a
+// Asks git about the checkout that a file lies in. Files there may come from anybody, and a
 // repository may name programs for git to run.
 #pragma once
 

@@ -32,7 +32,7 @@ Annotations annotation_choice(const std::string& name) {
   throw RequestError("there is no --annotations '" + name + "'", "say github or none");
 }
 
-// What GitHub's runner sets for every step.
+// GitHub's runner sets this variable for every step.
 bool is_github_workflow() {
   const char* set = std::getenv("GITHUB_ACTIONS");
   return set != nullptr && std::string_view(set) == "true";
@@ -491,7 +491,7 @@ const CLI::App* verb_named(const CLI::App& app, std::string_view name) {
   return nullptr;
 }
 
-// Those for people: what is started by other verbs has no group.
+// Verbs for people: those that other verbs start have no group.
 std::vector<std::string> verbs_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {

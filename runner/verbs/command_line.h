@@ -11,8 +11,8 @@
 
 namespace stepgate {
 
-// What was probably meant by a verb or an option that there is not: "did you mean '--budget'?".
-// Empty where nothing is near, or where that is not what is wrong.
+// Suggests the verb or option that was probably meant by one that does not exist: "did you mean
+// '--budget'?". Empty where nothing is near, or where that is not what is wrong.
 std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed);
 
 // Adds the verbs and their options to the parser; the chosen one is left in `chosen`.

@@ -27,12 +27,12 @@ enum class Forecasts { hidden, printed };
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                    const AfterRound& = {});
 
-// What is decided before any round: by plans alone, or skipped for what the device cannot do.
-// Nothing of a scenario that is to be measured.
+// Decides what needs no round: by plans alone, or skipped for what the device cannot do. Nothing
+// for a scenario that is to be measured.
 std::optional<Decided> decide_before_rounds(const Planned&, const DeviceIdentity&, JudgeSettings);
 
-// Of a scenario whose device failed half-way, for that reason: by its plans and its trace, which
-// are another process's; nothing that takes rounds is decided.
+// Decides a scenario whose device failed half-way, for that reason: by its plans and its trace,
+// which another process made. Nothing that takes rounds is decided.
 Decided decide_without_rounds(const Planned&, const DeviceIdentity&, std::uint64_t seed,
                               JudgeSettings, const std::string& failure);
 

@@ -25,7 +25,7 @@ std::string subject_of(const Arguments& arguments) {
   return given;
 }
 
-// Of all plans, each once.
+// Libraries of all plans, each once.
 std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
   std::vector<DeviceKey> libraries;
   for (const StepPlan& plan : planned.plans) {

@@ -19,8 +19,9 @@ struct EvidenceRequest {
   std::string date;
 };
 
-// What --evidence and --subject ask for; nothing without them. Throws RequestError, before anything
-// is measured, when the file is damaged, cannot be written, or has a run of this seed already.
+// Reads what --evidence and --subject ask for; nothing without them. Throws RequestError, before
+// anything is measured, when the file is damaged, cannot be written, or has a run of this seed
+// already.
 std::optional<EvidenceRequest> evidence_for(const Arguments&, std::span<const Planned>, Device&,
                                             std::uint64_t seed);
 

@@ -21,7 +21,7 @@
 namespace stepgate {
 namespace {
 
-// Of ranks that communicate: two, four and so on, as many as there are GPUs at most.
+// Numbers of ranks that communicate: two, four and so on, as many as there are GPUs at most.
 std::vector<int> counts_to_measure(const Arguments& arguments) {
   constexpr int of_a_simulated_machine = 4;
   const int there =
@@ -52,7 +52,7 @@ void measure_collectives(DeviceProfile& profile, const Arguments& arguments) {
   }
 }
 
-// Of the profile that is replaced, where there is one that can be read.
+// Collectives in the profile that is replaced, where there is one that can be read.
 std::vector<CollectiveCosts> collectives_in(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
   try {
@@ -62,7 +62,7 @@ std::vector<CollectiveCosts> collectives_in(const std::filesystem::path& file) {
   }
 }
 
-// What nothing here measures stays as somebody has written it down.
+// Stretches, which nothing here measures, stay as somebody has written them down.
 void keep_stretches(DeviceProfile& profile, const std::vector<CollectiveCosts>& known) {
   for (CollectiveCosts& costs : profile.collectives) {
     const auto before = std::ranges::find(known, costs.ranks, &CollectiveCosts::ranks);

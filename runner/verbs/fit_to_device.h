@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of scenarios can only be decided once there is a device: caps that are a share of its
-// memory, and numbers that it cannot multiply. What such a cap means is plan's.
+// Decides what needs a device to be known: caps that are a share of its memory, and numbers that it
+// cannot multiply. plan/ defines what such a cap means.
 #pragma once
 
 #include <cstdint>

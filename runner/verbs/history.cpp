@@ -34,7 +34,7 @@ Paths folders_in(const std::filesystem::path& folder) {
   return folders;
 }
 
-// Of every device, and of the simulated ones.
+// Folders of every device, and of the simulated ones.
 Paths folders_of_devices(const std::filesystem::path& baselines) {
   std::error_code unreadable;
   if (!std::filesystem::is_directory(baselines, unreadable)) {
@@ -49,7 +49,8 @@ Paths folders_of_devices(const std::filesystem::path& baselines) {
   return folders;
 }
 
-// Of all files, so that a fault in the last one is not found after the first is fixed.
+// Reads all files before it throws, so that a fault in the last one is not found after the first is
+// fixed.
 std::vector<Scenario> read_all(const Arguments& arguments) {
   std::vector<Scenario> scenarios;
   std::vector<Diagnostic> wrong;

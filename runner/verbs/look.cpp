@@ -95,7 +95,7 @@ int print_plans(const Arguments& arguments) {
   bool first = true;
   for (std::vector<PlannedStep>& plans : scenarios) {
     for (PlannedStep& plan : plans) {
-      // Of batches that take turns, the largest needs the most.
+      // The largest of several batch sizes that take turns needs the most.
       if (arguments.memory && plan->batch_sizes.size() > 1) plan = with_facts(largest_turn(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
       const auto print = arguments.memory ? print_memory : print_plan;

@@ -30,8 +30,8 @@ const char* step_summary() {
   return file == nullptr || *file == 0 ? nullptr : file;
 }
 
-// What others wrote there counts too. A verdict is not lost because the page has no room or cannot
-// be written: the run says so and ends as it would have ended.
+// Bytes that others wrote there count too. A verdict is not lost because the page has no room or
+// cannot be written: the run says so and ends as it would have ended.
 void append_to_step_summary(const char* file, const ReportedCases& run) {
   std::error_code missing;
   const auto there = std::filesystem::file_size(file, missing);
@@ -120,7 +120,7 @@ void ReportFiles::write(const ReportedCases& cases) const {
 }
 
 void ReportFiles::write(const ReportedCases& cases, State state) const {
-  // What cannot be replaced gets the end alone.
+  // A file that cannot be replaced is written at the end alone.
   const auto is_due = [&](const std::filesystem::path& file) {
     return !file.empty() && (state == State::ended || !is_stream(file));
   };

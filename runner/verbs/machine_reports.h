@@ -32,15 +32,15 @@ class ReportFiles {
   std::string token_;  // empty when commands were not stopped
 };
 
-// Those of a run.
+// Reports of a run.
 class MachineReports {
  public:
   explicit MachineReports(const Arguments&);
 
   // All that the run will decide. The scenarios must outlive this.
   void plan(const std::vector<Planned>&, RunInfo);
-  // What the page shows of the timelines and memory of those, which come next in the same order;
-  // nothing where nobody asked for a page.
+  // Draws the timelines and memory that the page shows of these scenarios, which come next in the
+  // same order. Draws nothing where nobody asked for a page.
   void draw(std::span<const Planned>, const DeviceIdentity&);
   // Why nothing here gates anything; empty when something does.
   void not_gated(const std::string& reason);

@@ -36,7 +36,7 @@ struct Output {
   bool is_folder = false;  // and all that is in it
 };
 
-// What the verb will read, as far as outputs must know.
+// The inputs of the verb, as far as outputs must know them.
 struct Read {
   std::vector<Path> files;
   std::vector<Scenario> scenarios;  // those without faults
@@ -94,7 +94,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
   return options;
 }
 
-// Of an option that is a file for every variant.
+// Adds the files of an option that names a file for every variant.
 template <class Name>
 void add_of_variants(const std::string& option, Name&& name, std::span<const Scenario> scenarios,
                      std::vector<Output>& outputs) {
@@ -167,10 +167,11 @@ std::optional<Identity> identity_of(const Path& path) {
   return identity;
 }
 
-// What is taken, and by whom.
+// Files that are taken, and by whom.
 class Files {
  public:
-  // Whose file it is already; otherwise it is the owner's now, and nothing is returned.
+  // Returns the owner of a file that is taken already. Otherwise the file is the given owner's now,
+  // and nothing is returned.
   std::optional<std::string> take(const Path& path, const std::string& owner) {
     const auto identity = identity_of(path);
     if (!identity) return std::nullopt;
@@ -188,7 +189,7 @@ class Files {
     return found != by_number_.end() ? std::optional(found->second) : std::nullopt;
   }
 
-  // Of any of them that lies below.
+  // The owner of any file that lies below.
   std::optional<std::string> owner_in(const Path& folder) const {
     const auto identity = identity_of(folder);
     if (!identity) return std::nullopt;
@@ -237,7 +238,8 @@ void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   }
 }
 
-// What is read and then written on purpose refuses by itself what is no file of its kind.
+// An option whose file is read and then written on purpose refuses by itself a file that is not of
+// its kind.
 bool is_its_own_input(const Output& output) {
   return output.option == "--evidence" || output.option == "--out" || output.option == "--measure";
 }

@@ -21,8 +21,8 @@ void check_outputs(const Arguments&, std::span<const std::filesystem::path> more
 // Where what is for people goes: a colour is for the terminal behind it.
 int descriptor_of_text();
 
-// What a signal leaves in the middle, on standard error: "interrupted: 'a' is not decided; written:
-// r.json, t.a.fix.json", or "; nothing was written". The exit code.
+// Says on standard error what a signal leaves in the middle: "interrupted: 'a' is not decided;
+// written: r.json, t.a.fix.json", or "; nothing was written". Returns the exit code.
 int say_interrupted(const std::string& what);
 
 }  // namespace stepgate

@@ -46,7 +46,7 @@ Scenario with_knob(const Planned&, const Arguments&, const std::string& knob,
 std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
                                          const std::vector<std::string>& injected);
 
-// Of a run of all of them.
+// Settings of a run of all of them.
 JudgeSettings settings_for(std::span<const Planned>);
 
 // Throws RequestError for scenarios whose [calibrate] only a run can solve.
@@ -75,7 +75,7 @@ OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 // By --tag and --exclude-tag.
 bool has_wanted_tags(const Scenario&, const Arguments&);
 
-// Of the given files, as they are written, with wanted tags: at least one. Throws RequestError,
+// Reads the given files, as they are written, with wanted tags: at least one. Throws RequestError,
 // also for a tag that none of them has.
 std::vector<Scenario> scenarios_with_wanted_tags(const Arguments&);
 
@@ -84,17 +84,18 @@ double margin_of(const std::string& option);
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
 
-// Of the coins of one scenario: those of two scenarios of a run have nothing to do with each other.
+// Seed of one scenario's coins: the coins of two scenarios of a run have nothing to do with each
+// other.
 std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 
 // The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
 // --commit where it was given, "unknown" where git does not know.
 std::string commit_of(const Arguments&, const std::filesystem::path& scenario_file);
 
-// Of this program and this moment, about these scenarios on that device.
+// Describes this program and this moment, about these scenarios on that device.
 RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
                     std::uint64_t seed);
-// And of the device that takes part.
+// Describes also the device that takes part.
 RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);
 

@@ -28,7 +28,7 @@ namespace stepgate {
 
 namespace {
 
-// What a run has decided so far.
+// Decisions of a run so far.
 struct Decisions {
   std::vector<Verdict> verdicts;
   std::vector<Measurement> measurements;
@@ -171,7 +171,8 @@ class RunOfParts {
     return nullptr;
   }
 
-  // Those of later parts too, before anything is timed: what is asked of a device of the same kind.
+  // Refuses requests of later parts too, before anything is timed: they ask it of a device of the
+  // same kind.
   void refuse_wrong_requests(const DeviceIdentity& device) const {
     std::vector<Planned> tried = all_;
     fit_to_device(tried, device, seed_);
@@ -197,7 +198,7 @@ class RunOfParts {
   }
 
  private:
-  // What the devices of all parts have in common.
+  // Begins the report with what the devices of all parts have in common.
   void begin(const OpenedDevice& opened) {
     info_ = run_info_of(arguments_, all_, opened, seed_);
     json_.emplace(arguments_.json, *info_);
@@ -217,7 +218,7 @@ class RunOfParts {
   std::optional<JsonFile> json_;
 };
 
-// What the run leaves in `all` and `decisions` when it throws is what it got to.
+// When this throws, `all` and `decisions` hold what the run got to.
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
@@ -263,7 +264,7 @@ int run_reported(const Arguments& arguments, RankTeam* launched) {
   }
 }
 
-// Of a launcher's rank 0: the others end as it does.
+// Runs as a launcher's rank 0: the other ranks end as it does.
 int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
   const std::unique_ptr<RankTeam> team = lead(arguments, as);
   const auto end = [&](ExitCode code) { team->end(status_of(code)); };

@@ -14,7 +14,7 @@ namespace stepgate {
 
 bool asks_for_trial_gate(const Arguments&);
 
-// Of the first scenario, as it is planned. Throws RequestError.
+// The gate for the first scenario, as it is planned. Throws RequestError.
 TrialGate trial_gate_of(const std::vector<Planned>&, const Arguments&);
 
 // The options that make it the same gate.

@@ -112,7 +112,7 @@ def fake(name, text):
     return path
 
 
-# What kernels take, as cuobjdump prints it.
+# Resources that kernels take, as cuobjdump prints them.
 usage = "Fatbin elf code:\narch = sm_{0}\n Function first:\n  REG:{1} STACK:0 SHARED:{2} LOCAL:0 CONSTANT[0]:576\n Function second:\n  REG:9 STACK:{3} SHARED:0 LOCAL:0\n"
 good = usage.format(80, 40, 1024, 0) + usage.format(90, 255, 49152, 48)
 
@@ -150,7 +150,7 @@ for spoil in [f"mkfifo {out}/exit_code", f"ln -s /dev/full {out}/exit_code", f"m
     expect(ended.returncode == 1 and open(os.path.join(out, "exit_code")).read() == "1\n", f"gate: {spoil}: {ended}")
 shutil.rmtree(out)
 
-# What is worse in one part is what the job ends with.
+# The job ends with the worst code of its parts.
 stepgate = fake("stepgate", 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
 ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
 expect(ended.returncode == 1, f"weekly: 77, 1 and 3 make {ended.returncode}")
@@ -265,7 +265,8 @@ expect(ended.stdout.count(f":{place}\n") == 1 and f":{place}:ro" not in ended.st
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
 
-# What a stranger's program leaves in a folder, by shell scripts that work there; `secret` is a file of the machine.
+# Things that a stranger's program leaves in a folder, by shell scripts that work there; `secret` is
+# a file of the machine.
 secret = os.path.join(place, "secret")
 with open(secret, "w") as file:
     file.write("TOP SECRET OF THE HOST\n")
@@ -409,7 +410,7 @@ expect(f"rm --force {started[-1]}" in calls, f"confined: the container goes on: 
 is_data(out_folder, "confined: ended")
 expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), "confined: a job that is ended loses its evidence")
 
-# Who proposes a change says its number in a file.
+# The proposer of a change gives its number in a file.
 ask = next(step["run"] for step in github["who"]["steps"] if step.get("id") == "ask")
 os.makedirs(os.path.join(place, "asked/head"))
 fake("asked/bin/gh", "echo asked >>asked.calls\n")

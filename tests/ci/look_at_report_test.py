@@ -80,7 +80,8 @@ if found.returncode != 0:
 
 with open(os.path.join(place, "gate.html"), encoding="utf-8") as file:
     page = file.read()
-# What stands there, what is put instead, words of the complaint; at 380 px and dark where nothing else is said.
+# Text of the page, its replacement, words of the complaint; at 380 px and dark where nothing else
+# is said.
 faults = [
     (".scrolls{overflow-x:auto;", ".scrolls{", "scrolls sideways"),
     ("<main>", '<main><p style="width:500px">wide</p>', "beyond the edge"),

@@ -78,7 +78,7 @@ class AcceptVerb : public CommandLine {
   }
 
  private:
-  // What takes time takes twice as long where the key matches.
+  // Times take twice as long where the key matches.
   void add_slower(const std::string& name, const std::regex& slower) const {
     std::istringstream usual(text_of(place() / "b/usual/device.toml"));
     std::ostringstream text;

@@ -75,7 +75,7 @@ class CertifyVerb : public CommandLine {
     return stepgate(words);
   }
 
-  // Those of the test that is running: nobody else works in its folder.
+  // Gates of the test that is running: nobody else works in its folder.
   std::vector<int> gates_running() const {
     std::vector<int> found;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -212,7 +212,7 @@ TEST_F(CertifyVerb, NeitherReadsNorOverwritesADamagedCertificate) {
   }
 }
 
-// What one process would never show: it deals its gates one and the same effect.
+// One process would never show this: it deals its gates one and the same effect.
 TEST_F(CertifyVerb, GrantsNoCertificateWhereProcessesDifferByMoreThanTheMargin) {
   STEPGATE_RATES_AS_RELEASED();
   const Finished steady = certify("round-numbers", {"--margin", "0.2%"}, {.gates = 40});

@@ -60,7 +60,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
   // A folder of tests has no baselines of its own. Who has set another, or none (empty), keeps it.
   ::setenv("STEPGATE_BASELINES", STEPGATE_SOURCE_DIR "/baselines", 0);
   std::vector<char*> environment = environment_of_tests();
-  // What an earlier child said must not be taken for the words of this one.
+  // The output of an earlier child must not be taken for the words of this one.
   for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file);
   process_ = ::fork();
   if (process_ < 0) throw std::system_error(errno, std::generic_category(), "fork");

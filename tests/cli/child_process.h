@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// What is in the file; nothing where there is none.
+// Text of the file; nothing where there is none.
 std::string text_of(const std::filesystem::path&);
 
 struct Finished {

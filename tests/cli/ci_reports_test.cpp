@@ -107,7 +107,7 @@ class CiReports : public CommandLine {
     return ChildProcess(STEPGATE_PYTHON, words, place()).wait();
   }
 
-  // What is read from the file, which must be as readers want it.
+  // Cases read from the file, which must be as readers want it.
   std::string cases_in(const std::string& file) const {
     const Finished read = python(read_junit, {file});
     EXPECT_EQ(read.exit_code, 0) << read.err << text_of(place() / file);
@@ -386,7 +386,7 @@ TEST_F(JsonSchema, DescribesEveryOutcome) {
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
 }
 
-// Of rank processes with a GPU each, which no simulated device has.
+// Rank processes have a GPU each here, which no simulated device has.
 TEST_F(JsonSchema, DescribesTheRanksOfADevice) {
   write("a.toml", holding);
   simulate({"a.toml", "--json", "a.json"});
@@ -407,7 +407,7 @@ TEST_F(JsonSchema, DescribesTheRanksOfADevice) {
   EXPECT_EQ(validated("ranks.json").exit_code, 1);
 }
 
-// What a run on a GPU wrote.
+// A run on a GPU wrote these reports.
 TEST_F(JsonSchema, DescribesTheRunsThatTheRepositoryKeeps) {
   const std::filesystem::path kept = STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/suite";
   for (const auto& entry : std::filesystem::directory_iterator(kept)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The built program from outside: exit code, standard output and standard error of every verb and
-// every way to call it wrongly. What a run decides is cli_run_test.cpp's.
+// every way to call it wrongly. cli_run_test.cpp tests what a run decides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -182,7 +182,7 @@ TEST_F(CommandLine, SaysWhatItsFrontDoorsAreDoing) {
   EXPECT_EQ(bad.out, "a fault\n");
 }
 
-// What nobody could read is no answer.
+// An output that nobody could read is no answer.
 TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
   write("a.toml", holding);
   const std::string program = STEPGATE_PROGRAM;
@@ -196,7 +196,7 @@ TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
     EXPECT_EQ(full.exit_code, 2) << call;
     EXPECT_TRUE(contains(full.err, "standard output cannot be written")) << full.err;
   }
-  // What is graver is told all the same.
+  // A graver fault is told all the same.
   write("r.toml", refuted);
   EXPECT_EQ(ChildProcess("/bin/sh", {"-c", program + " run r.toml --device simulated >/dev/full"},
                          place())
@@ -221,7 +221,7 @@ TEST_F(Refused, ReportsEveryFaultOfEveryFileAtOnceAndPrintsNothingElse) {
   }
 }
 
-// What is called, and words of the answer.
+// A wrong call, and words of the answer.
 struct WrongCall {
   const char* name;
   std::vector<std::string> arguments;

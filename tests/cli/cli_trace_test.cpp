@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `stepgate run` traces, from outside: the tracing process, the files that it makes, and a run
-// without one.
+// Tests what `stepgate run` traces, from outside: the tracing process, the files that it makes, and
+// a run without one.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

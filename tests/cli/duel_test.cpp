@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate duel` from outside: verdicts and wrong calls. Workers that do not behave are
-// hostile_workers_test.cpp's.
+// `stepgate duel` from outside: verdicts and wrong calls. hostile_workers_test.cpp has the workers
+// that do not behave.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -224,7 +224,7 @@ TEST_F(EvidenceOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
   EXPECT_GE(runs, 2);
 }
 
-// What makes it another pair starts from nothing, and says so.
+// Anything that makes it another pair starts from nothing, and says so.
 TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   write("refuted.toml", refuted);
   ASSERT_EQ(run({"refuted.toml", "--subject", "a"}).exit_code, 1);

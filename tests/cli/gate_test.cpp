@@ -468,7 +468,7 @@ class StoredGates : public Gates {
     const Finished run = stepgate(all);
     ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   }
-  // Of a HEAD on a device of its own.
+  // Stores runs for a HEAD on a device of its own.
   void head_knows_the_runs_of(const std::string& name) const {
     const std::string folder = "simulated/nvidia-h200";
     std::filesystem::create_directories(place() / "other" / folder);

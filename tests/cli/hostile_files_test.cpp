@@ -14,7 +14,7 @@ namespace {
 
 using HostileFiles = CommandLine;
 
-// What neither a terminal nor GitHub, Azure or TeamCity must see.
+// Finds letters that neither a terminal nor GitHub, Azure or TeamCity must see.
 std::string fault_of(const std::string& output) {
   std::string line;
   for (const char letter : output + "\n") {
@@ -98,7 +98,7 @@ TEST_F(HostileFiles, ReachNoTerminalAndNoCiSystem) {
 class Checkout : public CommandLine {
  protected:
   Checkout() {
-    // Of the machine's and the user's git nothing.
+    // Nothing of the machine's and the user's git configuration is read.
     names_.emplace_back("GIT_CONFIG_GLOBAL", "/dev/null");
     names_.emplace_back("GIT_CONFIG_SYSTEM", "/dev/null");
     program("mark.sh", "touch '" + marker().string() + "'\ncat\n");

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 struct HostileHead {
   const char* name;
   // Instead of `run`. $json is where its JSON should be; in_a_folder ends it where that is no file
-  // that it could replace, but a name of the machine's.
+  // that it could replace, but a name that belongs to the machine.
   const char* does;
   std::string says;
   double run_seconds = 20;
@@ -105,7 +105,7 @@ TEST_P(HostileHeads, EndTheGateInTimeWithOneSentenceAndNoProcess) {
 const std::string nothing = "HEAD's `run` decided nothing and ended with 0";
 const std::string too_late = "HEAD's `run` had not ended after 400 ms, which is what --run-seconds";
 const std::vector<HostileHead> hostile_heads{
-    // What lies where the JSON should be.
+    // Files that lie where the JSON should be.
     {"fifo", "in_a_folder; mkfifo $json; exit 0", nothing},
     {"endless_device", "in_a_folder; ln -s /dev/zero $json; exit 0", nothing},
     {"sparse_file", "in_a_folder; truncate -s 3G $json; exit 0", nothing},
@@ -116,7 +116,7 @@ const std::vector<HostileHead> hostile_heads{
     {"folder", "in_a_folder; mkdir $json; exit 0", nothing},
     {"swapped",
      "in_a_folder; (./note; while :; do mkfifo $json.x; mv $json.x $json; done) & exit 0", nothing},
-    // What it writes.
+    // Output that it writes.
     {"endless_line", "exec tr '\\0' x </dev/zero >$json", "wrote a line of more than 4 MiB"},
     {"endless_lines",
      "exec yes \"{\\\"x\\\":\\\"$(head -c 8000 /dev/zero | tr '\\0' x)\\\"}\" >$json",
@@ -138,7 +138,7 @@ const std::vector<HostileHead> hostile_heads{
      "head -n 800 | tr -d '\\n' >$json; echo ']}' >$json; done",
      "wrote more than 4 MiB of sentences"},
     {"no_output", "exec >&-; sh -c './note; exec sleep 60' & exec sleep 60", too_late, 0.4},
-    // What it puts in the place of the gate's own reports.
+    // Files that it puts in the place of the gate's own reports.
     {"pipes_for_reports",
      "for f in gate.html gate.xml gate.json; do rm $f; mkfifo $f; done; behave \"$@\"", "PASSED",
      20, 0},
@@ -148,7 +148,7 @@ const std::vector<HostileHead> hostile_heads{
     {"a_link_to_the_scenario",
      "for f in gate.html gate.xml gate.json; do rm $f; ln -s waits.toml $f; done; behave \"$@\"",
      "PASSED", 20, 0},
-    // What it starts; where that is all, it passes.
+    // Processes that it starts; where that is all, it passes.
     {"new_session",
      "setsid sh -c 'trap \"\" TERM HUP; ./note; exec sleep 60' & noted 1; behave \"$@\"", "PASSED",
      20, 0},

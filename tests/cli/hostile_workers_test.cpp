@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
 
-// What a shell had at work before it became stepgate is a child of stepgate too.
+// A process that a shell had at work before it became stepgate is a child of stepgate too.
 TEST_F(Duels, EndNobodyElseForASupervisorThatIsKilled) {
   ChildProcess run(
       "/bin/sh",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run that never decides takes in memory, its JSON included.
+// Tests how much memory a run that never decides takes, its JSON included.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -12,7 +12,7 @@ namespace stepgate {
 namespace {
 
 constexpr int file_count = 1000;
-// Of processor time, since others may use the machine too: 0.53 s as released (2026-11-25).
+// Most processor time, since others may use the machine too: 0.53 s as released (2026-11-25).
 constexpr double most_seconds = 2;
 constexpr double slack = 3;  // for slower processors
 

@@ -293,7 +293,7 @@ TEST_F(Mutate, IsDecidedByASimulatedDeviceAlone) {
   EXPECT_TRUE(contains(other.err, "mutations are decided by the simulated device")) << other.err;
 }
 
-// What the suite says, less one sentence, and the override that nothing is left to notice.
+// A scenario of the suite less one sentence, and the override that nothing is left to notice.
 struct Taken {
   const char* scenario;
   const char* sentence;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `stepgate new` writes and refuses, and that every scenario of scenarios/start is one to
-// begin with: strict, true on the simulated device, short, and about all five things of a step.
+// Tests what `stepgate new` writes and refuses. Every scenario of scenarios/start is one to begin
+// with: strict, true on the simulated device, short, and about all five things of a step.
 #include <gtest/gtest.h>
 
 #include "tests/cli/command_line.h"
@@ -56,7 +56,7 @@ TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
   }
 }
 
-// What it says next can be pasted, and nothing else runs.
+// The commands that it suggests can be pasted, and nothing else runs.
 TEST_F(New, SaysCommandsThatAShellRunsWhateverTheNameIs) {
   const std::string path = std::filesystem::path(STEPGATE_PROGRAM).parent_path().string();
   const EnvironmentVariable found("PATH", path + ":/usr/bin:/bin");

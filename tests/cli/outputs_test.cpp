@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of `run`: the option, and the file that it writes when it is given a name.
+// An option of `run`, and the file that it writes when it is given a name.
 struct RunOutput {
   std::string option;
   std::string prefix = "";  // of the name, on the command line
@@ -162,7 +162,7 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
     if (output.option == "--json") {
       EXPECT_EQ(nlohmann::json::parse(run.out).at("outcome"), "holds");
     }
-    // What is written again and again is there once.
+    // Output that is written again and again is there once.
     const std::string begin = run.out.substr(0, 30);
     EXPECT_EQ(run.out.find(begin, 1), std::string::npos) << output.option;
   }
@@ -358,7 +358,7 @@ TEST_F(Outputs, AreNoneWithoutProcAndThatIsSaid) {
         .wait();
   };
   if (without_proc("--version").exit_code != 0) GTEST_SKIP() << "only root hides /proc";
-  // What a sanitizer says of the same comes before it.
+  // A sanitizer's words about the same come before it.
   const auto is_all_it_says = [](const Finished& finished, std::string_view words) {
     return sanitized ? finished.err.ends_with(words) : finished.err == words;
   };

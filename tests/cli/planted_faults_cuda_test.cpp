@@ -55,7 +55,8 @@ TEST_F(PlantedFaults, SlowerGemmsBlock) {
   EXPECT_NE(run.out.find("blocks "), std::string::npos) << run.out;
 }
 
-// Of 8 % of the time each: many short ones, and few long ones, which a typical launch has not.
+// Stalls take 8 % of the time each: many short ones, and few long ones, which a typical launch has
+// not.
 TEST_F(PlantedFaults, StallsDoNotPass) {
   for (const auto& [period, length] : {std::pair(50.0, 4.0), std::pair(600.0, 60.0)}) {
     head_that_stalls(period, length, 0);

@@ -40,7 +40,7 @@ inline std::vector<int> noted_processes(const std::filesystem::path& ids) {
   return all;
 }
 
-// Those that work in the folder and have not gone elsewhere.
+// Processes that work in the folder and have not gone elsewhere.
 inline std::vector<int> processes_in(const std::filesystem::path& folder) {
   std::vector<int> all;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {

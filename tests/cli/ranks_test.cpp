@@ -180,8 +180,8 @@ TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
 }
 #endif
 
-// A mixed run: what has one rank is calibrated and timed by the process itself, also beside ranks.
-// Those of several ranks are first.
+// A mixed run: a scenario that has one rank is calibrated and timed by the process itself, also
+// beside ranks. Scenarios of several ranks come first.
 TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   write("share.toml", calibrated);
   const auto mixed = [&](std::vector<std::string> more) {
@@ -210,7 +210,7 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
 }
 
-// Of 1, 2 and 4 ranks, by turns.
+// Variants of 1, 2 and 4 ranks run by turns.
 TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
   write("counts.toml",
         "claim = \"more ranks compute more\"\n"
@@ -362,7 +362,7 @@ TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   }
 }
 
-// What rank 0 has left is no place to meet.
+// A file that an earlier rank 0 has left is no place to meet.
 TEST_F(Ranks, OfALauncherDoNotTakeAnOldFileForRankZero) {
   const std::string file = "stepgate-ranks-" + std::to_string(::geteuid()) + "-29500";
   write(file, "stepgate-ranks 127.0.0.1:9 0123456789abcdef\n");
@@ -440,7 +440,7 @@ TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
 
 class RanksUnderAGate : public Ranks {
  protected:
-  // Whose workers are started with something more.
+  // Writes a HEAD whose workers are started with one more option.
   void head_with(const std::string& option) const {
     const std::string program = STEPGATE_PROGRAM;
     write("head", "#!/bin/sh\nif [ \"$3\" = worker ]; then exec " + program + " \"$@\" " + option +

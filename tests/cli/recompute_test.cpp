@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `stepgate run --json` writes lets a stranger recompute everything: ci/recompute.py agrees
+// The JSON of `stepgate run --json` lets a stranger recompute everything: ci/recompute.py agrees
 // with simulated suites, exit code included, and finds every number that somebody changed.
 #include <gtest/gtest.h>
 
@@ -225,7 +225,7 @@ TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
   EXPECT_GT(open_with_outliers, 0);
 }
 
-// What broke besides hides no refuted line, and neither does a device that failed.
+// Anything broken besides hides no refuted line, and neither does a device that failed.
 TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   write("holding.toml", holding);
   write("big.toml",

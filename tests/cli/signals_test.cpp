@@ -39,7 +39,7 @@ class Signals : public CommandLine {
   }
 };
 
-// It waits for the reader of a pipe, and has nothing to finish: the signal is the system's.
+// It waits for the reader of a pipe, and has nothing to finish: the system's default ends it.
 TEST_F(Signals, EndAtOnceAVerbThatFinishesNothing) {
   ASSERT_EQ(::mkfifo((place() / "pipe").c_str(), 0600), 0);
   for (const int signal : {SIGINT, SIGTERM}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a device does where its memory, or what a cap leaves of it, ends: one sentence, and no step.
+// A device says one sentence and runs no step where its memory ends, or what a cap leaves of it.
 // Linked into the programs of the device contract.
 #include <gtest/gtest.h>
 

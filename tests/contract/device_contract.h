@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the device contract share: the devices under test, which each test program
-// names for itself, and the steps that are run on them. The promises are
-// device_contract_test.cpp's.
+// Parts that the tests of the device contract share: the devices under test and the steps that are
+// run on them. Each test program names its devices for itself. device_contract_test.cpp tests the
+// promises.
 #pragma once
 
 #include <iosfwd>
@@ -48,8 +48,8 @@ Knobs model_knobs(const std::string& name);
 // recommender, whose steps take longer, a fifth of the GEMMs, another one from seed to seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
-// Of the ways that a plan accepts, so many share one try: under the sanitizers, which make a step
-// ten times as long, every eleventh is tried, and all of them as released. A prime, so that no knob
+// One in so many of the ways that a plan accepts is tried: all of them as released, and every
+// eleventh under the sanitizers, which make a step ten times as long. A prime, so that no knob
 // always has the same value.
 inline constexpr int one_way_in = sanitized ? 11 : 1;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tiny models of the device contract, and a step on more streams than knobs ask for. In which
-// ways models are run is device_contract_ways.cpp's.
+// The tiny models of the device contract, and a step on more streams than knobs ask for.
+// device_contract_ways.cpp lists the ways in which models are run.
 #include <ostream>
 #include <tuple>
 
@@ -192,7 +192,8 @@ StepPlan plan_over_three_streams() {
       add(third, CopyBytes{copy->to, in_between});
       add(third, RecordEvent{passed_on});
     } else {
-      // What waited for the model to have read, and told it that there is more to read.
+      // The operations that waited for the model to have read, and told it that there is more to
+      // read.
       const bool hands_over =
           operation.name == "wait until the slot is free" || operation.name == "batch is filled";
       add(hands_over ? third : operation.stream, operation.action);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every device promises, whatever it is made of. The devices come from the program that this
-// is linked into: device_contract_host.cpp or device_contract_cuda.cpp.
+// Tests what every device promises, whatever it is made of. The devices come from the program that
+// this is linked into: device_contract_host.cpp or device_contract_cuda.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -269,7 +269,7 @@ std::vector<Knobs> ways_to_resize(const Knobs& model) {
   return ways;
 }
 
-// What of them is not the default.
+// Names the knobs that do not have their default values.
 std::string describe(const Knobs& knobs) {
   std::string words;
   const Settings settings{.knobs = knobs, .measure = {}, .requirements = {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the device contract expects of one run, and of its losses beside those of another.
+// Expectations of the device contract about one run, and about its losses beside those of another.
 #pragma once
 
 #include <cstdint>

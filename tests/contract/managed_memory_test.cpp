@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every device that traces says of managed memory. Linked into the programs of the trace
+// Tests what every device that traces says of managed memory. Linked into the programs of the trace
 // contract, for the same devices.
 #include <gtest/gtest.h>
 

@@ -396,7 +396,7 @@ StepPlan without_reduction(StepPlan plan, std::size_t parameter) {
     }
   }
   EXPECT_GT(own.bytes, 0);
-  // What is kept goes back to its place in rank 1, and behind all gradients in rank 0.
+  // The part that is kept goes back to its place in rank 1, and behind all gradients in rank 0.
   Buffer& gradients = plan.buffers[static_cast<std::size_t>(own.buffer)];
   const BufferUse behind{.buffer = own.buffer,
                          .offset_bytes = gradients.bytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a plan counts and what a trace of it counts is the same: for every scenario of the suite and
-// every variant, and for every way to run a step. On the simulated device; what a planted fault
-// does shows that the comparison can fail.
+// A plan and a trace of it have the same counts: for every scenario of the suite and every variant,
+// and for every way to run a step. The device is simulated; planted faults show that the comparison
+// can fail.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

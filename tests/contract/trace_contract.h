@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: the device under the contract of traces, and the steps that are traced on it. The
-// promises are trace_contract_test.cpp's and trace_records_test.cpp's.
+// For tests only: the device under the contract of traces, and the steps that are traced on it.
+// trace_contract_test.cpp and trace_records_test.cpp test the promises.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every step of the suite, recorded on the local GPU: which calls and which work the operations of
-// its plan are. Counting them against the plan is conformance's.
+// its plan are. The check of conformance counts them against the plan.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ std::vector<StepPlan> all_plans() {
   return plans;
 }
 
-// What an allocator that caches asks of the driver differs from step to step; that the plan counts
-// it is conformance's to test.
+// The requests of a caching allocator to the driver differ from step to step; the tests of
+// conformance check that the plan counts them.
 bool asks_an_allocator(const StepPlan& plan, int index) {
   const Action& action = plan.operations[static_cast<std::size_t>(index)].action;
   const auto serves = [&](int buffer) {
@@ -44,7 +44,7 @@ bool asks_an_allocator(const StepPlan& plan, int index) {
   return std::holds_alternative<EmptyCache>(action);
 }
 
-// What the host called and the device did for one operation at one step, in words.
+// The calls of the host and the work of the device for one operation at one step, in words.
 std::string deeds_of(const Trace& trace, std::size_t span) {
   std::string words;
   for (const HostCall& call : trace.calls) {
@@ -109,8 +109,8 @@ TEST(CudaTrace, TellsTheClockOfTheMultiprocessors) {
   }
 }
 
-// What the books say is held, the driver has given: no less, and not much more than what it rounds
-// each allocation up by.
+// The driver has given the memory that the books say is held: no less, and not much more than what
+// it rounds each allocation up by.
 TEST(CudaTrace, BooksAsMuchMemoryAsTheDriverGave) {
   constexpr std::int64_t block_bytes = std::int64_t{2} << 20;
   const auto device = make_cuda_device(Recording::on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the contract of traces says of single records: spans and calls of the host, work of the
+// Tests the contract of traces about single records: spans and calls of the host, work of the
 // device, and how they hang together. Linked into the programs of the trace contract.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which ways to run a transformer's step compute the same losses to the bit, and which only within
-// the bound that a run allows. What the losses are is pytorch_transformer_test.cpp's.
+// the bound that a run allows. pytorch_transformer_test.cpp tests what the losses are.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -129,7 +129,7 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
 }
 
-// Of other lengths, or with them in other places.
+// Samples have other lengths, or the same lengths in other places.
 TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
   const std::vector<Variant> variants = {
       {"padded",

@@ -49,7 +49,7 @@ Suite suite() {
   return found;
 }
 
-// What is wrong with the page.
+// Faults of the page.
 std::vector<std::string> problems_of(const std::string& page, const Suite& suite) {
   std::vector<std::string> problems;
   std::set<std::string> named;

@@ -63,7 +63,7 @@ class EvidenceFileTest : public testing::Test {
     text << std::ifstream(file).rdbuf();
     return text.str();
   }
-  // Of reading, and of adding a run; the file stays as it is.
+  // The error of reading, and of adding a run; the file stays as it is.
   std::string refusal(const std::string& text) const {
     std::filesystem::create_directories(folder);
     std::ofstream(file) << text;

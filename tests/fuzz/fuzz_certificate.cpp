@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_digested(text, [&](std::string_view one) {
     return unless_refused([&]() -> std::optional<std::string> {
       const Certificate certificate = read_certificate(file.with(one), scenario, variant);
-      // Of an earlier format only its subject is read, so there is nothing to write.
+      // A certificate of an earlier format is read for its subject alone, so there is nothing to
+      // write.
       if (certificate.outdated) return std::nullopt;
       return certificate_text(certificate);
     });

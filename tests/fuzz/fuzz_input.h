@@ -55,7 +55,7 @@ inline std::string fuzzed_name(std::string_view text, std::string_view key) {
   return std::string(rest.substr(0, rest.find('"')));
 }
 
-// What `read` gives; nothing where it refuses the text as a user's mistake.
+// The result of `read`; nothing where it refuses the text as a user's mistake.
 template <class Read>
 std::optional<std::string> unless_refused(Read&& read) {
   try {
@@ -77,7 +77,8 @@ std::optional<std::string> check_reads_back(std::string_view text, WrittenAgain&
   return once;
 }
 
-// Of texts with a digest besides: another byte anywhere is refused, or says the same.
+// Checks a format that has a digest: a text with another byte anywhere is refused, or says the
+// same.
 template <class WrittenAgain>
 void check_digested(std::string_view text, WrittenAgain&& written_again) {
   const std::optional<std::string> written = check_reads_back(text, written_again);

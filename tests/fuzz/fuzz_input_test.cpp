@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What fuzz targets ask of a reader and a writer ends those that lose something.
+// The checks that fuzz targets make of a reader and a writer end those that lose something.
 #include "tests/fuzz/fuzz_input.h"
 
 #include <gtest/gtest.h>

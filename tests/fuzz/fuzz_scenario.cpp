@@ -17,8 +17,8 @@ void at_most(std::int64_t& value, std::int64_t most) {
   value = std::min(value, most);
 }
 
-// What only makes a step longer, so that it has some thousand operations at most; plan_sizes_test
-// is about what is too large.
+// Limits knobs that only make a step longer, so that it has some thousand operations at most;
+// plan_sizes_test is about steps that are too large.
 void shorten(Knobs& knobs) {
   at_most(knobs.model.layers, 3);
   at_most(knobs.model.kernels, 3);

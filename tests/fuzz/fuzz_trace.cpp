@@ -16,12 +16,12 @@ namespace {
 
 using namespace stepgate;
 
-// What a header says follows from the rest, which is all that a fuzzer is to change.
+// The header follows from the rest, which is all that a fuzzer is to change.
 std::string with_header(std::string_view body) {
   return fmt::format("stepgate traces 1 {} {:016x}\n{}", body.size(), fnv1a(body), body);
 }
 
-// Of each kind a few, which say as much as hundreds.
+// Keeps a few records of each kind, which say as much as hundreds.
 Trace shortened(Trace trace) {
   constexpr std::size_t most = 3;
   trace.spans.resize(std::min(trace.spans.size(), most));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What goes to the host and comes back is what was there: steps that offload compute, in whichever
-// order their plan permits, what they compute without. Without numbers: offload_test.cpp of plans.
+// Data that goes to the host comes back unchanged. Steps that offload compute, in whichever order
+// their plan permits, what they compute without. offload_test.cpp of plans tests offloading without
+// numbers.
 #include <gtest/gtest.h>
 
 #include <random>

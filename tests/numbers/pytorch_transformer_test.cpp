@@ -82,7 +82,7 @@ Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
   knobs.model.seq = golden.at("seq");
   knobs.model.vocab = golden.at("vocab");
   knobs.model.norm = golden.at("norm") == "rms" ? ModelNorm::rms : ModelNorm::layer;
-  // What only some cases say, by the names of their knobs.
+  // Only some cases say these, by the names of their knobs.
   if (golden.value("mlp", "gelu") == "swiglu") knobs.model.mlp = ModelMlp::swiglu;
   if (golden.contains("ffn")) knobs.model.ffn = golden.at("ffn").get<std::int64_t>();
   if (golden.value("position", "learned") == "rope") knobs.model.position = ModelPosition::rope;
@@ -196,7 +196,7 @@ void expect_as_in_pytorch(Device& device, const Json& golden, const Precision& p
     return expect_skipped_update(plan, precision, tensor_named(first, "weights"));
   const double scale = precision.dtype == DType::fp16 ? first_loss_scale : 1;
   const ParameterTable table(transformer_shape(knobs));
-  // What foreach leaves there is clipped.
+  // The gradients that foreach leaves there are clipped.
   if (knobs.optim.impl != OptimImpl::foreach || knobs.optim.clip == 0)
     expect_tensors(first, "gradients", scale, table, golden.at("gradients"), precision.gradient);
   if (precision.dtype != DType::fp16)

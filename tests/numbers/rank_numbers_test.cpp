@@ -80,8 +80,8 @@ double mean_difference(const std::vector<float>& a, const std::vector<float>& b)
   return sum / static_cast<double>(a.size());
 }
 
-// What the order and the rounding of a sum over ranks may change, after ten steps: fp32 rounds at
-// 6e-8, bf16 at 4e-3, once for a rank's gradient and once for their mean. Seen: losses 2e-7 and
+// Most that the order and the rounding of a sum over ranks may change, after ten steps. fp32 rounds
+// at 6e-8, bf16 at 4e-3, once for a rank's gradient and once for their mean. Seen: losses 2e-7 and
 // 9e-4, weights on average 1e-8 and 3e-6. AdamW makes a step of nearly the learning rate of however
 // small a gradient, so single weights may differ by more than the mean.
 struct Bound {
@@ -99,7 +99,7 @@ void expect_alike(const Numbers& found, const Numbers& expected, DType dtype) {
   EXPECT_LE(mean_difference(found.weights, expected.weights), bound.mean_weight);
 }
 
-// Of the weights of all what it keeps.
+// The part of all ranks' weights that rank 0 keeps.
 std::vector<float> part_of_rank_0(const StepPlan& plan, const std::vector<float>& weights) {
   std::vector<float> part;
   const auto buffer = std::ranges::find(plan.buffers, "weights", &Buffer::name);

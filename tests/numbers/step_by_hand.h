@@ -20,7 +20,7 @@ namespace stepgate {
 
 class StepByHand {
  public:
-  // Of fp32 or tf32; keeps the plan, which must live as long.
+  // Takes steps in fp32 or tf32; keeps the plan, which must live as long.
   explicit StepByHand(const StepPlan& plan) : plan_(plan) {
     for (const Buffer& buffer : plan.buffers) {
       std::vector<std::byte>& memory = memory_.emplace_back();

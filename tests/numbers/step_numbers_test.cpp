@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The numbers of the whole step: its gradients against finite differences of its own loss, its
-// updates against a textbook in double, and that it learns. Single kernels are kernels_test.cpp's.
+// updates against a textbook in double, and that it learns. kernels_test.cpp tests single kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>

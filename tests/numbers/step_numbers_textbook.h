@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The training step of a plan as a textbook has it: naive loops in double, from the same initial
-// weights and batches, and nothing of the kernel catalogue. What agrees with it is
-// step_numbers_test.cpp's.
+// weights and batches. It uses nothing of the kernel catalogue. step_numbers_test.cpp compares
+// steps with it.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A transformer's gradients against finite differences of its own loss, however its blocks are
-// made: of a GPT's parts, of a Llama's, and with what both have tied. Its numbers against PyTorch's
-// are pytorch_transformer_test.cpp's.
+// A transformer's gradients against finite differences of its own loss. Its blocks have the parts
+// of a GPT or of a Llama, with tied embeddings too. pytorch_transformer_test.cpp compares its
+// numbers with those of PyTorch.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -126,7 +126,8 @@ double slope_along(StepByHand& step, const ParameterTensor& tensor,
       weights[i] = static_cast<float>(middle[i] + way * direction[i]);
     return step.loss();
   };
-  // Of fourth order: the embedding's numbers are small and normed, so that the loss bends.
+  // The difference is of fourth order: the embedding's numbers are small and normed, so that the
+  // loss bends.
   const double near = loss_at(distance) - loss_at(-distance);
   const double far = loss_at(2 * distance) - loss_at(-2 * distance);
   std::copy(middle.begin(), middle.end(), weights.begin());

@@ -128,7 +128,7 @@ TEST_F(GatePower, SeldomRefutesATieThatTheSentenceAllows) {
   }
 }
 
-// Of identical variants the contrast is symmetric round the limit whatever the noise is, which is
+// The contrast of identical variants is symmetric round the limit whatever the noise is, which is
 // all that the rule assumes.
 TEST_F(GatePower, KeepsBothErrorRatesForATieAtTheLimit) {
   const Line line(device_bound, at_least(1));

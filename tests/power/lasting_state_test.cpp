@@ -25,7 +25,7 @@ constexpr double noise = 0.003;  // of a segment
 constexpr int most_rounds = 60;
 constexpr std::int64_t steps = 100;  // a segment
 
-// What the surroundings add to the log of a step's time in one segment.
+// Adds what the surroundings do to the log of a step's time in one segment.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
@@ -151,8 +151,8 @@ struct Shares {
   double doubted = 0;  // of the decided ones, taken back
 };
 
-// Of a sentence whose true difference is its limit, plus `beyond`. At least so many rounds: other
-// lines of the scenario may need them.
+// Outcomes of a sentence whose true difference is its limit, plus `beyond`. At least so many
+// rounds: other lines of the scenario may need them.
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
   static const Expectation sentence =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
@@ -206,10 +206,10 @@ void expect_promised_rates(const std::string& what, const Shares& shares) {
   EXPECT_LE(shares.held, most_of(gates, JudgeSettings{}.beta)) << what;
 }
 
-// What a state of one variant does to a few rounds in a row looks like the code, and no coin deals
-// it: from a memory of 0.6 on the rates are NOT those promised, and doubts, which need a dozen
-// rounds, take back next to nothing, since most of these gates are over before. The rates below
-// are what was measured, here and in docs/verdict.md; they may fall, not rise.
+// A state of one variant that lasts for a few rounds looks like the code, and no coin deals it.
+// From a memory of 0.6 on the rates are NOT those promised. Doubts, which need a dozen rounds, take
+// back next to nothing, since most of these gates are over before. The rates below were measured,
+// here and in docs/verdict.md; they may fall, not rise.
 TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
   for (const DocumentedRates& row : {DocumentedRates{0.3, 0.014, 0.059},
                                      {0.6, 0.042, 0.109},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the loader draws is dealt with every round: a variant whose batches take random times and
-// one whose batches take their mean are as fast as each other, and the interval says so as often as
-// it promises. A device that replays the draws of its first load is found out.
+// The loader's draws are dealt with every round. A variant whose batches take random times is as
+// fast as one whose batches take their mean, and the interval says so as often as it promises. A
+// device that replays the draws of its first load is found out.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

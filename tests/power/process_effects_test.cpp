@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a process is dealt when it starts stays with it: rounds tell of this process, and only a
-// certificate, whose gates are processes, tells of the next one. Identical code on the simulated
+// A process keeps the effect that it is dealt when it starts. Rounds tell of this process, and only
+// a certificate, whose gates are processes, tells of the next one. Identical code on the simulated
 // device, a seed a process, with process effects of 0.05 to 0.5 %; a table of what either says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ Seen seen_at(double deviation, double margin) {
     const SentenceVerdict& line = verdict.sentences.front();
     const auto contains = [&](double ratio) {
       const auto interval = line.timed->interval;
-      // Of b / ((1 + margin) * a).
+      // The interval is that of b / ((1 + margin) * a).
       const double over_limit = ratio / (1 + margin);
       if (interval) return interval->low <= over_limit && over_limit <= interval->high;
       // After five rounds there is the bound by which it holds.
@@ -129,7 +129,7 @@ double most(double rate) {
 // these rows say, and no round can tell: the rates are what was measured, here and in
 // docs/verdict.md.
 TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
-  // Of a variant's deviation, and identical code at the limit within one process.
+  // Rates for a variant's deviation, and for identical code at the limit within one process.
   for (const DocumentedRates& row : {DocumentedRates{0.0005, 0.02, 0.06},
                                      {0.001, 0.073, 0.1},
                                      {0.003, 0.33, 0.35},
@@ -150,7 +150,7 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   }
 }
 
-// What certify is for: it sees the next process.
+// This is the use of certify: it sees the next process.
 TEST(ProcessEffects, AreWhatACertificateNamesAMarginFor) {
   for (const double deviation : {0.0005, 0.001, 0.003, 0.005}) {
     SCOPED_TRACE(deviation);

@@ -38,13 +38,13 @@ double alpha_of_a_line(std::size_t lines) {
   return 1 / evidence_that_refutes_a_line(static_cast<std::int64_t>(lines), suite_alpha);
 }
 
-// What one machine does to the times of the steps that run on it one after another.
+// The effects of one machine on the times of the steps that run on it one after another.
 class Machine {
  public:
   virtual ~Machine() = default;
   // The log of how much slower the next step is, of that variant: 0 the baseline, 1 the fix.
   virtual double next(int variant) = 0;
-  // Of whatever lies in the slot, for the life of the machine.
+  // The effect of a slot, whatever lies in it, for the life of the machine.
   virtual double of_slot(int) const { return 0; }
 };
 
@@ -272,7 +272,7 @@ double share(const std::vector<Gate>& gates, std::size_t size, Outcome outcome) 
   return static_cast<double>(with) / static_cast<double>(gates.size());
 }
 
-// Of suites of so many consecutive gates, how many have a refuted line.
+// Share of suites of so many consecutive gates that have a refuted line.
 double share_of_refuted_suites(const std::vector<Gate>& gates, std::size_t size) {
   const std::size_t lines = suite_sizes[size];
   const std::size_t suites = gates.size() / lines;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gate against stored runs as a whole, on simulated machines that deal every process its own
-// luck: how often it refutes wrongly at the limit, and how often it finds a slowdown. The rule
-// alone is stats/prediction_interval_test.cpp's.
+// luck. It shows how often it refutes wrongly at the limit, and how often it finds a slowdown.
+// stats/prediction_interval_test.cpp tests the rule alone.
 #include <gtest/gtest.h>
 
 #include <chrono>

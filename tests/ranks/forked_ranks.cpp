@@ -141,8 +141,8 @@ class Ranks {
   }
 
  private:
-  // What every rank says next. The first that has failed ends the wait: the others may be waiting
-  // for it.
+  // The next words of every rank. The first that has failed ends the wait: the others may be
+  // waiting for it.
   std::vector<std::string> told(steady_clock::time_point end) const {
     std::vector<std::string> all(files_.size());
     std::vector<pollfd> waited;

@@ -10,14 +10,14 @@
 
 namespace stepgate {
 
-// What a rank has to the process that started it.
+// A rank's connection to the process that started it.
 class RankChannel {
  public:
   RankChannel(int rank, int count, int file) : rank_(rank), count_(count), file_(file) {}
 
   int rank() const { return rank_; }
   int count() const { return count_; }
-  // What rank 0 gives here, at every rank. The others' is not looked at.
+  // Returns at every rank what rank 0 gives here. Texts of other ranks are not looked at.
   std::string share(std::string_view of_rank_0) const;
 
  private:

@@ -2,8 +2,8 @@
 // ranks_bench [ranks]: what collectives take through the communicator of a device beside a plain
 // loop over NCCL's calls, on as many GPUs (2), a process each. Times are those of the slowest rank,
 // by events on the device's clock, medians of turns; bandwidths are nccl-tests' bus bandwidths.
-// What small ones take is the host's time to issue them; captured in a graph they take the
-// device's.
+// Small ones take the host's time to issue them; captured in a graph they take the time of the
+// device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr int warm_up = 5;
 constexpr int repetitions = 20;
 constexpr int turns = 7;
 
-// Of one call, nanoseconds: by the device, and what the host takes to issue it.
+// Times of one call, in nanoseconds: by the device, and what the host takes to issue it.
 struct Times {
   double device = 0;
   double host = 0;
@@ -99,7 +99,7 @@ CollectiveCall call_of(CollectiveKind kind, std::int64_t bytes, void* memory, in
   return call;
 }
 
-// Of whatever communicates like that.
+// Times anything that communicates like that.
 template <class Communicator>
 Times time_of(Communicator& communicator, const CollectiveCall& call, cudaStream_t stream) {
   const CudaEvent first = make_event();

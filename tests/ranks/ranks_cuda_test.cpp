@@ -207,7 +207,7 @@ std::vector<float> mean_losses(const std::vector<Numbers>& ranks) {
   return means;
 }
 
-// Of all ranks together, where each keeps only its part.
+// Weights of all ranks together, where each keeps only its part.
 std::vector<float> weights_of(const std::vector<Numbers>& ranks, const StepPlan& plan) {
   const auto own = [&](std::size_t rank) -> const std::vector<float>& {
     return tensor_of(ranks[rank], "weights");
@@ -232,14 +232,14 @@ struct Bounds {
   double loss, weights, gradients;  // relative errors
 };
 
-// Those of step_numbers_cuda_test.cpp: what other orders of the same sums may do in that format.
+// Bounds of step_numbers_cuda_test.cpp: what other orders of the same sums may do in that format.
 Bounds bounds_of(DType dtype) {
   if (dtype == DType::fp32) return {.loss = 1e-5, .weights = 1e-5, .gradients = 1e-5};
   return {.loss = 5e-4, .weights = 2e-3, .gradients = 1e-1};
 }
 
-// Of bf16 numbers: what changes no bit of them between two ranks, as half a number is exact and a
-// sum of two has one order.
+// Ways that change no bit of bf16 numbers between two ranks, as half a number is exact and a sum of
+// two has one order.
 std::vector<RanksCase> other_ways() {
   const auto way = [](std::string name, Shard shard, RanksKnobs ranks,
                       LaunchVia via = LaunchVia::stream) {
@@ -284,7 +284,8 @@ std::vector<RanksCase> all_cases() {
   return cases;
 }
 
-// Of the narrower numbers, which is enough where a run is compared with another of the same step.
+// Cases of the narrower numbers, which are enough where a run is compared with another of the same
+// step.
 std::vector<RanksCase> narrow_cases() {
   std::vector<RanksCase> cases = ranks_cases();
   std::erase_if(cases, [](const RanksCase& one) { return one.dtype != DType::bf16; });
@@ -455,7 +456,7 @@ TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
   EXPECT_EQ(again, once);
 }
 
-// What a rank process does for 'ranks.link'.
+// A rank process sets NCCL_P2P_DISABLE for 'ranks.link'.
 TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWithoutPeerAccess) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const auto without = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
@@ -584,7 +585,7 @@ class CollectivesOfGpus : public testing::Test {
   }
 };
 
-// Of one rank, which carries out its part of each.
+// Probes for one rank, which carries out its part of each.
 std::vector<CollectiveProbe> probes_of_rank(int rank, const std::vector<std::int64_t>& sizes) {
   std::vector<CollectiveProbe> probes;
   for (CollectiveProbe& probe : collective_probes(ranks_count)) {

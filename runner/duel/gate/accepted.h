@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a team has accepted of a change, in a file of its repository that a reviewer sees: who says
-// so, why, and until when. Nothing else makes a gate pass what it found.
+// Reads the changes that a team has accepted from a file of its repository that a reviewer sees. An
+// entry says who accepts, why, and until when. Nothing else makes a gate pass what it found.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace stepgate {
 struct Accepted {
   std::string work;  // pattern (*, ?, [a-z]) of "scenario/variant", or of a scenario's name
   std::string what;  // "time", "losses", "scenario", a sentence's name, or that of a metric
-  // Of time, relative: 0.05 is 5 % longer; of a metric its value in base units: at most, or at
-  // least of arithmetic, of which less is what blocks.
+  // The limit of a time is relative: 0.05 is 5 % longer. The limit of a metric is in base units:
+  // the most, or for arithmetic, of which less is what blocks, the least.
   double limit = 0;
   std::string limit_text = {};  // as written; empty where there is nothing to limit
   std::string who;

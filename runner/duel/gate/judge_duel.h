@@ -20,7 +20,7 @@ namespace stepgate {
 
 struct DuelSettings {
   double margin = 0.01;  // HEAD's step time may be this much longer, relative
-  // Of works of which more than that is allowed.
+  // Margins of the works that are allowed more than `margin`.
   std::map<std::string, double> wider = {};
   // By how much more a work may take by somebody's word; a duel at that margin decides whether the
   // word covers it.
@@ -40,7 +40,7 @@ struct DuelSettings {
   double weight_of(std::size_t work, std::size_t works) const;
 };
 
-// What both programs have in common and what is to be compared.
+// The works that both programs have in common and that are to be compared.
 struct DuelSubject {
   std::vector<std::string> works;
   std::vector<std::string> notes;  // for whoever reads the verdict: works that only one side has

@@ -152,7 +152,8 @@ struct Compared {
     }
   }
 
-  // What only HEAD counts is no difference of the step; what it counts no more cannot be compared.
+  // A metric that only HEAD counts is no difference of the step; one that HEAD no longer counts
+  // cannot be compared.
   // A trace need not confirm in both builds what the plan counts in both.
   std::set<std::string> compare(const StepCounts::Numbers& base, const StepCounts::Numbers& head,
                                 bool by_trace, const std::set<std::string>& without = {}) const {

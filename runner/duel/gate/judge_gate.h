@@ -55,7 +55,7 @@ struct Finding {
   std::optional<Accepted> accepted = {};  // by which it is a note instead
 };
 
-// What both builds say of one work.
+// The counts of one work by both builds.
 struct CountedPair {
   std::string work;
   StepCounts base;
@@ -71,7 +71,7 @@ std::vector<Finding> compare_counts(const CountedPair&);
 // work that HEAD has lost is not gated.
 std::vector<Finding> compare_works(const Introduction&);
 
-// What became of BASE's scenarios in HEAD: by the name of the file. A removed scenario, and a
+// Says what became of BASE's scenarios in HEAD, by the name of the file. A removed scenario, and a
 // changed or removed sentence, regime, requirement or tag, block; what is new is a note. `unread`
 // are files of HEAD that this build cannot read, with why.
 std::vector<Finding> compare_scenarios(std::span<const Scenario> base,
@@ -93,7 +93,7 @@ struct HeadSentence {
 };
 // "refuted", "broken".
 std::string_view outcome_in_words(const HeadSentence&);
-// Those that do not hold.
+// The findings are the sentences that do not hold.
 std::vector<Finding> findings_of(std::span<const HeadSentence>);
 
 // BASE's word on the same sentence changes what HEAD's finding means: where BASE is no better it

@@ -22,14 +22,14 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Of the slower side, in segments that are preferred.
+// Longest preferred segment of the slower side, in seconds.
 constexpr double longest_duel_segment = 5;
 // Steps that take this long together, in segments, say well enough how long one takes.
 constexpr double pilot_time = 0.5;
 constexpr std::int64_t fewest_duel_steps = 3;
 constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
-// Of a launch, to tell its noise from theirs.
+// Superblocks in a launch that are enough to tell the launch's noise from their own.
 constexpr std::int64_t enough_superblocks = 2;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer superblocks within their launches are no guide.

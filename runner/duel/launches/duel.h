@@ -69,7 +69,7 @@ struct DuelMeasurement {
   bool stopped = false;  // somebody wanted it to end; what a pair had begun is left out
 };
 
-// What both programs say of themselves.
+// Both programs' descriptions of themselves.
 struct Introduction {
   Hello base;
   Hello head;
@@ -94,8 +94,9 @@ struct DuelRequest {
   // counts, besides a wash-out: a fresh process and a clock that was asleep.
   std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
   std::chrono::nanoseconds warm_up = std::chrono::milliseconds(80);
-  // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
-  // noise from its superblocks', where a work is still open after the fewest pairs.
+  // Superblocks of a work in a pair while nothing is known of its noise. Where a work is still open
+  // after the fewest pairs, as many are run as tell the launches' noise from the superblocks'
+  // noise.
   std::int64_t first_superblocks = 3;
   // In one pair of five, which is drawn, a work may take so long to be watched, beside its
   // superblocks, until each side has run `enough_watched_steps`; the superblocks begin at a random

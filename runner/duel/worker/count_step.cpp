@@ -75,8 +75,8 @@ void begin_again(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
   }
 }
 
-// What happens every n steps has happened once before it is traced, so that what it leaves behind
-// is there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
+// Work that happens every n steps has happened once before it is traced, so that its leftovers are
+// there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
 // depend on it.
 std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                               bool times) {
@@ -91,7 +91,7 @@ std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanosec
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
 }
 
-// Of values by the plan: whether they are the trace's to confirm.
+// Whether a trace has to confirm the plan's value of this metric.
 bool is_confirmed(const PlanFacts& facts, Metric metric) {
   return row_of(metric).evidence <= Evidence::exact && facts.counts.contains(metric) &&
          !facts.may_differ.contains(metric);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a step consists of, so that another build can be asked the same: by its plan, and by what a
-// device did. Compares nothing.
+// Counts what a step consists of, by its plan and by what a device did, so that another build can
+// be asked the same. It compares nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ StepCounts planned_counts(const PlannedStep&);
 
 struct CountRequest {
   bool times = false;  // of the parts of a step, for which nothing else may use the device
-  // Of the processor that issues the steps (support/process/one_cpu.h); absent: any.
+  // Chooses the processor that issues the steps (support/process/one_cpu.h); absent: any.
   std::optional<std::uint64_t> cpu_draw = {};
 };
-// Those, and what the device does when it is given `carried_out`, which is the plan itself but for
-// tests: one trace where it can trace, and the first losses. Throws DeviceError.
+// Counts as planned_counts does, and by what the device does when it is given `carried_out`, which
+// is the plan itself but for tests. That is one trace where the device can trace, and the first
+// losses. Throws DeviceError.
 StepCounts counts_of(Device&, const PlannedStep&, const PlannedStep& carried_out,
                      const CountRequest&);
 

@@ -173,7 +173,7 @@ class Reader {
     return read;
   }
 
-  // What is counted or took time is never less than nothing.
+  // Counts and times are never negative.
   std::map<std::string, double> numbers(const char* key) {
     const Json* value = member(key);
     if (value == nullptr) return {};

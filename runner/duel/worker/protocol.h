@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The worker protocol as values: one JSON object a line, a request from stepgate and an answer from
-// the worker. ci/WORKER.md describes it for authors of workers; this is both sides' reading and
-// writing of it. Processes are child.h's.
+// the worker. ci/WORKER.md describes it for authors of workers. Both sides' reading and writing of
+// it is here; child.h starts the processes.
 #pragma once
 
 #include <chrono>
@@ -82,8 +82,8 @@ struct Ran {
   std::chrono::nanoseconds elapsed{0};
 };
 
-// What the steps of a work consist of, a step: numbers by the names of metrics, which another build
-// may have more of.
+// The contents of one step of a work: numbers by the names of metrics. Another build may have more
+// metrics.
 struct StepCounts {
   using Numbers = std::map<std::string, double>;
   Numbers planned;                  // by the plan
@@ -111,7 +111,7 @@ std::string error_line(const std::string& message);
 // --- reading
 // ----------------------------------------------------------------------------------------------------
 
-// What is wrong with a line: "has no 'steps'".
+// An error in a line: "has no 'steps'".
 struct Problem {
   std::string fact;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One side of a duel: a program that runs named works and says how long their steps took. Which
-// steps, in which order and what they mean is measure's.
+// One side of a duel: a program that runs named works and says how long their steps took. Its
+// caller chooses the steps and their order, and knows what they mean.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class Worker {
   virtual void ask_ahead(const Request&) = 0;
   virtual const Hello& hello() = 0;
   virtual Loaded load(const std::string& work) = 0;
-  // What `load` left. The answer's steps are the scored ones asked for.
+  // Runs the loaded work. The answer's steps are the scored ones asked for.
   virtual Ran run(const RunSteps&) = 0;
   virtual void unload() = 0;
   virtual StepCounts count(const CountWork&) = 0;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t most_of_a_kind = 9;
 
-// What the runner decodes, and nothing else: in data and, with more letters, in properties.
+// Encodes the letters that GitHub's runner decodes and no others: those in data and, with more
+// letters, those in properties.
 std::string percent_encoded(std::string_view text, std::string_view letters) {
   constexpr std::size_t most_bytes = 4000;  // GitHub keeps 64 kB
   std::string safe;
@@ -48,7 +49,8 @@ void write_annotation(std::ostream& out, std::string_view command, const Reporte
              annotation_data(one.message));
 }
 
-// What a run did not get to has no fault of its own: whatever ended the run is said once.
+// A case that the run did not reach has no fault of its own: the cause that ended the run is said
+// once.
 bool is_consequence(const ReportedCases& run, const ReportedCase& one) {
   return one.type == not_run && run.ended_early;
 }

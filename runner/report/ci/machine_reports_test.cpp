@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What JUnit, the summary and annotations say of a run, and that no text of a file gets out of its
-// place in them. That JUnit is XML, tests/cli/ci_reports_test.cpp shows.
+// Tests what JUnit, the summary and annotations say of a run, and that no text of a file gets out
+// of its place in them. tests/cli/ci_reports_test.cpp shows that JUnit is XML.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -25,7 +25,7 @@ struct ReportedGate {
 ReportedCases reported_gate(const RunInfo&, const GateSubject&, const GateLooks&,
                             const GateVerdict&, UndecidedPolicy);
 
-// Of a gate that has not ended: an error, so that one which is killed leaves no green report.
+// A gate that has not ended is an error, so that one which is killed leaves no green report.
 ReportedCases gate_that_has_not_ended(const RunInfo&, const std::string& reason);
 
 }  // namespace stepgate

@@ -21,8 +21,8 @@ bool is_refuted_among_others(const ReportedRun& run, const std::string& line) {
   return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
-// What is refuted stays so, whatever else is broken. An outcome that is not named here is an error
-// rather than a sentence that passed.
+// A refuted sentence stays refuted, whatever else is broken. An outcome that is not named here is
+// an error rather than a sentence that passed.
 CaseEnd case_end(const Verdict& verdict, Outcome outcome, UndecidedPolicy policy) {
   if (outcome == Outcome::refuted) return CaseEnd::failed;
   if (verdict.broken || verdict.failed) return CaseEnd::error;
@@ -104,7 +104,8 @@ ReportedScenario reported_verdict(const ReportedRun& run, const Verdict& verdict
   return reported;
 }
 
-// What is the run's and no sentence's: a suite that is refuted although no sentence of it is.
+// Cases of the run as a whole that belong to no sentence: failures, and a suite that is refuted
+// although no sentence of it is.
 ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScenario> scenarios) {
   ReportedScenario reported{
       .name = own_name, .verdict = nullptr, .cases = {}, .scenario = nullptr, .pictures = {}};

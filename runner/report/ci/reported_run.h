@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a run tells other programs of every sentence: whether it passed, failed, could not be tried
-// or was left open, and why. JUnit, summaries and annotations are three ways to write this down.
-// A sentence that the run did not get to has not passed.
+// Describes every sentence of a run for other programs: whether it passed, failed, could not be
+// tried or was left open, and why. JUnit, summaries and annotations are three ways to write this
+// down. A sentence that the run did not get to has not passed.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace stepgate {
 
-// What ended a run, or why its answer is none.
+// The cause that ended a run, or that leaves it without an answer.
 struct RunFailure {
   std::string type;  // "request", "device", "interrupted", "not gated"
   Place place;       // of what is wrong in a file
@@ -29,7 +29,7 @@ struct RunFailure {
 
 struct ReportedGate;
 
-// Of a scenario, as draw_timeline and draw_memory write them.
+// A picture of a scenario, as draw_timeline and draw_memory write it.
 struct Picture {
   std::string title;  // "Timelines"
   std::string words;  // what it shows, for who cannot see it
@@ -79,7 +79,7 @@ struct ReportedCases {
   bool simulated = false;  // something of it was computed instead of measured
   bool ended_early = false;
   std::vector<ReportedScenario> scenarios;
-  // What the process ends with; absent before the end, and where a signal ended it.
+  // Exit code of the process; absent before the end, and where a signal ended it.
   std::optional<ExitCode> code;
   std::shared_ptr<const ReportedGate> gate;  // null for a run, and for a gate before its end
 };

@@ -10,7 +10,8 @@
 
 namespace stepgate {
 
-// What GitHub takes of a step, and Buildkite of an annotation: more is refused as a whole.
+// Most bytes that GitHub takes as a step's summary, and Buildkite as an annotation: more is refused
+// as a whole.
 constexpr std::size_t most_summary_bytes = 1024 * 1024;
 
 // Parts that do not fit are left out from the end, and the last line says how many.

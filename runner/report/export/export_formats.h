@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recorded samples in the formats of other tools, for their own comparison scripts. A format turns
-// measurements into the texts of files; writing them is the verb's.
+// measurements into the texts of files; the verb writes them.
 #pragma once
 
 #include <filesystem>

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What one variant did in one round.
+// One variant's steps and times in one round.
 struct Repetition {
   std::int64_t steps = 0;
   double elapsed_nanoseconds = 0;

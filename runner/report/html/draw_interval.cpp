@@ -136,8 +136,8 @@ std::string_view words_of(Relation relation) {
   return "";
 }
 
-// Of a sentence about stored runs: what it came to beside its anchor, which decides, in the terms
-// of its author.
+// For a sentence about stored runs: the estimate beside its anchor, which decides, in the terms of
+// the sentence's author.
 std::optional<Estimate> stored_estimate(const StoredEvidence& stored, const Expectation* sentence) {
   if (!stored.normalised.interval) return std::nullopt;
   Estimate estimate;

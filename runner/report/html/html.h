@@ -40,7 +40,7 @@ std::string html_table_of_html(std::string_view caption, const std::vector<std::
                                const std::vector<std::vector<std::string>>& rows,
                                std::string_view look = {});
 
-// What folds: `summary` and `content` are HTML.
+// A section that folds: `summary` and `content` are HTML.
 std::string html_details(bool open, std::string_view summary, std::string_view content,
                          std::string_view look = {});
 

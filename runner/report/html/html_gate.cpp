@@ -68,7 +68,7 @@ std::string html_finding(const FindingGroup& group) {
   return html + "</article>\n";
 }
 
-// What must be looked at is open; notes are folded.
+// Findings that must be looked at are open; notes are folded.
 std::string html_findings(const std::vector<Finding>& findings) {
   std::string wrong;
   std::string notes;

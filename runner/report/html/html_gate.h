@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What report.html says of a gate that has come to its end.
+// Writes the part of report.html about a gate that has come to its end.
 #pragma once
 
 #include <string>

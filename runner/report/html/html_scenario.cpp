@@ -112,7 +112,7 @@ Item item_of_regime(const SentenceVerdict& sentence, const Scenario* scenario) {
           sentence, scenario == nullptr ? nullptr : named(scenario->regime, sentence.name), tone)};
 }
 
-// What did not pass first; what did is folded where there is anything else.
+// Cases that did not pass come first; those that passed are folded where there is anything else.
 std::string html_sentences(const ReportedScenario& reported) {
   std::string wrong;
   std::string passed;

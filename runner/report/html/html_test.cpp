@@ -22,7 +22,7 @@ bool shows(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-// What stands behind the first match, as a number.
+// The number that stands behind the first match.
 double number_at(const std::string& text, const std::string& pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern + "([-0-9.]+)"))) return -1;

@@ -11,8 +11,8 @@
 
 namespace stepgate {
 
-// Of all timelines and pictures of memory of a page. A page with more takes a browser seconds; what
-// did not hold gets the room first.
+// Most bytes of all timelines and pictures of memory of a page. A page with more takes a browser
+// seconds; scenarios that did not hold get the room first.
 constexpr std::size_t most_picture_bytes = 2 * 1024 * 1024;
 
 void write_html(std::ostream&, const ReportedCases&,

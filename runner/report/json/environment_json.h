@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// What is not known is null.
+// Unknown values are null.
 nlohmann::ordered_json json_of(const EnvironmentReading&);
 
 }  // namespace stepgate

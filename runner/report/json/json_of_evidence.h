@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the JSON reports have in common.
+// Parts that the JSON reports have in common.
 #pragma once
 
 #include <nlohmann/json.hpp>

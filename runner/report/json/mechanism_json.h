@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What traces told, for programs.
+// Writes what traces told, for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -109,7 +109,7 @@ Json json_of(const SentenceVerdict& sentence) {
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
 
-// Of an outdated one nothing is known but whose it is.
+// Nothing is known of an outdated certificate but whose it is.
 Json json_of(const CitedCertificate& cited) {
   Json json{{"file", cited.file},
             {"variant", cited.certificate.variant},
@@ -155,7 +155,8 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"step_times_ns", std::move(steps)}};
 }
 
-// Of the variants that depend on a library or could choose: on which, and whose kernels they got.
+// Libraries of the variants that depend on one or could choose: which ones, and the kernels that
+// they got.
 Json libraries_of(const Measurement& measurement) {
   Json libraries = Json::object();
   for (const VariantSubject& variant : measurement.variants) {

@@ -15,8 +15,8 @@
 
 namespace stepgate {
 
-// Of docs/json_schema.json, which says what every field is. Changes whenever a field changes its
-// meaning, comes or goes away.
+// Version of docs/json_schema.json, which says what every field is. It changes whenever a field
+// changes its meaning, comes or goes away.
 constexpr int report_schema = 2;
 
 // One JSON object on one line, so that a file of several is JSON Lines. Times in integer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is in the JSON. That it suffices to recompute the verdict, ci/recompute.py shows.
+// Tests what is in the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
 #include "report/json/write_json.h"
 
 #include <gtest/gtest.h>

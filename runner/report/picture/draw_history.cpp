@@ -180,7 +180,7 @@ class HistoryPicture {
     svg_.line(history_left, bottom_, history_right, bottom_, "class=\"history-axis\"");
   }
 
-  // Of changes in percent, 1, 2 or 5 times a power of ten apart.
+  // Ticks are changes in percent, 1, 2 or 5 times a power of ten apart.
   void draw_change_ticks() {
     constexpr double most_ticks = 7;
     const double low = 100 * std::expm1(changes_.low);
@@ -263,7 +263,8 @@ class HistoryPicture {
     labels_.push_back({x, std::move(words)});
   }
 
-  // Halfway between the runs that it lies between, but for the alarm, which is a run's.
+  // A mark stands halfway between its two neighbouring runs, but the mark of an alarm stands at the
+  // run that raised it.
   void draw_marks() {
     for (std::size_t era = 1; era < history_.eras.size(); ++era) {
       const auto first = std::ranges::find(history_.runs, era, &HistoryRun::era);

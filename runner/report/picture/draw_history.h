@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A picture of how the stored runs of one variant went over the weeks, as SVG with nothing outside
-// it, in light and dark. What it says in words is print_history's.
+// it, in light and dark. print_history says the same in words.
 #pragma once
 
 #include <iosfwd>

@@ -202,7 +202,7 @@ class Timeline {
     svg_.text(fits ? left : left_edge_, top_ + 15, 13, Anchor::start, facts);
   }
 
-  // Where a step begins, with its number: the host's may be ahead of the device's.
+  // Marks where a step begins, with its number: the host may be ahead of the device.
   void draw_step_marks(const Axis& axis, const std::vector<NumberedStep>& steps) {
     double free_from = 0;
     for (auto step_at = steps.begin(); step_at != steps.end(); ++step_at) {
@@ -351,7 +351,7 @@ class Timeline {
   double left_edge_ = narrowest_left_edge;
 };
 
-// Of the rank whose timeline is drawn.
+// The numbers of the rank whose timeline is drawn.
 const TracedStep* numbers_of(const Traced& traced, std::size_t variant, int rank) {
   if (traced.rounds.empty()) return nullptr;
   const std::span<const TracedStep> ranks = ranks_of(traced.rounds.back(), variant);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A picture of the variants' steady steps, one above the other on one time axis, as SVG: what the
-// host and every stream of each rank do, phases as colours, waits of the host hatched in black,
-// idle white, collectives pale where they wait for a rank.
-// Files with everything in them are write_trace's.
+// A picture of the variants' steady steps, one above the other on one time axis, as SVG. It shows
+// what the host and every stream of each rank do: phases as colours, waits of the host hatched in
+// black, idle white, collectives pale where they wait for a rank. write_trace writes files with
+// everything in them.
 #pragma once
 
 #include <filesystem>

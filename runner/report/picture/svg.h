@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few shapes that pictures need, as SVG text. What they stand for is draw_timeline's and
-// draw_memory's.
+// The few shapes that pictures need, as SVG text. draw_timeline and draw_memory give them a
+// meaning.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace stepgate {
 
-// Of every picture, in pixels.
+// Width of every picture, in pixels.
 constexpr double picture_width = 1200;
 
 // How all their words look; to stand in front of what is drawn.

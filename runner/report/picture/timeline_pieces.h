@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a drawn timeline says: the boxes of its rows with their words, and the facts of a variant.
-// Where they go on the picture is draw_timeline.cpp's.
+// Contents of a drawn timeline: the boxes of its rows with their words, and the facts of a variant.
+// draw_timeline.cpp places them on the picture.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One row of the picture of a timeline: where moments lie on it, what colours mean, and how pieces
-// too narrow to be seen are put together. Which rows there are is draw_timeline's.
+// too narrow to see are put together. draw_timeline chooses the rows.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const Colour& colour_of(Phase);
 // Laid over a collective that waits for a rank; leaves little of the colour.
 inline constexpr std::string_view waiting_pattern = "ranks";
 
-// What one row shows at one stretch of time.
+// The mark of one row at one stretch of time.
 struct Piece {
   Stretch when;
   const Colour* colour = &runners_own;

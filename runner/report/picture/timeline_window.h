@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which part of the variants' traces a picture shows. How it looks is draw_timeline's.
-// Ranks of one clock begin at one moment, of several each with a step of its own.
+// Chooses the part of the variants' traces that a picture shows; draw_timeline draws it. Ranks of
+// one clock begin at one moment, those of several clocks each with a step of its own.
 #pragma once
 
 #include <span>

@@ -11,7 +11,8 @@ namespace stepgate {
 
 enum class Style { plain, terminal };  // terminal: outcomes in colour
 
-// Of a stream: colours where it is a terminal and NO_COLOR is not set to anything (no-color.org).
+// Style of a stream: colours where it is a terminal and NO_COLOR is not set to anything
+// (no-color.org).
 Style style_of(int file_descriptor);
 
 constexpr int outcome_width = 14;  // of "not comparable"

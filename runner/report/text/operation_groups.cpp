@@ -34,7 +34,7 @@ Groups by_layer(const StepPlan& plan) {
     }
     OperationGroup& last = groups.back();
     const bool same = last.phase == alone.phase && last.name == alone.name;
-    // What is allocated is for what follows.
+    // An allocation serves the work that follows it.
     const bool before_work = std::holds_alternative<Allocate>(operation.action);
     const bool beside =
         !is_work(operation) && (last.phase == alone.phase || (has_work && !before_work));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What became of a run that was to be stored.
+// Says what became of a run that was to be stored.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace stepgate {
 
-// Where the last run of the baseline lies now, and each variant's time beside its anchor's.
+// Says where the last run of the baseline lies now, and each variant's time beside that of its
+// anchor.
 void print_accepted(std::ostream&, const Baseline&, const DeviceIdentity&);
 
-// What became of several.
+// Counts of what became of several runs.
 struct AcceptedRuns {
   std::int64_t asked = 0;
   std::int64_t stored = 0;

@@ -26,7 +26,7 @@ struct GateSubject {
   std::chrono::nanoseconds most_timing{0};  // of a duel; 0 where there is none
 };
 
-// What a gate looked at.
+// The things that a gate looked at.
 struct GateLooks {
   std::vector<std::string> counted;  // works
   std::optional<DuelVerdict> duel;
@@ -44,7 +44,8 @@ void print_gate_stage(std::ostream&, const std::string& name, const std::string&
 
 void print_gate_note(std::ostream&, const std::string& words);
 
-// What was compared and is no finding: every work that is as fast and every sentence that holds.
+// Prints the comparisons that are no finding: every work that is as fast and every sentence that
+// holds.
 void print_gate_looks(std::ostream&, const GateLooks&);
 
 void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, UndecidedPolicy, Style);
@@ -55,7 +56,7 @@ std::string answer_in_words(const GateVerdict&);
 // The program as given, with what it says of itself where it said anything (may be null).
 std::string program_in_words(const std::string& given, const Hello*);
 
-// What several works have in common is said once.
+// A finding that several works have in common, which is said once.
 struct FindingGroup {
   const Finding* first = nullptr;
   std::vector<std::string> works;  // empty names: of the gate as a whole
@@ -68,7 +69,7 @@ std::vector<FindingGroup> grouped(const std::vector<Finding>&);
 void write_gate_json(std::ostream&, const RunInfo&, const GateSubject&,
                      const std::optional<DuelVerdict>&, const GateVerdict&, ExitCode);
 
-// Of what HEAD may be told from all that was found: the gravest.
+// Returns the gravest of all codes that HEAD may be told from what was found.
 ExitCode exit_code(const GateVerdict&, UndecidedPolicy);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What histories of stored runs say: a line a variant, and JSON. As pictures: draw_history.h.
+// Prints what histories of stored runs say: a line a variant, and JSON. draw_history.h draws them.
 #pragma once
 
 #include <iosfwd>

@@ -116,7 +116,7 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
   print_right_aligned(out, rows);
 }
 
-// Whose numbers those of a variant are; empty where its ranks do not differ.
+// Says which rank each number of a variant comes from; empty where its ranks do not differ.
 std::string ranks_in_words(const std::string& variant, const WorstRanks& ranks) {
   if (ranks.metrics.empty() && ranks.kernels.empty()) return "";
   std::map<int, std::vector<std::string_view>> worst_at;
@@ -133,7 +133,7 @@ std::string ranks_in_words(const std::string& variant, const WorstRanks& ranks) 
   return words;
 }
 
-// Of the most seconds in any variant.
+// Names of the work that takes the most seconds in any variant.
 std::vector<std::string> slowest_first(const Mechanism& mechanism) {
   constexpr std::size_t most_rows = 8;
   std::map<std::string, double> seconds;

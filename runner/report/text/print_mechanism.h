@@ -18,8 +18,9 @@ void print_mechanism(std::ostream&, const Mechanism&);
 // Where the time of the variants' traced steps goes: a row of titles, then one each.
 std::vector<std::vector<std::string>> time_rows(const Mechanism&);
 
-// What takes the most of it in any variant: a row of titles, then at most eight, the slowest first,
-// with how often, how long and what share of a traced step. Nothing where no work was traced.
+// The work that takes the most of the step in any variant: a row of titles, then at most eight
+// rows, the slowest first. A row says how often, how long and what share of a traced step. Nothing
+// where no work was traced.
 std::vector<std::vector<std::string>> slowest_rows(const Mechanism&);
 
 }  // namespace stepgate

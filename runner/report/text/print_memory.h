@@ -8,8 +8,9 @@
 
 namespace stepgate {
 
-// What is live by purpose while the step goes on, what the step needs at least, what an arena takes
-// and what the plan holds as it is; the largest buffers at the peak. About 40 lines at most.
+// Prints the bytes that are live by purpose while the step goes on. It adds what the step needs at
+// least, what an arena takes, what the plan holds as it is, and the largest buffers at the peak.
+// About 40 lines at most.
 void print_memory(std::ostream&, const PlannedStep&);
 
 }  // namespace stepgate

@@ -54,7 +54,7 @@ std::string what_differs(const Mutation& mutation) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-// What the line of the table ends with.
+// The words that end a line of the table.
 std::string told_besides(const Mutation& mutation) {
   if (!is_survivor(mutation) || mutation.effect == MutationEffect::same_step) return "";
   return "; " + what_differs(mutation);

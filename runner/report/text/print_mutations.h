@@ -13,7 +13,7 @@ namespace stepgate {
 // A line for the scenario, and below it one for every override: what its removal does.
 void print_mutations(std::ostream&, const Mutations&);
 
-// What is wrong with a scenario of which something survives: each at its line, with a way out.
+// Faults of a scenario of which a mutation survives: each at its line, with a way out.
 std::vector<Diagnostic> faults_of(const Mutations&);
 
 // A warning for every sentence that does not hold on the simulated device, and for every override

@@ -24,7 +24,7 @@ std::string amount(double flops) {
   return fmt::format("{:.0f} flop", flops);
 }
 
-// What an operation does, beside its name.
+// Names a buffer's allocator in what an operation does.
 std::string_view name_of_allocator(AllocatedBy allocator) {
   switch (allocator) {
     case AllocatedBy::cuda:

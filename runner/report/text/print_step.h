@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the steps of a scenario are, five things first; where variants differ is marked.
+// Prints what the steps of a scenario are, five things first; differences between variants are
+// marked.
 #pragma once
 
 #include <iosfwd>
@@ -24,7 +25,7 @@ std::vector<std::string> steps_in_words(const std::vector<DescribedStep>&);
 // "all" of a thing in which none differs, else "baseline, item", of many the first.
 std::string variants_in_words(const ComparedThing&, const AlikeVariants&);
 
-// What is empty is said in a word too: "nothing else".
+// An empty list is said in a word too: "nothing else".
 std::string described_in_words(const AlikeVariants&);
 
 }  // namespace stepgate

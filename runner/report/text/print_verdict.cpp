@@ -97,8 +97,8 @@ std::string in_brackets(std::span<const std::string> names) {
                      rest);
 }
 
-// Those that make the outcome of their scenario what it is, where that is not the good one. A
-// scenario that is skipped as a whole has none.
+// Adds the sentences that make the outcome of their scenario what it is, where that is not the good
+// one. A scenario that is skipped as a whole adds its own name.
 void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names) {
   if (verdict.outcome == Outcome::holds) return;
   if (!verdict.skipped_because.empty()) return names.push_back(verdict.scenario);

@@ -47,7 +47,7 @@ constexpr std::array clock_columns{
              return of.cycles_per_step ? fmt::format("{:.4g}k", *of.cycles_per_step / 1e3) : "-";
            }}};
 
-// Of steps with an allocator of their own.
+// A count of a step that has an allocator of its own; "-" for other steps.
 std::string of_simulation(const VariantSummary& of, std::int64_t AllocatorSimulation::*what) {
   return of.allocator_simulation ? std::to_string((*of.allocator_simulation).*what) : "-";
 }

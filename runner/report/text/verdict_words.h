@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reports for people say of a verdict in the same words, whatever they are made of.
+// Words about a verdict that all reports for people share, whatever they are made of.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string counted_in_words(std::int64_t count, std::string_view what);
 // left out. Empty without variants.
 std::vector<std::vector<std::string>> variant_rows(const std::vector<VariantSummary>&);
 
-// What the run cost: " after 6 rounds of 2 loads, 0.93 GPU seconds"; empty where nothing was
+// Says what the run cost: " after 6 rounds of 2 loads, 0.93 GPU seconds"; empty where nothing was
 // measured.
 std::string cost_in_words(const Verdict&);
 

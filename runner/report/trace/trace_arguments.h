@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a trace says beside each call of the host and each piece of work, under the keys of the
-// PyTorch profiler. Every function returns the members of a JSON object, without its braces.
+// Writes what a trace says beside each call of the host and each piece of work, under the keys of
+// the PyTorch profiler. Every function returns the members of a JSON object, without its braces.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TraceLinks {
 // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)", a kernel's own name.
 std::string name_of_work(const DeviceWork&);
 
-// Of an explicit wait: "Context Sync", "Stream Sync" or "Event Sync".
+// The kind of an explicit wait: "Context Sync", "Stream Sync" or "Event Sync".
 std::string_view kind_of_wait(const HostCall&);
 
 std::string arguments_of_call(const HostCall&, TraceLinks);

@@ -29,8 +29,8 @@ void write_curve(TraceEvents& events, const Curve& curve, TraceTime from, std::i
   }
 }
 
-// What is held when the file begins follows from the most that was held, unless the trace goes back
-// to where nothing was.
+// The memory that is held when the file begins follows from the most that was held, unless the
+// trace goes back to where nothing was held.
 void write_memory(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace,
                   MemoryKind kind, std::int64_t most_held) {
   Changes changes;

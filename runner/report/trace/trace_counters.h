@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a trace shows as curves: memory held, work under way, the clock, managed memory that moved.
+// Writes a trace's curves: memory held, work under way, the clock, managed memory that moved.
 #pragma once
 
 #include "device/trace.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Single events of a Chrome trace, as text. What they mean is write_trace's.
+// Single events of a Chrome trace, as text. write_trace gives them their meaning.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class TraceEvents {
 
   explicit TraceEvents(std::ostream& out) : out_(out) {}
 
-  // What follows is written with times relative to `base`.
+  // Later events are written with times relative to `base`.
   void count_from(TraceTime base) { base_ = base; }
 
   void name_process(std::int64_t process, std::string_view name, std::string_view label,

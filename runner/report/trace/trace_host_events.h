@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host's thread did, as a trace file shows it: steps, in them phases, in them operations,
-// in them calls; and what its waits were for. Writing it down is write_trace.cpp's.
+// Events of the host's thread as a trace file shows them: steps, in them phases, in them
+// operations, in them calls. Says also which work its waits were for. write_trace.cpp writes them.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct WaitedFor {
   std::int64_t recorded_by = -1;  // the number of the call that recorded the event
 };
 
-// Of every explicit wait, by the index of its call. `streams`: their numbers in the file, by what
-// the plan calls them.
+// The work that every explicit wait waited for, by the index of its call. `streams`: their numbers
+// in the file, by what the plan calls them.
 std::map<std::size_t, WaitedFor> waited_for(const StepPlan&, const Trace&,
                                             std::span<const std::int64_t> correlations,
                                             const std::map<std::string, std::int64_t>& streams);

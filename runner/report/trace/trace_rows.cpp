@@ -135,7 +135,7 @@ std::string name_of_ranks(const Trace& trace) {
                      words.back());
 }
 
-// Who knows when others came knows their clock.
+// A trace that knows when others came knows their clock.
 bool shares_its_clock(const Trace& trace) {
   return !trace.arrivals.empty();
 }

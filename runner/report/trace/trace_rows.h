@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a trace is laid out in rows, for files and pictures of it: where steps begin, which stream of
-// the device is which of the plan, and what needs a row of its own because rows hold nothing that
-// overlaps. Numbers about a trace are measure's.
+// How a trace is laid out in rows, for files and pictures of it: where steps begin, and which
+// stream of the device is which of the plan. Work that overlaps gets a row of its own. measure/
+// computes numbers about a trace.
 #pragma once
 
 #include <map>
@@ -52,8 +52,7 @@ struct PhaseOfAStream {
 };
 std::vector<PhaseOfAStream> phases_of_streams(const StepPlan&, const Trace&);
 
-// What each stream that work ran on is called in the plan: "compute". Empty where only the runner
-// used it.
+// The plan's name of each stream that work ran on: "compute". Empty where only the runner used it.
 std::map<int, std::string> names_of_streams(const StepPlan&, const Trace&);
 
 // "rank 1"; of one that stands for others "ranks 0 and 2 to 63, alike".

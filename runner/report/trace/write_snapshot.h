@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the allocator of a step did, as torch.cuda.memory._dump_snapshot writes it: for PyTorch's
+// Writes what a step's allocator did as torch.cuda.memory._dump_snapshot writes it: for PyTorch's
 // memory viewer (pytorch.org/memory_viz) and torch.cuda._memory_viz.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Asks both builds of a gate what their steps consist of, each at its own pace: nothing is timed,
-// and while one side's host makes a step ready, the device can carry out the other's.
+// Asks both builds of a gate what their steps consist of, each at its own pace. Nothing is timed:
+// while one side's host makes a step ready, the device can carry out a step of the other side.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace stepgate {
 
 struct CountedBoth {
   std::vector<CountedPair> pairs;  // of the works that both have answered for, in their order
-  // What a side that failed did, and how many works it left uncounted by that; empty otherwise.
+  // The failure of each side that failed, and how many works it left uncounted; empty otherwise.
   std::vector<std::string> failures;
 };
 

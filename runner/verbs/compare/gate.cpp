@@ -46,7 +46,7 @@ using Clock = std::chrono::steady_clock;
 
 // Nobody who waits for a merge waits longer, unless told to.
 constexpr std::chrono::seconds most_timing_of_a_gate{240};
-// Of a step that may be slower, to say where.
+// Loads of a step that may be slower, which are traced to say where.
 constexpr int loads_to_trace = 3;
 // So many of the works that are slower are traced, the slowest ones.
 constexpr std::size_t most_traced_works = 8;
@@ -78,7 +78,7 @@ class Gate {
     if (!arguments_.evidence.empty()) check_writable(file_of_pairs());
     const ReportFiles files(arguments_);
     RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
-    // What another gate left there is not this one's answer, not even if nothing can be started.
+    // An earlier gate's reports are not this one's answer, not even if nothing can be started.
     files.write(gate_that_has_not_ended(info, "the gate has not ended"));
     write_json_file("");
     try {
@@ -356,7 +356,7 @@ class Gate {
     subject_.wider = std::ssize(settings_.wider);
   }
 
-  // Of launches at most, to time so many works. Refuses what could never decide them.
+  // Most pairs of launches to time so many works. Refuses a number that could never decide them.
   std::int64_t pairs_for(std::size_t works) const {
     const auto& asked = arguments_.duel.pairs;
     return asked && works > 0 ? most_pairs(asked, works, settings_) : most_pairs_of_a_gate;
@@ -377,7 +377,7 @@ class Gate {
     return program_command(arguments_, program, "worker", more);
   }
 
-  // What tells a BASE of before there were gates from one that does not work at all.
+  // Tells a BASE of before there were gates from one that does not work at all.
   bool answers_without_counting() const {
     try {
       const auto started =
@@ -593,7 +593,7 @@ class Gate {
   }
 
   void time() try {
-    // What has been counted with the tracer on is slow for good: these are other processes.
+    // A process that has counted with the tracer on stays slow: other processes are timed.
     base_worker_.reset();
     head_worker_.reset();
     if (works_of_both(&Hello::works).empty()) return;
@@ -694,7 +694,7 @@ class Gate {
     });
   }
 
-  // Who says nothing of a sentence has not held it.
+  // A program that says nothing of a sentence has not held it.
   void miss_sentences(const RunOfProgram& head) {
     for (const Scenario& scenario : base_) {
       for (const Expectation& sentence : scenario.expect) {

@@ -22,18 +22,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of codes that a run may end with and have decided everything that it wrote.
+// Highest exit code with which a run may have decided everything that it wrote.
 constexpr int highest_code_of_a_verdict = 77;
 constexpr std::uint64_t most_lines = 100'000'000;  // of a file that a sentence stands in
 constexpr int refuted_code = 1;
-// Of a reason: one that tells of stored runs has three intervals and a way out.
+// Longest text of a reason: one that tells of stored runs has three intervals and a way out.
 constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
 // A suite of 69 scenarios writes 3 MB, at most 0.12 MB a line. Read into values, a line takes up to
 // 27 times its length.
 constexpr OutputLimits most_output{.line_bytes = std::size_t{4} << 20,
                                    .all_bytes = std::size_t{64} << 20};
-// Of all sentences together, each with what it takes besides its texts: every report has them anew.
+// Most bytes of all sentences together, each with what it takes besides its texts: every report has
+// them anew.
 constexpr std::int64_t most_sentence_bytes = 4 << 20;
 
 bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
@@ -126,7 +127,7 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
   Arguments of_files = arguments;
   of_files.files = files;
   const TemporaryFolder folder;
-  // What the program leaves when it must be ended goes with our own folder.
+  // Files that the program leaves when it must be ended are removed with our own folder.
   // No words of a command: everybody on the machine can read those.
   std::vector<std::string> environment = environment_of(arguments, side);
   set_variable(environment, "TMPDIR", folder.path().string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program says of its scenarios when it runs them: `<program> run` as a child, and the
-// sentences of the JSON that it wrote.
+// Runs a program's scenarios with `<program> run` as a child, and reads the sentences of the JSON
+// that it wrote.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,8 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
   return knobs;
 }
 
-// Of a sentence that no override's removal refutes: after so many, nobody knows.
+// Most changes that are tried for a sentence that no override's removal refutes: after so many,
+// nobody knows.
 constexpr std::int64_t most_changes = 2000;
 
 // A limit that far from all that the file's own overrides do says little.
@@ -170,8 +171,7 @@ class Mutator {
     return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
   }
 
-  // What became of the sentences that held; nothing where the device refuses the step, and then
-  // why.
+  // Decides the sentences that held; nothing where the device refuses the step, and then why.
   std::optional<Verdict> decided(Planned& planned, std::string& refusal) const {
     try {
       return verdict_on(planned);

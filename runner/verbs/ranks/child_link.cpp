@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// What a device needs to give back what it has.
+// A device needs so long to give back what it has.
 constexpr std::chrono::seconds time_to_finish{5};
 
 class ChildLink : public RankLink {

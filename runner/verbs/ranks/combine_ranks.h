@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ranks say of one run as one result.
+// Combines what ranks say of one run into one result.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ enum class Clocks { one, several };
 // Whether each rank updates all parameters, or a part of its own: StepPlan::shards_updates.
 enum class Updates { whole, shared_out };
 
-// Of ranks that each did their part of the same steps, in their order, at least one. The slowest
-// is what counts: a step is over when all have done theirs. Of one clock its trace says when all
-// ranks came to their collectives.
+// Combines the results of ranks that each did their part of the same steps, in their order, at
+// least one. The slowest counts: a step is over when all have done theirs. On one clock, the trace
+// says when all ranks came to their collectives.
 StepResult combined(std::vector<RankRan>, Clocks, Updates = Updates::whole);
 
 // Which rank's weights differ from those of rank 0; nothing where all have the same or none were
@@ -33,7 +33,7 @@ struct Disagreement {
 };
 std::optional<Disagreement> disagreement(std::span<const RankRan>);
 
-// What goes on around all of them: where they differ, what is worse.
+// Environment of all ranks: where they differ, the worse value.
 EnvironmentReading combined(std::span<const EnvironmentReading>);
 
 }  // namespace stepgate

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds most_time_to_meet{60};
-// Of an end, which may come before the others have.
+// Time to meet at an end, which may come before the others have.
 constexpr seconds most_time_to_meet_at_end{10};
 constexpr milliseconds most_time_to_introduce{2000};
 constexpr milliseconds between_looks{50};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who started this process beside others like it: what launchers say in the environment. A function
-// of variables, which starts nothing.
+// Finds the launcher that started this process beside others like it, from what launchers say in
+// the environment. A function of variables, which starts nothing.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ struct LaunchedAs {
   int local_rank = 0;  // on its host
   int count = 1;
   bool on_one_host = false;  // all of them, as far as the launcher says
-  // What all ranks of this start share, and no other start of this user at the same time; empty
-  // where the launcher does not say.
+  // Name that all ranks of this start share, and no other start of this user at the same time;
+  // empty where the launcher does not say.
   std::string job;
   bool operator==(const LaunchedAs&) const = default;
 };

@@ -21,7 +21,7 @@ namespace {
 using SocketClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Who takes nothing for so long is as good as gone.
+// A receiver that takes nothing for so long is as good as gone.
 constexpr milliseconds most_time_to_send{10'000};
 constexpr std::size_t most_waiting_bytes = std::size_t{1} << 22;
 

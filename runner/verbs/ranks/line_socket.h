@@ -45,7 +45,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   int port() const { return port_; }
-  // Who connects within the time; null where nobody does.
+  // Waits so long for somebody to connect; null where nobody does.
   std::unique_ptr<LineSocket> accept_within(std::chrono::milliseconds) const;
 
  private:

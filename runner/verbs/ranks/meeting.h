@@ -43,7 +43,7 @@ class MeetingFile {
   std::string text_;
 };
 
-// Of a file of this user alone; nothing where there is none, or none of this user.
+// Reads a file of this user alone; nothing where there is none, or none of this user.
 std::optional<Meeting> read_meeting_file(const std::filesystem::path&);
 
 }  // namespace stepgate

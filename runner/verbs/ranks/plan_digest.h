@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// Of everything that a device is told, but not of what scenario and variant are called: what is
-// compared with itself is the same step twice, by two names.
+// Digest of everything that a device is told, but not of the names of scenario and variant. A step
+// that is compared with itself is the same step twice, by two names.
 std::string digest_of(const StepPlan&);
 
 std::vector<NamedPlan> named_plans(std::span<const PlannedStep>);

@@ -49,7 +49,7 @@ Json parsed(std::string_view message) {
   return json;
 }
 
-// What a reader meets in something damaged, as one kind of error.
+// Turns the errors of reading something damaged into one kind.
 template <class Function>
 auto reading(const Function& function) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is asked of a rank process and what it answers: the one place that knows the text. A message
-// is JSON in one or several lines, which rank_link.h carries.
+// Requests to a rank process and its answers: the one place that knows the text. A message is JSON
+// in one or several lines, which rank_link.h carries.
 #pragma once
 
 #include <chrono>
@@ -135,7 +135,7 @@ struct RankHello {
   std::vector<NamedPlan> plans;
 };
 
-// Of one run. The digests are of bits, so that who reads many answers compares numbers.
+// Result of one run. Digests stand for bits, so that a reader of many answers compares numbers.
 struct RankRan {
   StepResult result;
   std::optional<std::uint64_t> weights;  // of those that all ranks have; only with tensors

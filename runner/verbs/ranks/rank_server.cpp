@@ -31,7 +31,8 @@ std::string name_of_host() {
   return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
 }
 
-// Of the weights that every rank has all of: after an update they are the same bits everywhere.
+// Digest of the weights that every rank has all of: after an update they are the same bits
+// everywhere.
 std::uint64_t digest_of_weights(const StepPlan& plan, const std::vector<Tensor>& tensors) {
   std::uint64_t hash = fnv1a_start;
   for (const Tensor& tensor : tensors) {

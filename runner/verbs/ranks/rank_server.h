@@ -35,7 +35,7 @@ struct RankSubject {
   int rank = 0;
   std::string build;
   std::vector<PlannedStep> plans;
-  // Those that a run may need besides, for which nobody takes the time before.
+  // Plans that a run may need besides, for which nobody takes the time before.
   std::function<std::vector<PlannedStep>()> more_plans = {};
   std::optional<PlayedFault> fault = {};
 };
@@ -44,7 +44,7 @@ class RankServer {
  public:
   RankServer(Device& device, RankSubject subject);
 
-  // What a device cannot do is an answer; of another request nothing is thrown either.
+  // Throws nothing: a request that the device cannot carry out is answered with the error.
   RankAnswer answer(const RankRequest&);
 
  private:

@@ -33,8 +33,8 @@ class RankTeam {
   virtual void end(int /*code*/) {}
 };
 
-// What `--ranks` asks for, or what the plans need of the GPUs that there are; null where a run
-// needs none but its own process.
+// The ranks that `--ranks` asks for, or that the plans need of the GPUs that there are; null where
+// a run needs none but its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Planned>&);
 
 // Why a knob that is to be calibrated is not, where ranks carry the scenario out.
@@ -60,16 +60,17 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 // Processes that measure collectives of so many ranks and run no scenario. Throws DeviceLost.
 std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments&, int count, std::uint64_t seed);
 
-// Of the launcher's rank 0, before anything else is done. Throws RequestError.
+// Leads as the launcher's rank 0, before anything else is done. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const Arguments&, const LaunchedAs&);
-// Of its other ranks: does what rank 0 asks and says nothing. The exit code.
+// Serves as another rank of the launcher: does what rank 0 asks and says nothing. Returns the exit
+// code.
 int attend(const Arguments&, const LaunchedAs&);
 
 // The part's. The plans are as they are on it, and those of all ranks alike. Throws RequestError,
 // DeviceLost.
 OpenedDevice open_device_of(const PartOfRun&, const Arguments&, std::uint64_t seed);
 
-// What was traced of each scenario of the part, in processes that are gone by then. Where ranks
+// The traces of each scenario of the part, made in processes that are gone by then. Where ranks
 // trace, one that fails ends the run: throws DeviceLost, Interrupted.
 std::vector<Traced> trace_part(const PartOfRun&, const Arguments&, const JudgeSettings&,
                                std::uint64_t seed);
@@ -83,8 +84,8 @@ void refuse_one_gpu(const Arguments&);
 // By what plans of several ranks say, which are all alike: NCCL asks for it once in a process.
 // Throws RequestError where they are not.
 RankLinks links_of_ranks(std::span<const Planned>);
-// What GPUs cannot carry out in one run: different links, and too many communicators. Throws
-// RequestError.
+// Refuses what GPUs cannot carry out in one run: different links, and too many communicators.
+// Throws RequestError.
 void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const Arguments&);

@@ -40,7 +40,7 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
       numbers.back());
 }
 
-// What the other list has otherwise.
+// Keys that the other list has otherwise.
 std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
                                    const std::vector<DeviceKey>& other) {
   std::vector<DeviceKey> found;
@@ -233,8 +233,8 @@ std::optional<EnvironmentReading> RankedDevice::read_environment() {
   }
 }
 
-// Who computes all ranks of a plan by itself does so in every process, also for a plan of one rank:
-// what comes later would differ otherwise, as its noise goes on from step to step.
+// A device that computes all ranks of a plan by itself does so in every process, also for a plan of
+// one rank. Later results would differ otherwise, as its noise goes on from step to step.
 std::size_t RankedDevice::ranks_of(const StepPlan& plan) const {
   if (plan.ranks.count > count()) {
     throw DeviceError(fmt::format("it needs {} ranks, and there {} {}", plan.ranks.count,
@@ -451,7 +451,7 @@ std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
                           : fmt::format("; {} did", numbers_in_words(answered));
 }
 
-// Who lives says so, however long its answer takes. A process that begins does not yet.
+// A rank that lives says so, however long its answer takes. A process that begins does not yet.
 void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest& request) {
   if (std::holds_alternative<ask::Hello>(request)) return;
   const Clock::time_point now = Clock::now();
@@ -466,8 +466,8 @@ void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest
                    name_of(request), answered_in_words(asked)));
 }
 
-// Those that give no sign of life are to blame, and who waits for them is not; where all are
-// alive, whoever has not answered.
+// Ranks that give no sign of life are to blame, and those that wait for them are not. Where all are
+// alive, the ranks that have not answered are.
 void RankedDevice::give_up(std::span<const Rank> asked, const RankRequest& request) {
   const auto longest = std::min(settings_.silence, settings_.stall * 3 / 4);
   const Clock::time_point now = Clock::now();
@@ -491,7 +491,7 @@ void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRe
                    name_of(request), std::get<RankError>(failed->answer->value).message));
 }
 
-// What one of them cannot do, all have not done.
+// A request that one rank cannot do is refused as a whole.
 void RankedDevice::refuse_errors(std::span<const Rank> asked) {
   const auto failed = std::ranges::find_if(asked, has_failed);
   if (failed == asked.end()) return;

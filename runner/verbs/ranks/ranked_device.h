@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Several ranks as one device: whoever loads and runs steps on it has all ranks do so at once and
-// gets one result. Decides nothing about a run; how ranks come to be is rank_team.h's.
+// gets one result. Decides nothing about a run; rank_team.h starts the ranks.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,7 @@ class RankedDevice : public Device {
   std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) override;
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan&, const LoadDraw&) override;
   std::chrono::nanoseconds now() const override;
-  // Of steps of one rank, by the rule against interleaving several.
+  // Interleaves steps of one rank alone: steps of several ranks are not interleaved.
   std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
                                           const Interleaving&) override;
   std::string reason_against_tracing() const override;
@@ -89,7 +89,7 @@ class RankedDevice : public Device {
   void end_all(const std::string& why);
   [[noreturn]] void lose(const std::string& sentence);
   StepResult run(Step&, const Observe&);
-  // Of ranks that all did the same.
+  // Ends all ranks where those that did the same steps disagree.
   void refuse_disagreement(std::span<const RankRan>, const std::string& step);
 
   std::vector<Rank> ranks_;

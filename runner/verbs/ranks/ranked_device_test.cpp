@@ -182,7 +182,7 @@ class RankedDevices : public testing::Test {
         std::move(links), RankedSettings{.stall = stall, .silence = silence, .stopped = stopped_});
   }
 
-  // What is said when every rank has the step and runs it.
+  // The error when every rank has the step and runs it.
   std::string failure_of_run(milliseconds stall = milliseconds(60),
                              milliseconds silence = std::chrono::seconds(8)) {
     const auto all = device(stall, silence);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // [calibrate] of one planned scenario, on a device that traces: what `run`'s tracing process and a
-// worker that counts share. The search is measure/trace/calibrate.h's.
+// worker that counts share. measure/trace/calibrate.h searches.
 #pragma once
 
 #include "measure/trace/traced.h"

@@ -13,8 +13,8 @@
 
 namespace stepgate {
 
-// What the process answers after a scenario at which its device was lost; it has no traces of those
-// after it.
+// The answer of the process after a scenario at which its device was lost; it has no traces of
+// those after it.
 constexpr std::string_view tracer_lost_its_device = "lost";
 
 // In which order scenarios are traced, as indices: those with managed memory last, since whoever
@@ -22,11 +22,11 @@ constexpr std::string_view tracer_lost_its_device = "lost";
 // H200.
 std::vector<std::size_t> tracing_order(std::span<const Planned>);
 
-// What was traced of each of these scenarios of the run, in their order. The process failing is no
-// error of the run: every scenario without a trace says why.
+// The traces of each of these scenarios of the run, in their order. The process failing is no error
+// of the run: every scenario without a trace says why.
 std::vector<Traced> trace_all(const Arguments&, std::span<const Planned>, std::uint64_t seed);
 
-// What the process is asked: to trace the scenario of this file into that one.
+// A request to the process: to trace the scenario of this file into that one.
 struct TraceLine {
   std::string scenario;
   std::string into;
