@@ -100,8 +100,8 @@ endfunction()
 # outcome depends on neither compiler nor sanitizer says the same of every build, and whoever makes several builds leaves it
 # out of all but one: STEPGATE_TESTS_ELSEWHERE. Those of the program (`cli`) and all others are left out apart from each other,
 # as a sanitizer makes the one five times as long, and finds most in the other. One that runs the whole suite many times, and nothing that other tests do not run too, does so only
-# AS_RELEASED: under a sanitizer it would take minutes to say no more. One that COMPUTES numbers from numbers parses nothing and
-# owns no memory: whoever leaves `numbers` out of a sanitized build finds its faults of memory at night.
+# AS_RELEASED: under a sanitizer it would take minutes to say no more. One that COMPUTES
+# takes many times as long under a sanitizer: whoever leaves `numbers` out of a sanitized build finds its faults of memory at night.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()

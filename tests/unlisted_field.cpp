@@ -11,7 +11,11 @@ struct Key {
   std::string value;
 };
 template <>
+#if defined(STEPGATE_LISTED_TWICE)
+inline constexpr auto fields_of<Key> = fields<&Key::name, &Key::name>;
+#else
 inline constexpr auto fields_of<Key> = fields<&Key::name>;
+#endif
 
 void walk(const Key& key) {
   for_each_field(key, [](auto, const auto&) {});

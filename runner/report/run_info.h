@@ -17,6 +17,10 @@ struct RunInfo {
   std::string asked_for;   // the device, as `--device` names it; empty: the best there is
   bool simulated = false;  // nothing was measured
   bool gated = true;       // false: simulated only because there was no GPU, which ends with 4
+  bool has_rounds = true;  // false: the times of steps are left out of JSON; a gate reads none
 };
+
+// Set to "none" in the environment of a `run`, it leaves rounds out of its JSON.
+inline constexpr const char* json_rounds_variable = "STEPGATE_JSON_ROUNDS";
 
 }  // namespace stepgate

@@ -68,13 +68,15 @@ RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& sce
                     std::uint64_t seed) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
+  const char* rounds = std::getenv(json_rounds_variable);
   return {.stepgate = STEPGATE_VERSION,
           .build = hexadecimal(digest_of_this_program()),
           .commit = commit_of(arguments, scenario_file),
           .date = date_of(arguments),
           .host = host.data(),
           .seed = seed,
-          .asked_for = arguments.device.spec};
+          .asked_for = arguments.device.spec,
+          .has_rounds = rounds == nullptr || std::string_view(rounds) != "none"};
 }
 
 RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,

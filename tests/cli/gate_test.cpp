@@ -840,6 +840,27 @@ TEST_F(Gates, SayThatWhatIsUndecidedPassesByAnOption) {
   EXPECT_TRUE(contains(last_line(failed.out), "; fails, as --undecided fail says")) << failed.out;
 }
 
+// The times of its steps take more than the gate would read.
+TEST_F(Gates, ReadALongRunWithoutTheTimesOfItsSteps) {
+  std::string variants;
+  for (int variant = 0; variant < 12; ++variant)
+    variants += fmt::format("[variant.v{}]\n", variant);
+  write("long.toml",
+        "claim = \"the same thing many times\"\n"
+        "model = { kind = \"spin\", kernels = 3, kernel_us = 20 }\nsync.where = \"step\"\n" +
+            variants +
+            "[variant.baseline]\n[expect]\ntail = \"v1.step_ms_p99 <= 1.001 * "
+            "baseline.step_ms_p99\"\n");
+  const Finished alone = stepgate({"--baselines", baselines, "run", "long.toml", "--device",
+                                   "simulated", "--seed", "7", "--json", "alone.json"});
+  EXPECT_EQ(alone.exit_code, 77) << alone.out;
+  ASSERT_GT(std::filesystem::file_size(place() / "alone.json"), 4U << 20);
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"long"}, {"--work", "long/v1"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "1 scenario, 1 sentence, 0 refuted")) << run.out;
+}
+
 TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
   script("head", "[ \"$3\" = run ] && exec sleep 600\nexec " + program + " \"$@\"\n");
   const auto start = std::chrono::steady_clock::now();

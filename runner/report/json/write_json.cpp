@@ -277,13 +277,14 @@ void write_line(std::ostream& out, const Json& report) {
   out << json_line(report) << '\n';
 }
 
-void write_line(std::ostream& out, const Json& report, const Measurement& measurement) {
+void write_line(std::ostream& out, const Json& report, const RunInfo& run,
+                const Measurement& measurement) {
   const std::string text = json_line(report);
   const std::string place = "\"rounds\":" + json_line(Json(place_of_rounds));
   const std::size_t at = text.find(place);
   require(at != std::string::npos, "a measurement has a place for its rounds");
   out << std::string_view(text).substr(0, at) << "\"rounds\":";
-  write_rounds(out, measurement);
+  run.has_rounds ? write_rounds(out, measurement) : void(out << "[]");
   out << std::string_view(text).substr(at + place.size()) << '\n';
 }
 
@@ -327,7 +328,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
               {"measurement", json_of(measurement)},
               {"wall_times", json_of(times)}},
-             measurement);
+             run, measurement);
 }
 
 void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite,

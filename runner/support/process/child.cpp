@@ -156,7 +156,8 @@ Child::~Child() {
     pollfd end{report_.get(), POLLIN, 0};
     ::poll(&end, 1, 1);
   }
-  if (ended == supervisor_) forget_own(supervisor_, status);
+  const bool is_gone = ended < 0 && errno == ECHILD;
+  if (ended == supervisor_ || is_gone) forget_own(supervisor_, status);
 }
 
 void Child::take_output() {
@@ -334,6 +335,14 @@ std::optional<std::string> Child::take_lines(std::size_t longest, const TakeLine
   return std::nullopt;
 }
 
+void Child::take_rest_of_output(std::size_t most) {
+  for (std::size_t before = output_.size() + 1;
+       out_.get() >= 0 && output_.size() != before && output_.size() <= most;) {
+    before = output_.size();
+    take_output();
+  }
+}
+
 ChildEnd Child::run_to_end(const OutputLimits& limits, const TakeLine& take) {
   const Deadline deadline = Clock::now() + request_.stall;
   in_.close();
@@ -342,6 +351,7 @@ ChildEnd Child::run_to_end(const OutputLimits& limits, const TakeLine& take) {
   do {
     const std::size_t before = output_.size();
     pump(deadline);
+    if (status_) take_rest_of_output(limits.all_bytes);
     written += output_.size() - before;
     wrong = take_lines(limits.line_bytes, take);
     if (!wrong && written > limits.all_bytes)

@@ -57,6 +57,17 @@ TEST(RunToEnd, HasTheCodeTheLinesAndTheErrors) {
   EXPECT_EQ(much.lines.size(), 40'000u);
 }
 
+// Some parents leave it ignored, and the kernel would take dead children away unseen.
+TEST(RunToEnd, SeesTheEndWhereTheDeathOfChildrenWasIgnored) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const auto start = std::chrono::steady_clock::now();
+  const Taken whole = run("echo one; exit 7");
+  std::signal(SIGCHLD, before);
+  EXPECT_EQ(whole.end.code, 7);
+  EXPECT_EQ(whole.lines.size(), 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(5));
+}
+
 TEST(RunToEnd, KeepsTheEndOfEndlessErrorsAlone) {
   const Taken loud = run("yes before | head -n 100000 >&2; echo last >&2; exit 3");
   EXPECT_EQ(loud.end.code, 3);

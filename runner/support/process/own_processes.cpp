@@ -42,6 +42,10 @@ Own& own() {
 
 pid_t fork_own() {
   const std::lock_guard lock(own().mutex);  // nobody takes a new one for adopted
+  // Inherited from some parents; nobody could wait for a child.
+  struct sigaction now {};
+  if (::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+    ::signal(SIGCHLD, SIG_DFL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t process = ::fork();
   if (process > 0) own().processes.insert(process);

@@ -22,6 +22,7 @@
 #include "support/fnv1a.h"
 #include "support/interruption.h"
 #include "support/process/child.h"
+#include "support/process/own_processes.h"
 
 namespace stepgate {
 namespace {
@@ -139,7 +140,7 @@ int run_this_program(const std::vector<std::string>& arguments,
   OpenFile read_end(report[0]);
   OpenFile write_end(report[1]);
   const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
+  const pid_t child = fork_own();
   if (child < 0) throw cannot_start_itself(program, errno);
   if (child == 0) {
     ::setpgid(0, 0);
@@ -156,9 +157,12 @@ int run_this_program(const std::vector<std::string>& arguments,
   }
   if (length == sizeof reason) {
     (void)exit_code_of(child);
+    forget_own(child, 0);
     throw cannot_start_itself(program, reason);
   }
-  return exit_code_of_interruptible(child);
+  const int code = exit_code_of_interruptible(child);
+  forget_own(child, 0);
+  return code;
 }
 
 std::uint64_t digest_of_this_program(const std::filesystem::path& program) {

@@ -148,6 +148,7 @@ void supervise(const SupervisorEnds& ends, char* const* command, char* const* en
   // A signal from the terminal is for stepgate, which asks its workers to end in its own order.
   ::setpgid(0, 0);
   set_all_signals(SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would take the dead away unseen
   close_all_but({ends.in, ends.out, ends.error, ends.parent_death_pipe, ends.report});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t death;

@@ -13,6 +13,8 @@
 // compile: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 
@@ -42,6 +44,18 @@ constexpr std::string_view name() {
   text = text.substr(0, text.find_first_of(";]"));
   text = text.substr(text.rfind(':') + 1);
   return text.substr(0, text.find(')'));
+}
+
+// Names of members are those of one struct, so equal names are one member.
+template <auto... member>
+constexpr bool are_listed_once() {
+  const std::array<std::string_view, sizeof...(member)> names{name<member>()...};
+  for (std::size_t one = 0; one < names.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      if (names[one] == names[other]) return false;
+    }
+  }
+  return true;
 }
 
 template <std::size_t count, class Value>
@@ -79,6 +93,7 @@ template <Record Value, class Visit>
 constexpr void for_each_field(Value& value, Visit&& visit) {
   using Listed = std::remove_const_t<Value>;
   [&]<auto... member>(Fields<member...>) {
+    static_assert(fields_in_detail::are_listed_once<member...>(), "a field is listed twice");
     fields_in_detail::has_so_many_members<sizeof...(member)>(value);
     (visit(fields_in_detail::name<member>(), value.*member), ...);
   }

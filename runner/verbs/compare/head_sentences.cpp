@@ -29,8 +29,9 @@ constexpr int refuted_code = 1;
 // Longest text of a reason: one that tells of stored runs has three intervals and a way out.
 constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
-// A suite of 69 scenarios writes 3 MB, at most 0.12 MB a line. Read into values, a line takes up to
-// 27 times its length.
+// A suite of 69 scenarios writes 3 MB, at most 0.12 MB a line, its rounds included, which are left
+// out here: those of many variants or rounds take more than 4 MB. Read into values, a line takes up
+// to 27 times its length.
 constexpr OutputLimits most_output{.line_bytes = std::size_t{4} << 20,
                                    .all_bytes = std::size_t{64} << 20};
 // Most bytes of all sentences together, each with what it takes besides its texts: every report has
@@ -135,9 +136,10 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
     const char* given = std::getenv(bases_variable);
     set_variable(environment, std::string(bases_variable), bases + (given == nullptr ? "" : given));
   }
+  set_variable(environment, json_rounds_variable, "none");
   std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
   if (!arguments.evidence.empty()) {
-    // A side goes on from nothing that the other could have written.
+    // Neither side writes the file that the other goes on from, unless it cheats.
     const char* own = side == DuelSide::base ? ".base" : "";
     more.insert(more.end(), {"--evidence", arguments.evidence.string() + own});
   }

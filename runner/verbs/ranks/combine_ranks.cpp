@@ -62,12 +62,17 @@ bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& oth
   });
 }
 
+std::size_t most_gradients(std::span<const RankRan> ranks) {
+  std::size_t most = 0;
+  for (const RankRan& rank : ranks) most = std::max(most, rank.result.gradients.size());
+  return most;
+}
+
 // The parts of all ranks together. The part of a rank that has read none is missing, which the
 // number of elements tells.
 std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
-  std::vector<GradientSketch> sum;
+  std::vector<GradientSketch> sum(most_gradients(ranks));
   for (const RankRan& rank : ranks) {
-    sum.resize(std::max(sum.size(), rank.result.gradients.size()));
     for (std::size_t index = 0; index < rank.result.gradients.size(); ++index)
       sum[index] += rank.result.gradients[index];
   }
@@ -125,10 +130,12 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   result.losses = mean_losses(ranks);
   if (updates == Updates::shared_out) {
     result.gradients = sum_of_gradients(ranks);
-  } else if (!result.gradients.empty()) {
+  } else if (const std::size_t parameters = most_gradients(ranks); parameters > 0) {
+    // A rank that has read none has gradients of no elements.
+    result.gradients.resize(parameters);
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
       result.other_gradients.push_back(std::move(ranks[rank].result.gradients));
-      result.other_gradients.back().resize(result.gradients.size());  // who read none has none
+      result.other_gradients.back().resize(parameters);
     }
   }
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;

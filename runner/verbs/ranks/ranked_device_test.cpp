@@ -408,6 +408,11 @@ TEST(CombinedRanks, MissThePartOfARankThatHasReadNoGradients) {
   const StepResult result = combined(ranks, Clocks::one, Updates::shared_out);
   ASSERT_EQ(result.gradients.size(), 2U);
   EXPECT_EQ(result.gradients[1].elements, 20);
+  const StepResult whole = combined(ranks, Clocks::one, Updates::whole);
+  ASSERT_EQ(whole.gradients.size(), 2U) << "rank 0 has read none";
+  EXPECT_EQ(whole.gradients[1].elements, 0);
+  ASSERT_EQ(whole.other_gradients.size(), 2U);
+  EXPECT_EQ(whole.other_gradients[0].at(1).elements, 10);
 }
 
 TEST_F(RankedDevices, ThatComputeAllRanksEachMustAgree) {
