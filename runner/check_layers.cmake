@@ -15,13 +15,13 @@ set(rooms_duel worker launches gate)
 set(rooms_allocators caching)
 set(rooms_verbs trace mutate ranks compare)
 set(rooms_report text export trace picture ci html json)
-# What a plan knows is found out once and comes with it (plan/planned_step.h): whoever gets plans like that asks no analysis.
+# A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
 set(given_facts "^(measure|judge|history|duel|report)$")
 set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")
 set(most_files 40)
 set(wrong "")
 
-# Of a path of the station, "judge/stored/baseline.h": which of its rooms, counted from 0; -1 on the floor.
+# Gives the room of a path of the station ("judge/stored/baseline.h"), counted from 0; -1 on the floor.
 function(find_room station path found)
   string(REGEX REPLACE "^${station}/([a-z_]+)/.*" "\\1" room "${path}")
   list(FIND rooms_${station} "${room}" position)

@@ -36,6 +36,8 @@ WORDS = [
     (r"\bused_on\b|\b(Pooled)?Gauge\b", "record_stream, MemoryStat", None, None),
     (r"\bTimeSplit\b|\btime_split\b", "time breakdown", None, None),
     (r"\bLiveBecause\b|\bwithout_dnn\b|\bKeptMemory\b", "liveness reason, cudnn_unavailable_reason, persistent memory", None, None),
+    (r"^\s*(//|#) (Of|Whose|What|Those|Who)\b", "a sentence with a subject and a verb", r"\.(h|cpp|cu|cuh|py|cmake|txt)$", None),
+    (r"//.*[a-z]'s\.$", "a verb (who does or has what)", r"\.(h|cpp|cu|cuh)$", None),
     (r"\bScripted[A-Z]|\bscripted_[a-z]|\bscripted (device|worker|trace)|[Pp]layed_?(nvml|cudnn|gpu|Nvml)|\bPLAYED_", "fake", None, None),
 ]
 
@@ -67,7 +69,8 @@ PLANTED = {
     "runner/a.cpp": ["knobs.h2d.host = pinned;", "ProductCall call;", "SegmentKind::growable", "PageLock{host}", "is_narrow(dtype)", "is_passing(buffer)",
                      "handed_over_at(plan, 3)", "prolong_lifetimes(plan)", "plan.course->steps", "ModelledMemory memory;", "guardian_ = fork();",
                      "plan.run_ahead_steps", "furthest_ahead(plan)", "Bookkeeping kept;", "ScriptedDevice device;", "allocator.used_on(block, 2);", "Gauge all;", "TimeSplit time;",
-                     "LiveBecause because;", "std::string without_dnn;", "KeptMemory kept;"],
+                     "LiveBecause because;", "std::string without_dnn;", "KeptMemory kept;", "// Of those that are loaded.", "  // What a round costs.",
+                     "// Files are measure.cpp's."],
     "runner/plan/b.h": ["// The products of a layer.", "int product = 0;"],
     "docs/c.md": ["a batch that is page-locked", "growable segments", "its last words", "a scripted device"],
 }

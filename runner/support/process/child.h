@@ -103,7 +103,7 @@ class Child {
   void take_report();
   void check_alive_until(Deadline, std::string_view line);
   void wait_for_end(Deadline);
-  // Once nobody is left to write: poll may have looked at the output before its last words came.
+  // Once nobody is left to write: poll may have looked at the output before its end came.
   void take_rest_of_output(std::size_t most);
   std::optional<std::string> take_lines(std::size_t longest, const TakeLine& take);
   std::string fate_in_words() const;
