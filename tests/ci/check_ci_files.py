@@ -107,6 +107,8 @@ for name in ["build"] + jobs:
             shell_is_clean(script, place)
             if name == "gate":
                 judged_by_base(script, "base", place)
+                for line in script.splitlines():
+                    expect("ci/jobs/confined" not in line or " exec " in line or line.endswith(" &"), f"{place}: a container hears of no end: {line}")
                 if gpu and "head/bin/stepgate " in script:
                     expect("base/ci/jobs/confined out " in script, f"{place}: the change runs unconfined")
             if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):

@@ -40,6 +40,8 @@ faults = [
     ("github/gate.yml", "            4) state", "            5) state", "no branch for exit code 4"),
     ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
     ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "base/ci/jobs/gate", "unconfined"),
+    ("github/gate.yml", "exec base/ci/jobs/confined", "base/ci/jobs/confined", "hears of no end"),
+    ("github/gate.yml", "bin/stepgate base out &", "bin/stepgate base out", "hears of no end"),
     ("github/gate.yml", "    environment: ", "    name: ", "nobody is asked about forks"),
     ("github/gate.yml", "      contents: read\n      actions: read", "      statuses: write", "a token that writes"),
     ("github/gate.yml", "number=$(head -c 20 head/pull_request)", "number=${{ github.event.workflow_run.head_branch }}",
@@ -370,15 +372,15 @@ summary = os.path.join(place, "summary_of_github")
 github_env = {**more, **limits, "PATH": tools, "GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": summary}
 
 
-def docker_runs(script):
+def docker_runs(script, removes="true", code=1):
     """A docker that works in the folder that it would show the program, and looks at the real one meanwhile."""
     fake("tools/docker", f"""echo "$1 $2 $3" >>{place}/docker.calls
-[ "$1" = run ] || exit 0
+[ "$1" = run ] || {{ {removes}; exit 0; }}
 for word; do case $word in *:{out_folder}) cd "${{word%:*}}" ;; esac; done
 echo said >summary.md; mkdir -p evidence; echo said >evidence/0.toml
 {script}
 find {out_folder} ! -type d >>{place}/seen
-exit 1
+exit {code}
 """)
 
 
@@ -396,19 +398,67 @@ for what, script in [(what, leaves[what]) for what in few]:
     expect(open(os.path.join(place, "seen")).read() == "", f"confined: {what}: the program writes where others look")
 expect(not [name for name in os.listdir(place) if ".confined." in name], "confined: leaves its copies")
 
-# A container ends with the job, and what it had found by then is kept.
-shutil.rmtree(out_folder)
-docker_runs(f"ln -s {secret} x; touch {place}/begun; exec sleep 30")
-job = subprocess.Popen(["bash", os.path.join(jobs, "confined"), "out", "program"], env=github_env, cwd=place, stderr=subprocess.DEVNULL)
-while not os.path.exists(os.path.join(place, "begun")):
-    time.sleep(0.01)
-job.send_signal(signal.SIGTERM)
-expect(job.wait(timeout=5) == 143, f"confined: a signal makes {job.returncode}")
-calls = open(os.path.join(place, "docker.calls")).read().split("\n")
-started = [line.split()[2] for line in calls if line.startswith("run ")]
-expect(f"rm --force {started[-1]}" in calls, f"confined: the container goes on: {calls}")
-is_data(out_folder, "confined: ended")
-expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), "confined: a job that is ended loses its evidence")
+# A container ends with the job, and what it had found by then is kept: whether the job's script is told, as `confined`, or
+# GitHub's step, of which the shell alone hears; and whether that is told twice, the second time while docker removes.
+confined = ["bash", os.path.join(jobs, "confined"), "out", "program"]
+step = os.path.join(place, "step.sh")
+slowly = f"touch {place}/ending; sleep 0.3"
+
+
+def has_come(name):
+    file = os.path.join(place, name)
+    for _ in range(1000):
+        if os.path.exists(file):
+            os.remove(file)
+            return
+        time.sleep(0.01)
+    sys.exit(f"{name} does not come:\n" + "\n".join(failures))
+
+
+def what_ends(words, signals, what, script=f"ln -s {secret} x; touch {place}/begun; exec sleep 30"):
+    """The exit code of a job that is told to end, and again while its container is removed."""
+    shutil.rmtree(out_folder, ignore_errors=True)
+    docker_runs(script, slowly if len(signals) > 1 else "true")
+    job = subprocess.Popen(words, env=github_env, cwd=place, stderr=subprocess.DEVNULL)
+    for number, moment in zip(signals, ["begun", "ending"]):
+        has_come(moment)
+        job.send_signal(number)
+    try:
+        job.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        job.kill()
+    calls = open(os.path.join(place, "docker.calls")).read().split("\n")
+    started = [line.split()[2] for line in calls if line.startswith("run ")]
+    expect(f"rm --force {started[-1]}" in calls, f"{what}: the container goes on: {calls}")
+    copies = [name for name in os.listdir(place) if ".confined." in name]
+    expect(not copies, f"{what}: leaves its copy")
+    for name in copies:
+        shutil.rmtree(os.path.join(place, name))
+    return job.returncode
+
+
+with open(step, "w") as file:
+    file.write(summarize)
+for words, signals in [(confined, [signal.SIGTERM]), (confined, [signal.SIGINT, signal.SIGTERM]), (confined, [signal.SIGTERM, signal.SIGINT]),
+                       (confined, [signal.SIGHUP]), (["bash", "-e", step], [signal.SIGINT]),
+                       (["bash", "-e", step], [signal.SIGINT, signal.SIGTERM]), (["bash", "-e", step], [signal.SIGTERM])]:
+    what = f"{words[1]}, {signals}"
+    code = what_ends(words, signals, what)
+    expect(code == (143 if step in words else 128 + signals[0]), f"{what}: ends with {code}")
+    is_data(out_folder, what)
+    expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), f"{what}: a job that is ended loses its evidence")
+what_ends(confined, [signal.SIGTERM], "a pull", f"touch {place}/begun; sleep 0.3; touch {place}/started; exec sleep 30")
+time.sleep(0.5)
+expect(not os.path.exists(os.path.join(place, "started")), "confined: a container begins once nobody waits for it")
+
+# What cannot be cleared away leaves the program's exit code.
+docker_runs("true", code=77)
+for program in ["chmod", "rm"]:
+    fake("tools/" + program, f'case "$*" in *.confined.*) exit 1 ;; esac\nexec {shutil.which(program)} "$@"\n')
+    ended = run(*confined, env=github_env, cwd=place)
+    os.remove(os.path.join(place, "tools", program))
+    expect(ended.returncode == 77, f"confined: {program} fails: {ended}")
+    run("bash", "-c", "rm -rf out.confined.*", cwd=place)
 
 # The proposer of a change gives its number in a file.
 ask = next(step["run"] for step in github["who"]["steps"] if step.get("id") == "ask")
