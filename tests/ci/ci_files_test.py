@@ -280,6 +280,7 @@ leaves = {
     "a pipe": "rm -f summary.md; mkfifo x summary.md",
     "a socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"x\")'",
     "a second link": f"ln {secret} x",
+    "a name like another's but for a blank": f"ln {secret} x; head -c 100 /dev/zero >'x '",
     "a folder in the place of a report": "rm -f summary.md; mkdir summary.md; ln -s ../../secret summary.md/x",
     "a sparse file": "truncate -s 3G x",
     "too much": "for n in 1 2 3 4 5 6 7 8 9; do head -c 100000 /dev/zero >x$n; done",
@@ -326,9 +327,12 @@ unsaid = ["nothing else", "what nobody may read", "folders without an end"]
 taken = os.path.join(place, "taken")
 
 
-def what_is_taken(take, script, what, swap=None):
-    """By a `take`, where the script left something; with what comes in the place of a file once it has been looked at."""
+def what_is_taken(take, script, what, swap=None, there="true"):
+    """By a `take`, where the script left something; with what comes in the place of a file once it has been looked at, and a
+    script of what was there before."""
     shutil.rmtree(taken, ignore_errors=True)
+    os.makedirs(taken)
+    run("sh", "-c", there, cwd=taken)
     folder = left_by(script)
     if swap:
         fake("tools/find", f'{shutil.which("find")} "$@"\ncd {folder}; {swap}\n')
@@ -348,6 +352,14 @@ to_link = f"ln -sf {secret} summary.md"
 for swap in [to_link, "rm summary.md; mkfifo summary.md"]:
     ended = what_is_taken(take, "true", swap, swap)
     expect(os.path.exists(os.path.join(taken, "evidence/0.toml")), f"take: {swap}: {ended}")
+ended = what_is_taken(take, "mkdir -p a/b; echo >a/b/c; echo >z", "types crossed", there="mkdir -p summary.md/x z; echo >z/y; echo >evidence; echo >a")
+said = sorted(os.path.relpath(os.path.join(at, name), taken) for at, folders, names in os.walk(taken) for name in names)
+expect(ended.returncode == 0 and said == ["a/b/c", "evidence/0.toml", "summary.md", "z"], f"take: files where there were folders, and the reverse: {said}, {ended}")
+for program in ["find", "head", "sort"]:  # busybox's know less
+    fake("tools/" + program, "exit 1\n")
+    ended = what_is_taken(take, "true", f"no {program}")
+    os.remove(os.path.join(place, "tools", program))
+    expect(ended.returncode == 3 and "not all is taken" in ended.stderr, f"take: {program} fails: {ended}")
 # Each part of it is needed.
 text = open(take).read()
 for old, new, what, swap in [
@@ -473,8 +485,16 @@ run("bash", "-c", "rm -rf head/*; echo 7 >head/pull_request", cwd=os.path.join(p
 ended = run("bash", "-e", "-c", ask, env=asks, cwd=os.path.join(place, "asked"))
 expect(os.path.exists(os.path.join(place, "asked/asked.calls")), f"gate.yml: a number is not asked about: {ended}")
 
-# GitLab's job ends what the program left at work before it takes what that left.
-after = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml")))[".stepgate-gpu"]["after_script"]
+# GitLab's job begins without what another one left, and ends what the program left at work before it takes what that left.
+gitlab = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml")))
+after = gitlab[".stepgate-gpu"]["after_script"]
+for name in ["setpriv", "chown"]:
+    fake("tools/" + name, "exit 1\n")
+run("bash", "-c", "rm -rf out; mkdir -p out/evidence out/history; echo 0 | tee out/exit_code out/.x out/history/x >out/evidence/x", cwd=place)
+run("bash", "-e", "-c", "\n".join(gitlab["stepgate-gate"]["script"]), env={**os.environ, "PATH": tools}, cwd=place)
+os.remove(os.path.join(place, "tools/chown"))
+expect(sorted(os.listdir(out_folder)) == ["evidence", "exit_code"] and os.path.exists(os.path.join(out_folder, "evidence/x")) and
+       open(os.path.join(out_folder, "exit_code")).read() == "3\n", f"GitLab: begins with another job's {os.listdir(out_folder)}")
 os.symlink(repository, os.path.join(place, "trusted"))
 for what, script in [(what, leaves[what]) for what in few]:
     shutil.rmtree(out_folder, ignore_errors=True)
