@@ -130,7 +130,25 @@ pipeline = yaml.safe_load(text) or {}
 
 
 def merged(job):
-    return {**merged(pipeline[job["extends"]]), **job} if "extends" in job else job
+    if "extends" not in job:
+        return job
+    base = merged(pipeline[job["extends"]])
+    both = {key: {**base[key], **value} for key, value in job.items() if isinstance(value, dict) and isinstance(base.get(key), dict)}
+    return {**base, **job, **both}
+
+
+def minutes(text):
+    number, unit = re.fullmatch(r"(\d+)\s*(m|h)\w*", str(text)).groups()
+    return int(number) * {"m": 1, "h": 60}[unit]
+
+
+# Otherwise a script that takes too long leaves no time for after_script, artifacts and the cache.
+for name, job in pipeline.items():
+    job = merged(job) if isinstance(job, dict) and not name.startswith(".") else {}
+    if (job.get("artifacts") or {}).get("when") == "always":
+        given = [(job.get("variables") or {}).get(f"RUNNER_{part}_TIMEOUT") for part in ["SCRIPT", "AFTER_SCRIPT"]]
+        expect("timeout" in job and None not in given and sum(map(minutes, given)) < minutes(job["timeout"]),
+               f"{file}, {name}: no time is left when the script has used its own: {given} of {job.get('timeout')}")
 
 
 for name in jobs:
