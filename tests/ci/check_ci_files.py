@@ -106,19 +106,22 @@ for name in ["build"] + jobs:
             expect("${{" not in script, f"{place}: text of others becomes a script: {script}")
             shell_is_clean(script, place)
             if name == "gate":
-                judged_by_base(script, "base", place)
+                judged_by_base(script, "own", place)
                 for line in script.splitlines():
                     expect("ci/jobs/confined" not in line or " exec " in line or line.endswith(" &"), f"{place}: a container hears of no end: {line}")
                 if gpu and "head/bin/stepgate " in script:
-                    expect("base/ci/jobs/confined out " in script, f"{place}: the change runs unconfined")
+                    expect("own/ci/jobs/confined out " in script, f"{place}: the change runs unconfined")
             if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):
-                expect(step["with"]["path"] == "downloaded" and "base/ci/jobs/take downloaded head" in text,
+                expect(step["with"]["path"] == "downloaded" and "own/ci/jobs/take downloaded head" in text,
                        f"{place}: what the change's build left is more than files")
     if name != "build":
         handles_codes(text, file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
 gate = yaml.safe_load(read("github/gate.yml")) or {}
 expect("workflow_run" in (gate.get(True) or {}), "github/gate.yml: the change brings its own gate")
+checkouts = [s["with"] for s in ((gate.get("jobs") or {}).get("gate") or {}).get("steps", []) if "actions/checkout" in s.get("uses", "")]
+refs = {"own": "${{ github.sha }}", "base": "${{ needs.who.outputs.base }}"}
+expect({c.get("path"): c.get("ref") for c in checkouts} == refs, f"github/gate.yml: what is checked out is not the workflow's and base's own: {checkouts}")
 expect("environment" in ((gate.get("jobs") or {}).get("gate") or {}), "github/gate.yml: nobody is asked about forks")
 
 # GitLab

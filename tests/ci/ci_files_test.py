@@ -38,10 +38,11 @@ faults = [
      "the change brings its own gate"),
     ("github/gate.yml", "  workflow_run:", "  pull_request_target:", "pull_request_target runs with secrets"),
     ("github/gate.yml", "            4) state", "            5) state", "no branch for exit code 4"),
-    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
-    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "base/ci/jobs/gate", "unconfined"),
-    ("github/gate.yml", "exec base/ci/jobs/confined", "base/ci/jobs/confined", "hears of no end"),
+    ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
+    ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "own/ci/jobs/gate", "unconfined"),
+    ("github/gate.yml", "exec own/ci/jobs/confined", "own/ci/jobs/confined", "hears of no end"),
     ("github/gate.yml", "bin/stepgate base out &", "bin/stepgate base out", "hears of no end"),
+    ("github/gate.yml", "github.sha", "github.event.workflow_run.head_sha", "the workflow's and base's own"),
     ("github/gate.yml", "    environment: ", "    name: ", "nobody is asked about forks"),
     ("github/gate.yml", "      contents: read\n      actions: read", "      statuses: write", "a token that writes"),
     ("github/gate.yml", "number=$(head -c 20 head/pull_request)", "number=${{ github.event.workflow_run.head_branch }}",
@@ -87,7 +88,7 @@ faults = [
     ("github/gate.yml", "path: out/evidence", "path: out/other", "no evidence from earlier runs"),
     ("gitlab/stepgate.yml", "paths: [out/evidence]", "paths: [out/other]", "no evidence from earlier runs"),
     ("github/gate.yml", "          path: downloaded\n", "          path: head\n", "more than files"),
-    ("github/gate.yml", "base/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
+    ("github/gate.yml", "own/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
     ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
     ("gitlab/stepgate.yml", "kill -KILL -1", "true", "may still change"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
@@ -382,7 +383,7 @@ for old, new, what, swap in [
 few = ["a link in the place of a report", "a link to a folder", "a pipe", "a folder in the place of a report", "too much"]
 github = yaml.safe_load(open(os.path.join(repository, "ci/github/gate.yml")))["jobs"]
 summarize = next(step["run"] for step in github["gate"]["steps"] if step.get("id") == "gate")
-os.symlink(repository, os.path.join(place, "base"))
+os.symlink(repository, os.path.join(place, "own"))
 out_folder = os.path.join(place, "out")
 summary = os.path.join(place, "summary_of_github")
 github_env = {**more, **limits, "PATH": tools, "GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": summary}
