@@ -38,8 +38,11 @@ faults = [
      "the change brings its own gate"),
     ("github/gate.yml", "  workflow_run:", "  pull_request_target:", "pull_request_target runs with secrets"),
     ("github/gate.yml", "            4) state", "            5) state", "no branch for exit code 4"),
-    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
-    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "base/ci/jobs/gate", "unconfined"),
+    ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
+    ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "own/ci/jobs/gate", "unconfined"),
+    ("github/gate.yml", "exec own/ci/jobs/confined", "own/ci/jobs/confined", "hears of no end"),
+    ("github/gate.yml", "bin/stepgate base out &", "bin/stepgate base out", "hears of no end"),
+    ("github/gate.yml", "github.sha", "github.event.workflow_run.head_sha", "the workflow's and base's own"),
     ("github/gate.yml", "    environment: ", "    name: ", "nobody is asked about forks"),
     ("github/gate.yml", "      contents: read\n      actions: read", "      statuses: write", "a token that writes"),
     ("github/gate.yml", "number=$(head -c 20 head/pull_request)", "number=${{ github.event.workflow_run.head_branch }}",
@@ -58,6 +61,10 @@ faults = [
     ("gitlab/stepgate.yml", "trusted/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
     ("gitlab/stepgate.yml", "env -i ", "env ", "the change sees the job's token"),
     ("gitlab/stepgate.yml", "GIT_STRATEGY: none", "GIT_STRATEGY: clone", "lie where it is judged"),
+    ("gitlab/stepgate.yml", "RUNNER_SCRIPT_TIMEOUT: 50m", "RUNNER_SCRIPT_TIMEOUT: 55m", "stepgate-gate: no time is left"),
+    ("gitlab/stepgate.yml", "    RUNNER_AFTER_SCRIPT_TIMEOUT: 5m\n", "", "stepgate-nightly: no time is left"),
+    ("gitlab/stepgate.yml", "timeout: 3 hours", "timeout: 175 minutes", "stepgate-weekly: no time is left"),
+    ("gitlab/stepgate.yml", "timeout: 2 hours", "timeout: 1 hour", "stepgate-sanitizers: no time is left"),
     ("gitlab/stepgate.yml", "paths: [head]", "paths: [head, trusted]", "hands over more than a program"),
     ("buildkite/gate.yml", "exit_status: 77", "exit_status: 1", "only 77 may be orange"),
     ("buildkite/gate.yml", "    concurrency: 1\n", "", "two jobs at once"),
@@ -81,7 +88,7 @@ faults = [
     ("github/gate.yml", "path: out/evidence", "path: out/other", "no evidence from earlier runs"),
     ("gitlab/stepgate.yml", "paths: [out/evidence]", "paths: [out/other]", "no evidence from earlier runs"),
     ("github/gate.yml", "          path: downloaded\n", "          path: head\n", "more than files"),
-    ("github/gate.yml", "base/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
+    ("github/gate.yml", "own/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
     ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
     ("gitlab/stepgate.yml", "kill -KILL -1", "true", "may still change"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
@@ -278,6 +285,7 @@ leaves = {
     "a pipe": "rm -f summary.md; mkfifo x summary.md",
     "a socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"x\")'",
     "a second link": f"ln {secret} x",
+    "a name like another's but for a blank": f"ln {secret} x; head -c 100 /dev/zero >'x '",
     "a folder in the place of a report": "rm -f summary.md; mkdir summary.md; ln -s ../../secret summary.md/x",
     "a sparse file": "truncate -s 3G x",
     "too much": "for n in 1 2 3 4 5 6 7 8 9; do head -c 100000 /dev/zero >x$n; done",
@@ -324,9 +332,12 @@ unsaid = ["nothing else", "what nobody may read", "folders without an end"]
 taken = os.path.join(place, "taken")
 
 
-def what_is_taken(take, script, what, swap=None):
-    """By a `take`, where the script left something; with what comes in the place of a file once it has been looked at."""
+def what_is_taken(take, script, what, swap=None, there="true"):
+    """By a `take`, where the script left something; with what comes in the place of a file once it has been looked at, and a
+    script of what was there before."""
     shutil.rmtree(taken, ignore_errors=True)
+    os.makedirs(taken)
+    run("sh", "-c", there, cwd=taken)
     folder = left_by(script)
     if swap:
         fake("tools/find", f'{shutil.which("find")} "$@"\ncd {folder}; {swap}\n')
@@ -346,6 +357,14 @@ to_link = f"ln -sf {secret} summary.md"
 for swap in [to_link, "rm summary.md; mkfifo summary.md"]:
     ended = what_is_taken(take, "true", swap, swap)
     expect(os.path.exists(os.path.join(taken, "evidence/0.toml")), f"take: {swap}: {ended}")
+ended = what_is_taken(take, "mkdir -p a/b; echo >a/b/c; echo >z", "types crossed", there="mkdir -p summary.md/x z; echo >z/y; echo >evidence; echo >a")
+said = sorted(os.path.relpath(os.path.join(at, name), taken) for at, folders, names in os.walk(taken) for name in names)
+expect(ended.returncode == 0 and said == ["a/b/c", "evidence/0.toml", "summary.md", "z"], f"take: files where there were folders, and the reverse: {said}, {ended}")
+for program in ["find", "head", "sort"]:  # busybox's know less
+    fake("tools/" + program, "exit 1\n")
+    ended = what_is_taken(take, "true", f"no {program}")
+    os.remove(os.path.join(place, "tools", program))
+    expect(ended.returncode == 3 and "not all is taken" in ended.stderr, f"take: {program} fails: {ended}")
 # Each part of it is needed.
 text = open(take).read()
 for old, new, what, swap in [
@@ -364,21 +383,21 @@ for old, new, what, swap in [
 few = ["a link in the place of a report", "a link to a folder", "a pipe", "a folder in the place of a report", "too much"]
 github = yaml.safe_load(open(os.path.join(repository, "ci/github/gate.yml")))["jobs"]
 summarize = next(step["run"] for step in github["gate"]["steps"] if step.get("id") == "gate")
-os.symlink(repository, os.path.join(place, "base"))
+os.symlink(repository, os.path.join(place, "own"))
 out_folder = os.path.join(place, "out")
 summary = os.path.join(place, "summary_of_github")
 github_env = {**more, **limits, "PATH": tools, "GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": summary}
 
 
-def docker_runs(script):
+def docker_runs(script, removes="true", code=1):
     """A docker that works in the folder that it would show the program, and looks at the real one meanwhile."""
     fake("tools/docker", f"""echo "$1 $2 $3" >>{place}/docker.calls
-[ "$1" = run ] || exit 0
+[ "$1" = run ] || {{ {removes}; exit 0; }}
 for word; do case $word in *:{out_folder}) cd "${{word%:*}}" ;; esac; done
 echo said >summary.md; mkdir -p evidence; echo said >evidence/0.toml
 {script}
 find {out_folder} ! -type d >>{place}/seen
-exit 1
+exit {code}
 """)
 
 
@@ -396,19 +415,69 @@ for what, script in [(what, leaves[what]) for what in few]:
     expect(open(os.path.join(place, "seen")).read() == "", f"confined: {what}: the program writes where others look")
 expect(not [name for name in os.listdir(place) if ".confined." in name], "confined: leaves its copies")
 
-# A container ends with the job, and what it had found by then is kept.
-shutil.rmtree(out_folder)
-docker_runs(f"ln -s {secret} x; touch {place}/begun; exec sleep 30")
-job = subprocess.Popen(["bash", os.path.join(jobs, "confined"), "out", "program"], env=github_env, cwd=place, stderr=subprocess.DEVNULL)
-while not os.path.exists(os.path.join(place, "begun")):
-    time.sleep(0.01)
-job.send_signal(signal.SIGTERM)
-expect(job.wait(timeout=5) == 143, f"confined: a signal makes {job.returncode}")
-calls = open(os.path.join(place, "docker.calls")).read().split("\n")
-started = [line.split()[2] for line in calls if line.startswith("run ")]
-expect(f"rm --force {started[-1]}" in calls, f"confined: the container goes on: {calls}")
-is_data(out_folder, "confined: ended")
-expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), "confined: a job that is ended loses its evidence")
+# A container ends with the job, and what it had found by then is kept: whether the job's script is told, as `confined`, or
+# GitHub's step, of which the shell alone hears; and whether that is told twice, the second time while docker removes.
+confined = ["bash", os.path.join(jobs, "confined"), "out", "program"]
+step = os.path.join(place, "step.sh")
+slowly = f"touch {place}/ending; sleep 0.3"
+
+
+def has_come(name):
+    file = os.path.join(place, name)
+    for _ in range(1000):
+        if os.path.exists(file):
+            os.remove(file)
+            return
+        time.sleep(0.01)
+    sys.exit(f"{name} does not come:\n" + "\n".join(failures))
+
+
+def what_ends(words, signals, what, script=f"ln -s {secret} x; touch {place}/begun; exec sleep 30"):
+    """The exit code of a job that is told to end, and again while its container is removed."""
+    shutil.rmtree(out_folder, ignore_errors=True)
+    docker_runs(script, slowly if len(signals) > 1 else "true")
+    job = subprocess.Popen(words, env=github_env, cwd=place, stderr=subprocess.DEVNULL)
+    for number, moment in zip(signals, ["begun", "ending"]):
+        has_come(moment)
+        job.send_signal(number)
+    try:
+        job.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        job.kill()
+    calls = open(os.path.join(place, "docker.calls")).read().split("\n")
+    started = [line.split()[2] for line in calls if line.startswith("run ")]
+    expect(f"rm --force {started[-1]}" in calls, f"{what}: the container goes on: {calls}")
+    copies = [name for name in os.listdir(place) if ".confined." in name]
+    expect(not copies, f"{what}: leaves its copy")
+    for name in copies:
+        shutil.rmtree(os.path.join(place, name))
+    return job.returncode
+
+
+with open(step, "w") as file:
+    file.write(summarize)
+for number in [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]:
+    signal.signal(number, signal.SIG_DFL)  # a shell cannot trap what whoever started this ignores
+for words, signals in [(confined, [signal.SIGTERM]), (confined, [signal.SIGINT, signal.SIGTERM]), (confined, [signal.SIGHUP]), (["bash", "-e", step], [signal.SIGINT]),
+                       (["bash", "-e", step], [signal.SIGINT, signal.SIGTERM]), (["bash", "-e", step], [signal.SIGTERM])]:
+    what = f"{'gate.yml' if step in words else 'confined'}, {signals}"
+    code = what_ends(words, signals, what)
+    expect(code == (143 if step in words else 128 + signals[0]), f"{what}: ends with {code}")
+    is_data(out_folder, what)
+    expect(os.path.exists(os.path.join(out_folder, "evidence/0.toml")), f"{what}: a job that is ended loses its evidence")
+what_ends(confined, [signal.SIGTERM], "a pull", f"touch {place}/begun; until [ -e {place}/pulled ]; do sleep 0.02; done; touch {place}/started")
+open(os.path.join(place, "pulled"), "w").close()
+time.sleep(0.3)
+expect(not os.path.exists(os.path.join(place, "started")), "confined: a container begins once nobody waits for it")
+
+# What cannot be cleared away leaves the program's exit code.
+docker_runs("true", code=77)
+for program in ["chmod", "rm"]:
+    fake("tools/" + program, f'case "$*" in *.confined.*) exit 1 ;; esac\nexec {shutil.which(program)} "$@"\n')
+    ended = run(*confined, env=github_env, cwd=place)
+    os.remove(os.path.join(place, "tools", program))
+    expect(ended.returncode == 77, f"confined: {program} fails: {ended}")
+    run("bash", "-c", "rm -rf out.confined.*", cwd=place)
 
 # The proposer of a change gives its number in a file.
 ask = next(step["run"] for step in github["who"]["steps"] if step.get("id") == "ask")
@@ -423,8 +492,16 @@ run("bash", "-c", "rm -rf head/*; echo 7 >head/pull_request", cwd=os.path.join(p
 ended = run("bash", "-e", "-c", ask, env=asks, cwd=os.path.join(place, "asked"))
 expect(os.path.exists(os.path.join(place, "asked/asked.calls")), f"gate.yml: a number is not asked about: {ended}")
 
-# GitLab's job ends what the program left at work before it takes what that left.
-after = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml")))[".stepgate-gpu"]["after_script"]
+# GitLab's job begins without what another one left, and ends what the program left at work before it takes what that left.
+gitlab = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml")))
+after = gitlab[".stepgate-gpu"]["after_script"]
+for name in ["setpriv", "chown"]:
+    fake("tools/" + name, "exit 1\n")
+run("bash", "-c", "rm -rf out; mkdir -p out/evidence out/history; echo 0 | tee out/exit_code out/.x out/history/x >out/evidence/x", cwd=place)
+run("bash", "-e", "-c", "\n".join(gitlab["stepgate-gate"]["script"]), env={**os.environ, "PATH": tools}, cwd=place)
+os.remove(os.path.join(place, "tools/chown"))
+expect(sorted(os.listdir(out_folder)) == ["evidence", "exit_code"] and os.path.exists(os.path.join(out_folder, "evidence/x")) and
+       open(os.path.join(out_folder, "exit_code")).read() == "3\n", f"GitLab: begins with another job's {os.listdir(out_folder)}")
 os.symlink(repository, os.path.join(place, "trusted"))
 for what, script in [(what, leaves[what]) for what in few]:
     shutil.rmtree(out_folder, ignore_errors=True)
