@@ -685,12 +685,13 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
 }
 
+// HEAD answers for one work, so that BASE is asked for that one whoever is faster.
 TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
   script("base",
          "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "
          "echo \"$line\" >>asked; sleep 1; echo \"$line\"; done | " +
              program + " \"$@\"; exit; }; done\nexec " + program + " \"$@\"\n");
-  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 1q | " + program +
+  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 2q | " + program +
                      " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"copies", "launches", "tensor_cores", "waits"}, {"--no-sentences"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
