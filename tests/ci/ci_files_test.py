@@ -470,7 +470,7 @@ open(os.path.join(place, "pulled"), "w").close()
 time.sleep(0.3)
 expect(not os.path.exists(os.path.join(place, "started")), "confined: a container begins once nobody waits for it")
 
-# What cannot be cleared away leaves the program's exit code.
+# A copy that cannot be cleared away leaves the program's exit code as it is.
 docker_runs("true", code=77)
 for program in ["chmod", "rm"]:
     fake("tools/" + program, f'case "$*" in *.confined.*) exit 1 ;; esac\nexec {shutil.which(program)} "$@"\n')
