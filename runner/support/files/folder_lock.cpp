@@ -34,7 +34,8 @@ thread_local Clock::time_point given_back;
   refuse_to_lock(folder, reason, "check its permissions, or name another folder");
 }
 
-// Whoever may write in the folder may hold its lock; a mere reader could keep everybody waiting.
+// Mode that lets everybody who may write in the folder hold its lock, and no mere reader, who could
+// keep all others waiting.
 mode_t mode_in(const std::filesystem::path& folder) {
   struct stat status {};
   mode_t mode = 0600;

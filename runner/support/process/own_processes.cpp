@@ -17,7 +17,7 @@
 namespace stepgate {
 namespace {
 
-// Dead ones that nobody has waited for too.
+// The children of all threads, dead ones that nobody has waited for included.
 std::set<pid_t> children() {
   std::set<pid_t> all;
   std::error_code ended;  // a thread, meanwhile
@@ -42,7 +42,7 @@ Own& own() {
 
 pid_t fork_own() {
   const std::lock_guard lock(own().mutex);  // nobody takes a new one for adopted
-  // Inherited from some parents; nobody could wait for a child.
+  // Some parents leave the death of children ignored; then nobody could wait for one.
   struct sigaction now {};
   if (::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
     ::signal(SIGCHLD, SIG_DFL);
