@@ -77,7 +77,7 @@ def uniform_signed(seed, count, first=0):
     return ((bits.astype(np.int64) - 2**23) * 2.0**-23).astype(np.float32)
 
 
-# --- the parameters, in the order of stepgate's flat buffer (plan/build/transformer/transformer_shape.cpp) -------------
+# --- the parameters, in the order of stepgate's flat buffer (plan/compose/transformer/transformer_shape.cpp) -------------
 
 
 def tensors_of(case):

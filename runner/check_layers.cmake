@@ -6,7 +6,7 @@ set(order support stats kernels allocators scenario plan device measure judge hi
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_support text record files toml process)
 set(rooms_scenario sentences knobs read)
-set(rooms_plan analyse allocate count build derive)
+set(rooms_plan analyse allocate count compose derive)
 set(rooms_device reference simulated cuda)
 set(rooms_measure trace rounds)
 set(rooms_judge environment verdict sentences stored mechanism)

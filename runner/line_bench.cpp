@@ -11,7 +11,7 @@
 #include "device/simulated/simulated_device.h"
 #include "judge/judge.h"
 #include "measure/rounds/measure.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 

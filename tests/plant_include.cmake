@@ -3,7 +3,7 @@
 # that nobody may have in each of several ways, a floor of too many files and a kernel that no list has, and fails
 # unless check_layers.cmake names every one of them.
 set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
-  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/build/build_mlp.cpp kernels/matmul/matmul.cpp
+  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/matmul/matmul.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp)
 set(planted
   "#include \"judge/verdict/verdict.h\""

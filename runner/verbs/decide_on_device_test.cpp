@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "report/exit_code.h"
 #include "report/text/print_verdict.h"

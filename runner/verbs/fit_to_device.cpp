@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/build/build_step_plan.h"
-#include "plan/build/dtype_hardware.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/compose/dtype_hardware.h"
 #include "plan/count/facts_of.h"
 
 namespace stepgate {

@@ -15,7 +15,7 @@
 #include "history/baseline/baseline_file.h"
 #include "history/certificate/certificate_file.h"
 #include "judge/stored/stored_sentence.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/inject.h"

@@ -3,7 +3,7 @@
 // run or judged here.
 #include <fmt/format.h>
 
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
 #include "support/random.h"

@@ -15,7 +15,7 @@
 #include "judge/mechanism/diagnose.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "support/random.h"

@@ -10,7 +10,7 @@
 
 #include "measure/rounds/measure.h"
 #include "measure/rounds/same_step.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
 

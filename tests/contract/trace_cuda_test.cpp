@@ -10,8 +10,8 @@
 
 #include "device/cuda/cuda_device.h"
 #include "plan/analyse/access.h"
-#include "plan/build/build_step_plan.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/compose/step_names.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "measure/rounds/same_step.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
 

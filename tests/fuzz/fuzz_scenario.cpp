@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "judge/judge.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "tests/fuzz/fuzzed_scenario.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients whose memory comes and goes are the same numbers as those that stay: losses, weights
 // and what is read of the gradients, in every allocator. Without numbers:
-// runner/plan/build/own_gradients_test.cpp.
+// runner/plan/compose/own_gradients_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

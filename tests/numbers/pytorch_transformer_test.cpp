@@ -12,8 +12,8 @@
 
 #include "device/contents.h"
 #include "kernels/number_format.h"
-#include "plan/build/build_step_plan.h"
-#include "plan/build/transformer/transformer_shape.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/compose/transformer/transformer_shape.h"
 #include "support/files/read_file.h"
 #include "support/fnv1a.h"
 #include "support/random.h"

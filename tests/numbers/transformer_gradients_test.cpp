@@ -9,7 +9,7 @@
 #include <random>
 
 #include "device/reference/reference_device.h"
-#include "plan/build/transformer/transformer_shape.h"
+#include "plan/compose/transformer/transformer_shape.h"
 #include "support/random.h"
 #include "tests/contract/device_contract.h"
 #include "tests/numbers/step_by_hand.h"

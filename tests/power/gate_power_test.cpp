@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/contract/judged_on_device.h"

@@ -19,7 +19,7 @@
 #include "duel/worker/count_step.h"
 #include "duel/worker/serve_worker.h"
 #include "judge/judge.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "support/random.h"

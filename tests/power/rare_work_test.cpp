@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "stats/quantile.h"

@@ -19,7 +19,7 @@
 #include "device/cuda/handles.h"
 #include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/nccl/nccl_words.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "tests/ranks/forked_ranks.h"
 
 namespace stepgate {

@@ -18,7 +18,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "measure/collective_costs.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/plan_of_rank.h"
 #include "tests/contract/device_contract.h"

@@ -12,7 +12,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 
 namespace stepgate {
 namespace {

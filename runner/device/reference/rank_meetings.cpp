@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 #include "kernels/number_format.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "support/require.h"
 
 namespace stepgate {

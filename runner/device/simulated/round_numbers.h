@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 
 namespace stepgate {
 

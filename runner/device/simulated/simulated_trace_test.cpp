@@ -7,7 +7,7 @@
 #include <random>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 

@@ -7,7 +7,7 @@
 #include "device/simulated/collective_time.h"
 #include "device/simulated/limited_ctas.h"
 #include "device/simulated/timeline.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "support/require.h"
 
 namespace stepgate {

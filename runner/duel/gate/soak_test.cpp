@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "duel/testing/simulated_worker.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "support/random.h"

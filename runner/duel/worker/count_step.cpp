@@ -14,7 +14,7 @@
 #include "measure/trace/time_breakdown.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "scenario/sentences/metric.h"
 #include "support/process/one_cpu.h"
 

@@ -13,7 +13,7 @@
 #include "judge/verdict/words.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/worst_ranks.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 
 namespace stepgate {
 namespace {

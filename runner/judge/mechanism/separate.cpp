@@ -9,7 +9,7 @@
 
 #include "judge/mechanism/variant_pair.h"
 #include "judge/verdict/words.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "stats/moments.h"
 
 namespace stepgate {

@@ -10,7 +10,7 @@
 #include "judge/judge.h"
 #include "judge/stored/baseline.h"
 #include "judge/testing/fake_scenario.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 

@@ -9,7 +9,7 @@
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/separate.h"
 #include "judge/testing/fake_scenario.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 
 namespace stepgate {

@@ -12,7 +12,7 @@
 #include "device/simulated/simulated_device.h"
 #include "measure/rounds/carry_over.h"
 #include "measure/testing/fake_request.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/derive/inject.h"
 #include "tests/round_numbers.h"
 

@@ -8,7 +8,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "measure/testing/fake_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 
 namespace stepgate {
 namespace {

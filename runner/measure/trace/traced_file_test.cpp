@@ -12,7 +12,7 @@
 #include "device/simulated/simulated_device.h"
 #include "measure/trace/trace_rounds.h"
 #include "measure/trace/worst_ranks.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/testing/steps_by_hand.h"
 #include "scenario/read/read_scenario.h"
 #include "support/random.h"

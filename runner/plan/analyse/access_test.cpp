@@ -10,8 +10,8 @@
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "plan/analyse/find_races.h"
-#include "plan/build/build_step_plan.h"
-#include "plan/build/step_builder.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/compose/step_builder.h"
 #include "plan/testing/plan_by_hand.h"
 #include "scenario/read/read_scenario.h"
 

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 
 namespace stepgate {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/build/build_step_plan.h"
-#include "plan/build/step_builder.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/compose/step_builder.h"
+#include "plan/compose/step_names.h"
 #include "plan/count/facts_of.h"
 #include "support/require.h"
 #include "support/text/units.h"

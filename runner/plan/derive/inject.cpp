@@ -10,7 +10,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/spin/spin.h"
-#include "plan/build/step_builder.h"
+#include "plan/compose/step_builder.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "plan/analyse/find_races.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/testing/counted.h"
 #include "scenario/read/read_scenario.h"
 #include "support/text/diagnostic.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/testing/counted.h"
 
 namespace stepgate {

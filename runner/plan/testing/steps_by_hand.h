@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plan/analyse/lifetimes.h"
-#include "plan/build/step_builder.h"
+#include "plan/compose/step_builder.h"
 #include "plan/testing/three_streams.h"
 
 namespace stepgate {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "plan/build/build_input.h"
+#include "plan/compose/build_input.h"
 
 namespace stepgate {
 

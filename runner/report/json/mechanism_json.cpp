@@ -4,7 +4,7 @@
 #include "judge/verdict/words.h"
 #include "measure/trace/time_breakdown.h"
 #include "measure/trace/worst_ranks.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/json/json_of_evidence.h"
 
 namespace stepgate {

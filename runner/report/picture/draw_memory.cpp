@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/picture/svg.h"
 #include "report/text/operation_groups.h"
 #include "support/require.h"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "measure/trace/worst_ranks.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
 #include "report/picture/timeline_pieces.h"

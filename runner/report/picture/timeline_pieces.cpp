@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/trace/trace_arguments.h"
 #include "support/text/units.h"
 

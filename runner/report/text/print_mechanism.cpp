@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "judge/verdict/words.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/text/table.h"
 
 namespace stepgate {

@@ -9,7 +9,7 @@
 #include <map>
 #include <ostream>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/text/operation_groups.h"
 #include "report/text/table.h"
 #include "support/text/units.h"

@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "kernels/catalogue.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "support/text/units.h"
 
 namespace stepgate {

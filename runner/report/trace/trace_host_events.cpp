@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/trace/trace_arguments.h"
 
 namespace stepgate {

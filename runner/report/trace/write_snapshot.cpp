@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/trace/pickle.h"
 
 namespace stepgate {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "measure/trace/meetings.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "report/export/export_formats.h"
 #include "report/trace/trace_arguments.h"
 #include "report/trace/trace_counters.h"

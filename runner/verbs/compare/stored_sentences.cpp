@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "judge/judge.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/bases.h"
 #include "support/toml/toml_text.h"

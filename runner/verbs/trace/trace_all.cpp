@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "measure/trace/traced_file.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
 #include "support/files/temporary_folder.h"

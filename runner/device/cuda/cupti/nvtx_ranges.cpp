@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 
 namespace stepgate {
 namespace {

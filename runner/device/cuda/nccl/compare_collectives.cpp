@@ -13,7 +13,7 @@
 
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/analyse/access.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 
 namespace stepgate {
 namespace {

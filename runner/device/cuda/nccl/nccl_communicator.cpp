@@ -11,7 +11,7 @@
 #include "device/cuda/nccl/call_within.h"
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/nccl/nccl_words.h"
-#include "plan/build/step_names.h"
+#include "plan/compose/step_names.h"
 #include "support/require.h"
 
 namespace stepgate {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "device/cuda/cuda_device.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 
 namespace stepgate {
 namespace {

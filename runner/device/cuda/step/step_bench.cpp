@@ -20,7 +20,7 @@
 #include "device/cuda/step/fill_on_device.h"
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
-#include "plan/build/build_step_plan.h"
+#include "plan/compose/build_step_plan.h"
 #include "support/seconds.h"
 
 namespace stepgate {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "plan/compose/build_input.h"
+
+#include <algorithm>
+#include <string>
+
+#include "plan/compose/build_managed_input.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+MemoryKind memory_of(HostMemory host) {
+  switch (host) {
+    case HostMemory::pinned:
+      return MemoryKind::pinned;
+    case HostMemory::registered:
+    case HostMemory::pin_each_step:
+      return MemoryKind::registered;
+    case HostMemory::pageable:
+      return MemoryKind::pageable;
+    case HostMemory::managed:
+    case HostMemory::managed_prefetch:
+    case HostMemory::resident:
+      break;
+  }
+  require(false, "only batches that are copied have host memory of their own");
+  return MemoryKind::pageable;
+}
+
+// One batch from host memory to the device, in as many copies as it has tensors.
+class HostInput {
+ public:
+  HostInput(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes)
+      : builder_(builder),
+        knobs_(knobs),
+        bytes_(batch_bytes),
+        stream_(builder.add_stream(stream_of(knobs.transfer.stream))) {
+    host_ = builder.add({.name = "host batch",
+                         .memory = memory_of(knobs.transfer.host),
+                         .purpose = Purpose::staging,
+                         .bytes = bytes_,
+                         .slots = distinct_batches,
+                         .content = Content::payload});
+    device_ = builder.add(
+        {.name = "device batch",
+         .purpose = Purpose::batch,
+         .bytes = bytes_,
+         .slots = knobs.transfer.buffers,
+         .allocated_by = per_step() ? allocated_by(knobs.alloc.with) : AllocatedBy::the_plan});
+  }
+
+  InputParts build() {
+    InputParts parts{.batch = device_, .consumed = std::nullopt, .release_batch = per_step()};
+    // With one resident buffer there is nobody to hand it to; the race is found by find_races, not
+    // hidden by a wait.
+    const bool handed_off = on_side() && !per_step() && knobs_.transfer.buffers > 1;
+    const int ahead = on_side() ? static_cast<int>(knobs_.transfer.buffers) - 1 : 0;
+    if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.transfer.buffers);
+    builder_.enter(Phase::data_wait);
+    builder_.look_ahead(ahead);
+    builder_.act("take a batch from the loader", TakeBatch{});
+    builder_.enter(Phase::h2d, stream_);
+    builder_.look_ahead(ahead);
+    if (per_step()) builder_.act("allocate the batch", Allocate{device_});
+    if (parts.consumed)
+      builder_.act("wait until the slot is free", StreamWaitsEvent{*parts.consumed});
+    copy();
+    if (on_side()) hand_off(builder_, knobs_.transfer.buffers);
+    return parts;
+  }
+
+ private:
+  bool on_side() const { return knobs_.transfer.stream == CopyStream::side; }
+  bool per_step() const { return knobs_.transfer.device_buffer == DeviceBuffer::per_step; }
+
+  void copy() {
+    const bool locks = knobs_.transfer.host == HostMemory::pin_each_step;
+    // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
+    // for its stream.
+    const bool synchronous =
+        knobs_.transfer.blocking && knobs_.transfer.stream == CopyStream::legacy;
+    if (locks) builder_.act("register the host batch", RegisterHost{host_});
+    const std::int64_t tensors = knobs_.batch.tensors;
+    for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
+      const TensorBytes part = tensor_of_batch(bytes_, tensor, knobs_.batch);
+      const std::string name =
+          tensors == 1 ? "copy the batch" : "copy tensor " + std::to_string(tensor);
+      builder_.act(name, CopyBytes{StepBuilder::part(device_, part.first, part.bytes),
+                                   StepBuilder::part(host_, part.first, part.bytes), synchronous});
+    }
+    if ((knobs_.transfer.blocking && !synchronous) || locks) {
+      builder_.act("wait for the copy", HostWaits{WaitFor::stream});
+    }
+    if (locks) builder_.act("unregister the host batch", UnregisterHost{host_});
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  std::int64_t bytes_;
+  int stream_;
+  int host_ = 0;
+  int device_ = 0;
+};
+
+}  // namespace
+
+Stream stream_of(CopyStream stream) {
+  switch (stream) {
+    case CopyStream::compute:
+      // So that cudaMemcpy, which is the legacy stream's, waits for it.
+      return {.name = "compute", .kind = StreamKind::blocking};
+    case CopyStream::side:
+      return {.name = "side", .kind = StreamKind::non_blocking};
+    case CopyStream::legacy:
+      return {.name = "legacy", .kind = StreamKind::legacy_default};
+  }
+  require(false, "every copy stream is a stream of a plan");
+  return {};
+}
+
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor,
+                            const BatchKnobs& batch) {
+  const std::int64_t number_bytes = bytes_of(batch.format);
+  const std::int64_t numbers = batch_bytes / number_bytes;
+  const std::int64_t first = tensor * numbers / batch.tensors * number_bytes;
+  return {first, (tensor + 1) * numbers / batch.tensors * number_bytes - first};
+}
+
+void hand_off(StepBuilder& builder, std::int64_t slots) {
+  const int filled = builder.add_event("batch filled", slots);
+  builder.act("batch is filled", RecordEvent{filled});
+  builder.enter(Phase::h2d);
+  builder.act("wait for the batch", StreamWaitsEvent{filled});
+}
+
+AllocatedBy allocated_by(Allocator with) {
+  switch (with) {
+    case Allocator::fixed:
+      return AllocatedBy::the_plan;
+    case Allocator::cuda:
+      return AllocatedBy::cuda;
+    case Allocator::cuda_async:
+      return AllocatedBy::cuda_async;
+    case Allocator::arena:
+      return AllocatedBy::the_plan;
+    case Allocator::caching:
+    case Allocator::expandable:
+    case Allocator::first_fit:
+      return AllocatedBy::step_allocator;
+  }
+  require(false, "every allocator is known to plans");
+  return AllocatedBy::the_plan;
+}
+
+std::int64_t bytes_of_batch(const BatchKnobs& batch, std::int64_t samples,
+                            std::int64_t sample_bytes) {
+  return samples * (sample_bytes / word_bytes) * bytes_of(batch.format);
+}
+
+InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
+  const std::int64_t batch_bytes = bytes_of_batch(knobs.batch, knobs.batch.size, sample_bytes);
+  builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
+  const HostMemory host = knobs.transfer.host;
+  if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {
+    return build_managed_input(builder, knobs, batch_bytes);
+  }
+  if (host != HostMemory::resident) return HostInput(builder, knobs, batch_bytes).build();
+  if (knobs.loader != LoaderKnobs{}) {
+    builder.enter(Phase::data_wait);
+    builder.act("take a batch from the loader", TakeBatch{});
+  }
+  return {.batch = builder.add({.name = "device batch",
+                                .purpose = Purpose::batch,
+                                .bytes = batch_bytes,
+                                .slots = distinct_batches,
+                                .content = Content::payload}),
+          .consumed = std::nullopt};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The operations of the model: forward, loss, backward and optimizer. build_input.h says how the
+// batch arrives.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plan/compose/ranks/buckets.h"
+#include "plan/compose/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Bytes of one sample that the model reads, on average: its features as fp32 and a label, its
+// tokens, or its indices and a label.
+std::int64_t model_sample_bytes(const Knobs&);
+
+// Tokens of a transformer's sample on average, without padding.
+std::int64_t mean_tokens_of_a_sample(const Knobs&);
+
+// Weights and gradients of a model that learns: a flat buffer each, and the tensors in them in the
+// order in which the forward pass uses them.
+struct LearnedParts {
+  int weights = 0;    // buffer
+  int gradients = 0;  // likewise
+  std::vector<FlatTensor> tensors;
+  std::int64_t elements = 0;  // of such a buffer
+};
+
+// Where the model leaves what the rest of the step uses.
+struct ModelParts {
+  int loss = 0;         // buffer: the step's loss, one fp32
+  int last_reader = 0;  // index of the last operation that reads the batch
+  int weights = 0;      // of a model that learns: the buffer of all parameters
+  // Likewise, where the update reads all gradients together.
+  std::optional<LearnedParts> learned = {};
+};
+
+// Appends the model's operations, reading the batch from `batch`, and fills in the plan's
+// bookkeeping.
+ModelParts build_model(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+}  // namespace stepgate

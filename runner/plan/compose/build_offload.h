@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Buffers that lie in host memory between their uses: their places on the device, their copies, and
+// the events that hand them over. build_model.cpp says when a model uses them.
+//
+// Activations have two places for each direction, which are rotated over, and moments two; what
+// belongs to parameters has three. Copies are on the stream of the kernels, or beside it. Then the
+// compute stream has waited for the last of them by the end of a step, so that neither the next
+// step nor a graph finds one still going on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "plan/compose/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Activations 0, 1, ..., of one size, in the order in which a forward pass writes them and in the
+// reverse of which the backward pass reads them.
+class OffloadedActivations {
+ public:
+  OffloadedActivations(StepBuilder&, OffloadVia, std::int64_t count, std::int64_t bytes);
+
+  // Buffers on the device: of the forward pass, and of the backward pass.
+  int going_out(std::int64_t index) const { return out_[place_of(index)]; }
+  int coming_back(std::int64_t index) const { return back_[place_of(index)]; }
+
+  // To be told in the forward phase: it is about to be written, it is written, and it was read for
+  // the last time there.
+  void make_room(std::int64_t index);
+  void is_written(std::int64_t index);
+  void is_read(std::int64_t index);
+  // To be told in the backward phase: that it begins, it is about to be read, and it was read for
+  // the last time.
+  void begin_to_return();
+  void is_needed(std::int64_t index);
+  void is_used_up(std::int64_t index);
+
+ private:
+  static std::size_t place_of(std::int64_t index) { return static_cast<std::size_t>(index % 2); }
+  void send(std::int64_t index);
+  void fetch(std::int64_t index);
+
+  StepBuilder& builder_;
+  bool overlaps_;
+  std::int64_t count_;
+  std::vector<int> on_host_, out_, back_;
+  int written_ = 0, free_ = 0;  // events
+  std::array<int, 2> left_{}, returned_{};
+};
+
+// A flat buffer of a model whose layers are of one size, on the host, and places on the device that
+// its layers visit in turns.
+class VisitingLayers {
+ public:
+  // `flat` as it would lie on the device, and the layers in it; what is written into it in an
+  // earlier step is there in later ones.
+  VisitingLayers(StepBuilder&, OffloadVia, Buffer flat, std::int64_t layers, std::int64_t places);
+
+  // The buffer of all layers on the host, and that in which the layer is when it visits.
+  int at_home() const { return on_host_; }
+  int place(std::int64_t layer) const {
+    return places_[static_cast<std::size_t>(layer) % places_.size()];
+  }
+  std::int64_t places() const { return std::ssize(places_); }
+  // One copy each, on the stream that the builder is on.
+  void fetch(std::int64_t layer);
+  void send(std::int64_t layer);
+
+ private:
+  BufferUse home_of(std::int64_t layer) const {
+    return StepBuilder::part(on_host_, layer * layer_bytes_, layer_bytes_);
+  }
+
+  StepBuilder& builder_;
+  std::string name_;
+  std::int64_t layer_bytes_;
+  int on_host_;
+  std::vector<int> places_;
+};
+
+// The moments of an optimizer's parameters, layer by layer, each layer's as many bytes: all on the
+// host, two layers' at a time on the device.
+class OffloadedMoments {
+ public:
+  OffloadedMoments(StepBuilder&, OffloadVia, std::int64_t layers, std::int64_t layer_bytes);
+
+  // The buffers that have the layer's first and second moments on the device.
+  std::vector<int> visiting(std::int64_t layer) const;
+
+  // To be told in the optimizer's phase.
+  void begin();
+  void is_needed(std::int64_t layer);
+  void is_updated(std::int64_t layer);
+
+ private:
+  void fetch(std::int64_t layer);
+  void send(std::int64_t layer);
+
+  StepBuilder& builder_;
+  bool overlaps_;
+  std::int64_t layers_;
+  std::vector<VisitingLayers> moments_;
+  int gradients_ = 0, sent_ = 0;  // events
+  std::array<int, 2> arrived_{};
+};
+
+// All that belongs to the parameters of a layer, for every layer: weights and moments are on the
+// host, those of three layers at a time on the device, and so is the gradient of one, which its
+// update uses up before the next layer's backward pass ("optimizer step in backward";
+// ZeRO-Infinity, Rajbhandari et al., 2021). The weights of the last three layers are still there
+// when their backward pass begins; all others come twice a step. Beside the kernels copies are on a
+// stream for each direction, so that one layer may come and another leave while a third is used.
+class OffloadedParameters {
+ public:
+  // `weights` as they would lie on the device, of so many layers of one size.
+  OffloadedParameters(StepBuilder&, OffloadVia, OptimKind, const Buffer& weights,
+                      std::int64_t layers);
+
+  // Buffers on the device.
+  int weights(std::int64_t layer) const { return weights_.place(layer); }
+  std::vector<int> moments(std::int64_t layer) const;
+  int gradients() const { return gradients_; }
+  // All weights, on the host: what a step leaves behind.
+  int weights_at_home() const { return weights_.at_home(); }
+
+  // To be told in the forward phase: that it begins, the layer's weights are about to be read, they
+  // were read for the last time there, and it is over.
+  void begin();
+  void is_needed(std::int64_t layer);
+  void is_read(std::int64_t layer);
+  void begin_to_return();
+  // To be told in the backward phase, from the last layer to the first: all that is the layer's is
+  // about to be used, and it is updated.
+  void is_needed_again(std::int64_t layer);
+  void is_updated(std::int64_t layer);
+
+ private:
+  std::int64_t places() const { return weights_.places(); }
+  std::size_t place_of(std::int64_t layer) const {
+    return static_cast<std::size_t>(layer % places());
+  }
+  // Whether no other layer takes this layer's place on the device later in the forward pass.
+  bool stays(std::int64_t layer) const { return layer + places() >= layers_; }
+  void fetch_weights(std::int64_t layer);
+  void fetch_for_update(std::int64_t layer);
+  void has_come(std::int64_t layer);
+  void wait_for(std::int64_t layer);
+
+  StepBuilder& builder_;
+  bool overlaps_;
+  std::int64_t layers_;
+  VisitingLayers weights_;
+  std::vector<VisitingLayers> moments_;
+  int gradients_ = 0;
+  int begun_ = 0, read_ = 0, updated_ = 0, left_ = 0, home_ = 0;  // events
+  std::vector<int> come_;                                         // likewise, by place
+};
+
+}  // namespace stepgate

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "plan/compose/build_waits.h"
+
+#include <utility>
+
+#include "kernels/kernels.h"
+#include "plan/compose/build_input.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t most_kept_losses = 1 << 16;
+
+int add_word(StepBuilder& builder, const char* name, MemoryKind memory, std::int64_t slots = 1) {
+  return builder.add({.name = name,
+                      .memory = memory,
+                      .purpose = Purpose::bookkeeping,
+                      .bytes = word_bytes,
+                      .slots = slots});
+}
+
+void read_now(StepBuilder& builder, int from) {
+  const int word = add_word(builder, "logged loss", MemoryKind::pinned);
+  builder.act("read the loss", CopyBytes{builder.whole(word), builder.whole(from)});
+  builder.act("wait for the loss", HostWaits{WaitFor::stream});
+}
+
+// The mean over the steps since the last line of the log, kept on the device until somebody wants
+// it.
+void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
+  const int sum = add_word(builder, "sum of losses", MemoryKind::device);
+  const int mean = add_word(builder, "mean loss", MemoryKind::device);
+  builder.launch_as<kernels::AccumulateLoss>(DType::fp32, "add the loss", {},
+                                             {builder.whole(loss), builder.whole(sum)});
+  builder.only_every(every);
+  builder.launch_as<kernels::MeanLoss>(DType::fp32, "mean loss", {},
+                                       {builder.whole(sum), builder.whole(mean)}, {.count = every});
+  read_now(builder, mean);
+}
+
+// Read one step late: by then the copy is done and nobody waits.
+void log_late(StepBuilder& builder, int loss) {
+  const int word = add_word(builder, "logged loss", MemoryKind::pinned, 2);
+  const int copied = builder.add_event("loss copied", 2);
+  builder.act("copy the loss", CopyBytes{builder.whole(word), builder.whole(loss)});
+  builder.act("loss is copied", RecordEvent{copied});
+  builder.look_ahead(-1);
+  builder.act("ask for the loss of the step before", HostWaits{WaitFor::poll, copied});
+}
+
+// The list of device scalars that many training loops keep by accident: one allocation a line,
+// never released.
+void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
+  const int kept = add_word(builder, "kept losses", MemoryKind::device, most_kept_losses);
+  const AllocatedBy allocator = allocated_by(knobs.alloc.with);
+  builder.plan().buffers[static_cast<std::size_t>(kept)].allocated_by =
+      allocator == AllocatedBy::the_plan ? AllocatedBy::cuda_async : allocator;
+  builder.act("allocate a place for the loss", Allocate{kept});
+  builder.act("keep the loss", CopyBytes{builder.whole(kept), builder.whole(loss)});
+}
+
+// Makes the operations of one wait; the builder's plan serves as a place to put them.
+class Waits {
+ public:
+  Waits(StepBuilder& builder, SyncHow how, int loss) : builder_(builder), how_(how), loss_(loss) {
+    if (how == SyncHow::item)
+      word_ = add_word(builder, "value read at the wait", MemoryKind::pinned);
+    if (how == SyncHow::memcpy)
+      word_ = add_word(builder, "value read at the wait", MemoryKind::pageable);
+    if (how == SyncHow::event || how == SyncHow::poll)
+      event_ = builder.add_event("reached the wait", 1);
+  }
+
+  void append(std::int64_t every, int stream) {
+    builder_.enter(Phase::sync, stream);
+    builder_.only_every(every);
+    switch (how_) {
+      case SyncHow::device:
+        return builder_.act("wait for the device", HostWaits{WaitFor::device});
+      case SyncHow::stream:
+        return builder_.act("wait for the stream", HostWaits{WaitFor::stream});
+      case SyncHow::event:
+        builder_.act("mark the wait", RecordEvent{event_});
+        return builder_.act("wait for the event", HostWaits{WaitFor::event, event_});
+      case SyncHow::poll:
+        builder_.act("mark the wait", RecordEvent{event_});
+        return builder_.act("poll the event", HostWaits{WaitFor::poll, event_});
+      case SyncHow::item:
+        builder_.act("read the loss", CopyBytes{builder_.whole(word_), builder_.whole(loss_)});
+        return builder_.act("wait for the loss", HostWaits{WaitFor::stream});
+      case SyncHow::memcpy:
+        builder_.enter(Phase::sync, builder_.add_stream(stream_of(CopyStream::legacy)));
+        builder_.only_every(every);
+        return builder_.act("read the loss, waiting",
+                            CopyBytes{builder_.whole(word_), builder_.whole(loss_), true});
+    }
+    require(false, "every way to wait is built");
+  }
+
+ private:
+  StepBuilder& builder_;
+  SyncHow how_;
+  int loss_;
+  int word_ = 0;
+  int event_ = 0;
+};
+
+bool is_work(const Operation& operation) {
+  return std::holds_alternative<LaunchKernel>(operation.action) ||
+         std::holds_alternative<CopyBytes>(operation.action) ||
+         std::holds_alternative<FillZero>(operation.action);
+}
+
+bool ends_phase(const Operation& operation, const Operation* next) {
+  return !next || next->phase != operation.phase;
+}
+
+bool waits_after(SyncWhere where, const Operation& operation, const Operation* next) {
+  switch (where) {
+    case SyncWhere::none:
+    case SyncWhere::step:
+      return false;
+    case SyncWhere::micro:
+      return operation.phase == Phase::backward && ends_phase(operation, next);
+    case SyncWhere::phase:
+      return is_work(operation) && ends_phase(operation, next);
+    case SyncWhere::op:
+      return is_work(operation);
+  }
+  return false;
+}
+
+}  // namespace
+
+void build_log(StepBuilder& builder, const Knobs& knobs, int loss) {
+  if (knobs.log.every == 0) return;
+  builder.enter(Phase::log);
+  if (knobs.log.via == LogVia::mean_on_device) return log_mean(builder, loss, knobs.log.every);
+  builder.only_every(knobs.log.every);
+  switch (knobs.log.via) {
+    case LogVia::item:
+      return read_now(builder, loss);
+    case LogVia::late_pinned:
+      return log_late(builder, loss);
+    case LogVia::keep_on_device:
+      return log_kept(builder, knobs, loss);
+    case LogVia::mean_on_device:
+      break;
+  }
+  require(false, "every way to log is built");
+}
+
+void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
+  if (knobs.sync.where == SyncWhere::none) return;
+  Waits waits(builder, knobs.sync.how, loss);
+  if (knobs.sync.where == SyncWhere::step) return waits.append(knobs.sync.every, compute_stream);
+  const std::vector<Operation> before = std::exchange(builder.plan().operations, {});
+  for (std::size_t index = 0; index < before.size(); ++index) {
+    const Operation& operation = before[index];
+    const Operation* next = index + 1 < before.size() ? &before[index + 1] : nullptr;
+    std::vector<Operation>& operations = builder.plan().operations;
+    operations.push_back(operation);
+    if (!waits_after(knobs.sync.where, operation, next)) continue;
+    const std::size_t first = operations.size();
+    waits.append(knobs.sync.every, operation.stream);
+    // Between two captured operations a wait is captured too, which find_capture_errors then
+    // refuses.
+    for (std::size_t added = first; added < operations.size(); ++added) {
+      operations[added].captured = operation.captured && next && next->captured;
+      operations[added].ahead = operation.ahead;
+      if (operation.every != 1) {  // of a turn, which the wait shares
+        operations[added].every = operation.every;
+        operations[added].turn = operation.turn;
+      }
+    }
+  }
+}
+
+}  // namespace stepgate

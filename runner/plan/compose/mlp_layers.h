@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// One layer of an mlp on its way forward: a = relu(x W^T + b), where its parameters lie, and how a
+// batch of bytes is decoded into words. A step and its evaluation run the same layers over buffers
+// of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/compose/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// A layer's part of a flat buffer: the first, the second, ... of those that lie there.
+struct LayerPlace {
+  int flat = 0;  // buffer
+  std::int64_t layer = 0;
+};
+
+// Sizes of a stack of square layers. All its parameters, or as many gradients, lie in one flat
+// buffer: of every layer the weight, then the bias.
+struct MlpShape {
+  std::int64_t layers = 0;
+  CheckedSize hidden = 0;
+  CheckedSize rows = 0;  // samples
+  std::int64_t element_bytes = 0;
+
+  CheckedSize parameters() const { return layers * hidden * (hidden + 1); }
+  CheckedSize flat_bytes() const { return layers * layer_bytes(); }
+  CheckedSize activation_bytes() const { return rows * hidden * element_bytes; }
+  std::int64_t layer_parameters() const { return hidden * (hidden + 1); }
+  BufferUse weight(const LayerPlace&) const;
+  BufferUse bias(const LayerPlace&) const;
+
+ private:
+  CheckedSize weight_bytes() const { return hidden * hidden * element_bytes; }
+  CheckedSize layer_bytes() const { return weight_bytes() + hidden * element_bytes; }
+};
+
+MlpShape mlp_shape(const Knobs&);
+
+// The buffer of words that the model reads: the batch itself, or a new one of that name, which a
+// batch of bytes is decoded into.
+int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_bytes,
+              const std::string& name);
+// Fills them where they are not the batch itself.
+void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
+                   const std::string& prefix = "");
+
+// Buffers that a layer reads and writes, by index. `gemm` may be `out`.
+struct LayerBuffers {
+  LayerPlace weights;
+  int in = 0;
+  int gemm = 0;
+  int out = 0;
+};
+
+// The GEMM of a layer, then its activation; the last layer has none. `prefix` begins their
+// names.
+void launch_gemm(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                 const std::string& prefix = "");
+void launch_activation(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                       const std::string& prefix = "");
+
+}  // namespace stepgate

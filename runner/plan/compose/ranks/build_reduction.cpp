@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "plan/compose/ranks/build_reduction.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "plan/analyse/access.h"
+#include "plan/compose/ranks/gather_weights.h"
+#include "plan/compose/ranks/gradient_places.h"
+#include "plan/compose/ranks/inserted_operations.h"
+#include "plan/compose/ranks/shard.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+// Operations of the backward pass of one part of the batch, one behind the other.
+struct BackwardPass {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::vector<BackwardPass> backward_passes(const StepPlan& plan, std::size_t first) {
+  std::vector<BackwardPass> passes;
+  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+    if (plan.operations[index].phase != Phase::backward) continue;
+    if (passes.empty() || passes.back().end != index) passes.push_back({index, index});
+    passes.back().end = index + 1;
+  }
+  return passes;
+}
+
+class GradientReduction {
+ public:
+  GradientReduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
+                    std::size_t first)
+      : plan_(builder.plan()),
+        knobs_(knobs),
+        learned_(learned),
+        buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
+        stream_(communication_stream(builder)),
+        pieces_(updated_pieces(knobs, learned.tensors, learned.elements)) {
+    places_ = {{{.elements = learned.elements}, learned.gradients}};
+    if (shards_gradients(knobs))
+      places_ = give_buckets_their_own(builder, learned, buckets_, first, knobs.ranks.count);
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
+      reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
+    }
+    if (knobs.ranks.gradient_dtype == GradientDtype::fp32) {
+      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
+      wire_ = builder.add({.name = "gradients on the wire",
+                           .purpose = Purpose::activations,
+                           .bytes = most * word_bytes});
+    }
+    if (knobs.ranks.check_each_bucket) {
+      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
+      const std::int64_t bytes = square_sum_pieces(most) * word_bytes;
+      checked_ = builder.add(
+          {.name = "square sums of a bucket", .purpose = Purpose::bookkeeping, .bytes = bytes});
+      read_ = builder.add({.name = "square sums that are read",
+                           .memory = MemoryKind::pinned,
+                           .purpose = Purpose::bookkeeping,
+                           .bytes = bytes});
+    }
+    passes_ = backward_passes(plan_, first);
+    require(!passes_.empty(), "a model that learns has a backward pass");
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
+      if (knobs.ranks.sync_each_part || pass + 1 == passes_.size()) {
+        reduce_after(passes_[pass]);
+        if (knobs.ranks.spare_sms > 0) spare_multiprocessors(passes_[pass]);
+      }
+      // Gradients to which the next part adds must have been reduced.
+      if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
+        before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
+    }
+    before_[passes_.back().end].push_back(wait_of_compute(Phase::optimizer));
+  }
+
+  void insert() { before_.put_into(plan_.operations); }
+
+ private:
+  static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
+
+  // Behind the last operation of the pass that writes a gradient of the bucket.
+  std::size_t end_of(const Bucket& bucket, const BackwardPass& pass) const {
+    const BufferUse whole = written(bucket);
+    const std::int64_t begin = whole.offset_bytes;
+    const std::int64_t end = begin + whole.bytes;
+    for (std::size_t index = pass.end; index-- > pass.begin;) {
+      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
+        const bool is_of_it = use.buffer == whole.buffer && use.offset_bytes < end &&
+                              begin < use.offset_bytes + use.bytes;
+        if (is_of_it && access != Access::read) return index + 1;
+      }
+    }
+    require(false, "the backward pass writes every gradient");
+    return pass.end;
+  }
+
+  void reduce_after(const BackwardPass& pass) {
+    std::size_t place = pass.begin;
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      place = knobs_.ranks.overlap == ReduceOverlap::none
+                  ? pass.end
+                  : std::max(place, end_of(buckets_[bucket], pass));
+      reduce(bucket, before_[place]);
+    }
+  }
+
+  // From the first reduction on, GEMMs leave those beside them room.
+  void spare_multiprocessors(const BackwardPass& pass) {
+    for (std::size_t index = end_of(buckets_.front(), pass); index < pass.end; ++index) {
+      auto* launch = std::get_if<LaunchKernel>(&plan_.operations[index].action);
+      if (launch == nullptr) continue;
+      if (const auto sparing = kernel(launch->kernel).sparing)
+        launch->attributes = sparing(launch->attributes, static_cast<int>(knobs_.ranks.spare_sms));
+    }
+  }
+
+  void reduce(std::size_t bucket, std::vector<Operation>& into) {
+    const std::string name = name_of(bucket);
+    const auto act = [&](int stream, std::string words, Action action) {
+      into.push_back({.name = std::move(words),
+                      .phase = Phase::backward,
+                      .stream = stream,
+                      .action = std::move(action)});
+    };
+    if (checked_) {
+      const LaunchKernel sums = square_sums(bucket);
+      const std::int64_t bytes = sums.shape.depth * word_bytes;
+      act(compute_stream, "square sums of " + name, sums);
+      act(compute_stream, "read the square sums of " + name,
+          CopyBytes{StepBuilder::part(*read_, 0, bytes), StepBuilder::part(*checked_, 0, bytes)});
+      act(compute_stream, "wait to see that " + name + " is finite", HostWaits{WaitFor::stream});
+    }
+    act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
+    act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
+    if (wire_) act(stream_, "widen " + name, widen(bucket));
+    if (divides_before()) act(stream_, "divide " + name + " by the ranks", divided(bucket));
+    act(stream_, "reduce " + name, collective(bucket));
+    if (wire_) act(stream_, "narrow " + name, narrow(bucket));
+    act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
+    if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
+      act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
+  }
+
+  // Where the backward pass leaves it.
+  BufferUse written(const Bucket& bucket) const {
+    const GradientPlace& place = place_of(places_, bucket);
+    return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
+  }
+
+  // The part of the bucket that the rank has afterwards: in place, or, where a bucket has its own
+  // memory, what it keeps.
+  BufferUse kept(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return written(buckets_[index]);
+    const UpdatedPiece& piece = pieces_[index];
+    return shards_gradients(knobs_)
+               ? elements_of(learned_.gradients, piece.packed, piece.flat.elements, 0)
+               : elements_of(learned_.gradients, piece.flat.first, piece.flat.elements,
+                             piece.flat.rank_stride);
+  }
+
+  // The same on the wire, where it is wider: all buckets in one place, in turns.
+  BufferUse whole_on_wire(std::size_t index) const {
+    return StepBuilder::part(*wire_, 0, buckets_[index].elements * word_bytes);
+  }
+  BufferUse kept_on_wire(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return whole_on_wire(index);
+    const std::int64_t part = pieces_[index].flat.elements * word_bytes;
+    return {*wire_, 0, part, part};
+  }
+
+  Collective collective(std::size_t index) const {
+    return {.kind = knobs_.ranks.shard == Shard::none ? CollectiveKind::all_reduce
+                                                      : CollectiveKind::reduce_scatter,
+            .from = wire_ ? whole_on_wire(index) : written(buckets_[index]),
+            .to = wire_ ? kept_on_wire(index) : kept(index),
+            .dtype = wire_ ? DType::fp32 : plan_.dtype,
+            .reduction = divides_before() ? Reduction::sum : Reduction::average};
+  }
+
+  bool divides_before() const { return knobs_.ranks.average == Averaging::before; }
+
+  // In place, as they are on the wire.
+  LaunchKernel divided(std::size_t index) const {
+    const BufferUse all = wire_ ? whole_on_wire(index) : written(buckets_[index]);
+    return {.kernel = KernelRef(kernels::StridedScale::name),
+            .shape = {.rows = 1, .columns = buckets_[index].elements, .depth = 1},
+            .dtype = wire_ ? DType::fp32 : plan_.dtype,
+            .attributes =
+                kernels::StridedScale::Attributes{
+                    .factor = 1.0 / static_cast<double>(knobs_.ranks.count)},
+            .operands = {all, all}};
+  }
+
+  template <class Kernel>
+  LaunchKernel conversion(std::vector<BufferUse> operands, std::int64_t numbers) const {
+    return {.kernel = KernelRef(Kernel::name),
+            .shape = {.columns = numbers},
+            .dtype = plan_.dtype,
+            .operands = std::move(operands)};
+  }
+  LaunchKernel widen(std::size_t index) const {
+    return conversion<kernels::Widen>({written(buckets_[index]), whole_on_wire(index)},
+                                      buckets_[index].elements);
+  }
+  LaunchKernel narrow(std::size_t index) const {
+    const BufferUse to = kept(index);
+    return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
+  }
+
+  // A square of a number that is not finite makes its sum so.
+  LaunchKernel square_sums(std::size_t index) const {
+    const std::int64_t numbers = buckets_[index].elements;
+    const std::int64_t pieces = square_sum_pieces(numbers);
+    return {.kernel = KernelRef(kernels::SquareSums::name),
+            .shape = {.columns = numbers, .depth = pieces},
+            .dtype = plan_.dtype,
+            .operands = {written(buckets_[index]),
+                         StepBuilder::part(*checked_, 0, pieces * word_bytes)}};
+  }
+
+  BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
+                        std::int64_t rank_stride) const {
+    const std::int64_t bytes = bytes_of(plan_.dtype);
+    return {flat, first * bytes, count * bytes, rank_stride * bytes};
+  }
+
+  // The stream has its collectives in order, so the last one is enough.
+  Operation wait_of_compute(Phase phase) const {
+    return {.name = "wait until the gradients are reduced",
+            .phase = phase,
+            .action = StreamWaitsEvent{reduced_.back()}};
+  }
+
+  StepPlan& plan_;
+  const Knobs& knobs_;
+  const LearnedParts& learned_;
+  std::vector<Bucket> buckets_;
+  int stream_;
+  std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
+  std::vector<GradientPlace> places_;
+  std::optional<int> wire_;            // buffer, where gradients are converted
+  std::optional<int> checked_, read_;  // buffers, where the host looks at every bucket
+  std::vector<int> ready_, reduced_;   // events, by bucket
+  std::vector<BackwardPass> passes_;
+  InsertedOperations before_;
+};
+
+}  // namespace
+
+void build_reduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
+                     std::size_t first) {
+  if (knobs.ranks.count == 1) return;
+  if (shards_weights(knobs)) gather_weights(builder, knobs, learned, first);
+  GradientReduction(builder, knobs, learned, first).insert();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// How several ranks share a model: which gradients are reduced together, and which pieces of the
+// flat buffers one rank updates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/compose/ranks/buckets.h"
+#include "plan/compose/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// The stream of all collectives, and that of gathered weights where they have a communicator of
+// their own.
+int communication_stream(StepBuilder&);
+int gathering_stream(StepBuilder&, const Knobs&);
+
+// Whether a rank updates only its part of the parameters.
+constexpr bool shards_the_update(const Knobs& knobs) {
+  return knobs.ranks.count > 1 && knobs.ranks.shard != Shard::none;
+}
+
+// Whether what a rank keeps of the gradients, or of the weights, is only its part of them.
+constexpr bool shards_gradients(const Knobs& knobs) {
+  return shards_the_update(knobs) && knobs.ranks.shard != Shard::optimizer;
+}
+constexpr bool shards_weights(const Knobs& knobs) {
+  return shards_the_update(knobs) && knobs.ranks.shard == Shard::parameters;
+}
+
+// By what 'ranks' says; those of a unit each where weights are sharded. Tensors in the order of the
+// forward pass.
+std::vector<Bucket> gradient_buckets(const Knobs&, std::span<const FlatTensor> tensors,
+                                     std::int64_t flat_elements);
+
+// A piece of the flat buffers of parameters that a rank updates, which lies `packed` elements
+// behind the start of buffers that have nothing else. Everything where nothing is sharded.
+struct UpdatedPiece {
+  RankPiece flat;
+  std::int64_t packed = 0;
+  Bucket bucket;  // that it is the rank's part of
+};
+std::vector<UpdatedPiece> updated_pieces(const Knobs&, std::span<const FlatTensor> tensors,
+                                         std::int64_t flat_elements);
+
+}  // namespace stepgate

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "plan/compose/transformer/build_transformer.h"
+#include "kernels/kernels.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/compose/model_ends.h"
+#include "plan/compose/transformer/transformer_block.h"
+#include "plan/compose/update/build_update.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+class Transformer {
+ public:
+  Transformer(StepBuilder& builder, const Knobs& knobs)
+      : builder_(builder), knobs_(knobs), shape_(transformer_shape(knobs)), table_(shape_) {
+    add_parameters();
+    add_ends_and_inputs();
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer) add_block(layer);
+    last_norm_ = add_norm("last", rows_of_hidden("end of the stream"));
+    add_temporaries();
+  }
+
+  ModelParts build(int batch, std::int64_t sample_bytes) {
+    builder_.enter(Phase::forward);
+    ingest(batch, sample_bytes);
+    const int last_reader = static_cast<int>(builder_.plan().operations.size()) - 1;
+    builder_.need_share(share_of_rows());
+    TransformerBlocks blocks(builder_, shape_, table_,
+                             {update_.weights, update_.gradients, temporaries_},
+                             knobs_.launch.fuse);
+    for (std::int64_t part = 0; part < knobs_.batch.accumulate; ++part) {
+      builder_.enter(Phase::forward);
+      forward(blocks, part);
+      builder_.enter(Phase::backward);
+      backward(blocks, part);
+    }
+    builder_.enter(Phase::forward);
+    report_loss(builder_, ends_, all_rows(), all_unpadded_rows());
+    builder_.need_share(1);
+    builder_.enter(Phase::optimizer);
+    build_update(builder_, knobs_, table_, update_);
+    return {.loss = ends_.loss,
+            .last_reader = last_reader,
+            .weights = update_.weights,
+            .learned = LearnedParts{update_.weights, update_.gradients, table_.places(),
+                                    table_.elements()}};
+  }
+
+ private:
+  // --- buffers -----------------------------------------------------------------------------------
+
+  bool is_gated() const { return shape_.mlp == ModelMlp::swiglu; }
+  bool learns_positions() const { return shape_.position == ModelPosition::learned; }
+
+  CheckedSize all_rows() const { return knobs_.batch.accumulate * shape_.rows(); }
+  CheckedSize all_unpadded_rows() const { return knobs_.batch.accumulate * shape_.unpadded_rows(); }
+  double share_of_rows() const {
+    const std::int64_t rows = shape_.rows(), unpadded = shape_.unpadded_rows();
+    return static_cast<double>(unpadded) / static_cast<double>(rows);
+  }
+
+  int activation(const std::string& name, CheckedSize bytes) {
+    return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
+  }
+  // [rows][columns] in the model's storage.
+  int rows_of(const std::string& name, CheckedSize columns) {
+    return activation(name, shape_.rows() * columns * shape_.element_bytes);
+  }
+  int rows_of_hidden(const std::string& name, std::int64_t times = 1) {
+    return rows_of(name, times * shape_.hidden);
+  }
+
+  void add_parameters() {
+    const std::int64_t bytes = table_.elements() * shape_.element_bytes;
+    builder_.plan().param_bytes = bytes;
+    update_.weights = builder_.add({.name = "weights",
+                                    .purpose = Purpose::weights,
+                                    .bytes = bytes,
+                                    .content = Content::weights,
+                                    .dtype = knobs_.model.dtype,
+                                    .parts = table_.contents()});
+    update_.gradients = builder_.add({.name = "gradients",
+                                      .purpose = Purpose::gradients,
+                                      .bytes = bytes,
+                                      .dtype = knobs_.model.dtype});
+    add_update_buffers(builder_, knobs_, table_, update_);
+    if (knobs_.model.workspace_bytes == 0) return;
+    builder_.add({.name = "gemm workspace",
+                  .purpose = Purpose::workspace,
+                  .bytes = knobs_.model.workspace_bytes});
+  }
+
+  void add_ends_and_inputs() {
+    tokens_ = activation("tokens", all_rows() * word_bytes);
+    labels_ = activation("labels", all_rows() * word_bytes);
+    ends_ = add_ends(builder_, all_rows());
+    update_.counter = ends_.counter;
+    logits_ = activation("logits", shape_.rows() * shape_.vocab * shape_.element_bytes);
+  }
+
+  NormBuffers add_norm(const std::string& name, int sum) {
+    const std::int64_t a_row = shape_.norm == ModelNorm::rms ? 1 : 2;
+    return {
+        .sum = sum,
+        .out = rows_of_hidden(name + " norm"),
+        .statistics = activation(name + " norm statistics", shape_.rows() * a_row * word_bytes)};
+  }
+
+  // Blocks of which nothing but the input is kept share their other buffers with the same block of
+  // every segment.
+  void add_block(std::int64_t layer) {
+    const std::int64_t every = knobs_.memory.checkpoint_every;
+    const std::int64_t place = every == 0 ? layer : layer % every;
+    const std::string name = (every == 0 ? "block " : "recomputed ") + std::to_string(place);
+    const bool is_kept = every > 0 && place == 0;
+    const std::string stream = (is_kept ? "block " + std::to_string(layer) : name) + " input";
+    const bool is_new = every == 0 || layer < every;
+    BlockBuffers block =
+        is_new ? add_block_buffers(name) : blocks_[static_cast<std::size_t>(place)];
+    if (is_new || is_kept) block.norm1.sum = rows_of_hidden(stream);
+    blocks_.push_back(block);
+  }
+
+  BlockBuffers add_block_buffers(const std::string& name) {
+    BlockBuffers block;
+    block.norm1 = add_norm(name + " first", 0);
+    block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"));
+    block.qkv = rows_of_hidden(name + " qkv", 3);
+    block.attended = rows_of_hidden(name + " attention");
+    block.up = rows_of(name + " " + up_name(shape_.mlp), shape_.up());
+    block.activation = rows_of(name + (is_gated() ? " swiglu" : " gelu"), shape_.ffn);
+    if (knobs_.launch.fuse == Fuse::attention) {
+      block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
+    } else {
+      block.heads = rows_of_hidden(name + " heads", 3);
+      block.probabilities =
+          activation(name + " probabilities", score_elements(shape_) * shape_.element_bytes);
+    }
+    return block;
+  }
+
+  void add_temporaries() {
+    temporaries_.branch = rows_of_hidden("branch");
+    temporaries_.d_stream = rows_of_hidden("stream gradient");
+    temporaries_.d_hidden = rows_of_hidden("hidden gradient");
+    temporaries_.d_mlp = rows_of("mlp gradient", shape_.up());
+    temporaries_.d_activation =
+        is_gated() ? rows_of("mlp activation gradient", shape_.ffn) : temporaries_.d_mlp;
+    temporaries_.d_qkv = rows_of_hidden("qkv gradient", 3);
+    if (shape_.shares_heads())
+      temporaries_.shared_qkv = rows_of("qkv of shared heads", shape_.qkv());
+    temporaries_.norm_partials =
+        activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
+    if (shape_.bias)
+      temporaries_.bias_partials =
+          activation("bias partials", bias_partial_elements(shape_) * word_bytes);
+    if (knobs_.launch.fuse == Fuse::attention) {
+      temporaries_.attention_scratch =
+          activation("attention scratch", attention_scratch_bytes(shape_));
+      return;
+    }
+    temporaries_.merged = rows_of_hidden("heads merged");
+    temporaries_.d_heads = rows_of_hidden("heads gradient", 3);
+    temporaries_.d_probabilities =
+        activation("probability gradient", score_elements(shape_) * shape_.element_bytes);
+  }
+
+  // --- operations --------------------------------------------------------------------------------
+
+  // Names of operations say which part of the batch they belong to, where there are several.
+  std::string prefix(std::int64_t part) const {
+    return knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part) + ": ";
+  }
+  static std::string block_name(std::int64_t layer) {
+    return "block " + std::to_string(layer) + ": ";
+  }
+  // Words of one part in a buffer with one a token.
+  StepBuilder::Operand words(int buffer, std::int64_t part, std::int64_t first_row = 0) const {
+    return StepBuilder::Operand::from(buffer, part * shape_.rows() + first_row);
+  }
+  BufferUse weight(std::size_t tensor) const {
+    return table_.in(update_.weights, tensor, shape_.element_bytes);
+  }
+  BufferUse gradient(std::size_t tensor) const {
+    return table_.in(update_.gradients, tensor, shape_.element_bytes);
+  }
+  // The positions that a sequence has, out of all positions.
+  StepBuilder::Operand used_positions(int flat) const {
+    return StepBuilder::Operand::from(flat, table_.first_of(table_.positions()));
+  }
+
+  void forward(TransformerBlocks& blocks, std::int64_t part) {
+    const std::string name = prefix(part);
+    embed(name, part);
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+      const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
+      blocks.name_as(name + block_name(layer));
+      enter_block(blocks, layer);
+      blocks.attend(layer, block);
+      blocks.mlp_up(layer, block);
+      blocks.mlp_down(layer, block);
+    }
+    blocks.name_as(name + "end: ");
+    blocks.add_and_norm(blocks_.back().norm2.sum, table_.block(shape_.layers - 1).down, last_norm_,
+                        table_.final_norm());
+    builder_.launch<kernels::Matmul>(
+        name + "logits", {shape_.rows(), shape_.vocab, shape_.hidden},
+        {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
+        {.transpose_b = true});
+    builder_.need_only(share_of_tokens());
+    launch_loss(name, part);
+  }
+
+  // Samples of each length by themselves, where there are several: what they have is as long as
+  // they are, or labelled as far.
+  void ingest(int batch, std::int64_t sample_bytes) {
+    if (knobs_.batch.lengths.empty()) {
+      return builder_.launch<kernels::IngestTokens>(
+          "ingest the batch",
+          {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
+          {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
+          {.vocabulary = shape_.tokens});
+    }
+    CheckedSize first_word;
+    for (const SequenceGroup& group : shape_.groups) {
+      const std::int64_t words = knobs_.batch.packed ? group.tokens + 1 : sample_bytes / word_bytes;
+      builder_.launch<kernels::IngestTokens>(
+          "ingest samples of " + std::to_string(group.unpadded),
+          {.rows = group.samples, .columns = group.tokens, .depth = words},
+          {StepBuilder::Operand::from(batch, first_word),
+           StepBuilder::Operand::from(tokens_, group.first_row),
+           StepBuilder::Operand::from(labels_, group.first_row)},
+          {.vocabulary = shape_.tokens, .length = group.unpadded});
+      first_word += group.samples * words;
+    }
+  }
+
+  void embed(const std::string& name, std::int64_t part) {
+    const StepBuilder::Operand tokens = words(tokens_, part);
+    const BufferUse table = weight(table_.embedding());
+    const BufferUse stream = builder_.whole(blocks_[0].norm1.sum);
+    if (!learns_positions()) {
+      return builder_.launch<kernels::TokenEmbedding>(name + "embedding", embedding_shape(),
+                                                      {tokens, table, stream});
+    }
+    const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+    for (const SequenceGroup& group : groups) {
+      KernelShape shape = embedding_shape();
+      shape.rows = group.samples * group.tokens;
+      shape.groups = group.tokens;
+      builder_.launch<kernels::Embedding>(
+          name + "embedding" + of_group(groups, group), shape,
+          {words(tokens_, part, group.first_row), table, used_positions(update_.weights),
+           StepBuilder::Operand::from(blocks_[0].norm1.sum, group.first_row * shape_.hidden)});
+    }
+  }
+
+  // The first block's input comes from the embedding, that of another from the block before it.
+  void enter_block(TransformerBlocks& blocks, std::int64_t layer) {
+    const NormBuffers& norm = blocks_[static_cast<std::size_t>(layer)].norm1;
+    const std::size_t parameters = table_.block(layer).norm1;
+    if (layer == 0) return blocks.norm(norm, parameters);
+    blocks.add_and_norm(blocks_[static_cast<std::size_t>(layer - 1)].norm2.sum,
+                        table_.block(layer - 1).down, norm, parameters);
+  }
+
+  // The gradient of the logits takes their place. It is that of the mean over the whole batch.
+  void launch_loss(const std::string& name, std::int64_t part) {
+    const BufferUse logits = builder_.whole(logits_);
+    std::vector<StepBuilder::Operand> operands = {logits, words(labels_, part)};
+    const bool scaled = scales_the_loss(knobs_);
+    if (scaled) operands.push_back(loss_scale(update_));
+    operands.push_back(logits);
+    operands.push_back(words(ends_.row_losses, part));
+    builder_.launch(
+        name + "loss", scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
+        shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
+        kernels::CrossEntropy::Attributes{.rows_of_mean = all_unpadded_rows(),
+                                          .classes = has_spare_rows() ? shape_.tokens : 0});
+  }
+
+  void backward(TransformerBlocks& blocks, std::int64_t part) {
+    const std::string name = prefix(part);
+    const bool accumulate = part > 0 || zeroes();
+    if (part == 0 && zeroes())
+      builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
+    blocks.add_to_gradients(accumulate);
+    builder_.launch<kernels::Matmul>(
+        name + "head weight gradient", {shape_.vocab, shape_.hidden, shape_.rows()},
+        {builder_.whole(logits_), builder_.whole(last_norm_.out), gradient(table_.head())},
+        {.transpose_a = true, .accumulate = accumulate});
+    builder_.need_only(share_of_tokens());
+    builder_.launch<kernels::Matmul>(
+        name + "head input gradient", {shape_.rows(), shape_.hidden, shape_.vocab},
+        {builder_.whole(logits_), weight(table_.head()), builder_.whole(temporaries_.d_hidden)});
+    builder_.need_only(share_of_tokens());
+    blocks.name_as(name + "end: ");
+    blocks.norm_gradient(last_norm_, table_.final_norm(), true);
+    for (std::int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
+      const std::int64_t every = knobs_.memory.checkpoint_every;
+      if (every > 0 && (layer == shape_.layers - 1 || (layer + 1) % every == 0))
+        recompute(blocks, name, layer / every * every, layer);
+      blocks.name_as(name + block_name(layer));
+      blocks.backward(layer, blocks_[static_cast<std::size_t>(layer)]);
+    }
+    embedding_gradient(name, part, accumulate);
+  }
+
+  bool has_spare_rows() const { return shape_.tokens < shape_.vocab; }
+  // Share of tokens among the rows that the head multiplies: the model needs nothing of the others.
+  double share_of_tokens() const {
+    const std::int64_t rows = shape_.vocab;
+    return static_cast<double>(shape_.tokens) / static_cast<double>(rows);
+  }
+  bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+
+  // Everything of these blocks that the backward pass reads, from the first one's input.
+  void recompute(TransformerBlocks& blocks, const std::string& name, std::int64_t first,
+                 std::int64_t last) {
+    builder_.compute_again(true);
+    for (std::int64_t layer = first; layer <= last; ++layer) {
+      const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
+      blocks.name_as(name + block_name(layer) + "again: ");
+      if (layer == first) {
+        blocks.norm(block.norm1, table_.block(layer).norm1);
+      } else {
+        enter_block(blocks, layer);
+      }
+      blocks.attend(layer, block);
+      blocks.mlp_up(layer, block);
+      if (layer < last) blocks.mlp_down(layer, block);
+    }
+    builder_.compute_again(false);
+  }
+
+  KernelShape embedding_shape() const {
+    return {.rows = shape_.rows(),
+            .columns = shape_.hidden,
+            .depth = shape_.vocab,
+            .groups = shape_.seq};
+  }
+
+  // Added to what is there: nothing, or, where the head is tied, its gradient of the same table,
+  // which comes first. Positions are columns of a matrix with one row a sample; the longest samples
+  // come first and have all that are used.
+  void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
+    const BufferUse d_table = gradient(table_.embedding());
+    const BufferUse d_stream = builder_.whole(temporaries_.d_stream);
+    if (!accumulate && !shape_.tied)
+      builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
+    builder_.launch<kernels::EmbeddingGradient>(name + "embedding gradient", embedding_shape(),
+                                                {words(tokens_, part), d_stream, d_table});
+    if (!learns_positions()) return;
+    const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+    for (const SequenceGroup& group : groups) {
+      builder_.launch<kernels::BiasGradient>(
+          name + "position gradient" + of_group(groups, group),
+          {.rows = group.samples, .columns = group.tokens * shape_.hidden},
+          {StepBuilder::Operand::from(temporaries_.d_stream, group.first_row * shape_.hidden),
+           used_positions(update_.gradients)},
+          {.accumulate = accumulate || group.first_row > 0});
+    }
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  TransformerShape shape_;
+  ParameterTable table_;
+  UpdateBuffers update_{};
+  ModelEnds ends_{};
+  TemporaryBuffers temporaries_{};
+  std::vector<BlockBuffers> blocks_;
+  NormBuffers last_norm_{};
+  int tokens_ = 0, labels_ = 0, logits_ = 0;
+};
+
+}  // namespace
+
+ModelParts build_transformer(StepBuilder& builder, const Knobs& knobs, int batch,
+                             std::int64_t sample_bytes) {
+  return Transformer(builder, knobs).build(batch, sample_bytes);
+}
+
+}  // namespace stepgate

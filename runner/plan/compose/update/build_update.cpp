@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "plan/compose/update/build_update.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "kernels/update_control.h"
+#include "plan/compose/step_names.h"
+#include "plan/compose/update/update_rates.h"
+#include "plan/compose/update/update_rule.h"
+
+namespace stepgate {
+namespace {
+
+// Scale that torch.amp.GradScaler begins with, and how it goes on.
+constexpr double first_loss_scale = 65536;
+constexpr double growth_interval = 2000;
+constexpr double growth = 2;
+constexpr double backoff = 0.5;
+
+// The norm is needed to clip, and to see numbers that are not finite before they reach a
+// transformer's weights in 16 bits or their master.
+bool needs_norm(const Knobs& knobs) {
+  const bool looks_for_infinities =
+      knobs.model.kind == ModelKind::transformer && is_16_bit(knobs.model.dtype);
+  return knobs.optim.clip > 0 || knobs.optim.master || looks_for_infinities ||
+         knobs.optim.impl == OptimImpl::foreach;
+}
+
+int add_state(StepBuilder& builder, const char* name, std::int64_t elements) {
+  return builder.add(
+      {.name = name, .purpose = Purpose::optimizer_state, .bytes = elements * word_bytes});
+}
+
+std::vector<ContentPart> first_control(const Knobs& knobs) {
+  std::vector<ContentPart> parts(update_control::size, ContentPart{.elements = 1});
+  parts[update_control::loss_scale].centre = scales_the_loss(knobs) ? first_loss_scale : 1;
+  return parts;
+}
+
+class Update {
+ public:
+  Update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
+         const UpdateBuffers& buffers)
+      : builder_(builder), knobs_(knobs), parameters_(parameters), buffers_(buffers) {
+    if (is_sharded() && !shards_weights(knobs))
+      gathered_ = builder.add_event("weights are gathered", 1);
+  }
+
+  void build() {
+    if (buffers_.control) find_norm();
+    if (knobs_.optim.impl == OptimImpl::per_tensor) {
+      for (const ParameterTensor& tensor : parameters_.tensors())
+        update(tensor.name + ": update", tensor.first, tensor.elements);
+      return;
+    }
+    if (knobs_.optim.impl == OptimImpl::foreach) return foreach_passes();
+    if (!is_sharded()) return update("update all parameters", 0, parameters_.elements());
+    for (std::size_t bucket = 0; bucket < buffers_.pieces.size(); ++bucket) update_part(bucket);
+    if (!shards_weights(knobs_))
+      builder_.act("wait until the weights are gathered", StreamWaitsEvent{gathered_});
+  }
+
+ private:
+  bool is_sharded() const { return shards_the_update(knobs_); }
+
+  void find_norm() {
+    std::int64_t parts = 0;
+    for (const UpdatedPiece& piece : buffers_.pieces) {
+      const std::int64_t own = square_sum_pieces(piece.flat.elements);
+      builder_.launch<kernels::SquareSums>(
+          "gradient norm in parts", {.columns = piece.flat.elements, .depth = own},
+          {gradients_of(piece), StepBuilder::Operand::from(buffers_.partials, parts)});
+      parts += own;
+    }
+    BufferUse sums = builder_.whole(buffers_.partials);
+    if (is_sharded()) {
+      sums = builder_.whole(*buffers_.square_sum);
+      sum_over_ranks(parts, sums);
+      parts = 1;
+    }
+    builder_.launch<kernels::Clip>(
+        "gradient norm", {.depth = parts}, {sums, builder_.whole(*buffers_.control)},
+        {.max_norm = knobs_.optim.clip,
+         .growth_interval = scales_the_loss(knobs_) ? growth_interval : 0,
+         .growth = growth,
+         .backoff = backoff});
+  }
+
+  // One number, of all ranks.
+  void sum_over_ranks(std::int64_t parts, const BufferUse& sum) {
+    builder_.launch_as<kernels::SumParts>(DType::fp32, "square sum of the rank",
+                                          {.columns = 1, .depth = parts},
+                                          {builder_.whole(buffers_.partials), sum});
+    const int there = builder_.add_event("square sum is there", 1);
+    const int reduced = builder_.add_event("square sum is reduced", 1);
+    communicate("square sum", there,
+                {.from = sum, .to = sum, .dtype = DType::fp32, .reduction = Reduction::sum},
+                reduced);
+    builder_.act("wait until the square sum is reduced", StreamWaitsEvent{reduced});
+  }
+
+  // Beside what follows on the compute stream.
+  void communicate(const std::string& what, int there, const Collective& collective, int done) {
+    builder_.act(what + " is there", RecordEvent{there});
+    builder_.enter(Phase::optimizer, communication_stream(builder_));
+    builder_.act("wait for " + what, StreamWaitsEvent{there});
+    builder_.act(std::string(name_of(collective.kind)) + " " + what, collective);
+    builder_.act(what + " is communicated", RecordEvent{done});
+    builder_.enter(Phase::optimizer);
+  }
+
+  // The piece's weights or gradients in the model's storage: in the flat buffer of all, or where
+  // the rank has nothing else.
+  BufferUse part_of(int flat, const UpdatedPiece& piece, bool is_packed) const {
+    const std::int64_t bytes = bytes_of(builder_.plan().dtype);
+    const std::int64_t part = piece.flat.elements * bytes;
+    if (is_packed) return StepBuilder::part(flat, piece.packed * bytes, part);
+    return {flat, piece.flat.first * bytes, part, piece.flat.rank_stride * bytes};
+  }
+  BufferUse gradients_of(const UpdatedPiece& piece) const {
+    return part_of(buffers_.gradients, piece, shards_gradients(knobs_));
+  }
+
+  // The rank's part of a bucket, whose weights all ranks then put together where they keep all.
+  void update_part(std::size_t bucket) {
+    const UpdatedPiece& piece = buffers_.pieces[bucket];
+    const std::string name = "bucket " + std::to_string(bucket);
+    const BufferUse weights = part_of(buffers_.weights, piece, shards_weights(knobs_));
+    const auto packed = [&](int flat) { return StepBuilder::Operand::from(flat, piece.packed); };
+    UpdateOperands update{.weights = weights,
+                          .gradients = gradients_of(piece),
+                          .counter = builder_.whole(buffers_.counter)};
+    if (buffers_.master) update.master = packed(*buffers_.master);
+    for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
+    if (buffers_.control) update.control = builder_.whole(*buffers_.control);
+    launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat, update);
+    if (shards_weights(knobs_)) return;
+    const std::int64_t bytes = bytes_of(builder_.plan().dtype);
+    const BufferUse all = StepBuilder::part(buffers_.weights, piece.bucket.first * bytes,
+                                            piece.bucket.elements * bytes);
+    communicate("weights of " + name, builder_.add_event("weights of " + name + " are there", 1),
+                {.kind = CollectiveKind::all_gather,
+                 .from = weights,
+                 .to = all,
+                 .dtype = builder_.plan().dtype},
+                gathered_);
+  }
+
+  void update(const std::string& name, std::int64_t first, std::int64_t count) {
+    const auto from = [&](int flat) { return StepBuilder::Operand::from(flat, first); };
+    UpdateOperands update{.weights = from(buffers_.weights),
+                          .gradients = from(buffers_.gradients),
+                          .counter = builder_.whole(buffers_.counter)};
+    if (buffers_.master) update.master = from(*buffers_.master);
+    for (const int moment : buffers_.moments) update.moments.push_back(from(moment));
+    if (buffers_.control) update.control = builder_.whole(*buffers_.control);
+    launch_update(builder_, knobs_.optim.kind, name, {first, count}, update);
+  }
+
+  template <ForeachPass pass>
+  void foreach_pass(const std::string& name, const std::vector<StepBuilder::Operand>& operands) {
+    builder_.launch<kernels::Foreach<pass>>(name, {.columns = parameters_.elements()}, operands,
+                                            adamw_rates);
+  }
+
+  // One pass over everything for each operation of the rule, in PyTorch's order.
+  void foreach_passes() {
+    const BufferUse weights = builder_.whole(buffers_.weights);
+    const BufferUse gradients = builder_.whole(buffers_.gradients);
+    const BufferUse m = builder_.whole(buffers_.moments[0]);
+    const BufferUse v = builder_.whole(buffers_.moments[1]);
+    const BufferUse denominators = builder_.whole(buffers_.denominator);
+    const BufferUse control = builder_.whole(*buffers_.control);
+    foreach_pass<ForeachPass::unscale>("unscale the gradients", {gradients, control});
+    builder_.reads_gradients(0, {.elements = parameters_.elements()});
+    foreach_pass<ForeachPass::decay>("decay the weights", {weights, control});
+    foreach_pass<ForeachPass::lerp>("first moments", {m, gradients, control});
+    foreach_pass<ForeachPass::mul>("decay the second moments", {v, control});
+    foreach_pass<ForeachPass::addcmul>("second moments", {v, gradients, control});
+    foreach_pass<ForeachPass::sqrt>("root of the second moments", {denominators, v});
+    foreach_pass<ForeachPass::div>("correct the bias", {denominators, control});
+    foreach_pass<ForeachPass::add>("add epsilon", {denominators});
+    foreach_pass<ForeachPass::addcdiv>("move the weights", {weights, m, denominators, control});
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  const ParameterList& parameters_;
+  const UpdateBuffers& buffers_;
+  int gathered_ = 0;  // event, of a sharded update
+};
+
+std::int64_t elements_of(const std::vector<UpdatedPiece>& pieces) {
+  std::int64_t elements = 0;
+  for (const UpdatedPiece& piece : pieces) elements += piece.flat.elements;
+  return elements;
+}
+
+// Launches that find them write one number each.
+std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
+  std::int64_t sums = 0;
+  for (const UpdatedPiece& piece : pieces) sums += square_sum_pieces(piece.flat.elements);
+  return sums;
+}
+
+// `pieces` as the content of a buffer: nothing where the buffer has everything.
+std::vector<RankPiece> pieces_of_content(const Knobs& knobs,
+                                         const std::vector<UpdatedPiece>& pieces) {
+  std::vector<RankPiece> content;
+  if (!shards_the_update(knobs)) return content;
+  for (const UpdatedPiece& piece : pieces) content.push_back(piece.flat);
+  return content;
+}
+
+}  // namespace
+
+void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
+                        UpdateBuffers& buffers) {
+  buffers.pieces = updated_pieces(knobs, parameters.places(), parameters.elements());
+  const std::int64_t elements = elements_of(buffers.pieces);
+  if (knobs.optim.master) {
+    buffers.master = builder.add({.name = "master weights",
+                                  .purpose = Purpose::optimizer_state,
+                                  .bytes = elements * word_bytes,
+                                  .content = Content::weights,
+                                  .parts = parameters.contents(),
+                                  .numbers_of = "weights",
+                                  .pieces = pieces_of_content(knobs, buffers.pieces)});
+  }
+  for (const char* name : moments_of(knobs.optim.kind))
+    buffers.moments.push_back(add_state(builder, name, elements));
+  if (knobs.optim.impl == OptimImpl::foreach)
+    buffers.denominator = add_state(builder, "denominators", elements);
+  if (!needs_norm(knobs)) return;
+  buffers.control = builder.add({.name = "update control",
+                                 .purpose = Purpose::bookkeeping,
+                                 .bytes = update_control::size * word_bytes,
+                                 .content = Content::weights,
+                                 .parts = first_control(knobs)});
+  buffers.partials = builder.add({.name = "squares of gradients",
+                                  .purpose = Purpose::activations,
+                                  .bytes = square_sums_of(buffers.pieces) * word_bytes});
+  if (shards_the_update(knobs)) {
+    buffers.square_sum =
+        builder.add({.name = "square sum", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
+  }
+}
+
+BufferUse loss_scale(const UpdateBuffers& buffers) {
+  return StepBuilder::part(buffers.control.value(), update_control::loss_scale * word_bytes,
+                           word_bytes);
+}
+
+void build_update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
+                  const UpdateBuffers& buffers) {
+  std::vector<Parameter> learned;
+  for (const ParameterTensor& tensor : parameters.tensors())
+    learned.push_back({tensor.name, tensor.first, tensor.elements});
+  builder.plan().parameters = std::move(learned);
+  builder.plan().shards_updates = shards_the_update(knobs);
+  Update(builder, knobs, parameters, buffers).build();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// The rules of optimizers, for every model: what each keeps of a parameter, its kernels and its
+// rates. Models decide which parameters are updated together.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/compose/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// The names of the buffers that the rule keeps, each of one fp32 a parameter.
+std::span<const char* const> moments_of(OptimKind);
+
+// Operands of the launch of an update. `control` and `counter` are whole buffers.
+struct UpdateOperands {
+  StepBuilder::Operand weights;
+  StepBuilder::Operand gradients;
+  std::optional<StepBuilder::Operand> master;
+  std::vector<StepBuilder::Operand> moments;
+  std::optional<BufferUse> control;  // kernels/update_control.h
+  BufferUse counter;                 // of steps
+};
+
+// Updates the parameters of a stretch of the flat buffer of all. A master asks for a control.
+void launch_update(StepBuilder&, OptimKind, const std::string& name, const RankPiece&,
+                   const UpdateOperands&);
+
+}  // namespace stepgate
