@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plan/step_plan.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -27,6 +28,10 @@ struct HostSpan {
   TraceTime begin{0};
   TraceTime end{0};
 };
+template <>
+inline constexpr auto fields_of<HostSpan> =
+    row<&HostSpan::operation, &HostSpan::step, &HostSpan::acts_for, &HostSpan::begin,
+        &HostSpan::end>;
 
 enum class CallKind {
   launch,
@@ -58,6 +63,10 @@ struct HostCall {
   TraceTime begin{0};
   TraceTime end{0};
 };
+template <>
+inline constexpr auto fields_of<HostCall> =
+    row<&HostCall::name, &HostCall::kind, &HostCall::can_block, &HostCall::span,
+        &HostCall::correlation, &HostCall::count, &HostCall::begin, &HostCall::end>;
 
 enum class WorkKind { kernel, copy, fill, collective };
 
@@ -84,6 +93,13 @@ struct DeviceWork {
   std::int64_t shared_memory_bytes = 0;           // static and dynamic
   std::optional<CollectiveKind> collective = {};  // of a collective
 };
+template <>
+inline constexpr auto fields_of<DeviceWork> =
+    row<&DeviceWork::kind, &DeviceWork::name, &DeviceWork::stream, &DeviceWork::operation,
+        &DeviceWork::step, &DeviceWork::correlation, &DeviceWork::from_graph, &DeviceWork::begin,
+        &DeviceWork::end, &DeviceWork::bytes, &DeviceWork::from, &DeviceWork::to, &DeviceWork::grid,
+        &DeviceWork::block, &DeviceWork::registers_per_thread, &DeviceWork::shared_memory_bytes,
+        &DeviceWork::collective>;
 
 // When one of several ranks came to a collective, which begins when the last of them has.
 struct RankArrival {
@@ -92,6 +108,9 @@ struct RankArrival {
   int rank = 0;
   TraceTime at{0};
 };
+template <>
+inline constexpr auto fields_of<RankArrival> =
+    row<&RankArrival::operation, &RankArrival::step, &RankArrival::rank, &RankArrival::at>;
 
 // How a library carries out collectives of a kind and size.
 struct CollectiveAlgorithm {
@@ -102,6 +121,10 @@ struct CollectiveAlgorithm {
   std::int64_t channels = 0;
   auto operator<=>(const CollectiveAlgorithm&) const = default;
 };
+template <>
+inline constexpr auto fields_of<CollectiveAlgorithm> =
+    row<&CollectiveAlgorithm::kind, &CollectiveAlgorithm::bytes, &CollectiveAlgorithm::algorithm,
+        &CollectiveAlgorithm::protocol, &CollectiveAlgorithm::channels>;
 
 // Record that the library of collectives, or the simulated machine, gives by itself of those in the
 // traced steps.
@@ -114,6 +137,10 @@ struct LibraryRecord {
   // Some are in a graph: of those it speaks when they are captured, and not when they run.
   bool captured = false;
 };
+template <>
+inline constexpr auto fields_of<LibraryRecord> =
+    fields<&LibraryRecord::library, &LibraryRecord::unavailable, &LibraryRecord::difference,
+           &LibraryRecord::algorithms, &LibraryRecord::guessed, &LibraryRecord::captured>;
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.
 struct MemoryChange {
@@ -122,6 +149,9 @@ struct MemoryChange {
   MemoryKind memory = MemoryKind::device;  // device or pinned
   int operation = -1;                      // of the plan; -1: outside of the steps
 };
+template <>
+inline constexpr auto fields_of<MemoryChange> =
+    row<&MemoryChange::at, &MemoryChange::bytes, &MemoryChange::memory, &MemoryChange::operation>;
 
 // Events of pages of managed memory.
 enum class PageEventKind {
@@ -137,6 +167,9 @@ struct PageEvent {
   TraceTime begin{0};
   TraceTime end{0};
 };
+template <>
+inline constexpr auto fields_of<PageEvent> =
+    row<&PageEvent::kind, &PageEvent::amount, &PageEvent::begin, &PageEvent::end>;
 
 // Events that do not belong into a steady step.
 enum class UnsteadyKind { module_loading, jit_compilation, command_buffer_full, other };
@@ -146,6 +179,8 @@ struct Unsteady {
   TraceTime begin{0};
   TraceTime end{0};
 };
+template <>
+inline constexpr auto fields_of<Unsteady> = row<&Unsteady::kind, &Unsteady::begin, &Unsteady::end>;
 
 // Memory of the traced step, by the books of the device and of the driver.
 struct MemoryUse {
@@ -160,12 +195,18 @@ struct MemoryUse {
   // there is no such report.
   std::optional<std::int64_t> driver_bytes = {};
 };
+template <>
+inline constexpr auto fields_of<MemoryUse> =
+    fields<&MemoryUse::allocated_bytes, &MemoryUse::peak_allocated_bytes,
+           &MemoryUse::peak_reserved_bytes, &MemoryUse::pinned_bytes, &MemoryUse::driver_bytes>;
 
 // The clock of the device's multiprocessors, on average since the reading before.
 struct ClockReading {
   TraceTime at{0};
   double hertz = 0;
 };
+template <>
+inline constexpr auto fields_of<ClockReading> = row<&ClockReading::at, &ClockReading::hertz>;
 
 // `steps` whole steps in a row, from `first_step` on. Work, calls and spans are those that the host
 // issued at these steps, each in the order of `begin`.
@@ -193,5 +234,11 @@ struct Trace {
   // Wall time that it took, after the last step, to get the records and to put them together.
   std::chrono::nanoseconds collected_in{0};
 };
+template <>
+inline constexpr auto fields_of<Trace> =
+    fields<&Trace::first_step, &Trace::steps, &Trace::closing_steps, &Trace::spans, &Trace::calls,
+           &Trace::work, &Trace::memory_changes, &Trace::unsteady, &Trace::page_events,
+           &Trace::clocks, &Trace::memory, &Trace::rank, &Trace::alike, &Trace::arrivals,
+           &Trace::library, &Trace::collected_in>;
 
 }  // namespace stepgate

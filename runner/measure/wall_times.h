@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "support/record/fields.h"
 #include "support/text/enumerators.h"
 
 namespace stepgate {
@@ -34,29 +35,29 @@ constexpr std::string_view name_of(WallPart part) {
   return enumerators<WallPart>.at(static_cast<std::size_t>(part));
 }
 
-class WallTimes {
- public:
+struct WallTimes {
   static constexpr std::size_t parts = enumerators<WallPart>.size();
 
+  std::array<std::chrono::nanoseconds, parts> by_part{};  // in the order of WallPart
+
   std::chrono::nanoseconds& operator[](WallPart part) {
-    return times_[static_cast<std::size_t>(part)];
+    return by_part[static_cast<std::size_t>(part)];
   }
   std::chrono::nanoseconds operator[](WallPart part) const {
-    return times_[static_cast<std::size_t>(part)];
+    return by_part[static_cast<std::size_t>(part)];
   }
   WallTimes& operator+=(const WallTimes& more) {
-    for (std::size_t part = 0; part < parts; ++part) times_[part] += more.times_[part];
+    for (std::size_t part = 0; part < parts; ++part) by_part[part] += more.by_part[part];
     return *this;
   }
   std::chrono::nanoseconds sum() const {
     std::chrono::nanoseconds sum{0};
-    for (const std::chrono::nanoseconds time : times_) sum += time;
+    for (const std::chrono::nanoseconds time : by_part) sum += time;
     return sum;
   }
-
- private:
-  std::array<std::chrono::nanoseconds, parts> times_{};
 };
+template <>
+inline constexpr auto fields_of<WallTimes> = fields<&WallTimes::by_part>;
 
 // All parts, in the order of a run.
 constexpr std::array<WallPart, WallTimes::parts> all_wall_parts() {

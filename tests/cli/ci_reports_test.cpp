@@ -395,14 +395,15 @@ TEST_F(JsonSchema, DescribesTheRanksOfADevice) {
   device.at("launcher") = "torchrun";
   device.at("ranks").push_back({{"host", "node-1"},
                                 {"uuid", "GPU-a"},
-                                {"library", "NCCL 2.28.9"},
-                                {"file", "/lib/libnccl.so.2"},
-                                {"settings", {{"NCCL_ALGO", "Ring"}}},
-                                {"links", {"", "NVLink"}}});
+                                {"communication",
+                                 {{"library", "NCCL 2.28.9"},
+                                  {"file", "/lib/libnccl.so.2"},
+                                  {"settings", {{"NCCL_ALGO", "Ring"}}},
+                                  {"links", {"", "NVLink"}}}}});
   write("ranks.json", report.dump() + "\n");
   const Finished found = validated("ranks.json");
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
-  device.at("ranks")[0].erase("links");
+  device.at("ranks")[0].at("communication").erase("links");
   write("ranks.json", report.dump() + "\n");
   EXPECT_EQ(validated("ranks.json").exit_code, 1);
 }

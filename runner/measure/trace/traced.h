@@ -14,6 +14,7 @@
 #include "device/trace.h"
 #include "measure/wall_times.h"
 #include "scenario/sentences/metric.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -33,6 +34,12 @@ struct TimeBreakdown {
   double idle_in_queue = 0;    // work had been issued already: the device's own pauses between
                                // pieces of work, which no wait and no host can shorten
 };
+template <>
+inline constexpr auto fields_of<TimeBreakdown> =
+    fields<&TimeBreakdown::step, &TimeBreakdown::math, &TimeBreakdown::memory,
+           &TimeBreakdown::latency, &TimeBreakdown::copies, &TimeBreakdown::communication,
+           &TimeBreakdown::idle_after_wait, &TimeBreakdown::idle_for_data,
+           &TimeBreakdown::idle_for_host, &TimeBreakdown::idle_in_queue>;
 
 // One phase of a step, in seconds a step.
 struct PhaseSplit {
@@ -41,6 +48,10 @@ struct PhaseSplit {
   double host_waits = 0;    // calls that can block, a step
   double copying = 0;       // of device_busy: copies
 };
+template <>
+inline constexpr auto fields_of<PhaseSplit> =
+    fields<&PhaseSplit::host_blocked, &PhaseSplit::device_busy, &PhaseSplit::host_waits,
+           &PhaseSplit::copying>;
 
 // Copies of one kind, a step.
 struct CopyTally {
@@ -49,12 +60,17 @@ struct CopyTally {
   double copies = 0;
   double bytes = 0;
 };
+template <>
+inline constexpr auto fields_of<CopyTally> =
+    fields<&CopyTally::from, &CopyTally::to, &CopyTally::copies, &CopyTally::bytes>;
 
 // Time of a step in one kernel of the catalogue, or in all copies or fills.
 struct WorkTime {
   double times = 0;    // a step: of a kernel, its launches
   double seconds = 0;  // a step, added up
 };
+template <>
+inline constexpr auto fields_of<WorkTime> = fields<&WorkTime::times, &WorkTime::seconds>;
 // By kernel; "(copies)", "(fills)" and "(collectives)" are none.
 using WorkTimes = std::map<std::string, WorkTime>;
 
@@ -70,6 +86,11 @@ struct TracedStep {
   std::map<UnsteadyKind, std::int64_t> unsteady;  // how often
   std::optional<LibraryRecord> library;           // as in the trace
 };
+template <>
+inline constexpr auto fields_of<TracedStep> =
+    fields<&TracedStep::rank, &TracedStep::values, &TracedStep::time, &TracedStep::phases,
+           &TracedStep::copies, &TracedStep::work, &TracedStep::memory, &TracedStep::unsteady,
+           &TracedStep::library>;
 
 // All variants, each loaded anew, in an order of its own.
 struct TracedRound {
@@ -79,6 +100,8 @@ struct TracedRound {
   // By variant, what each of several ranks says, by rank; empty where there is one.
   std::vector<std::vector<TracedStep>> ranks = {};
 };
+template <>
+inline constexpr auto fields_of<TracedRound> = fields<&TracedRound::variants, &TracedRound::ranks>;
 
 // The ranks whose numbers the rounds have of one variant.
 struct WorstRanks {
@@ -87,6 +110,9 @@ struct WorstRanks {
   std::map<Metric, int> metrics;
   std::map<std::string, int> kernels;  // of the time of one, by its name
 };
+template <>
+inline constexpr auto fields_of<WorstRanks> =
+    fields<&WorstRanks::shown, &WorstRanks::metrics, &WorstRanks::kernels>;
 
 // The knob that [calibrate] names, at the value that was found.
 struct Calibrated {
@@ -98,6 +124,10 @@ struct Calibrated {
   std::int64_t trials = 0;
   std::string failure;  // why no value will do, in words; empty when one does
 };
+template <>
+inline constexpr auto fields_of<Calibrated> =
+    fields<&Calibrated::knob, &Calibrated::value, &Calibrated::aim, &Calibrated::metric,
+           &Calibrated::unit, &Calibrated::trials, &Calibrated::failure>;
 
 struct Traced {
   std::optional<Calibrated> calibrated;  // absent where nothing is to be calibrated
@@ -111,5 +141,9 @@ struct Traced {
   std::chrono::nanoseconds wall_time{0};  // by the device's clock
   WallTimes wall_times = {};              // how long each part of tracing took this machine
 };
+template <>
+inline constexpr auto fields_of<Traced> =
+    fields<&Traced::calibrated, &Traced::unavailable, &Traced::steps, &Traced::rounds,
+           &Traced::worst, &Traced::timelines, &Traced::wall_time, &Traced::wall_times>;
 
 }  // namespace stepgate

@@ -16,6 +16,7 @@
 #include "plan/count/facts_of.h"
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"
+#include "support/testing/planted_record.h"
 
 namespace stepgate {
 namespace {
@@ -246,14 +247,74 @@ TEST(TracedFile, SaysWhatABrokenWriterWroteWrong) {
     return reason_against(with_header(changed));
   };
   EXPECT_EQ(reason_with("\"gpu_idle\"", "\"gpu_idel\""),
-            "has a metric 'gpu_idel' that does not exist");
-  EXPECT_EQ(reason_with("\"calls\":[[", "\"calls\":[[1,"), "has a row of the wrong length");
-  EXPECT_EQ(reason_with("\"calls\":[[", "\"calls\":[[99"), "has a number that means nothing");
-  EXPECT_EQ(reason_with("\"spans\":[[0", "\"spans\":[[0.5"),
-            "has something that is no whole number");
-  EXPECT_EQ(reason_with("\"spans\":[[0,", "\"spans\":[[9223372036854775807,"),
-            "has a number that means nothing");
-  EXPECT_NE(reason_with("\"steps\"", "\"stages\""), "");
+            "has 'rounds[0].variants[0].values[11][0]' \"gpu_idel\", which is none of the choices");
+  EXPECT_EQ(reason_with("\"spans\":[[],[0,", "\"spans\":[[],[0.5,"),
+            "has 'timelines[0][0].spans[0].operation' 0.5, which is no whole number");
+  EXPECT_EQ(reason_with("\"spans\":[[],[0,", "\"spans\":[[],["),
+            "has no 'timelines[0][0].spans[0].end'");
+  EXPECT_EQ(reason_with("\"steps\"", "\"stages\""), "has no 'steps'");
+  EXPECT_EQ(reason_with("{", "["), "is not JSON");
+}
+
+TEST(TracedFile, RefusesATimelineThatCannotBe) {
+  const Traced good = traced_by_a_device();
+  const auto reason_after = [&](const auto& change) {
+    Traced traced = good;
+    change(traced.timelines.front().front());
+    return reason_against(traced_text(traced));
+  };
+  EXPECT_EQ(reason_after([](Trace& trace) { trace.steps = 0; }),
+            "has 'timelines[0][0].steps' 0, which is not from 1 to 4611686018427387904");
+  EXPECT_EQ(reason_after([](Trace& trace) { trace.work[1].operation = -2; }),
+            "has 'timelines[0][0].work[1].operation' -2, which is not from -1 to "
+            "4611686018427387904");
+  EXPECT_EQ(reason_after([](Trace& trace) { trace.work[1].end = TraceTime::max(); }),
+            "has 'timelines[0][0].work[1].end' 9223372036854775807, which is not from "
+            "-4611686018427387904 to 4611686018427387904");
+  EXPECT_EQ(reason_after([](Trace& trace) { trace.page_events->back().amount = INT64_MIN; }),
+            "has 'timelines[0][0].page_events[0].amount' -9223372036854775808, which is not from "
+            "-4611686018427387904 to 4611686018427387904");
+  EXPECT_EQ(reason_after([](Trace& trace) {
+              trace.calls[2].span = static_cast<int>(trace.spans.size());
+            }).substr(0, 39),
+            "has 'timelines[0][0].calls[2].span' 600");
+  EXPECT_EQ(reason_after([](Trace& trace) { trace.rank = most_ranks; }),
+            "has 'timelines[0][0].rank' 64, which is not from 0 to 63");
+  EXPECT_EQ(reason_after([](Trace& trace) {
+              trace.alike = {1, -1};
+            }),
+            "has 'timelines[0][0].alike' -1, which is not from 0 to 63");
+}
+
+TEST(TracedFile, RefusesRoundsOfOtherVariants) {
+  Traced traced = traced_by_a_device();
+  traced.rounds.back().variants.pop_back();
+  traced.rounds.back().ranks.pop_back();
+  EXPECT_EQ(reason_against(traced_text(traced)), "has a round without all variants");
+  traced = traced_by_a_device();
+  traced.rounds.back().ranks.resize(1);
+  EXPECT_EQ(reason_against(traced_text(traced)), "has a round without all ranks");
+}
+
+TEST(TracedFile, CarriesEveryField) {
+  const auto planted = planted_record<Calibrated>();
+  Traced traced = traced_by_a_device();
+  traced.calibrated = planted;
+  traced.worst = {WorstRanks{.shown = 1, .metrics = {{Metric::gpu_idle, 2}}, .kernels = {{"k", 3}}},
+                  {}};
+  Trace& timeline = traced.timelines.front().front();
+  timeline.closing_steps = 1;
+  timeline.collected_in = std::chrono::nanoseconds(7);
+  timeline.memory = planted_record<MemoryUse>();
+  timeline.library = planted_record<LibraryRecord>();
+  traced.rounds.front().variants.front().time = planted_record<TimeBreakdown>();
+  traced.rounds.front().variants.front().phases.back() = planted_record<PhaseSplit>();
+  const Traced read = read_back(traced);
+  EXPECT_EQ(traced_text(read), traced_text(traced));
+  EXPECT_EQ(read.calibrated->trials, planted.trials);
+  EXPECT_EQ(read.timelines.front().front().closing_steps, 1);
+  EXPECT_EQ(read.timelines.front().front().collected_in, timeline.collected_in);
+  EXPECT_EQ(read.worst.front().kernels, traced.worst.front().kernels);
 }
 
 TEST(TracedFile, GoesThroughAFile) {

@@ -9,12 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "device/identity_json.h"
 #include "judge/verdict/words.h"
-#include "report/json/environment_json.h"
 #include "report/json/json_of_evidence.h"
 #include "report/json/mechanism_json.h"
 #include "report/json/steps_json.h"
+#include "support/record/record_json.h"
 #include "support/require.h"
 #include "support/text/json_line.h"
 
@@ -161,7 +160,7 @@ Json libraries_of(const Measurement& measurement) {
   Json libraries = Json::object();
   for (const VariantSubject& variant : measurement.variants) {
     if (variant.libraries.empty() && variant.choices.empty()) continue;
-    libraries[variant.name] = {{"keys", json_of(variant.libraries)},
+    libraries[variant.name] = {{"keys", record_json(variant.libraries)},
                                {"kernels", json_of(variant.choices)}};
   }
   return libraries;
@@ -218,11 +217,9 @@ Json same_step_json(const Measurement& measurement, const std::vector<std::strin
 Json json_of(const Measurement& measurement) {
   Json environment = Json::array();  // before the first round, then after each
   if (measurement.environment_before) {
-    environment.push_back(json_of(*measurement.environment_before));
-    for (const Round& round : measurement.rounds) {
-      environment.push_back(round.environment_after ? json_of(*round.environment_after)
-                                                    : Json(nullptr));
-    }
+    environment.push_back(record_json(*measurement.environment_before));
+    for (const Round& round : measurement.rounds)
+      environment.push_back(record_json(round.environment_after));
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const VariantSubject& variant : measurement.variants) {
@@ -301,7 +298,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
               {"seed", fmt::format("{:016x}", measurement.seed)},
               // Null where no device took part: the plans decided.
-              {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
+              {"device", verdict.planned_only ? Json(nullptr) : record_json(verdict.device)},
               {"outcome", in_words(verdict.outcome)},
               {"broken", json_or_null(verdict.broken)},
               {"failed", json_or_null(verdict.failed)},

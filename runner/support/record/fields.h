@@ -25,6 +25,19 @@ struct Fields {};
 template <auto... member>
 inline constexpr Fields<member...> fields{};
 
+// Instead of `fields` for a record of which there are thousands: JSON has a list of them as rows of
+// values without the fields' names.
+template <auto... member>
+struct RowFields : Fields<member...> {};
+template <auto... member>
+inline constexpr RowFields<member...> row{};
+
+// Likewise for a name and what it names: JSON has an object of a list of these.
+template <auto name, auto named>
+struct EntryFields : Fields<name, named> {};
+template <auto name, auto named>
+inline constexpr EntryFields<name, named> entry{};
+
 struct NoFields {};
 // NoFields for a type that lists none.
 template <class Value>
@@ -36,20 +49,38 @@ concept Record =
 
 namespace fields_in_detail {
 
+template <auto... member>
+constexpr bool is_row(const RowFields<member...>&) {
+  return true;
+}
+constexpr bool is_row(...) {
+  return false;
+}
+template <auto name, auto named>
+constexpr bool is_entry(const EntryFields<name, named>&) {
+  return true;
+}
+constexpr bool is_entry(...) {
+  return false;
+}
+
 // The compiler knows the name of a member only in its name of a function, "... [with auto member =
 // &stepgate::DeviceKey::name]" (GCC), "[member = &stepgate::DeviceKey::name]" (Clang).
 template <auto member>
-constexpr std::string_view name() {
+consteval std::string_view name_in_function() {
   std::string_view text = __PRETTY_FUNCTION__;
   text = text.substr(0, text.find_first_of(";]"));
   text = text.substr(text.rfind(':') + 1);
   return text.substr(0, text.find(')'));
 }
 
+template <auto member>
+inline constexpr std::string_view name = name_in_function<member>();
+
 // Names of members are those of one struct, so equal names are one member.
 template <auto... member>
 constexpr bool are_listed_once() {
-  const std::array<std::string_view, sizeof...(member)> names{name<member>()...};
+  const std::array<std::string_view, sizeof...(member)> names{name<member>...};
   for (std::size_t one = 0; one < names.size(); ++one) {
     for (std::size_t other = 0; other < one; ++other) {
       if (names[one] == names[other]) return false;
@@ -88,6 +119,11 @@ constexpr void has_so_many_members(const Value& value) {
 
 }  // namespace fields_in_detail
 
+template <class Value>
+concept RowRecord = Record<Value> && fields_in_detail::is_row(fields_of<Value>);
+template <class Value>
+concept EntryRecord = Record<Value> && fields_in_detail::is_entry(fields_of<Value>);
+
 // Calls visit(name, member of the value) for each field, in the order of the list.
 template <Record Value, class Visit>
 constexpr void for_each_field(Value& value, Visit&& visit) {
@@ -95,7 +131,7 @@ constexpr void for_each_field(Value& value, Visit&& visit) {
   [&]<auto... member>(Fields<member...>) {
     static_assert(fields_in_detail::are_listed_once<member...>(), "a field is listed twice");
     fields_in_detail::has_so_many_members<sizeof...(member)>(value);
-    (visit(fields_in_detail::name<member>(), value.*member), ...);
+    (visit(fields_in_detail::name<member>, value.*member), ...);
   }
   (fields_of<Listed>);
 }

@@ -2,9 +2,10 @@
 // JSON of values whose fields are listed (fields.h), for what one process of stepgate hands to
 // another: nothing is lost on the way, and everything that is wrong has a place and words.
 //
-// A record is an object, a list or std::array an array, an absent optional null, an enum the name
-// of its value, a duration its nanoseconds. A number that is not finite is a text of its bits, and
-// a text that is not UTF-8 an object of its bytes, both in hexadecimal.
+// A record is an object, a row or an entry of one (fields.h), a list or std::array an array, a map
+// an array of pairs, an absent optional null, an enum the name of its value, a duration its
+// nanoseconds. A number that is not finite is a text of its bits, and a text that is not UTF-8 an
+// object of its bytes, both in hexadecimal.
 #pragma once
 
 #include <array>
@@ -28,7 +29,7 @@
 
 namespace stepgate {
 
-using RecordJson = nlohmann::json;
+using RecordJson = nlohmann::ordered_json;
 
 // JSON that is not what its reader takes. The words go on after a name: "has no 'device.name'",
 // "has 'steps' 1.5, which is no whole number".
@@ -77,13 +78,21 @@ Value record_from(const RecordJson& json) {
   return value;
 }
 
-// Reads what belongs at a place, so that faults name it.
+// Reads what belongs at a place, a field or the index of an element, so that faults name it.
 template <class Value>
 void read_within(std::string_view place, const RecordJson& json, Value& value) {
   try {
     read_record(json, value);
   } catch (const WrongRecord& wrong) {
     throw wrong.within(place);
+  }
+}
+template <class Value>
+void read_within(std::size_t index, const RecordJson& json, Value& value) {
+  try {
+    read_record(json, value);
+  } catch (const WrongRecord& wrong) {
+    throw wrong.within('[' + std::to_string(index) + ']');
   }
 }
 
@@ -154,6 +163,25 @@ struct JsonForm<Enum> {
   }
 };
 
+// Fields of a record, one after the other.
+template <Record Value>
+RecordJson fields_json(const Value& value) {
+  RecordJson object = RecordJson::object();
+  for_each_field(value, [&](std::string_view name, const auto& field) {
+    object[std::string(name)] = record_json(field);
+  });
+  return object;
+}
+template <Record Value>
+void read_fields(const RecordJson& json, Value& value) {
+  if (!json.is_object()) throw WrongRecord(json, "is no object");
+  for_each_field(value, [&](std::string_view name, auto& field) {
+    const auto found = json.find(name);
+    if (found == json.end()) throw WrongRecord::missing(name);
+    read_within(name, *found, field);
+  });
+}
+
 template <class Value>
 struct JsonForm<std::optional<Value>> {
   static RecordJson write(const std::optional<Value>& value) {
@@ -176,39 +204,151 @@ struct JsonForm<std::vector<Value>> {
     if (!json.is_array()) throw WrongRecord(json, "is no list");
     values.clear();
     for (std::size_t index = 0; index < json.size(); ++index)
-      read_within('[' + std::to_string(index) + ']', json[index], values.emplace_back());
+      read_within(index, json[index], values.emplace_back());
   }
 };
 
 template <class Value, std::size_t length>
 struct JsonForm<std::array<Value, length>> {
   static RecordJson write(const std::array<Value, length>& values) {
-    return record_json(std::vector<Value>(values.begin(), values.end()));
+    RecordJson list = RecordJson::array();
+    for (const Value& value : values) list.push_back(record_json(value));
+    return list;
   }
   static void read(const RecordJson& json, std::array<Value, length>& values) {
-    const auto read = record_from<std::vector<Value>>(json);
-    if (read.size() != length) throw WrongRecord(json, "has another length");
-    std::copy(read.begin(), read.end(), values.begin());
+    if (!json.is_array()) throw WrongRecord(json, "is no list");
+    if (json.size() != length) throw WrongRecord(json, "has another length");
+    for (std::size_t index = 0; index < length; ++index)
+      read_within(index, json[index], values[index]);
+  }
+};
+
+// Rows behind the list of the texts in them. In a row a text is its place in that list, a choice
+// its number, and each element of an array has a column of its own.
+template <RowRecord Value>
+struct JsonForm<std::vector<Value>> {
+  static RecordJson write(const std::vector<Value>& values) {
+    std::map<std::string, std::size_t> places;
+    RecordJson list = RecordJson::array({RecordJson::array()});
+    for (const Value& value : values) {
+      RecordJson row = RecordJson::array();
+      for_each_field(
+          value, [&](std::string_view, const auto& field) { append(row, field, places, list[0]); });
+      list.push_back(std::move(row));
+    }
+    return list;
+  }
+  static void read(const RecordJson& json, std::vector<Value>& values) {
+    if (!json.is_array() || json.empty()) throw WrongRecord(json, "is no list of rows");
+    std::vector<std::string> texts;
+    read_within(std::size_t{0}, json[0], texts);
+    values.assign(json.size() - 1, {});
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      try {
+        read_row(json[index + 1], texts, values[index]);
+      } catch (const WrongRecord& wrong) {
+        throw wrong.within('[' + std::to_string(index) + ']');
+      }
+    }
+  }
+
+ private:
+  template <class Field>
+  static void append(RecordJson& row, const Field& field,
+                     std::map<std::string, std::size_t>& places, RecordJson& texts) {
+    if constexpr (std::is_same_v<Field, std::string>) {
+      const auto [place, is_new] = places.try_emplace(field, texts.size());
+      if (is_new) texts.push_back(record_json(field));
+      row.push_back(place->second);
+    } else if constexpr (std::is_enum_v<Field>) {
+      row.push_back(static_cast<int>(field));
+    } else if constexpr (requires { std::tuple_size<Field>::value; }) {
+      for (const auto& element : field) append(row, element, places, texts);
+    } else {
+      row.push_back(record_json(field));
+    }
+  }
+
+  static void read_row(const RecordJson& row, const std::vector<std::string>& texts, Value& value) {
+    if (!row.is_array()) throw WrongRecord(row, "is no row");
+    std::size_t column = 0;
+    for_each_field(
+        value, [&](std::string_view name, auto& field) { take(row, column, texts, name, field); });
+    if (column != row.size()) throw WrongRecord(row, "has more columns than fields");
+  }
+  template <class Field>
+  static void take(const RecordJson& row, std::size_t& column,
+                   const std::vector<std::string>& texts, std::string_view name, Field& field) {
+    if constexpr (requires { std::tuple_size<Field>::value; }) {
+      for (auto& element : field) take(row, column, texts, name, element);
+      return;
+    }
+    if (column == row.size()) throw WrongRecord::missing(name);
+    const RecordJson& cell = row[column++];
+    if constexpr (std::is_same_v<Field, std::string> || std::is_enum_v<Field>) {
+      std::size_t place = 0;
+      read_within(name, cell, place);
+      if constexpr (std::is_enum_v<Field>) {
+        if (place >= enumerators<Field>.size())
+          throw WrongRecord(cell, "is none of the choices").within(name);
+        field = static_cast<Field>(place);
+      } else {
+        if (place >= texts.size()) throw WrongRecord(cell, "is none of the texts").within(name);
+        field = texts[place];
+      }
+    } else if constexpr (!requires { std::tuple_size<Field>::value; }) {
+      read_within(name, cell, field);
+    }
+  }
+};
+
+template <EntryRecord Value>
+struct JsonForm<std::vector<Value>> {
+  static RecordJson write(const std::vector<Value>& values) {
+    RecordJson object = RecordJson::object();
+    for (const auto& [name, value] : values)
+      object[record_json(name).template get<std::string>()] = record_json(value);
+    return object;
+  }
+  static void read(const RecordJson& json, std::vector<Value>& values) {
+    if (!json.is_object()) throw WrongRecord(json, "is no object");
+    values.clear();
+    for (const auto& [name, value] : json.items()) {
+      auto& [own_name, own_value] = values.emplace_back();
+      read_record(RecordJson(name), own_name);
+      read_within(name, value, own_value);
+    }
+  }
+};
+
+template <class Key, class Value>
+struct JsonForm<std::map<Key, Value>> {
+  static RecordJson write(const std::map<Key, Value>& values) {
+    RecordJson list = RecordJson::array();
+    for (const auto& [key, value] : values)
+      list.push_back(RecordJson::array({record_json(key), record_json(value)}));
+    return list;
+  }
+  static void read(const RecordJson& json, std::map<Key, Value>& values) {
+    if (!json.is_array()) throw WrongRecord(json, "is no list");
+    values.clear();
+    for (std::size_t index = 0; index < json.size(); ++index) {
+      const std::string place = '[' + std::to_string(index) + ']';
+      const RecordJson& pair = json[index];
+      if (!pair.is_array() || pair.size() != 2) throw WrongRecord(pair, "is no pair").within(place);
+      Key key{};
+      read_within(place + "[0]", pair[0], key);
+      const auto [at, is_new] = values.try_emplace(std::move(key));
+      if (!is_new) throw WrongRecord(pair[0], "is there twice").within(place + "[0]");
+      read_within(place + "[1]", pair[1], at->second);
+    }
   }
 };
 
 template <Record Value>
 struct JsonForm<Value> {
-  static RecordJson write(const Value& value) {
-    RecordJson object = RecordJson::object();
-    for_each_field(value, [&](std::string_view name, const auto& field) {
-      object[std::string(name)] = record_json(field);
-    });
-    return object;
-  }
-  static void read(const RecordJson& json, Value& value) {
-    if (!json.is_object()) throw WrongRecord(json, "is no object");
-    for_each_field(value, [&](std::string_view name, auto& field) {
-      const auto found = json.find(name);
-      if (found == json.end()) throw WrongRecord::missing(name);
-      read_within(name, *found, field);
-    });
-  }
+  static RecordJson write(const Value& value) { return fields_json(value); }
+  static void read(const RecordJson& json, Value& value) { read_fields(json, value); }
 };
 
 }  // namespace stepgate

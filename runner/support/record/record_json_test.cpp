@@ -37,6 +37,25 @@ inline constexpr auto fields_of<Everything> =
            &Everything::single, &Everything::colour, &Everything::time, &Everything::absent,
            &Everything::keys, &Everything::pair>;
 
+struct Event {
+  std::string name;
+  Colour colour = Colour::red;
+  std::array<int, 2> size{};
+  std::optional<Colour> other;
+  std::chrono::nanoseconds time{0};
+  bool operator==(const Event&) const = default;
+};
+template <>
+inline constexpr auto fields_of<Event> =
+    row<&Event::name, &Event::colour, &Event::size, &Event::other, &Event::time>;
+struct Setting {
+  Colour of = Colour::red;
+  double value = 0;
+  bool operator==(const Setting&) const = default;
+};
+template <>
+inline constexpr auto fields_of<Setting> = entry<&Setting::of, &Setting::value>;
+
 namespace {
 
 const Everything sample{.flag = true,
@@ -96,6 +115,77 @@ TEST(RecordJson, NamesThePlaceThatIsWrong) {
   EXPECT_EQ(wrong("7ff0000000000000", "3ff0000000000000"),
             "has 'pair[1]' \"3ff0000000000000\", which is no number");
   EXPECT_EQ(wrong("[-0.0,", "["), "has 'pair' [\"7ff0000000000000\"], which has another length");
+}
+
+// The fault of JSON that is no such value; empty where it is one.
+template <class Value>
+std::string fault_of(const RecordJson& json) {
+  try {
+    (void)record_from<Value>(json);
+  } catch (const WrongRecord& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::vector<Event> events{
+    {"a", Colour::green, {1, 2}, Colour::red, std::chrono::nanoseconds(7)},
+    {"b\xff", Colour::red, {3, 4}, std::nullopt, std::chrono::nanoseconds(0)},
+    {"a", Colour::red, {5, 6}, Colour::green, std::chrono::nanoseconds(-1)}};
+
+TEST(RecordJson, HasManyOfARecordAsRowsBehindTheirTexts) {
+  const RecordJson json = record_json(events);
+  EXPECT_EQ(json_line(json), R"([["a",{"bytes":"62ff"}],[0,1,1,2,"red",7],)"
+                             R"([1,0,3,4,null,0],[0,0,5,6,"green",-1]])");
+  EXPECT_EQ(record_from<std::vector<Event>>(json), events);
+  const std::vector<Event> none;
+  EXPECT_EQ(record_from<std::vector<Event>>(record_json(none)), none);
+}
+
+TEST(RecordJson, NamesTheFieldOfARowThatIsWrong) {
+  const auto fault_with = [](std::size_t row, std::size_t column, const RecordJson& cell) {
+    RecordJson json = record_json(events);
+    json[row][column] = cell;
+    return fault_of<std::vector<Event>>(json);
+  };
+  EXPECT_EQ(fault_with(1, 0, 2), "has '[0].name' 2, which is none of the texts");
+  EXPECT_EQ(fault_with(1, 1, 2), "has '[0].colour' 2, which is none of the choices");
+  EXPECT_EQ(fault_with(2, 3, "x"), "has '[1].size' \"x\", which is no whole number");
+  EXPECT_EQ(fault_with(2, 4, "x"), "has '[1].other' \"x\", which is none of the choices");
+  EXPECT_EQ(fault_with(3, 6, 1),
+            "has '[2]' [0,0,5,6,\"green\",-1,1], which has more columns than fields");
+  EXPECT_EQ(fault_with(0, 0, 1), "has '[0][0]' 1, which is no text");
+  RecordJson json = record_json(events);
+  json[3].erase(5);
+  EXPECT_EQ(fault_of<std::vector<Event>>(json), "has no '[2].time'");
+  json[3] = 7;
+  EXPECT_EQ(fault_of<std::vector<Event>>(json), "has '[2]' 7, which is no row");
+  EXPECT_EQ(fault_of<std::vector<Event>>(nullptr), "is null, which is no list of rows");
+  EXPECT_EQ(fault_of<std::vector<Event>>(RecordJson::array()), "is [], which is no list of rows");
+}
+
+TEST(RecordJson, HasEntriesAsAnObject) {
+  const std::vector<Setting> settings{{Colour::green, 2.5}, {Colour::red, 0}};
+  const RecordJson json = record_json(settings);
+  EXPECT_EQ(json_line(json), R"({"green":2.5,"red":0.0})");
+  EXPECT_EQ(record_from<std::vector<Setting>>(json), settings);
+  EXPECT_EQ(fault_of<std::vector<Setting>>(RecordJson::parse(R"({"blue":1})")),
+            "is \"blue\", which is none of the choices");
+  EXPECT_EQ(fault_of<std::vector<Setting>>(RecordJson::parse(R"({"red":true})")),
+            "has 'red' true, which is no number");
+  EXPECT_EQ(fault_of<std::vector<Setting>>(RecordJson::array()), "is [], which is no object");
+}
+
+TEST(RecordJson, HasAMapAsPairsAndRefusesAKeyThatIsThereTwice) {
+  using Map = std::map<Colour, std::vector<int>>;
+  const Map map{{Colour::red, {1}}, {Colour::green, {}}};
+  EXPECT_EQ(json_line(record_json(map)), R"([["red",[1]],["green",[]]])");
+  EXPECT_EQ(record_from<Map>(record_json(map)), map);
+  const auto fault_in = [](const char* text) { return fault_of<Map>(RecordJson::parse(text)); };
+  EXPECT_EQ(fault_in(R"([["red",[1]],["red",[]]])"), "has '[1][0]' \"red\", which is there twice");
+  EXPECT_EQ(fault_in(R"([["red"]])"), "has '[0]' [\"red\"], which is no pair");
+  EXPECT_EQ(fault_in(R"([["red",[0.5]]])"), "has '[0][1][0]' 0.5, which is no whole number");
+  EXPECT_EQ(fault_in("{}"), "is {}, which is no list");
 }
 
 TEST(RecordJson, RefusesEveryOtherKindOfValueInWords) {

@@ -8,19 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "measure/trace/timeline_json.h"
+#include "device/trace_json.h"
 #include "support/process/child.h"
 #include "support/record/record_json.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
 
 namespace stepgate {
-
-template <>
-struct JsonForm<Trace> {
-  static RecordJson write(const Trace& trace) { return json_of(trace); }
-  static void read(const RecordJson& json, Trace& trace) { trace = trace_from(json); }
-};
 
 namespace {
 
@@ -56,10 +50,6 @@ auto reading(const Function& function) {
     return function();
   } catch (const WrongRecord& wrong) {
     throw RankProtocolError(wrong.what());
-  } catch (const WrongTrace& wrong) {
-    throw RankProtocolError(fmt::format("has a trace that {}", wrong.what()));
-  } catch (const Json::exception& error) {
-    throw RankProtocolError(fmt::format("has a trace that is none: {}", error.what()));
   }
 }
 
