@@ -15,9 +15,13 @@
 
 namespace stepgate {
 
+inline bool updates_goldens() {
+  return std::getenv("STEPGATE_UPDATE_GOLDEN") != nullptr;
+}
+
 // Fails the test when the file does not hold exactly that text.
 inline void expect_golden(const std::filesystem::path& file, const std::string& text) {
-  if (std::getenv("STEPGATE_UPDATE_GOLDEN") != nullptr) {
+  if (updates_goldens()) {
     write_file(file, text);
     return;
   }

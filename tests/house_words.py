@@ -8,7 +8,7 @@ import sys
 SOURCE, PLACE = map(pathlib.Path, sys.argv[1:])
 FOLDERS = ["ci", "cmake", "docs", "kernels", "runner", "scenarios", "tests"]
 SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".toml", ".md", ".txt", ".py", ".cmake", ".yml", ".expected", ""}
-KEPT = re.compile(r"/recorded/|/house_words\.py$|/baselines/|renamed_table\.")
+KEPT = re.compile(r"/recorded/|/house_words\.py$|/baselines/")
 
 # Where a product is a GEMM, and not that of two numbers or of a sentence's factors.
 GEMMS = r"^(kernels/(matmul|linear)/|runner/plan/|runner/device/(cuda|simulated)/|docs/transformer_claims|scenarios/[a-z_]+\.toml)"
@@ -16,7 +16,7 @@ GEMMS = r"^(kernels/(matmul|linear)/|runner/plan/|runner/device/(cuda|simulated)
 # Words, what to write instead, where (all files without), and where a line may still say them.
 WORDS = [
     (r"\bH2dKnobs\b|\[h2d\]|\bh2d\.(host|stream|blocking|buffers|device_buffer|advise)\b", "[transfer]", None,
-     r"read_scenario_test|fields\.h|field_documents_test|knobs/fingerprint\.cpp"),
+     r"read_scenario_test|fields\.h|field_documents_test|knobs/fingerprint\.cpp|scripts/scenarios/keys\.txt"),
     (r"[a-z_]*(?<!repeated_)(?<!matrix )(?<!dot )\bproducts?\b(?!_ns)", "GEMM", GEMMS,
      r"elementwise_test|fill_on_device|transformer_shape_test"),
     (r"\b(Measured)?Products?(Call|Shape|Operands)?\b(?= \w+[;,{(])|\bAlgorithmsBy\b|\blaunch\.products\b|_product\b", "GEMM", r"^(kernels|runner)/",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what `stepgate run` traces, from outside: the tracing process, the files that it makes, and
-// a run without one.
+// Tests what `stepgate run` traces, from outside: the tracing process and the files that it makes.
+// tests/scripts/cli/trace.txt has what a trace decides.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -15,20 +15,6 @@ using TracedRun = CommandLine;
 
 const std::string counted_line = two_variants("fix.host_waits_per_step == 0");
 
-TEST_F(TracedRun, DecidesAnExactSentenceByTheTrace) {
-  write("counted.toml", counted_line);
-  const Finished run = simulate({"counted.toml"});
-  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "2 traced rounds of 20 steps")) << run.out;
-}
-
-TEST_F(TracedRun, LeavesAnExactSentenceUndecidedWithoutOne) {
-  write("counted.toml", counted_line);
-  const Finished run = simulate({"counted.toml", "--no-trace"});
-  EXPECT_EQ(run.exit_code, 77);
-  EXPECT_TRUE(contains(run.out, "not traced (--no-trace); the plan says 0")) << run.out;
-}
-
 TEST_F(TracedRun, WritesATraceForEveryVariantAndOnePicture) {
   write("counted.toml", counted_line);
   const Finished run =
@@ -39,11 +25,6 @@ TEST_F(TracedRun, WritesATraceForEveryVariantAndOnePicture) {
     EXPECT_GT(trace.at("traceEvents").size(), 100U);
   }
   EXPECT_TRUE(text_of(place() / "out" / "p.svg").starts_with("<svg"));
-}
-
-TEST_F(TracedRun, RefusesTimelinesOfARunThatTracesNothing) {
-  write("counted.toml", counted_line);
-  EXPECT_EQ(simulate({"counted.toml", "--no-trace", "--picture", "p.svg"}).exit_code, 2);
 }
 
 TEST_F(TracedRun, SaysWhichValueAKnobWasCalibratedToAndAcceptsItNextTime) {
@@ -58,18 +39,6 @@ TEST_F(TracedRun, SaysWhichValueAKnobWasCalibratedToAndAcceptsItNextTime) {
   EXPECT_FALSE(contains(again.out, "calibrated:"));
 }
 
-TEST_F(TracedRun, SkipsAScenarioThatNoValueCalibrates) {
-  write("far.toml",
-        "claim = \"a copy that takes a thousand steps\"\n"
-        "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
-        "transfer.host = \"pinned\"\n"
-        "[calibrate]\nloader.depth = \"fix.h2d_share ~= 100000% within 5%\"\n"
-        "[variant.fix]\n[expect]\nwaits = \"fix.host_waits_per_step == 0\"\n");
-  const Finished run = simulate({"far.toml"});
-  EXPECT_EQ(run.exit_code, 77) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "skipped: cannot be calibrated: loader.depth = ")) << run.out;
-}
-
 TEST_F(TracedRun, GoesOnWithoutATraceWhereItsProcessCannotStart) {
   write("counted.toml", counted_line);
   ASSERT_EQ(::setenv("TMPDIR", "/nowhere", 1), 0);
@@ -78,17 +47,6 @@ TEST_F(TracedRun, GoesOnWithoutATraceWhereItsProcessCannotStart) {
   EXPECT_EQ(run.exit_code, 77) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "trace unavailable: the tracing process cannot be started: "))
       << run.out;
-}
-
-TEST_F(TracedRun, VerbsThatDoNotTraceWantTheCalibratedValue) {
-  write("share.toml",
-        "claim = \"a copy\"\ntransfer.host = \"pinned\"\n"
-        "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
-        "[variant.fix]\n[expect]\nwaits = \"fix.host_waits_per_step == 0\"\n");
-  const Finished run = simulate({"share.toml", "--no-trace"});
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_TRUE(contains(run.err, "'batch.sample_bytes' is to be calibrated")) << run.err;
-  EXPECT_TRUE(contains(run.err, "--set batch.sample_bytes=<value>")) << run.err;
 }
 
 }  // namespace

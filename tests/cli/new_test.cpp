@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tests what `stepgate new` writes and refuses. Every scenario of scenarios/start is one to begin
-// with: strict, true on the simulated device, short, and about all five things of a step.
+// Tests what `stepgate new` writes; tests/scripts/cli/new.txt has what it refuses. Every scenario
+// of scenarios/start is one to begin with: strict, true on the simulated device, short, and about
+// all five things of a step.
 #include <gtest/gtest.h>
 
 #include "tests/cli/command_line.h"
@@ -24,21 +25,6 @@ std::string starter(const std::string& word) {
 }
 
 using New = CommandLine;
-
-TEST_F(New, ListsEveryStarterWhereNoneIsNamed) {
-  for (const std::vector<std::string>& call :
-       {std::vector<std::string>{"new"}, {"new", "my.toml"}, {"new", "--like", "", "my.toml"}}) {
-    const Finished listed = stepgate(call);
-    EXPECT_EQ(listed.exit_code, 2);
-    EXPECT_EQ(listed.out, "");
-    EXPECT_TRUE(listed.err.starts_with("--like is missing; say what the file begins with:\n"));
-    for (const std::string& word : words())
-      EXPECT_TRUE(contains(listed.err, "\n--like " + word + ": ")) << listed.err;
-    EXPECT_EQ(std::count(listed.err.begin(), listed.err.end(), '\n'), 1 + std::ssize(words()));
-  }
-  EXPECT_EQ(words().size(), 5U);
-  EXPECT_FALSE(exists("my.toml"));
-}
 
 TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
   for (const std::string& word : words()) {
@@ -76,85 +62,6 @@ TEST_F(New, SaysCommandsThatAShellRunsWhateverTheNameIs) {
     EXPECT_TRUE(contains(checked.out, ": 2 variants, ")) << checked.out;
     EXPECT_FALSE(exists("run")) << check;
   }
-}
-
-// A file that no other verb would read is not written.
-TEST_F(New, RefusesAPathThatNoScenarioMayHave) {
-  for (const std::string name : {"a\nb.toml", "\x1b[31m.toml", "\xff.toml", "::warning.toml"}) {
-    const Finished refusal = stepgate({"new", "--like", "sync", name});
-    EXPECT_EQ(refusal.exit_code, 2) << refusal.out;
-    EXPECT_EQ(refusal.out, "");
-    EXPECT_TRUE(contains(refusal.err, ": a path with characters that nobody sees")) << refusal.err;
-    EXPECT_FALSE(exists(name));
-  }
-}
-
-TEST_F(New, LeavesWhatIsThereAsItIs) {
-  write("mine.toml", "mine");
-  std::filesystem::create_directory(place() / "folder.toml");
-  std::filesystem::create_symlink("mine.toml", place() / "link.toml");
-  std::filesystem::create_symlink("nowhere.toml", place() / "dangling.toml");
-  for (const std::string file : {"mine.toml", "link.toml", "dangling.toml"}) {
-    const Finished refusal = stepgate({"new", "--like", "sync", file});
-    EXPECT_EQ(refusal.exit_code, 2);
-    EXPECT_EQ(refusal.out, "");
-    EXPECT_EQ(refusal.err, file +
-                               ": is there already, and is not written over; name another file, "
-                               "or move this one away\n");
-  }
-  EXPECT_EQ(text_of(place() / "mine.toml"), "mine");
-  EXPECT_TRUE(std::filesystem::is_symlink(place() / "link.toml"));
-  EXPECT_TRUE(std::filesystem::is_symlink(place() / "dangling.toml"));
-  EXPECT_FALSE(exists("nowhere.toml"));
-  EXPECT_EQ(stepgate({"new", "--like", "sync", "folder.toml"}).exit_code, 2);
-  EXPECT_TRUE(std::filesystem::is_empty(place() / "folder.toml"));
-}
-
-struct Refusal {
-  std::vector<std::string> arguments;
-  std::string says;
-};
-
-TEST_F(New, SaysWhatIsWrongWithACallAndWhatToSayInstead) {
-  write("a.toml", "a file");
-  std::filesystem::create_directory(place() / "steps");
-  const std::string no_ending =
-      ": does not end in .toml, and of a folder only files that do are scenarios; say ";
-  for (const Refusal& refusal : std::vector<Refusal>{
-           {{"--like", "snyc", "b.toml"}, "there is no --like 'snyc'; did you mean 'sync'?\n"},
-           {{"--like", "zebra", "b.toml"},
-            "there is no --like 'zebra'; `stepgate new` lists what there is\n"},
-           {{"--like", "sync"}, "no file to write; say `stepgate new --like sync sync.toml`\n"},
-           {{"--like", "sync", ""}, "no file to write; say `stepgate new --like sync sync.toml`\n"},
-           {{"--like", "sync", "b"}, "b" + no_ending + "b.toml\n"},
-           {{"--like", "sync", "b.tml"}, "b.tml" + no_ending + "b.toml\n"},
-           {{"--like", "sync", "steps"},
-            "steps: is a folder; name the file in it: steps/sync.toml\n"},
-           {{"--like", "sync", "none/"},
-            "none/: is a folder; name the file in it: none/sync.toml\n"},
-           {{"--like", "sync", "a.toml/b.toml"},
-            "a.toml/b.toml: cannot be written: Not a directory; check the folder's permissions and "
-            "free space\n"}}) {
-    std::vector<std::string> call = refusal.arguments;
-    call.insert(call.begin(), "new");
-    const Finished refused_call = stepgate(call);
-    EXPECT_EQ(refused_call.exit_code, 2);
-    EXPECT_EQ(refused_call.out, "");
-    EXPECT_EQ(refused_call.err, refusal.says);
-  }
-  const Finished mistyped = stepgate({"new", "--lik", "sync", "b.toml"});
-  EXPECT_EQ(mistyped.exit_code, 2);
-  EXPECT_TRUE(contains(mistyped.err, "\ndid you mean '--like'?\n")) << mistyped.err;
-  EXPECT_FALSE(exists("b.toml"));
-  EXPECT_FALSE(exists("none"));
-}
-
-// They are examples, and no part of the suite.
-TEST_F(New, HasStartersThatARunOfTheSuiteDoesNotTakeUp) {
-  const Finished listed = stepgate({"list", "--json", scenarios.string()});
-  EXPECT_EQ(listed.exit_code, 0) << listed.err;
-  EXPECT_TRUE(contains(listed.out, "/sync_every_step.toml"));
-  EXPECT_FALSE(contains(listed.out, "/start/"));
 }
 
 // Lines of a check that begin with "note:" say how far a limit is.

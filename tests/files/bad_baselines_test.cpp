@@ -1,51 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Every file of bad_baselines/ is refused with exactly the messages beside it. good.toml is what
-// they were before somebody damaged them.
+// Every damaged baseline of tests/scripts/baselines.txt is refused with exactly the messages below
+// it. They are patches of a good one, tests/golden/baseline.toml.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <vector>
+#include <fstream>
 
 #include "history/baseline/baseline_record.h"
+#include "support/files/temporary_folder.h"
 #include "support/text/diagnostic.h"
-#include "tests/golden.h"
+#include "tests/scripts/script.h"
 
 namespace stepgate {
 namespace {
 
-const std::filesystem::path folder =
-    std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/files/bad_baselines";
+const std::filesystem::path tests = std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests";
 
-std::vector<std::string> bad_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".toml" && name != "good") names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+TEST(BadBaselines, AreRefusedWithTheMessagesBelowThem) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  expect_script(tests / "scripts/baselines.txt", {{"refuse", [](const Step& step) {
+                                                     const std::string file = step.name + ".toml";
+                                                     std::ofstream(file) << step.input;
+                                                     try {
+                                                       (void)read_baseline(file, "small");
+                                                     } catch (const RequestError& error) {
+                                                       return std::string(error.what()) + '\n';
+                                                     }
+                                                     throw std::logic_error(file + " is accepted");
+                                                   }}});
+  std::filesystem::current_path(before);
 }
-
-class BadBaseline : public testing::TestWithParam<std::string> {};
-
-TEST_P(BadBaseline, IsRefusedWithTheMessagesBesideIt) {
-  std::filesystem::current_path(folder);
-  std::string refusal = "accepted\n";
-  try {
-    (void)read_baseline(GetParam() + ".toml", "small");
-  } catch (const RequestError& error) {
-    refusal = std::string(error.what()) + '\n';
-  }
-  EXPECT_NE(refusal, "accepted\n");
-  expect_golden(folder / (GetParam() + ".expected"), refusal);
-}
-
-INSTANTIATE_TEST_SUITE_P(Files, BadBaseline, testing::ValuesIn(bad_files()),
-                         [](const auto& file) { return file.param; });
 
 TEST(GoodBaseline, IsRead) {
-  const Baseline baseline = read_baseline(folder / "good.toml", "small");
+  const Baseline baseline = read_baseline(tests / "golden/baseline.toml", "small");
   ASSERT_EQ(baseline.runs.size(), 2U);
   EXPECT_EQ(baseline.runs[0].variants[0].times[0].contrasts.size(), 12U);
 }

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Every file of bad_scenarios/ is refused with exactly the messages beside it.
+// Every text of tests/scripts/scenarios is refused with exactly the messages below it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
-#include <vector>
 
 #include "scenario/read/read_scenario.h"
-#include "tests/golden.h"
+#include "support/files/temporary_folder.h"
+#include "tests/scripts/script.h"
 
 namespace stepgate {
 namespace {
-
-const std::filesystem::path folder =
-    std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/files/bad_scenarios";
-
-std::vector<std::string> bad_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 std::string refusal_of(const std::filesystem::path& file) {
   try {
@@ -30,48 +17,58 @@ std::string refusal_of(const std::filesystem::path& file) {
   } catch (const RequestError& error) {
     return std::string(error.what()) + '\n';
   }
-  return "accepted\n";
+  throw std::logic_error(file.string() + " is accepted");
 }
 
-class BadScenario : public testing::TestWithParam<std::string> {};
-
-TEST_P(BadScenario, IsRefusedWithTheMessagesBesideIt) {
-  std::filesystem::current_path(folder);
-  const std::string refusal = refusal_of(GetParam() + ".toml");
-  EXPECT_NE(refusal, "accepted\n");
-  expect_golden(folder / (GetParam() + ".expected"), refusal);
-}
-
-INSTANTIATE_TEST_SUITE_P(Files, BadScenario, testing::ValuesIn(bad_files()),
-                         [](const auto& file) { return file.param; });
-
-class UnreadableScenario : public testing::Test {
+// Files of a test, which it names without their folder.
+class BadScenarios : public testing::Test {
  protected:
-  UnreadableScenario() {
-    std::filesystem::create_directories(place);
-    std::filesystem::current_path(place);
-  }
-  ~UnreadableScenario() override {
-    std::filesystem::current_path(folder);
-    std::filesystem::remove_all(place);
-  }
+  BadScenarios() { std::filesystem::current_path(folder_.path()); }
+  ~BadScenarios() override { std::filesystem::current_path(before_); }
 
-  const std::filesystem::path place = std::filesystem::path(testing::TempDir()) /
-                                      testing::UnitTest::GetInstance()->current_test_info()->name();
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+  const TemporaryFolder folder_;
 };
 
-TEST_F(UnreadableScenario, IsRefusedWhenItHasTenMegabytes) {
+class ScriptsOfBadScenarios : public BadScenarios,
+                              public testing::WithParamInterface<std::filesystem::path> {};
+
+TEST_P(ScriptsOfBadScenarios, AreRefusedWithTheMessagesBelowThem) {
+  expect_script(GetParam(), {{"file",
+                              [](const Step& step) {
+                                const std::filesystem::path file = step.name;
+                                if (file.has_parent_path())
+                                  std::filesystem::create_directories(file.parent_path());
+                                std::ofstream(file) << step.input;
+                                return std::string();
+                              }},
+                             {"refuse", [](const Step& step) {
+                                std::ofstream(step.name + ".toml") << step.input;
+                                return refusal_of(step.name + ".toml");
+                              }}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ScriptsOfBadScenarios, testing::ValuesIn(scripts_of("scenarios")),
+                         [](const auto& script) { return script.param.stem().string(); });
+
+TEST(GoodScenario, IsNoneThatIsRefused) {
+  const auto good = std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/files/good_scenarios";
+  EXPECT_THROW(refusal_of(good / "sync.toml"), std::logic_error);
+}
+
+TEST_F(BadScenarios, AreRefusedWithTenMegabytes) {
   std::ofstream("large.toml") << std::string(10'000'000, '#');
   EXPECT_EQ(refusal_of("large.toml"), "large.toml: is 9.54 MiB; a scenario is at most 1 MiB\n");
 }
 
-TEST_F(UnreadableScenario, IsRefusedWhenItIsAFolder) {
+TEST_F(BadScenarios, AreRefusedWhenTheyAreFolders) {
   std::filesystem::create_directory("folder.toml");
   EXPECT_EQ(refusal_of("folder.toml"),
             "folder.toml: is a folder; name the file of a scenario in it\n");
 }
 
-TEST_F(UnreadableScenario, IsRefusedWhenItIsNotThere) {
+TEST_F(BadScenarios, AreRefusedWhenTheyAreNotThere) {
   EXPECT_EQ(refusal_of("none.toml"), "none.toml: no such file; check the path\n");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Baselines on disk: what is written is read back, and nothing that is there is ever lost.
-// tests/files/bad_baselines_test.cpp has the damaged files.
+// tests/scripts/baselines.txt has the damaged ones.
 #include "history/baseline/baseline_file.h"
 
 #include <gtest/gtest.h>

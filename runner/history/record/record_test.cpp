@@ -36,7 +36,7 @@ struct Format {
 };
 
 std::vector<Format> formats() {
-  return {{"baseline", source / "tests/files/bad_baselines/good.toml",
+  return {{"baseline", source / "tests/golden/baseline.toml",
            [](const auto& file) { return baseline_text(read_baseline(file, "small")); }},
           {"evidence", source / "tests/golden/evidence.toml",
            [](const auto& file) { return evidence_text(read_evidence(file)); }},
