@@ -6,7 +6,7 @@ import re
 import sys
 
 SOURCE, PLACE = map(pathlib.Path, sys.argv[1:])
-FOLDERS = ["ci", "cmake", "docs", "kernels", "runner", "scenarios", "tests"]
+FOLDERS = ["ci", "cmake", "docs", "kernels", "python", "runner", "scenarios", "tests"]
 SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".toml", ".md", ".txt", ".py", ".cmake", ".yml", ".expected", ""}
 KEPT = re.compile(r"/recorded/|/house_words\.py$|/baselines/|renamed_table\.")
 
