@@ -17,4 +17,5 @@ install(FILES ${PROJECT_BINARY_DIR}/stepgateConfig.cmake ${PROJECT_BINARY_DIR}/s
 install(DIRECTORY scenarios DESTINATION ${STEPGATE_DATA} COMPONENT stepgate FILES_MATCHING PATTERN *.toml PATTERN *.md)
 install(DIRECTORY baselines DESTINATION ${STEPGATE_DATA} COMPONENT stepgate
   PATTERN suite EXCLUDE)  # the log of one run
+install(DIRECTORY python DESTINATION ${STEPGATE_DATA} COMPONENT stepgate FILES_MATCHING PATTERN *.py PATTERN *.toml PATTERN tests EXCLUDE)
 install(FILES LICENSE docs/json_schema.json ci/recompute.py DESTINATION ${STEPGATE_DATA} COMPONENT stepgate)

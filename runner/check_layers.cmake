@@ -14,7 +14,7 @@ set(rooms_history record baseline evidence certificate series)
 set(rooms_duel worker launches gate)
 set(rooms_allocators caching)
 set(rooms_verbs trace mutate ranks compare)
-set(rooms_report text export trace picture ci html json)
+set(rooms_report text trace picture ci html json)
 # A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
 set(given_facts "^(measure|judge|history|duel|report)$")
 set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")

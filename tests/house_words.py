@@ -6,7 +6,7 @@ import re
 import sys
 
 SOURCE, PLACE = map(pathlib.Path, sys.argv[1:])
-FOLDERS = ["ci", "cmake", "docs", "kernels", "runner", "scenarios", "tests"]
+FOLDERS = ["ci", "cmake", "docs", "kernels", "python", "runner", "scenarios", "tests"]
 SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".toml", ".md", ".txt", ".py", ".cmake", ".yml", ".expected", ""}
 KEPT = re.compile(r"/recorded/|/house_words\.py$|/baselines/")
 
@@ -15,12 +15,11 @@ GEMMS = r"^(kernels/(matmul|linear)/|runner/plan/|runner/device/(cuda|simulated)
 
 # Words, what to write instead, where (all files without), and where a line may still say them.
 WORDS = [
-    (r"\bH2dKnobs\b|\[h2d\]|\bh2d\.(host|stream|blocking|buffers|device_buffer|advise)\b", "[transfer]", None,
-     r"read_scenario_test|fields\.h|field_documents_test|knobs/fingerprint\.cpp|scripts/scenarios/keys\.txt"),
+    (r"\bH2dKnobs\b|\[h2d\]|\bh2d\.(host|stream|blocking|buffers|device_buffer|advise)\b", "[transfer]", None, None),
     (r"[a-z_]*(?<!repeated_)(?<!matrix )(?<!dot )\bproducts?\b(?!_ns)", "GEMM", GEMMS,
      r"elementwise_test|fill_on_device|transformer_shape_test"),
     (r"\b(Measured)?Products?(Call|Shape|Operands)?\b(?= \w+[;,{(])|\bAlgorithmsBy\b|\blaunch\.products\b|_product\b", "GEMM", r"^(kernels|runner)/",
-     r"sentences/|verdict/sides|fingerprint|fields\.|field_row|read_scenario_test|stats/"),
+     r"sentences/|verdict/sides|fingerprint|stats/"),
     (r"[Gg]rowable[ _]?[Ss]egment|SegmentKind::growable|\bdrop_growable|\bgrowables_", "expandable segment", None, None),
     (r"[Pp]age[-_ ]?[Ll]ock(?!_ns_per_mib)|Page[Uu]nlock", "pinned, register", None, r"offload_(activations|optimizer)\.toml"),
     (r"\bis_narrow\b|narrow_from_double|\bd_(narrow|wide)\b|Blocks::(widen|narrow)\b", "16-bit, d_hidden, d_mlp, mlp_up, mlp_down", None, None),

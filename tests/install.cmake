@@ -8,7 +8,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PLACE}/fi
 file(RENAME ${PLACE}/first "${prefix}")
 
 foreach(file bin/stepgate share/stepgate/baselines/nvidia-h200/device.toml share/stepgate/scenarios/sync_every_step.toml
-    share/stepgate/LICENSE share/stepgate/json_schema.json lib/cmake/stepgate/stepgateConfig.cmake)
+    share/stepgate/LICENSE share/stepgate/json_schema.json share/stepgate/python/pyproject.toml share/stepgate/python/stepgate/__main__.py lib/cmake/stepgate/stepgateConfig.cmake)
   if(NOT EXISTS "${prefix}/${file}")
     message(SEND_ERROR "${file} is not installed")
   endif()

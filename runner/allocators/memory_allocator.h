@@ -9,6 +9,7 @@
 
 #include "allocators/device_memory.h"
 #include "allocators/memory_statistics.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -67,6 +68,10 @@ struct BlockState {
   BlockUse use = BlockUse::free;
   bool operator==(const BlockState&) const = default;
 };
+template <>
+inline constexpr auto fields_of<BlockState> =
+    fields<&BlockState::address, &BlockState::bytes, &BlockState::requested_bytes,
+           &BlockState::use>;
 
 enum class SegmentKind { fixed, expandable };
 
@@ -82,6 +87,10 @@ struct SegmentState {
   std::vector<BlockState> blocks = {};
   bool operator==(const SegmentState&) const = default;
 };
+template <>
+inline constexpr auto fields_of<SegmentState> =
+    fields<&SegmentState::address, &SegmentState::bytes, &SegmentState::stream, &SegmentState::pool,
+           &SegmentState::kind, &SegmentState::capture_pool, &SegmentState::blocks>;
 
 class MemoryAllocator {
  public:

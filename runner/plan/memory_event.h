@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "allocators/memory_allocator.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -21,6 +22,11 @@ struct MemoryEvent {
   std::int64_t step = 0;        // that the operation acted for
   std::int64_t free_bytes = 0;  // of a refusal: what the cap or the device would still have given
 };
+template <>
+inline constexpr auto fields_of<MemoryEvent> =
+    fields<&MemoryEvent::action, &MemoryEvent::address, &MemoryEvent::bytes, &MemoryEvent::stream,
+           &MemoryEvent::buffer, &MemoryEvent::operation, &MemoryEvent::step,
+           &MemoryEvent::free_bytes>;
 
 struct MemoryHistory {
   std::vector<MemoryEvent> events;

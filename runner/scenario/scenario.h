@@ -276,7 +276,6 @@ struct Scenario {
   std::vector<Expectation> regime;         // false: timed sentences are skipped
   std::vector<Expectation> expect;         // in the file's order
   std::vector<VariantOverride> overrides;  // in the order of the variants
-  std::vector<Diagnostic> former_names;    // that its files still say; of no consequence
   std::uint64_t fingerprint =
       0;  // of all knobs and sentences; comments and order of keys do not change it
 };

@@ -12,15 +12,9 @@
 #include "device/open_device.h"
 #include "report/ci/annotations.h"
 #include "report/exit_code.h"
-#include "report/export/export_formats.h"
 #include "verbs/baselines_folder.h"
 
 namespace stepgate {
-
-struct ExportRequest {
-  Export write = nullptr;
-  std::filesystem::path file;
-};
 
 // Arguments of `stepgate duel` alone.
 struct DuelArguments {
@@ -98,13 +92,11 @@ struct Arguments {
   std::filesystem::path summary;  // run: Markdown
   std::filesystem::path report;   // run: one page for people, as HTML
   Annotations annotations = Annotations::none;
-  bool memory = false;                    // plan: the memory of the step
-  bool tracing = true;                    // run: in a process of its own
-  std::filesystem::path trace;            // run: timelines for other tools
-  std::filesystem::path memory_snapshot;  // plan: what the step's allocator does, for a viewer
+  bool memory = false;            // plan: the memory of the step
+  bool tracing = true;            // run: in a process of its own
+  std::filesystem::path trace;    // run: timelines for other tools
   std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
   std::filesystem::path plot;     // history: a drawing, or a folder of one for each variant
-  std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;
   std::int64_t gates = 100;        // certify: between identical variants

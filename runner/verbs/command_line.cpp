@@ -38,31 +38,6 @@ bool is_github_workflow() {
   return set != nullptr && std::string_view(set) == "true";
 }
 
-// "a, b" of everything that --export takes, with what each is.
-std::string export_help() {
-  std::string text = "FORMAT:FILE, also write the samples for other tools; may be repeated.";
-  for (const ExportFormat& format : export_formats()) {
-    text += "\n" + std::string(format.name) + ": " + std::string(format.what);
-  }
-  return text;
-}
-
-ExportRequest export_request(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  const std::string name = text.substr(0, colon);
-  std::vector<std::string_view> names;
-  for (const ExportFormat& format : export_formats()) {
-    names.push_back(format.name);
-    if (format.name != name) continue;
-    if (colon != std::string::npos && colon + 1 < text.size()) {
-      return {.write = format.write, .file = text.substr(colon + 1)};
-    }
-    throw RequestError("--export " + name + " does not say where to", "say " + name + ":FILE");
-  }
-  throw RequestError("there is no --export '" + name + "'",
-                     did_you_mean(name, names, "`stepgate run --help` lists the formats"));
-}
-
 // Why the text is no number of seconds; empty when it is one.
 std::string is_seconds(const std::string& text) {
   double seconds = 0;
@@ -237,9 +212,10 @@ class CommandLine {
     CLI::Option* memory = plan->add_flag("--memory", arguments_.memory,
                                          "the device memory of the step instead: what is live over "
                                          "its operations, what it needs, what an arena takes");
-    plan->add_option("--memory-snapshot", arguments_.memory_snapshot,
-                     "what the step's allocator does, for PyTorch's memory viewer");
     plan->add_option("--picture", arguments_.picture, "draw that memory into this SVG")
+        ->needs(memory);
+    plan->add_option("--json", arguments_.json,
+                     "write what the step's allocator does to this file, one JSON object a variant")
         ->needs(memory);
     verb("fields", "every knob that a scenario may set", print_fields)
         ->add_option("filter", arguments_.filter, "part of a name");
@@ -277,14 +253,6 @@ class CommandLine {
     takes_budget(run, "seconds a scenario may take");
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
     reports_to_ci(run);
-    run->add_option_function<std::vector<std::string>>(
-           "--export",
-           [&arguments = arguments_](const std::vector<std::string>& texts) {
-             for (const std::string& text : texts)
-               arguments.exports.push_back(export_request(text));
-           },
-           export_help())
-        ->allow_extra_args(false);
     CLI::Option* trace = run->add_option(
         "--trace", arguments_.trace,
         "write the traced steps of every variant to FILE.<scenario>.<variant>.json, which Perfetto "

@@ -9,14 +9,15 @@
 #include "plan/analyse/access.h"
 #include "plan/count/facts_of.h"
 #include "report/json/write_listed.h"
+#include "report/json/write_memory_json.h"
 #include "report/picture/draw_memory.h"
 #include "report/picture/draw_timeline.h"
 #include "report/text/print_list.h"
 #include "report/text/print_memory.h"
 #include "report/text/print_plan.h"
-#include "report/trace/write_snapshot.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/read/read_scenario.h"
+#include "support/files/line_file.h"
 #include "support/files/write_file.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/outputs.h"
@@ -68,22 +69,22 @@ std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments
                      "`stepgate list` shows them");
 }
 
-// A file for every variant that has an allocator of its own.
-void write_snapshots(const std::vector<std::vector<PlannedStep>>& scenarios,
-                     const std::filesystem::path& asked_for) {
-  bool any = false;
+// A line for every variant that has an allocator of its own.
+void write_memory_lines(const std::vector<std::vector<PlannedStep>>& scenarios,
+                        const std::filesystem::path& file) {
+  std::ostringstream lines;
   for (const std::vector<PlannedStep>& plans : scenarios) {
     for (const StepPlan& plan : plans) {
       if (!plan.allocator) continue;
       MemoryHistory history;
       (void)run_allocator(plan, plan.counted_steps, &history);
-      write_file(snapshot_file(asked_for, plan), snapshot_pickle(plan, history));
-      any = true;
+      write_memory_json(lines, plan, history);
     }
   }
-  if (any) return;
-  throw RequestError("no variant has an allocator of its own, so there is nothing to look at",
-                     "set 'alloc.with' to caching, expandable or first_fit");
+  if (lines.view().empty())
+    throw RequestError("no variant has an allocator of its own, so there is nothing to look at",
+                       "set 'alloc.with' to caching, expandable or first_fit");
+  LineFile(file).append(lines.view());
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ void write_snapshots(const std::vector<std::vector<PlannedStep>>& scenarios,
 int print_plans(const Arguments& arguments) {
   check_outputs(arguments);
   std::vector<std::vector<PlannedStep>> scenarios = plans_asked_for(arguments);
-  if (!arguments.memory_snapshot.empty()) write_snapshots(scenarios, arguments.memory_snapshot);
+  if (!arguments.json.empty()) write_memory_lines(scenarios, arguments.json);
   bool first = true;
   for (std::vector<PlannedStep>& plans : scenarios) {
     for (PlannedStep& plan : plans) {

@@ -15,7 +15,6 @@
 
 #include "plan/step_plan.h"
 #include "report/picture/draw_timeline.h"
-#include "report/trace/write_snapshot.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/folder_lock.h"
@@ -77,33 +76,25 @@ struct Option {
 std::vector<Option> options_of(const Arguments& arguments) {
   const std::string goes_on = "goes on from what is in it";
   const std::string several = "writes several files";
-  std::vector<Option> options{{"--json", &arguments.json, ""},
-                              {"--junit", &arguments.junit, ""},
-                              {"--summary", &arguments.summary, ""},
-                              {"--report", &arguments.report, ""},
-                              {"--picture", &arguments.picture, ""},
-                              {"--memory-snapshot", &arguments.memory_snapshot, several},
-                              {"--plot", &arguments.plot, several},
-                              {"--trace", &arguments.trace, several},
-                              {"--evidence", &arguments.evidence, goes_on},
-                              {"--out", &arguments.out, goes_on},
-                              {"--measure", &arguments.profile, ""}};
-  for (const ExportRequest& request : arguments.exports)
-    options.push_back({"--export", &request.file, request.write == export_nvbench ? several : ""});
+  std::vector<Option> options{
+      {"--json", &arguments.json, ""},        {"--junit", &arguments.junit, ""},
+      {"--summary", &arguments.summary, ""},  {"--report", &arguments.report, ""},
+      {"--picture", &arguments.picture, ""},  {"--plot", &arguments.plot, several},
+      {"--trace", &arguments.trace, several}, {"--evidence", &arguments.evidence, goes_on},
+      {"--out", &arguments.out, goes_on},     {"--measure", &arguments.profile, ""}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
 }
 
-// Adds the files of an option that names a file for every variant.
-template <class Name>
-void add_of_variants(const std::string& option, Name&& name, std::span<const Scenario> scenarios,
-                     std::vector<Output>& outputs) {
+// Adds a file for every variant.
+void add_traces(const Path& asked_for, std::span<const Scenario> scenarios,
+                std::vector<Output>& outputs) {
   for (const Scenario& scenario : scenarios) {
     for (const Variant& variant : scenario.variants) {
       StepPlan plan;
       plan.scenario = scenario.name;
       plan.variant = variant.name;
-      outputs.push_back({option, name(plan)});
+      outputs.push_back({"--trace", trace_file(asked_for, plan)});
     }
   }
 }
@@ -126,22 +117,11 @@ std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scena
     if (option.name == "--picture") {
       add_pictures(file, scenarios, outputs);
     } else if (option.name == "--trace") {
-      add_of_variants(
-          option.name, [&](const StepPlan& plan) { return trace_file(file, plan); }, scenarios,
-          outputs);
-    } else if (option.name == "--memory-snapshot") {
-      add_of_variants(
-          option.name, [&](const StepPlan& plan) { return snapshot_file(file, plan); }, scenarios,
-          outputs);
+      add_traces(file, scenarios, outputs);
     } else {
       const bool is_folder = option.name == "--plot" && file.extension() != ".svg";
       outputs.push_back({option.name, file, is_folder});
     }
-  }
-  for (const ExportRequest& request : arguments.exports) {
-    if (request.write != export_nvbench) continue;
-    for (const char* beside : {"-bin", "-freqs-bin"})
-      outputs.push_back({"--export", request.file.string() + beside, true});
   }
   return outputs;
 }

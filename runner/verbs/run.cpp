@@ -31,7 +31,6 @@ namespace {
 // Decisions of a run so far.
 struct Decisions {
   std::vector<Verdict> verdicts;
-  std::vector<Measurement> measurements;
   WallTimes wall_times;  // of the whole run, which began then
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
@@ -81,8 +80,7 @@ bool decide(const Planned& planned, DecideOnDevice& line, const Telling& telling
   if (planned.traced) decided.wall_times += planned.traced->wall_times;
   json.append(decided.verdict, decided.measurement, decided.wall_times);
   decisions.wall_times += decided.wall_times;
-  decisions.verdicts.push_back(decided.verdict);
-  decisions.measurements.push_back(std::move(decided.measurement));
+  decisions.verdicts.push_back(std::move(decided.verdict));
   return true;
 }
 
@@ -104,14 +102,6 @@ void write_timelines(std::span<const Planned> some, std::size_t count, const Dev
     std::ostringstream text;
     draw_timeline(text, device, plans, traced);
     write_file(picture_file(arguments.picture, plans.front(), count), text.str());
-  }
-}
-
-void write_outputs(const Arguments& arguments, const Decisions& decisions) {
-  for (const ExportRequest& request : arguments.exports) {
-    for (const ExportedFile& file : request.write(request.file, decisions.measurements)) {
-      write_file(file.path, file.content);
-    }
   }
 }
 
@@ -191,7 +181,6 @@ class RunOfParts {
     if (arguments_.verbose && verdicts.size() > 1)
       print_suite_table(std::cout, verdicts, telling_.style);
     print_tally(std::cout, verdicts, suite, *info_, telling_.style);
-    write_outputs(arguments_, decisions_);
     reports_.finish(verdicts, suite);
     const ExitCode code = exit_code(verdicts, suite, arguments_.undecided);
     return status_of(info_->gated ? code : gravest(code, ExitCode::not_gated));

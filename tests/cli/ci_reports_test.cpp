@@ -373,6 +373,16 @@ TEST_F(JsonSchema, DescribesTheWholeSuite) {
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
 }
 
+TEST_F(JsonSchema, DescribesWhatAllocatorsDo) {
+  const Finished plan = stepgate({"plan", "--memory", "--json", "m.json",
+                                  STEPGATE_SOURCE_DIR "/scenarios/shape_churn_under_cap.toml",
+                                  STEPGATE_SOURCE_DIR "/scenarios/captured_allocations.toml"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_GT(lines_of("m.json"), 2);
+  const Finished found = validated("m.json");
+  EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
+}
+
 TEST_F(JsonSchema, DescribesEveryOutcome) {
   write("mixed/holding.toml", holding);
   write("mixed/refuted.toml", refuted);

@@ -3,7 +3,10 @@
 // has more of them, and memory that is refused.
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/command_line.h"
 
@@ -27,21 +30,36 @@ TEST_F(CommandLine, MeasuresNothingWherePlansDecide) {
   }
 }
 
-TEST_F(CommandLine, WritesWhatAnAllocatorDoesForAMemoryViewer) {
+TEST_F(CommandLine, WritesWhatAnAllocatorDoesAsALineForEachVariantThatHasOne) {
   write("churn.toml", churn);
-  const Finished plan = stepgate({"plan", "churn.toml", "--memory-snapshot", "m.pickle"});
+  const Finished plan = stepgate({"plan", "churn.toml", "--memory", "--json", "m.json"});
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
-  for (const char* file : {"m.churn.baseline.pickle", "m.churn.fix.pickle"}) {
-    std::ifstream written(place() / file, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(written), {}};
-    ASSERT_FALSE(bytes.empty()) << file;
-    EXPECT_EQ(bytes.front(), '\x80');
-    EXPECT_EQ(bytes.back(), '.');
+  EXPECT_TRUE(contains(plan.out, "baseline")) << plan.out;
+  std::istringstream file(text_of(place() / "m.json"));
+  for (const std::string variant : {"baseline", "fix"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(file, line)) << variant;
+    const auto memory = nlohmann::json::parse(line);
+    EXPECT_EQ(memory["schema"], "stepgate.memory/1");
+    EXPECT_EQ(memory["scenario"], "churn");
+    EXPECT_EQ(memory["variant"], variant);
+    std::map<std::string, int> actions;
+    for (const auto& event : memory["events"]) ++actions[event["action"]];
+    EXPECT_GT(actions["take_segment"], 0) << variant;
+    EXPECT_GT(actions["release"], 0) << variant;
+    EXPECT_EQ(actions["refuse"] > 0, variant == "baseline") << "which is capped";
+    const auto& first = *std::ranges::find(memory["events"], "allocate", [](const auto& event) {
+      return event["action"].template get<std::string>();
+    });
+    EXPECT_GT(first["bytes"], 0);
+    EXPECT_LT(first["buffer"], memory["buffers"].size());
   }
   write("static.toml", holding);
-  const Finished none = stepgate({"plan", "static.toml", "--memory-snapshot", "m.pickle"});
+  const Finished none = stepgate({"plan", "static.toml", "--memory", "--json", "n.json"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_TRUE(contains(none.err, "no variant has an allocator of its own")) << none.err;
+  EXPECT_FALSE(exists("n.json"));
+  EXPECT_EQ(stepgate({"plan", "churn.toml", "--json", "n.json"}).exit_code, 2) << "not of memory";
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ using namespace std::chrono_literals;
 // An option of `run`, and the file that it writes when it is given a name.
 struct RunOutput {
   std::string option;
-  std::string prefix = "";  // of the name, on the command line
   std::string suffix = "";  // of the file
 };
 const std::vector<RunOutput> run_outputs{{"--json"},
@@ -31,18 +30,14 @@ const std::vector<RunOutput> run_outputs{{"--json"},
                                          {"--report"},
                                          {"--picture"},
                                          {"--evidence"},
-                                         {"--export", "csv:"},
-                                         {"--export", "csv-steps:"},
-                                         {"--export", "google-benchmark:"},
-                                         {"--export", "nvbench:"},
-                                         {"--trace", "", ".a.fix.json"}};
+                                         {"--trace", ".a.fix.json"}};
 
 class Outputs : public CommandLine {
  protected:
   Outputs() { write("a.toml", holding); }
 
   static std::vector<std::string> words(const RunOutput& output, const std::string& name) {
-    return {output.option, output.prefix + name};
+    return {output.option, name};
   }
   Finished run(std::vector<std::string> more, const std::string& scenario = "a.toml") const {
     more.insert(more.begin(), scenario);
@@ -60,7 +55,7 @@ class Outputs : public CommandLine {
 TEST_F(Outputs, OfWhichTwoNameOneFileAreRefusedBeforeAnythingRuns) {
   for (std::size_t one = 0; one < run_outputs.size(); ++one) {
     for (std::size_t two = 0; two < run_outputs.size(); ++two) {
-      if (one == two && run_outputs[one].option != "--export") continue;
+      if (one == two) continue;
       if (!run_outputs[two].suffix.empty()) continue;  // which no name alone would hit
       const std::string file = "x" + run_outputs[one].suffix;
       write(file, "of yesterday");
@@ -105,7 +100,8 @@ TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
   const auto simulated = std::vector<std::string>{"--device", "simulated"};
   for (std::vector<std::string> call : std::vector<std::vector<std::string>>{
            {"plan", "a.toml", "--memory", "--picture", "a.toml"},
-           {"plan", "a.toml", "--memory", "--picture", "x.a.fix.pickle", "--memory-snapshot", "x"},
+           {"plan", "a.toml", "--memory", "--json", "a.toml"},
+           {"plan", "a.toml", "--memory", "--picture", "x", "--json", "x"},
            {"history", "a.toml", "--json", "a.toml"},
            {"history", "a.toml", "--json", "x.svg", "--plot", "x.svg"},
            {"history", "a.toml", "--json", "plots/h.json", "--plot", "plots"},
@@ -113,7 +109,6 @@ TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
            {"duel", program, program, "a.toml", "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "x", "--junit", "x"},
-           {"run", "a.toml", "--export", "nvbench:n", "--json", "n-bin/0.bin"},
            {"run", "a.toml", "--trace", "t", "--picture", "t.a.fix.json"}}) {
     const std::string words = call[0] + " " + call[call.size() - 1];
     const Finished refused = stepgate(call);
@@ -134,7 +129,7 @@ TEST_F(Outputs, FollowTheUmask) {
   std::vector<std::string> files;
   for (std::size_t index = 0; index < run_outputs.size(); ++index) {
     const std::string name = "x" + std::to_string(index);
-    options += run_outputs[index].option + " " + run_outputs[index].prefix + name + " ";
+    options += run_outputs[index].option + " " + name + " ";
     files.push_back(name + run_outputs[index].suffix);
   }
   const Finished run =
@@ -148,8 +143,7 @@ TEST_F(Outputs, FollowTheUmask) {
 TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe) {
   for (const RunOutput& output : run_outputs) {
     const Finished run = this->run(words(output, "-"));
-    const bool is_one_text =
-        output.option != "--evidence" && output.option != "--trace" && output.prefix != "nvbench:";
+    const bool is_one_text = output.option != "--evidence" && output.option != "--trace";
     EXPECT_FALSE(exists("-")) << output.option;
     if (!is_one_text) {
       expect_refused(run, "and standard output is not that; name a file");
@@ -344,7 +338,7 @@ TEST_F(Outputs, InColourAreForTheTerminalThatShowsThem) {
 TEST_F(Outputs, AreNotTheLockOfTheirFolder) {
   for (const RunOutput& output : run_outputs) {
     if (!output.suffix.empty()) continue;
-    SCOPED_TRACE(output.option + output.prefix);
+    SCOPED_TRACE(output.option);
     expect_refused(run(words(output, ".stepgate.lock")), "is the lock of its folder");
   }
 }

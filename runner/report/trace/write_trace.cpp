@@ -12,7 +12,6 @@
 
 #include "measure/trace/meetings.h"
 #include "plan/compose/step_names.h"
-#include "report/export/export_formats.h"
 #include "report/trace/trace_arguments.h"
 #include "report/trace/trace_counters.h"
 #include "report/trace/trace_events.h"
@@ -29,6 +28,11 @@ constexpr std::int64_t overhead_thread = 1000;
 constexpr std::int64_t overlap_rows = 1'000'000;  // a stream's second row, third, ...
 constexpr std::int64_t phase_rows = 500'000;
 constexpr std::int64_t wait_row = 900'000'000;
+
+// "simulated NVIDIA H200": a simulation never passes for something that was measured.
+std::string shown_name(const DeviceIdentity& device) {
+  return device.kind == DeviceKind::simulated ? "simulated " + device.name : device.name;
+}
 
 std::string_view name_of(UnsteadyKind kind) {
   switch (kind) {
@@ -85,7 +89,7 @@ class RankWriter {
     events_.count_from(base_);
     const std::string rank = plan_.ranks.count > 1 ? name_of_ranks(trace_) + ": " : "";
     events_.name_process(host_, rank + "stepgate", "CPU", 2 * gpu_);
-    events_.name_process(gpu_, rank + exported_name(device_), fmt::format("GPU {}", gpu_),
+    events_.name_process(gpu_, rank + shown_name(device_), fmt::format("GPU {}", gpu_),
                          2 * gpu_ + 1);
     write_host();
     write_unsteady();
@@ -277,7 +281,7 @@ void write_head(std::ostream& out, const TraceDocument& document, TraceTime base
              "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": {},\"world_size\":{}}},\n"
              "\"stepgate\":{{\"scenario\":{},\"variant\":{},\"device\":{}}},\n"
              "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
-             json_text(exported_name(device)), device.memory_bytes, major, minor,
+             json_text(shown_name(device)), device.memory_bytes, major, minor,
              device.multiprocessors, document.ranks.front().rank, plan.ranks.count,
              json_text(plan.scenario), json_text(plan.variant), json_text(in_words(device)),
              base.count());

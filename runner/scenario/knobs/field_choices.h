@@ -13,7 +13,6 @@
 namespace stepgate::field_choices {
 
 using field_row::choice;
-using field_row::formerly;
 
 // Whether files can write every value of the enum.
 template <class Enum, std::size_t count>
@@ -52,9 +51,8 @@ inline constexpr std::array alloc_rounds{choice("none", AllocRound::none),
                                          choice("pow2/8", AllocRound::eighths)};
 inline constexpr std::array fuses{choice("attention", Fuse::attention),
                                   choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
-inline constexpr std::array gemm_choices{
-    choice("heuristic", GemmChoice::heuristic),
-    formerly("measured", choice("autotune", GemmChoice::autotune))};
+inline constexpr std::array gemm_choices{choice("heuristic", GemmChoice::heuristic),
+                                         choice("autotune", GemmChoice::autotune)};
 inline constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
                                                     {"full", 1},
                                                     {"every 2", 2},

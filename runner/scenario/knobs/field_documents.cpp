@@ -52,7 +52,7 @@ std::string markdown_of_group(const FieldGroup& group) {
 std::string fields_text(std::string_view filter) {
   std::string text;
   for (const Field& field : field_table()) {
-    const bool asked_for = matches(field.name, filter) || matches(first_name_of(field), filter);
+    const bool asked_for = matches(field.name, filter);
     if (!is_built(field) || !asked_for) continue;
     text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n", field.name, meaning_of(field), "",
                         field_values_text(field.values), default_text(field));

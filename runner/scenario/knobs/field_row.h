@@ -90,16 +90,6 @@ constexpr Field field(std::string_view name, const FieldValues& values, std::str
                     const FieldValue& value) { assign(part_of(to, part).*member, value); }};
 }
 
-constexpr Field formerly(std::string_view name, Field field) {
-  field.former_name = name;
-  return field;
-}
-
-constexpr Choice formerly(std::string_view name, Choice choice) {
-  choice.former_name = name;
-  return choice;
-}
-
 constexpr Field unscored(Field field) {
   field.unscored = true;
   return field;

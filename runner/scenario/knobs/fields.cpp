@@ -24,7 +24,7 @@ constexpr std::array groups{
     FieldGroup{"batch", "what one step trains on"},
     FieldGroup{"loader", "where batches come from"},
     FieldGroup{"host", "busy host time that stands for a framework's work"},
-    FieldGroup{"transfer", "the batch's way to the device", "h2d"},
+    FieldGroup{"transfer", "the batch's way to the device"},
     FieldGroup{"sync", "where the host waits for the device"},
     FieldGroup{"alloc", "who allocates device memory, and when"},
     FieldGroup{"memory", "memory traded for time"},
@@ -273,11 +273,10 @@ constexpr std::array field_rows{
         "kernels without scores in memory, or only pointwise ones fused, or none; of a "
         "recommender, none looks up every table by itself, and the other two all at once",
         &for_transformer_and_recommender),
-    formerly("launch.products",
-             field<&Knobs::launch, &LaunchKnobs::gemm>(
-                 "launch.gemm", one_of(gemm_choices),
-                 "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits",
-                 &with_gemms)),
+    field<&Knobs::launch, &LaunchKnobs::gemm>(
+        "launch.gemm", one_of(gemm_choices),
+        "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits",
+        &with_gemms),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),
@@ -417,33 +416,16 @@ std::span<const Field> field_table() {
 }
 
 const Field* field_named(std::string_view name) {
-  for (const Field& row : field_rows) {
-    if (row.name == name) return &row;
-  }
-  for (const Field& row : field_rows) {
-    if (!name.empty() && first_name_of(row) == name) return &row;
-  }
-  return nullptr;
+  const auto row = std::ranges::find(field_rows, name, &Field::name);
+  return row == field_rows.end() ? nullptr : &*row;
 }
 
 std::string_view group_of(const Field& field) {
   return field.name.substr(0, field.name.find('.'));
 }
 
-std::string first_name_of(const Field& field) {
-  if (!field.former_name.empty()) return std::string(field.former_name);
-  const std::string_view group = group_of(field);
-  const auto row = std::find_if(groups.begin(), groups.end(),
-                                [&](const FieldGroup& each) { return each.name == group; });
-  if (row == groups.end() || row->former_name.empty()) return std::string(field.name);
-  return fmt::format("{}{}", row->former_name, field.name.substr(group.size()));
-}
-
-const FieldGroup* group_named(std::string_view name) {
-  const auto row = std::find_if(groups.begin(), groups.end(), [&](const FieldGroup& each) {
-    return each.name == name || (!name.empty() && each.former_name == name);
-  });
-  return row == groups.end() ? nullptr : &*row;
+bool is_group(std::string_view name) {
+  return std::ranges::find(groups, name, &FieldGroup::name) != groups.end();
 }
 
 std::string meaning_of(const Field& field) {

@@ -47,8 +47,6 @@ enum class FieldScope { variant, scenario };
 struct Choice {
   std::string_view name;
   std::optional<std::int64_t> value;  // of the enum
-  // A name that files used once and may still use, and that fingerprints hash.
-  std::string_view former_name = {};
 };
 
 // The value of a field: nothing (an absent optional, an empty list), a whole number, bytes or the
@@ -85,8 +83,6 @@ struct Field {
   // About what is not scored, when measuring ends, what is printed, or what the machine must have:
   // in no fingerprint, so that whoever turns it is still measuring the same.
   bool unscored = false;
-  // A name that files used once and may still use, and that fingerprints hash.
-  std::string_view former_name = {};
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;
@@ -95,27 +91,20 @@ struct Field {
 struct FieldGroup {
   std::string_view name;  // "transfer"
   std::string_view meaning;
-  // A name that files used once and may go on using; empty where it always had this name.
-  // Fingerprints still hash it.
-  std::string_view former_name = {};
 };
 
 // In the order of the documentation; the fields of a group stand together.
 std::span<const FieldGroup> field_groups();
 std::span<const Field> field_table();
 
-// By its name or its former one; null when there is no such field.
+// Null when there is no such field.
 const Field* field_named(std::string_view name);
 
 // "transfer" of "transfer.host".
 std::string_view group_of(const Field&);
 
-// The field's name when the first fingerprints with it were stored: "h2d.host" of "transfer.host",
-// "launch.products" of "launch.gemm". For most fields it is their present name.
-std::string first_name_of(const Field&);
-
-// By its name or its former one; null when there is no such group.
-const FieldGroup* group_named(std::string_view name);
+// Whether a group has that name.
+bool is_group(std::string_view name);
 
 constexpr bool is_built(const Field& field) {
   return field.get != nullptr;

@@ -15,15 +15,14 @@
 namespace stepgate {
 namespace {
 
-// The fields of the first fingerprints that were stored: hashed whatever they are, every later one
-// only where it is not at its default. By the names that they had first; no field is ever added
-// here.
+// Fields that are hashed whatever they are, every other one only where it is not at its default: a
+// new knob changes no fingerprint that is stored. No field is ever added here.
 constexpr std::string_view always_hashed[] = {
     "model.kind",      "model.layers",      "model.hidden",     "model.kernels",
     "model.kernel_us", "model.dtype",       "batch.size",       "batch.sample_bytes",
     "batch.tensors",   "loader.wait_us",    "loader.jitter",    "loader.depth",
-    "loader.workers",  "host.step_us",      "host.launch_us",   "h2d.host",
-    "h2d.stream",      "h2d.blocking",      "h2d.buffers",      "h2d.device_buffer",
+    "loader.workers",  "host.step_us",      "host.launch_us",   "transfer.host",
+    "transfer.stream", "transfer.blocking", "transfer.buffers", "transfer.device_buffer",
     "sync.where",      "sync.how",          "sync.every",       "alloc.with",
     "alloc.when",      "alloc.keep",        "memory.zero_grad", "optim.kind",
     "optim.impl",      "launch.via",        "log.every",        "log.via",
@@ -36,25 +35,13 @@ std::vector<Named> by_name(std::vector<Named> elements) {
   return elements;
 }
 
-// Fingerprints lie in baselines, evidence and certificates, which a new name must not end: knobs
-// and choices are hashed by the names that they had first.
-std::string first_text_of(const Field& field, const FieldValue& value) {
-  for (const Choice& choice : field.values.choices) {
-    const auto* chosen = std::get_if<std::int64_t>(&value);
-    if (chosen != nullptr && choice.value == *chosen && !choice.former_name.empty())
-      return std::string(choice.former_name);
-  }
-  return field_value_text(field, value);
-}
-
 void append_settings(std::string& text, const Settings& settings, FieldScope scope) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != scope || field.unscored) continue;
     const FieldValue value = field.get(settings);
-    const bool always =
-        std::ranges::find(always_hashed, first_name_of(field)) != std::end(always_hashed);
+    const bool always = std::ranges::find(always_hashed, field.name) != std::end(always_hashed);
     if (!always && value == default_of(field)) continue;
-    text += fmt::format("{}={};", first_name_of(field), first_text_of(field, value));
+    text += fmt::format("{}={};", field.name, field_value_text(field, value));
   }
   text += '\n';
 }
@@ -109,9 +96,8 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
   const std::string_view first =
       scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
   if (const auto& aim = scenario.calibrate) {
-    text +=
-        fmt::format("{}:{}.{}~={:a}~{:a}\n", first_name_of(*field_named(aim->knob)),
-                    aim->metric.variant, row_of(aim->metric.metric).name, aim->value, aim->within);
+    text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
+                        row_of(aim->metric.metric).name, aim->value, aim->within);
   }
   append_sentences(text, scenario.regime, first);
   append_sentences(text, scenario.expect, first);

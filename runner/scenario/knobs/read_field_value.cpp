@@ -171,9 +171,8 @@ class ValueReader {
   std::optional<FieldValue> choice(const std::string& text) {
     std::vector<std::string_view> names;
     for (const Choice& choice : field_.values.choices) {
-      const bool is_meant = choice.name == text || (!text.empty() && choice.former_name == text);
-      if (is_meant && choice.value) return *choice.value;
       if (choice.name == text) {
+        if (choice.value) return *choice.value;
         return fail(fmt::format("'{}' is not built yet", text), possible_values());
       }
       names.push_back(choice.name);

@@ -44,7 +44,7 @@ Diagnostic no_margin(const Expectation& sentence) {
 }  // namespace
 
 std::vector<Diagnostic> lint(const Scenario& scenario, const std::string& counted) {
-  std::vector<Diagnostic> warnings = scenario.former_names;
+  std::vector<Diagnostic> warnings;
   for (const Expectation& sentence : scenario.expect) {
     if (has_no_margin(sentence)) warnings.push_back(no_margin(sentence));
   }

@@ -10,9 +10,9 @@
 
 namespace stepgate {
 
-// Warnings, with place and way out: of names that keys had in an earlier stepgate, of a limit of
-// exactly 1x on times, and of a scenario without a counted sentence, which says how much and never
-// why. `counted` is such a sentence that is true of its plans; empty where these count the same.
+// Warnings, with place and way out: of a limit of exactly 1x on times, and of a scenario without a
+// counted sentence, which says how much and never why. `counted` is such a sentence that is true of
+// its plans; empty where these count the same.
 std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);
 
 // Variants that are the same step as an earlier one, unless a sentence names both: a tie is a

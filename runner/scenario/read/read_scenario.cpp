@@ -120,7 +120,6 @@ class ScenarioReader {
     if (draft_.claim) scenario.claim = draft_.claim->text;
     scenario.source = draft_.source;
     scenario.tags = draft_.tags;
-    scenario.former_names = draft_.former_names;
 
     Settings settings;
     apply(draft_.settings, settings, base_places_);

@@ -46,8 +46,8 @@ class DraftReader {
       });
       if (key != keys.end()) {
         (this->*key->read)(entry);
-      } else if (const FieldGroup* named = group_named(entry.key)) {
-        group(*named, file, entry, draft_.settings, FieldScope::scenario);
+      } else if (is_group(entry.key)) {
+        group(entry, draft_.settings, FieldScope::scenario);
       } else {
         unknown(entry.place, entry.key, top_level_names());
       }
@@ -70,12 +70,6 @@ class DraftReader {
                const std::vector<std::string_view>& candidates) {
     fail(place, fmt::format("unknown key '{}'", key),
          did_you_mean(key, candidates, std::string(see_fields)));
-  }
-
-  // A name that files of an earlier stepgate use is read, and `check` says that it is old.
-  void is_renamed(const Place& place, std::string_view former, std::string_view name) {
-    draft_.former_names.push_back(
-        {place, fmt::format("'{}' is called '{}' now", former, name), "rename it"});
   }
 
   static std::vector<std::string_view> top_level_names() {
@@ -163,16 +157,13 @@ class DraftReader {
     const auto* groups = table_of(entry, entry.key, "write [calibrate] and a knob below it");
     if (groups == nullptr) return;
     for (const TomlEntry& group : *groups) {
-      const FieldGroup* known = group_named(group.key);
-      if (known == nullptr) {
+      if (!is_group(group.key)) {
         unknown(group.place, group.key, {});
         continue;
       }
-      if (known->name != group.key) is_renamed(group.place, group.key, known->name);
       const auto* table =
           table_of(group, group.key, fmt::format("write {}.<knob> = \"...\"", group.key));
-      for (const TomlEntry& line : table ? *table : TomlTable())
-        calibrated_knob(std::string(known->name), line);
+      for (const TomlEntry& line : table ? *table : TomlTable()) calibrated_knob(group.key, line);
     }
   }
 
@@ -238,8 +229,8 @@ class DraftReader {
     for (const TomlEntry& entry : table) {
       if (entry.key == "like") {
         if (auto text = text_of(entry, "like")) variant.like = std::move(text);
-      } else if (const FieldGroup* named = group_named(entry.key)) {
-        group(*named, table, entry, variant.settings, FieldScope::variant);
+      } else if (is_group(entry.key)) {
+        group(entry, variant.settings, FieldScope::variant);
       } else {
         std::vector<std::string_view> names{"like"};
         for (const FieldGroup& group : field_groups()) names.push_back(group.name);
@@ -250,39 +241,23 @@ class DraftReader {
 
   // --- settings ---
 
-  // `beside` is the table that the entry is in.
-  void group(const FieldGroup& known, const TomlTable& beside, const TomlEntry& entry,
-             std::vector<Setting>& into, FieldScope widest) {
-    if (known.name != entry.key) {
-      if (find(beside, known.name) != nullptr) {
-        return fail(entry.place,
-                    fmt::format("'{}' is '{}', which is here too", entry.key, known.name),
-                    "write all of it there");
-      }
-      is_renamed(entry.place, entry.key, known.name);
-    }
+  void group(const TomlEntry& entry, std::vector<Setting>& into, FieldScope widest) {
     const auto* table = table_of(
         entry, entry.key, fmt::format("write [{}], or {} = {{ ... }}", entry.key, entry.key));
     if (table == nullptr) return;
-    std::vector<const Field*> here;
     for (const TomlEntry& line : *table) {
-      const std::string name = fmt::format("{}.{}", known.name, line.key);
+      const std::string name = fmt::format("{}.{}", entry.key, line.key);
       const Field* field = field_named(name);
-      if (field != nullptr && field->name != name) is_renamed(line.place, name, field->name);
       if (field == nullptr) {
         unknown_field(line, name);
-      } else if (std::find(here.begin(), here.end(), field) != here.end()) {
-        fail(line.place, fmt::format("'{}' is said twice, once by its former name", field->name),
-             "keep one of them");
       } else if (!is_built(*field)) {
         fail(line.place, fmt::format("'{}' is not built yet", name), std::string(see_fields));
       } else if (field->scope == FieldScope::scenario && widest == FieldScope::variant) {
         fail(line.place, fmt::format("'{}' holds for the whole scenario, not for a variant", name),
-             fmt::format("move it to [{}]", known.name));
+             fmt::format("move it to [{}]", entry.key));
       } else if (auto value = read_field_value(*field, line.value, diagnostics_)) {
         into.push_back({field, std::move(*value), line.place});
       }
-      here.push_back(field);
     }
   }
 

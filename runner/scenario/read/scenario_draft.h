@@ -58,7 +58,6 @@ struct ScenarioDraft {
   std::vector<CalibrationDraft> calibrate;
   std::vector<SentenceDraft> regime;
   std::vector<SentenceDraft> expect;
-  std::vector<Diagnostic> former_names;   // that the files still say, and what they are now
   std::vector<std::string> refused_keys;  // top-level keys with faults inside: not missing as well
 };
 

@@ -108,8 +108,8 @@ std::int64_t whole_number_from(const RecordJson& json, std::int64_t least, std::
 }
 
 std::uint64_t natural_number_from(const RecordJson& json, std::uint64_t most) {
-  const bool is_natural = json.is_number_unsigned() ||
-                          (json.is_number_integer() && json.get<std::int64_t>() >= 0);
+  const bool is_natural =
+      json.is_number_unsigned() || (json.is_number_integer() && json.get<std::int64_t>() >= 0);
   if (!is_natural || json.get<std::uint64_t>() > most)
     throw WrongRecord(json, fmt::format("is no whole number from 0 to {}", most));
   return json.get<std::uint64_t>();
