@@ -86,7 +86,6 @@ std::vector<Option> options_of(const Arguments& arguments) {
                               {"--plot", &arguments.plot, several},
                               {"--trace", &arguments.trace, several},
                               {"--evidence", &arguments.evidence, goes_on},
-                              {"--out", &arguments.out, goes_on},
                               {"--measure", &arguments.profile, ""}};
   for (const ExportRequest& request : arguments.exports)
     options.push_back({"--export", &request.file, request.write == export_nvbench ? several : ""});
@@ -227,7 +226,7 @@ class Inputs {
   Files folders_;
 };
 
-// Profiles, stored runs and certificates.
+// Profiles and stored runs.
 void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   std::error_code unreadable;
   for (auto entry = std::filesystem::recursive_directory_iterator(
@@ -241,7 +240,7 @@ void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
 // An option whose file is read and then written on purpose refuses by itself a file that is not of
 // its kind.
 bool is_its_own_input(const Output& output) {
-  return output.option == "--evidence" || output.option == "--out" || output.option == "--measure";
+  return output.option == "--evidence" || output.option == "--measure";
 }
 
 void refuse_over(const Inputs& inputs, const Output& output) {

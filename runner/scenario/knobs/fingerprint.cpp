@@ -36,8 +36,8 @@ std::vector<Named> by_name(std::vector<Named> elements) {
   return elements;
 }
 
-// Fingerprints lie in baselines, evidence and certificates, which a new name must not end: knobs
-// and choices are hashed by the names that they had first.
+// Fingerprints lie in baselines and evidence, which a new name must not end: knobs and choices are
+// hashed by the names that they had first.
 std::string first_text_of(const Field& field, const FieldValue& value) {
   for (const Choice& choice : field.values.choices) {
     const auto* chosen = std::get_if<std::int64_t>(&value);
