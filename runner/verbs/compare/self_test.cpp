@@ -9,6 +9,7 @@
 
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/self_test.h"
+#include "report/text/print_gate.h"
 #include "report/text/print_self_test.h"
 #include "report/text/progress_line.h"
 #include "support/fnv1a.h"
@@ -29,12 +30,15 @@ struct Base {
   std::vector<CountedPair> counted;  // both sides are the program
 };
 
-// Counted once, as a gate does before it times: how many pairs fit into the memory follows from it.
+// Counts the works once, as a gate does before it times: how many pairs fit into the memory follows
+// from it.
 Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
   const std::vector<std::string> more{"--counts", "--seed", std::to_string(seed)};
   const auto worker = start_worker(worker_request(
       arguments, program_command(arguments, arguments.gate.base, "worker", more), DuelSide::base));
   Base base{.hello = worker->hello(), .works = {}, .counted = {}};
+  if (base.hello.simulated && !arguments.device.spec.starts_with("simulated"))
+    throw NotGatedError(std::string(simulated_unasked));
   if (base.hello.works.empty()) {
     const std::vector<LeftOut>& none = base.hello.left_out;
     throw RequestError(none.empty() ? "no step of these scenarios is timed"
@@ -42,6 +46,9 @@ Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
                        "name scenarios whose steps a device runs");
   }
   base.works = duel_subject({base.hello, base.hello}, arguments.duel.works).works;
+  print_self_tests(std::cout, arguments.gate.base, base.hello, seed);
+  for (const LeftOut& none : base.hello.left_out)
+    print_gate_note(std::cout, none.scenario + " is left out: " + none.why);
   for (const std::string& work : base.works) {
     if (!base.hello.counts) break;
     const StepCounts counts = worker->count({work});
@@ -147,9 +154,6 @@ bool test_all(const Arguments& arguments, std::span<const Scenario> scenarios,
               std::vector<SelfTest>& tests) try {
   const std::uint64_t seed = seed_of(arguments);
   const Base base = look_at_base(arguments, seed);
-  if (base.hello.simulated && !arguments.device.spec.starts_with("simulated"))
-    throw NotGatedError(std::string(simulated_unasked));
-  print_self_tests(std::cout, arguments.gate.base, base.hello, seed);
   for (const std::string& work : base.works) {
     const auto scenario =
         std::ranges::find(scenarios, work.substr(0, work.find('/')), &Scenario::name);
