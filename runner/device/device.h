@@ -57,7 +57,7 @@ struct DeviceKey {
   bool operator==(const DeviceKey&) const = default;
 };
 template <>
-inline constexpr auto fields_of<DeviceKey> = entry<&DeviceKey::name, &DeviceKey::value>;
+inline constexpr auto fields_of<DeviceKey> = entry_fields<&DeviceKey::name, &DeviceKey::value>;
 
 // The library that a rank of several communicates with, how that is set, and how its GPU is linked.
 struct Communication {

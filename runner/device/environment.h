@@ -34,7 +34,7 @@ struct ClockEventTime {
 };
 template <>
 inline constexpr auto fields_of<ClockEventTime> =
-    entry<&ClockEventTime::event, &ClockEventTime::total>;
+    entry_fields<&ClockEventTime::event, &ClockEventTime::total>;
 
 // A process that computes on the GPU. The driver's number of it, which inside a container need not
 // be the one that the process itself sees.

@@ -30,8 +30,8 @@ struct HostSpan {
 };
 template <>
 inline constexpr auto fields_of<HostSpan> =
-    row<&HostSpan::operation, &HostSpan::step, &HostSpan::acts_for, &HostSpan::begin,
-        &HostSpan::end>;
+    row_fields<&HostSpan::operation, &HostSpan::step, &HostSpan::acts_for, &HostSpan::begin,
+               &HostSpan::end>;
 
 enum class CallKind {
   launch,
@@ -65,8 +65,8 @@ struct HostCall {
 };
 template <>
 inline constexpr auto fields_of<HostCall> =
-    row<&HostCall::name, &HostCall::kind, &HostCall::can_block, &HostCall::span,
-        &HostCall::correlation, &HostCall::count, &HostCall::begin, &HostCall::end>;
+    row_fields<&HostCall::name, &HostCall::kind, &HostCall::can_block, &HostCall::span,
+               &HostCall::correlation, &HostCall::count, &HostCall::begin, &HostCall::end>;
 
 enum class WorkKind { kernel, copy, fill, collective };
 
@@ -95,11 +95,12 @@ struct DeviceWork {
 };
 template <>
 inline constexpr auto fields_of<DeviceWork> =
-    row<&DeviceWork::kind, &DeviceWork::name, &DeviceWork::stream, &DeviceWork::operation,
-        &DeviceWork::step, &DeviceWork::correlation, &DeviceWork::from_graph, &DeviceWork::begin,
-        &DeviceWork::end, &DeviceWork::bytes, &DeviceWork::from, &DeviceWork::to, &DeviceWork::grid,
-        &DeviceWork::block, &DeviceWork::registers_per_thread, &DeviceWork::shared_memory_bytes,
-        &DeviceWork::collective>;
+    row_fields<&DeviceWork::kind, &DeviceWork::name, &DeviceWork::stream, &DeviceWork::operation,
+               &DeviceWork::step, &DeviceWork::correlation, &DeviceWork::from_graph,
+               &DeviceWork::begin, &DeviceWork::end, &DeviceWork::bytes, &DeviceWork::from,
+               &DeviceWork::to, &DeviceWork::grid, &DeviceWork::block,
+               &DeviceWork::registers_per_thread, &DeviceWork::shared_memory_bytes,
+               &DeviceWork::collective>;
 
 // When one of several ranks came to a collective, which begins when the last of them has.
 struct RankArrival {
@@ -110,7 +111,7 @@ struct RankArrival {
 };
 template <>
 inline constexpr auto fields_of<RankArrival> =
-    row<&RankArrival::operation, &RankArrival::step, &RankArrival::rank, &RankArrival::at>;
+    row_fields<&RankArrival::operation, &RankArrival::step, &RankArrival::rank, &RankArrival::at>;
 
 // How a library carries out collectives of a kind and size.
 struct CollectiveAlgorithm {
@@ -123,8 +124,9 @@ struct CollectiveAlgorithm {
 };
 template <>
 inline constexpr auto fields_of<CollectiveAlgorithm> =
-    row<&CollectiveAlgorithm::kind, &CollectiveAlgorithm::bytes, &CollectiveAlgorithm::algorithm,
-        &CollectiveAlgorithm::protocol, &CollectiveAlgorithm::channels>;
+    row_fields<&CollectiveAlgorithm::kind, &CollectiveAlgorithm::bytes,
+               &CollectiveAlgorithm::algorithm, &CollectiveAlgorithm::protocol,
+               &CollectiveAlgorithm::channels>;
 
 // Record that the library of collectives, or the simulated machine, gives by itself of those in the
 // traced steps.
@@ -151,7 +153,8 @@ struct MemoryChange {
 };
 template <>
 inline constexpr auto fields_of<MemoryChange> =
-    row<&MemoryChange::at, &MemoryChange::bytes, &MemoryChange::memory, &MemoryChange::operation>;
+    row_fields<&MemoryChange::at, &MemoryChange::bytes, &MemoryChange::memory,
+               &MemoryChange::operation>;
 
 // Events of pages of managed memory.
 enum class PageEventKind {
@@ -169,7 +172,7 @@ struct PageEvent {
 };
 template <>
 inline constexpr auto fields_of<PageEvent> =
-    row<&PageEvent::kind, &PageEvent::amount, &PageEvent::begin, &PageEvent::end>;
+    row_fields<&PageEvent::kind, &PageEvent::amount, &PageEvent::begin, &PageEvent::end>;
 
 // Events that do not belong into a steady step.
 enum class UnsteadyKind { module_loading, jit_compilation, command_buffer_full, other };
@@ -180,7 +183,8 @@ struct Unsteady {
   TraceTime end{0};
 };
 template <>
-inline constexpr auto fields_of<Unsteady> = row<&Unsteady::kind, &Unsteady::begin, &Unsteady::end>;
+inline constexpr auto fields_of<Unsteady> =
+    row_fields<&Unsteady::kind, &Unsteady::begin, &Unsteady::end>;
 
 // Memory of the traced step, by the books of the device and of the driver.
 struct MemoryUse {
@@ -206,7 +210,7 @@ struct ClockReading {
   double hertz = 0;
 };
 template <>
-inline constexpr auto fields_of<ClockReading> = row<&ClockReading::at, &ClockReading::hertz>;
+inline constexpr auto fields_of<ClockReading> = row_fields<&ClockReading::at, &ClockReading::hertz>;
 
 // `steps` whole steps in a row, from `first_step` on. Work, calls and spans are those that the host
 // issued at these steps, each in the order of `begin`.

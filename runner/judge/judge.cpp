@@ -114,7 +114,6 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   verdict.suite_lines = settings.suite_lines;
   verdict.stored_lines = settings.stored_lines;
   verdict.beta = settings.beta;
-  verdict.certificates = settings.certificates;
   verdict.confidence = scenario.measure.confidence;
   return verdict;
 }

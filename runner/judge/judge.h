@@ -32,7 +32,6 @@ struct JudgeSettings {
   // A later run may go on from this one: sentences about stored times spend their rates over all of
   // them, whatever this one is.
   bool is_kept = false;
-  std::vector<CitedCertificate> certificates = {};  // for the verdict to name
 };
 
 // The plans are those that were measured: the scenario's, in its order, then any anchors.

@@ -39,8 +39,11 @@ struct GateArguments {
   std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: the same
   std::filesystem::path accepted;                 // what may be slower, by whose word
   std::string margin = "2%";
-  bool stored = false;  // stored runs are BASE
-  bool soak = false;    // HEAD's beginning is BASE
+  bool stored = false;            // stored runs are BASE
+  bool soak = false;              // HEAD's beginning is BASE
+  bool self_test = false;         // BASE is HEAD too, with what is injected
+  std::int64_t gates = 100;       // self-test: of identical programs
+  std::int64_t trial_gates = 20;  // self-test: of every other trial
   bool sentences = true;
   double run_seconds = 1800;  // what a `run` of HEAD, and one of BASE, may take
 };
@@ -51,13 +54,6 @@ struct WorkerArguments {
   std::vector<std::string> calibrated;  // scenario=value
   std::optional<std::uint64_t> noise;   // seed of a simulated device, apart from that of the steps
   std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
-};
-
-// Arguments of `stepgate trial-gate` alone, which `certify` starts.
-struct TrialGateArguments {
-  std::string trial;
-  std::string site = "device_spin";  // where a share of a step is injected
-  std::int64_t step_nanoseconds = 0;
 };
 
 // Arguments of a run on several ranks, and of `stepgate rank`.
@@ -99,12 +95,8 @@ struct Arguments {
   std::filesystem::path plot;     // history: a drawing, or a folder of one for each variant
   std::filesystem::path profile;
   std::string date;
-  std::int64_t gates = 100;        // certify: between identical variants
-  std::int64_t trial_gates = 20;   // certify: of every other trial
-  std::string margin = "0.5%";     // certify: how much slower its sentence allows
   std::filesystem::path evidence;  // run: what earlier runs found
   std::string subject;             // of it; this build when empty
-  std::filesystem::path out;       // certify: the certificate
   std::string commit;
   std::int64_t runs = 1;
   bool gate_checked = false;  // accept: by an earlier run of the same command
@@ -115,7 +107,6 @@ struct Arguments {
   DuelArguments duel;
   GateArguments gate;
   WorkerArguments worker;
-  TrialGateArguments trial_gate;
   StarterArguments starter;
   RankArguments ranks;
   UndecidedPolicy undecided = UndecidedPolicy::skip;

@@ -68,9 +68,7 @@ class CommandLine {
     declare_duel();
     declare_accept();
     declare_history();
-    declare_certify();
     declare_gate();
-    declare_trial_gate();
     app_.add_option("--baselines", arguments_.device.baselines,
                     "folder with device profiles and baselines, before the verb or behind it; if "
                     "left out: $STEPGATE_BASELINES, else baselines/ here, else what is installed "
@@ -289,7 +287,6 @@ class CommandLine {
     rank->add_option("--probes", given.probes)->check(CLI::Range(2, most_ranks));
     rank->add_option("--fault", given.fault);
     takes_noise_and_injections(rank);
-    takes_trial_gate(rank);
     rank->group("");
   }
 
@@ -338,6 +335,7 @@ class CommandLine {
   }
 
   void declare_gate() {
+    constexpr int most_gates = 1'000'000;
     CLI::App* gate = verb(
         "gate", "may HEAD be merged? what its steps consist of, their time and their sentences",
         gate_programs);
@@ -350,7 +348,18 @@ class CommandLine {
                    "run every work for 6,000 steps or 20 s instead: does it become slower than at "
                    "its beginning?")
         ->excludes(base);
-    gate->add_option("--head", given.head, "the stepgate that would be merged")->required();
+    CLI::Option* self_test = gate->add_flag(
+        "--self-test", given.self_test,
+        "what does the gate say where the answer is known? BASE (this program if left out) against "
+        "itself, and against itself slower or faster by what is injected: the rates, and no file");
+    gate->add_option("--gates", given.gates, "of --self-test: so many of identical programs (100)")
+        ->needs(self_test)
+        ->check(CLI::Range(1, most_gates));
+    gate->add_option("--trial-gates", given.trial_gates,
+                     "of --self-test: so many of every injected difference (20)")
+        ->needs(self_test)
+        ->check(CLI::Range(1, most_gates));
+    gate->add_option("--head", given.head, "the stepgate that would be merged");
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")
         ->allow_extra_args(false);
@@ -375,10 +384,16 @@ class CommandLine {
         ->check(is_seconds);
     takes_tags(takes_device(takes_scenarios(gate)));
     takes_rank_count(gate);
-    takes_budget(gate, "seconds that timing may take (240, or what the fewest pairs need)");
+    takes_budget(gate,
+                 "seconds that timing may take (240, or what the fewest pairs need; 10 for each "
+                 "gate of --self-test)");
     gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what holds");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
+    for (const char* other : {"--stored", "--soak", "--head", "--head-files", "--accepted",
+                              "--no-sentences", "--base-env", "--head-env", "--evidence",
+                              "--run-seconds", "--json", "--junit", "--summary", "--report"})
+      self_test->excludes(gate->get_option(other));
   }
 
   void declare_accept() {
@@ -408,43 +423,6 @@ class CommandLine {
     history->add_option("--plot", arguments_.plot,
                         "draw the runs of the only variant into this SVG, or those of every "
                         "variant into this folder");
-  }
-
-  void declare_certify() {
-    constexpr int most_gates = 1'000'000;
-    CLI::App* certify =
-        verb("certify", "the gate's error rates and power on this device", certify_gate);
-    takes_ranks(takes_device(takes_scenarios(certify)));
-    certify->add_option("--variant", arguments_.variant, "whose step; the last one's if left out");
-    certify->add_option("--gates", arguments_.gates, "between identical variants, a process each")
-        ->check(CLI::Range(1, most_gates));
-    certify->add_option("--margin", arguments_.margin,
-                        "how much slower the gates' sentence allows, in percent");
-    certify
-        ->add_option("--trial-gates", arguments_.trial_gates,
-                     "of every injected difference, a process each")
-        ->check(CLI::Range(1, most_gates));
-    certify->add_option("--date", arguments_.date,
-                        "the date to write into the certificate; today's when left out");
-    certify->add_option("--out", arguments_.out,
-                        "the certificate's file; below the baselines of the device if left out");
-  }
-
-  // No verb for people: what `certify` starts.
-  void declare_trial_gate() {
-    CLI::App* gate =
-        verb("trial-gate", "one gate of `certify`, asked for on standard input", gate_for_certify);
-    takes_ranks(takes_device(takes_scenarios(gate)));
-    takes_trial_gate(gate);
-    gate->group("");
-  }
-
-  void takes_trial_gate(CLI::App* added) {
-    added->add_option("--variant", arguments_.variant);
-    added->add_option("--margin", arguments_.margin);
-    added->add_option("--trial", arguments_.trial_gate.trial);
-    added->add_option("--site", arguments_.trial_gate.site);
-    added->add_option("--step-ns", arguments_.trial_gate.step_nanoseconds);
   }
 
   CLI::App& app_;

@@ -17,7 +17,6 @@ namespace {
 
 JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   settings.baseline = planned.baseline;
-  settings.certificates = planned.certificates;
   return settings;
 }
 

@@ -81,7 +81,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
       {"--summary", &arguments.summary, ""},  {"--report", &arguments.report, ""},
       {"--picture", &arguments.picture, ""},  {"--plot", &arguments.plot, several},
       {"--trace", &arguments.trace, several}, {"--evidence", &arguments.evidence, goes_on},
-      {"--out", &arguments.out, goes_on},     {"--measure", &arguments.profile, ""}};
+      {"--measure", &arguments.profile, ""}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
 }
@@ -207,7 +207,7 @@ class Inputs {
   Files folders_;
 };
 
-// Profiles, stored runs and certificates.
+// Profiles and stored runs.
 void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   std::error_code unreadable;
   for (auto entry = std::filesystem::recursive_directory_iterator(
@@ -221,7 +221,7 @@ void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
 // An option whose file is read and then written on purpose refuses by itself a file that is not of
 // its kind.
 bool is_its_own_input(const Output& output) {
-  return output.option == "--evidence" || output.option == "--out" || output.option == "--measure";
+  return output.option == "--evidence" || output.option == "--measure";
 }
 
 void refuse_over(const Inputs& inputs, const Output& output) {

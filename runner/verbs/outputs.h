@@ -13,7 +13,7 @@ namespace stepgate {
 // Asks of every output that was named, before anything runs: that it is none of the inputs, no
 // other output and can be written. What is written would be gone, or the input would. Inputs are
 // the scenarios with what they extend, the files in a folder of scenarios, profiles, stored runs
-// and certificates, and `more`: programs, say. Throws RequestError.
+// and `more`: programs, say. Throws RequestError.
 //
 // Where one of them is standard output, what is for people goes to standard error from now on.
 void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});

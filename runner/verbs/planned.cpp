@@ -13,7 +13,6 @@
 #include <set>
 
 #include "history/baseline/baseline_file.h"
-#include "history/certificate/certificate_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
@@ -111,20 +110,6 @@ void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
     if (!planned.baseline || !needs_anchors(scenario)) continue;
     planned.plans = with_anchors(std::move(planned.plans));
     planned.fewest_rounds = rounds_of_stored_run;
-  }
-  if (!wrong.empty()) throw RequestError(std::move(wrong));
-}
-
-void add_certificates(std::span<Planned> all, const DeviceIdentity& device,
-                      const Arguments& arguments) {
-  std::vector<Diagnostic> wrong;
-  for (Planned& planned : all) {
-    try {
-      planned.certificates =
-          cited_certificates(arguments.device.baselines, device, planned.scenario);
-    } catch (const RequestError& error) {
-      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
-    }
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
@@ -328,15 +313,6 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   refuse_unknown_tags(tags, arguments);
   if (planned.empty()) refuse_no_scenario();
   return planned;
-}
-
-const PlannedStep& plan_named(const Planned& planned, const std::string& variant) {
-  if (variant.empty()) return planned.plans.back();
-  const auto found = std::find_if(planned.plans.begin(), planned.plans.end(),
-                                  [&](const StepPlan& plan) { return plan.variant == variant; });
-  if (found != planned.plans.end()) return *found;
-  throw RequestError("no variant of '" + planned.scenario.name + "' is named '" + variant + "'",
-                     "`stepgate list` shows them");
 }
 
 }  // namespace stepgate

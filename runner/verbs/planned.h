@@ -26,8 +26,7 @@ struct Planned {
   std::optional<Baseline> baseline{};  // what `stored.` means
   std::int64_t fewest_rounds = 0;      // that the measurement should have
   bool stretches = false;              // beyond its budget, where that has no room for them
-  std::vector<CitedCertificate> certificates{};
-  std::optional<Traced> traced{};  // absent when nobody asked
+  std::optional<Traced> traced{};      // absent when nobody asked
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -55,15 +54,9 @@ void refuse_calibration(const std::vector<Planned>&);
 // For verbs that only measure. Throws RequestError that names the scenarios without a device.
 void refuse_planned_only(const std::vector<Planned>&);
 
-// The plan of that variant, or of the last one when the name is empty. Throws RequestError.
-const PlannedStep& plan_named(const Planned&, const std::string& variant);
-
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
 // compare with them. Throws RequestError with what is wrong in any of the files.
 void add_baselines(std::span<Planned>, const DeviceIdentity&, const Arguments&);
-
-// Finds the certificates that reports name. Throws RequestError likewise.
-void add_certificates(std::span<Planned>, const DeviceIdentity&, const Arguments&);
 
 // The day and second to write into a file: what was given, or now.
 std::string date_of(const Arguments&);

@@ -142,7 +142,6 @@ class RunOfParts {
     const DeviceIdentity device = opened.device->identity();
     if (!info_ && part.scenarios.size() < all_.size()) refuse_wrong_requests(device);
     add_baselines(part.scenarios, device, arguments_);
-    add_certificates(part.scenarios, device, arguments_);
     const auto evidence = evidence_for(arguments_, part.scenarios, *opened.device, seed_);
     write_timelines(part.scenarios, all_.size(), device, arguments_);
     reports_.draw(part.scenarios, device);
@@ -167,7 +166,6 @@ class RunOfParts {
     std::vector<Planned> tried = all_;
     fit_to_device(tried, device, seed_);
     add_baselines(tried, device, arguments_);
-    add_certificates(tried, device, arguments_);
   }
 
   // All parts are decided.

@@ -82,7 +82,7 @@ TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
         {"run", "holding.toml", "planned.toml"},
         {"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml"},
         {"accept", "holding.toml"},
-        {"certify", "holding.toml"}};
+        {"gate", "--self-test", "holding.toml"}};
     for (const std::vector<std::string>& call : calls) {
       const Finished refused = stepgate(call);
       EXPECT_EQ(refused.exit_code, 4) << call.front();
@@ -126,12 +126,10 @@ TEST_F(RunVerb, TellsAGpuThatIsHiddenOrAskedForFromAMachineWithoutOne) {
 
 TEST_F(RunVerb, StoresNothingThatIsSimulatedUnasked) {
   write("holding.toml", holding);
-  for (const char* verb : {"accept", "certify"}) {
-    const Finished refused = stepgate({"--baselines", "b", verb, "holding.toml"});
-    EXPECT_EQ(refused.exit_code, 4) << verb;
-    EXPECT_TRUE(contains(refused.err, "nothing simulated is stored unasked")) << refused.err;
-    EXPECT_FALSE(exists("b")) << verb;
-  }
+  const Finished refused = stepgate({"--baselines", "b", "accept", "holding.toml"});
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_TRUE(contains(refused.err, "nothing simulated is stored unasked")) << refused.err;
+  EXPECT_FALSE(exists("b"));
 }
 
 TEST_F(RunVerb, GatesNoDuelOfWorkersThatSimulateUnasked) {

@@ -547,6 +547,9 @@ TEST_F(StoredGates, AreOfOneProgram) {
   const Finished neither = stepgate({"gate", "--head", "./head", "waits.toml"});
   EXPECT_EQ(neither.exit_code, 2);
   EXPECT_TRUE(contains(neither.err, "--stored")) << neither.err;
+  const Finished headless = stepgate({"gate", "--base", "./base", "waits.toml"});
+  EXPECT_EQ(headless.exit_code, 2);
+  EXPECT_EQ(headless.err, "there is no HEAD to gate; give --head PROGRAM\n");
 }
 
 // --- choosing ---

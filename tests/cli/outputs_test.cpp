@@ -105,7 +105,6 @@ TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
            {"history", "a.toml", "--json", "a.toml"},
            {"history", "a.toml", "--json", "x.svg", "--plot", "x.svg"},
            {"history", "a.toml", "--json", "plots/h.json", "--plot", "plots"},
-           {"certify", "a.toml", "--out", "a.toml"},
            {"duel", program, program, "a.toml", "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "x", "--junit", "x"},

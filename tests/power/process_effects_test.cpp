@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A process keeps the effect that it is dealt when it starts. Rounds tell of this process, and only
-// a certificate, whose gates are processes, tells of the next one. Identical code on the simulated
-// device, a seed a process, with process effects of 0.05 to 0.5 %; a table of what either says.
+// estimates of many processes tell of the next one. Identical code on the simulated device, a seed
+// a process, with process effects of 0.05 to 0.5 %; a table of what either says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "device/simulated/simulated_device.h"
-#include "history/certificate/certification.h"
+#include "duel/gate/self_test.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
@@ -34,16 +34,28 @@ Scenario device_bound() {
       "device_bound.toml");
 }
 
-// Identical code as `certify` tries it.
-TrialGate identical(double margin) {
-  const Scenario scenario = device_bound();
-  return trial_gate(scenario, build_step_plans(scenario, 1).front(),
-                    trial_named(std::string(identical_trial)), {}, margin);
+// One step as `a` and as `b`, and the sentence that `b` takes no longer by more than the margin.
+struct Identical {
+  Scenario scenario;
+  std::vector<StepPlan> plans;
+};
+Identical identical(double margin) {
+  Identical same{.scenario = device_bound(), .plans = {}};
+  same.plans.assign(2, build_step_plans(same.scenario, 1).front());
+  for (std::size_t side = 0; side < 2; ++side) {
+    same.plans[side].variant = side == 0 ? "a" : "b";
+    same.scenario.variants[side].name = same.plans[side].variant;
+  }
+  Expectation& sentence = same.scenario.expect.front();
+  sentence.left = {{MetricOf{"b", Metric::step_ms_mean}}};
+  sentence.relation = Relation::at_most;
+  sentence.right = {{1 + margin, MetricOf{"a", Metric::step_ms_mean}}};
+  return same;
 }
 
 // A process with effects of that deviation. Its draws are those of the seed, whatever else is
 // noisy, as long as the variants are loaded in this order first.
-std::unique_ptr<Device> process(double deviation, const TrialGate& gate, std::uint64_t seed,
+std::unique_ptr<Device> process(double deviation, const Identical& gate, std::uint64_t seed,
                                 NoiseCosts noise) {
   noise.between_processes = deviation;
   auto device = make_simulated_device(profile_of_round_numbers(noise), {.seed = seed});
@@ -54,7 +66,7 @@ constexpr NoiseCosts like_a_gpu{
     .within_rounds = 0.01, .between_rounds = 0.001, .between_loads = 0.002};
 
 // b over a in that process, whoever measures for ever.
-double own_ratio(double deviation, const TrialGate& gate, std::uint64_t seed) {
+double own_ratio(double deviation, const Identical& gate, std::uint64_t seed) {
   const auto device = process(deviation, gate, seed, {});
   std::vector<double> times;
   for (const StepPlan& plan : gate.plans) {
@@ -69,15 +81,15 @@ struct Seen {
   int held = 0;
   int own_ratio_missed = 0;  // not in the interval
   int tie_missed = 0;
-  Certificate certificate;  // its one trial
+  SelfTest test;  // its one trial, of a gate a process
 };
 
 Seen seen_at(double deviation, double margin) {
-  const TrialGate gate = identical(margin);
+  const Identical gate = identical(margin);
   const std::vector<PlannedStep> plans = with_facts(gate.plans);
   const JudgeSettings settings;
   Seen seen;
-  std::vector<GateResult> results;
+  std::vector<TriedGate> results;
   for (std::uint64_t seed = 1; seed <= processes; ++seed) {
     const auto device = process(deviation, gate, seed, like_a_gpu);
     const Measurement measured = measured_on(*device, gate.scenario, plans, seed);
@@ -92,20 +104,23 @@ Seen seen_at(double deviation, double margin) {
       const Bounds& shown = line.timed->shown;
       return (!shown.low || *shown.low <= over_limit) && (!shown.high || over_limit <= *shown.high);
     };
-    results.push_back(gate_result(verdict, measured, margin));
+    results.push_back({.outcome = line.outcome, .pairs = std::ssize(measured.rounds)});
+    std::vector<double> log_ratios = line.timed->contrasts;  // to the limit
+    for (double& log_ratio : log_ratios) log_ratio += std::log1p(margin);
+    set_estimate(results.back(), log_ratios);
     seen.refuted += line.outcome == Outcome::refuted;
     seen.held += line.outcome == Outcome::holds;
     seen.own_ratio_missed += !contains(own_ratio(deviation, gate, seed));
     seen.tie_missed += !contains(1);
   }
-  seen.certificate.margin = margin;
-  seen.certificate.alpha = alpha;
-  seen.certificate.trials = {result_of(trial_named(std::string(identical_trial)), results)};
+  seen.test.margin = margin;
+  seen.test.alpha = alpha;
+  seen.test.trials = {result_of(self_test_trials().front(), results)};
   return seen;
 }
 
 double between(const Seen& seen) {
-  return between_processes(seen.certificate.trials.front()).value();
+  return between_gates(seen.test.trials.front()).value();
 }
 
 void print_row(double deviation, double margin, const Seen& seen) {
@@ -115,8 +130,8 @@ void print_row(double deviation, double margin, const Seen& seen) {
           "the interval: own ratio {:2}, 1x {:3}; {}, processes differ by {:.3f} %, "
           "smallest margin {:.2f} %\n",
           100 * deviation, 100 * margin, seen.refuted, seen.held, processes, seen.own_ratio_missed,
-          seen.tie_missed, is_granted(seen.certificate) ? "granted" : "not granted",
-          100 * between(seen), 100 * smallest_margin(seen.certificate).value())
+          seen.tie_missed, blocked_too_often(seen.test) ? "too often" : "within alpha",
+          100 * between(seen), 100 * smallest_margin(seen.test).value())
           .c_str(),
       stdout);
 }
@@ -150,25 +165,25 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   }
 }
 
-// This is the use of certify: it sees the next process.
-TEST(ProcessEffects, AreWhatACertificateNamesAMarginFor) {
+// Estimates of processes see the next process.
+TEST(ProcessEffects, AreWhatASelfTestNamesAMarginFor) {
   for (const double deviation : {0.0005, 0.001, 0.003, 0.005}) {
     SCOPED_TRACE(deviation);
     const Seen seen = seen_at(deviation, usual_margin);
     print_row(deviation, usual_margin, seen);
-    const double wanted = smallest_margin(seen.certificate).value();
+    const double wanted = smallest_margin(seen.test).value();
     if (deviation <= 0.001) {
       EXPECT_LE(seen.refuted, most(alpha));
-      EXPECT_TRUE(is_granted(seen.certificate));
+      EXPECT_FALSE(blocked_too_often(seen.test));
       EXPECT_LT(wanted, usual_margin);
       continue;
     }
     EXPECT_GT(wanted, usual_margin);
-    EXPECT_TRUE(deviation < 0.005 || !is_granted(seen.certificate));
+    EXPECT_TRUE(deviation < 0.005 || blocked_too_often(seen.test));
     const Seen wider = seen_at(deviation, wanted);
     print_row(deviation, wanted, wider);
     EXPECT_LE(wider.refuted, most(alpha));
-    EXPECT_TRUE(is_granted(wider.certificate));
+    EXPECT_FALSE(blocked_too_often(wider.test));
   }
 }
 

@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "history/baseline/baseline_record.h"
-#include "history/certificate/certificate_file.h"
 #include "history/evidence/evidence_file.h"
 #include "support/files/temporary_folder.h"
 #include "support/text/diagnostic.h"
@@ -39,10 +38,7 @@ std::vector<Format> formats() {
   return {{"baseline", source / "tests/golden/baseline.toml",
            [](const auto& file) { return baseline_text(read_baseline(file, "small")); }},
           {"evidence", source / "tests/golden/evidence.toml",
-           [](const auto& file) { return evidence_text(read_evidence(file)); }},
-          {"certificate", source / "tests/golden/certificate.toml", [](const auto& file) {
-             return certificate_text(read_certificate(file, "small", "fix"));
-           }}};
+           [](const auto& file) { return evidence_text(read_evidence(file)); }}};
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "device/device.h"
-#include "judge/environment/certificate.h"
 #include "judge/verdict/mechanism.h"
 #include "scenario/knobs/described_step.h"
 #include "scenario/sentences/expectation.h"
@@ -198,12 +197,11 @@ struct Verdict {
   double confidence = 0.95;       // of the intervals
   // Events around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
-  std::optional<std::string> disturbance;      // why no timed sentence is decided
-  std::vector<std::string> notes;              // what a reader of the numbers should know
-  std::size_t notes_told_always = 0;           // the first of them, also where everything holds
-  std::optional<Calibrated> calibrated;        // the knob that the run gave its value
-  std::optional<Mechanism> mechanism;          // absent when nobody asked for a trace
-  std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
+  std::optional<std::string> disturbance;  // why no timed sentence is decided
+  std::vector<std::string> notes;          // what a reader of the numbers should know
+  std::size_t notes_told_always = 0;       // the first of them, also where everything holds
+  std::optional<Calibrated> calibrated;    // the knob that the run gave its value
+  std::optional<Mechanism> mechanism;      // absent when nobody asked for a trace
   // The unit of evidence is the round: every variant loaded anew.
   std::int64_t rounds = 0;
   std::int64_t earlier_rounds = 0;  // that this run went on from, and the runs that measured them

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/derive/inject.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -161,6 +163,16 @@ Injection parse_injection(const std::string& text) {
                      "say extra_wait, extra_allocation, extra_copy, host_delay:<us>, "
                      "device_spin:<us>, dearer_launches:<us>, repeated_products:<share>%, "
                      "repeated_kernels:<share>% or repeated_copies:<share>%");
+}
+
+std::string text_of(const Injection& injection) {
+  const std::string_view name = name_of(injection.kind);
+  if (is_repetition(injection.kind)) return fmt::format("{}:{}%", name, 100 * injection.share);
+  if (injection.duration.count() == 0) return std::string(name);
+  constexpr double nanoseconds_in_a_microsecond = 1000;
+  return fmt::format(
+      "{}:{:.3f}", name,
+      static_cast<double>(injection.duration.count()) / nanoseconds_in_a_microsecond);
 }
 
 }  // namespace stepgate

@@ -98,5 +98,11 @@ TEST(Inject, LeavesTheBuffersOfTheStepInTheirPlaces) {
   }
 }
 
+TEST(Inject, IsReadBackFromItsText) {
+  for (const char* text : {"device_spin", "host_delay:20.000", "device_spin:0.001", "extra_wait",
+                           "extra_copy", "dearer_launches:1.500", "repeated_copies:25%"})
+    EXPECT_EQ(text_of(parse_injection(text)), text);
+}
+
 }  // namespace
 }  // namespace stepgate

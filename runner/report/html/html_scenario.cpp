@@ -10,7 +10,6 @@
 #include "report/append.h"
 #include "report/html/draw_interval.h"
 #include "report/html/embedded_picture.h"
-#include "report/text/print_certificate.h"
 #include "report/text/print_mechanism.h"
 #include "report/text/print_step.h"
 #include "report/text/verdict_words.h"
@@ -231,10 +230,6 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   if (verdict.mechanism) html += html_mechanism(*verdict.mechanism);
   html += html_list(4, "Environment", verdict.environment);
   html += html_list(4, "Notes", verdict.notes);
-  std::vector<std::string> certificates;
-  for (const CitedCertificate& cited : verdict.certificates)
-    certificates.push_back(in_words(cited));
-  html += html_list(4, "The gate on this device", certificates);
   return html + html_cost(verdict);
 }
 

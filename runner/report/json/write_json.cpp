@@ -108,22 +108,6 @@ Json json_of(const SentenceVerdict& sentence) {
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
 
-// Nothing is known of an outdated certificate but whose it is.
-Json json_of(const CitedCertificate& cited) {
-  Json json{{"file", cited.file},
-            {"variant", cited.certificate.variant},
-            {"date", cited.certificate.date},
-            {"reason_against", json_or_null(cited.reason_against)}};
-  const TrialResult* identical = identical_code(cited.certificate);
-  if (identical == nullptr) return json;
-  json["processes"] = identical->gates;
-  json["wrongly_refuted"] = identical->refuted;
-  json["wrongly_refuted_rate"] = {identical->refuted_rate.low, identical->refuted_rate.high};
-  json["between_processes"] = json_or_null(between_processes(*identical));
-  json["granted"] = is_granted(cited.certificate);
-  return json;
-}
-
 Json json_of(const KernelChoice& choice) {
   return {{"kernel", choice.kernel},
           {"library", choice.library.empty() ? Json(nullptr) : Json(choice.library)},
@@ -305,7 +289,6 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"not_run", verdict.not_run},
               {"skipped_because", verdict.skipped_because},
               {"notes", verdict.notes},
-              {"certificates", json_of(verdict.certificates)},
               {"environment", verdict.environment},
               {"disturbance", json_or_null(verdict.disturbance)},
               {"alpha", verdict.alpha},

@@ -16,7 +16,6 @@
 #include "judge/judge_clocks.h"
 #include "judge/verdict/words.h"
 #include "report/text/coloured.h"
-#include "report/text/print_certificate.h"
 #include "report/text/print_mechanism.h"
 #include "report/text/print_step.h"
 #include "report/text/table.h"
@@ -179,9 +178,6 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   print_environment(out, verdict.environment);
   out << '\n';
   print_notes(out, verdict.notes);
-  for (const CitedCertificate& cited : verdict.certificates) {
-    out << "gate: " << in_words(cited) << '\n';
-  }
   print_last_line(out, verdict, rates_in_words(verdict), style);
 }
 

@@ -30,13 +30,13 @@ inline constexpr Fields<member...> fields{};
 template <auto... member>
 struct RowFields : Fields<member...> {};
 template <auto... member>
-inline constexpr RowFields<member...> row{};
+inline constexpr RowFields<member...> row_fields{};
 
 // Likewise for a name and what it names: JSON has an object of a list of these.
 template <auto name, auto named>
 struct EntryFields : Fields<name, named> {};
 template <auto name, auto named>
-inline constexpr EntryFields<name, named> entry{};
+inline constexpr EntryFields<name, named> entry_fields{};
 
 struct NoFields {};
 // NoFields for a type that lists none.

@@ -47,14 +47,14 @@ struct Event {
 };
 template <>
 inline constexpr auto fields_of<Event> =
-    row<&Event::name, &Event::colour, &Event::size, &Event::other, &Event::time>;
+    row_fields<&Event::name, &Event::colour, &Event::size, &Event::other, &Event::time>;
 struct Setting {
   Colour of = Colour::red;
   double value = 0;
   bool operator==(const Setting&) const = default;
 };
 template <>
-inline constexpr auto fields_of<Setting> = entry<&Setting::of, &Setting::value>;
+inline constexpr auto fields_of<Setting> = entry_fields<&Setting::of, &Setting::value>;
 
 namespace {
 

@@ -3,7 +3,6 @@
 // scenarios, in this order; what is found early does not keep the rest from being looked at.
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +10,6 @@
 #include <set>
 #include <sstream>
 
-#include "device/cuda/gpu_index.h"
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/judge_gate.h"
 #include "duel/gate/soak.h"
@@ -32,6 +30,7 @@
 #include "support/toml/toml_text.h"
 #include "verbs/compare/count_both.h"
 #include "verbs/compare/head_sentences.h"
+#include "verbs/compare/self_test.h"
 #include "verbs/compare/stored_sentences.h"
 #include "verbs/compare/workers.h"
 #include "verbs/machine_reports.h"
@@ -44,14 +43,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Nobody who waits for a merge waits longer, unless told to.
-constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // Loads of a step that may be slower, which are traced to say where.
 constexpr int loads_to_trace = 3;
 // So many of the works that are slower are traced, the slowest ones.
 constexpr std::size_t most_traced_works = 8;
-// The time is over first.
-constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
 class Gate {
  public:
@@ -83,7 +78,7 @@ class Gate {
     write_json_file("");
     try {
       check_programs();
-      check_device_name();
+      check_device_name(arguments_.device);
       if (!arguments_.gate.accepted.empty())
         accepted_ = read_accepted(arguments_.gate.accepted, date_of(arguments_));
       info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
@@ -239,9 +234,7 @@ class Gate {
   void refuse_stand_in(bool simulated) {
     if (!simulated || arguments_.device.spec.starts_with("simulated")) return;
     check_device(arguments_.device);
-    add(FindingKind::time, Severity::not_gated, "device",
-        "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
-        "give --device simulated to see what a gate does");
+    add(FindingKind::time, Severity::not_gated, "device", std::string(simulated_unasked));
   }
 
   void write_json_file(const std::string& text) const {
@@ -261,17 +254,8 @@ class Gate {
     for (const auto& [side, program] :
          {std::pair{"--base", arguments_.gate.base}, {"--head", arguments_.gate.head}}) {
       if (alone && program.empty()) continue;
-      const std::filesystem::path path = program_path(program);
-      if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) continue;
-      throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
-                         "give the path of a built stepgate");
+      check_program(side, program);
     }
-  }
-
-  // So that a mistyped device is no fault of BASE. Whether there is a GPU, the programs say.
-  void check_device_name() const {
-    const DeviceChoice& choice = arguments_.device;
-    if (!choice.spec.empty() && !gpu_index_in(choice.spec)) (void)open_device(choice);
   }
 
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }
@@ -360,15 +344,6 @@ class Gate {
   std::int64_t pairs_for(std::size_t works) const {
     const auto& asked = arguments_.duel.pairs;
     return asked && works > 0 ? most_pairs(asked, works, settings_) : most_pairs_of_a_gate;
-  }
-
-  static void refuse_namesakes(std::span<const Scenario> scenarios) {
-    std::set<std::string> names;
-    for (const Scenario& scenario : scenarios) {
-      if (!names.insert(scenario.name).second)
-        throw RequestError(scenario.file + ": another file has a scenario of the same name",
-                           "a gate compares by names; leave one of them out");
-    }
   }
 
   Command worker(const std::string& program, std::vector<std::string> more) const {
@@ -756,6 +731,9 @@ class Gate {
 
 int gate_programs(const Arguments& arguments) {
   stop_when_interrupted();
+  if (arguments.gate.self_test) return test_the_gate(arguments);
+  if (arguments.gate.head.empty())
+    throw RequestError("there is no HEAD to gate", "give --head PROGRAM");
   return Gate(arguments).run();
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/compare/workers.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
 #include <utility>
 
+#include "device/cuda/gpu_index.h"
 #include "support/interruption.h"
 #include "support/process/worker_environment.h"
 #include "support/random.h"
@@ -22,6 +27,26 @@ std::chrono::nanoseconds of_seconds(double seconds) {
 
 std::string program_path(const std::string& given) {
   return given.find('/') == std::string::npos ? "./" + given : given;
+}
+
+void check_program(const std::string& option, const std::string& given) {
+  const std::filesystem::path path = program_path(given);
+  if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) return;
+  throw RequestError(option + " '" + given + "' is no program that can be started",
+                     "give the path of a built stepgate");
+}
+
+void check_device_name(const DeviceChoice& choice) {
+  if (!choice.spec.empty() && !gpu_index_in(choice.spec)) (void)open_device(choice);
+}
+
+void refuse_namesakes(std::span<const Scenario> scenarios) {
+  std::set<std::string> names;
+  for (const Scenario& scenario : scenarios) {
+    if (!names.insert(scenario.name).second)
+      throw RequestError(scenario.file + ": another file has a scenario of the same name",
+                         "a gate compares by names; leave one of them out");
+  }
 }
 
 Command program_command(const Arguments& arguments, const std::string& program,

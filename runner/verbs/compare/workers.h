@@ -4,11 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "duel/gate/judge_duel.h"
 #include "duel/launches/duel.h"
+#include "scenario/scenario.h"
 #include "support/process/child.h"
 #include "verbs/arguments.h"
 
@@ -18,6 +21,21 @@ std::chrono::nanoseconds of_seconds(double seconds);
 
 // A program as it was given: without a slash it is one of this folder.
 std::string program_path(const std::string& given);
+
+// Throws RequestError where there is no such program; `option` named it.
+void check_program(const std::string& option, const std::string& given);
+
+// So that a mistyped device is no fault of a program. Whether there is a GPU, the programs say.
+// Throws RequestError.
+void check_device_name(const DeviceChoice&);
+
+// Why a gate is none where programs simulate and nobody asked for it.
+inline constexpr std::string_view simulated_unasked =
+    "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
+    "give --device simulated to see what a gate does";
+
+// Throws RequestError for two scenarios of one name, since a gate compares by names.
+void refuse_namesakes(std::span<const Scenario>);
 
 // `<program> --baselines B VERB FILES` with the device and knobs as given, and `more` behind.
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/collective_probes.h"
 #include "support/process/run_program.h"
@@ -17,7 +16,6 @@
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_server.h"
 #include "verbs/ranks/rank_team.h"
-#include "verbs/trial_gate.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -30,12 +28,6 @@ std::vector<PlannedStep> steps_of(const std::vector<Planned>& all) {
     steps.insert(steps.end(), planned.plans.begin(), planned.plans.end());
   }
   return steps;
-}
-
-// All that a run loads, or a gate of `certify`.
-std::vector<PlannedStep> steps_of(const std::vector<Planned>& all, const Arguments& arguments) {
-  return asks_for_trial_gate(arguments) ? with_facts(trial_gate_of(all, arguments).plans)
-                                        : steps_of(all);
 }
 
 std::vector<PlannedStep> steps_with_anchors(std::vector<Planned> all) {
@@ -91,8 +83,7 @@ int serve_as_rank(const Arguments& arguments) {
     fit_to_device(all, opened.device->identity(), seed);
   } catch (const RequestError&) {  // who asks has the same scenarios and says so
   }
-  return serve(arguments, *opened.device,
-               with_injections(steps_of(all, arguments), arguments.worker.injected),
+  return serve(arguments, *opened.device, with_injections(steps_of(all), arguments.worker.injected),
                [&all] { return steps_with_anchors(all); });
 }
 

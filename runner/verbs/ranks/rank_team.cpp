@@ -20,7 +20,6 @@
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/trace/trace_planned.h"
-#include "verbs/trial_gate.h"
 
 namespace stepgate {
 namespace {
@@ -116,10 +115,6 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
     more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
   for (const std::string& injection : arguments.worker.injected)
     more.insert(more.end(), {"--injected", injection});
-  if (asks_for_trial_gate(arguments)) {
-    const std::vector<std::string> gate = options_of_trial_gate(arguments);
-    more.insert(more.end(), gate.begin(), gate.end());
-  }
   // "1:load:KILL" is rank 1's.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// A self-test of the gate for people: a row a trial, then what they come to. Decides nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "duel/gate/self_test.h"
+
+namespace stepgate {
+
+// Before everything: of which program, and where.
+void print_self_tests(std::ostream&, const std::string& program, const Hello&, std::uint64_t seed);
+
+// Before the rows of one work, with their headings.
+void print_self_test_terms(std::ostream&, const std::string& work, double margin,
+                           std::chrono::nanoseconds most_timing);
+
+void print_trial(std::ostream&, const TrialResult&);
+
+// Behind the rows: how much gates of identical programs differ, what margin that would keep, and
+// "passes", "fails" or "undecided" with the reason.
+void print_self_test(std::ostream&, const SelfTest&, bool simulated);
+
+}  // namespace stepgate
