@@ -56,6 +56,19 @@ std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // lines.
 std::int64_t fewest_rounds_to_refute(const Scenario&, const JudgeSettings&);
 
+// Cost of a verdict, before the first round is run.
+struct Forecast {
+  std::chrono::nanoseconds round{0};
+  std::int64_t rounds_to_hold = 0;    // at the earliest, all lines
+  std::int64_t rounds_to_refute = 0;  // at the earliest, one line
+  // Until a line is decided that is true or false by one percent, at the noise that the pilot saw.
+  std::optional<double> rounds_for_one_percent;
+  std::int64_t rounds_that_fit = 0;
+};
+
+// Nothing for a device without time. The rounds are expected_rounds of stats/e_process.h.
+std::optional<Forecast> forecast(const ExpectedCost&, const Scenario&, const JudgeSettings&);
+
 // With fewer traced rounds some traced sentence could not be refuted or could not hold; at least
 // two, so that counts can be compared.
 std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);

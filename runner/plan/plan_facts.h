@@ -141,7 +141,7 @@ struct PlanFacts {
   double growth_bytes_per_step = 0;  // allocated and never released, on average
   int prefetch_depth = 0;            // steps that the host starts before step 0
   bool uses_managed_memory = false;
-  std::string against_interleaving;  // analyse/interleaving.h; empty: nothing is
+  std::string against_interleaving;  // count/facts_of.cpp; empty: nothing is
   std::string anchor;                // measured beside it: "hbm.1"; empty: none is
 
   std::optional<double> count(Metric metric) const {

@@ -4,14 +4,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "plan/compose/build_step_plan.h"
-#include "plan/compose/dtype_hardware.h"
 #include "plan/count/facts_of.h"
+#include "scenario/knobs/fields.h"
+#include "support/require.h"
 
 namespace stepgate {
 namespace {
+
+// Compute capability since which tensor cores take such numbers (CUDA C++ programming guide,
+// arithmetic instructions); 0: plain arithmetic.
+double least_compute_capability(DType dtype) {
+  switch (dtype) {
+    case DType::fp32:
+      return 0;
+    case DType::fp16:
+      return 7.0;
+    case DType::tf32:
+    case DType::bf16:
+      return 8.0;
+  }
+  require(false, "every dtype has hardware");
+  return 0;
+}
+
+// Gives the word of scenario files: "bf16".
+std::string_view word_of(DType dtype) {
+  for (const Choice& choice : field_named("model.dtype")->values.choices) {
+    if (choice.value == static_cast<std::int64_t>(dtype)) return choice.name;
+  }
+  require(false, "every dtype has a name");
+  return {};
+}
 
 bool has_share_of_a_device(const auto& plans) {
   return std::any_of(plans.begin(), plans.end(),

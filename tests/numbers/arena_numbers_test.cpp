@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/reference/reference_device.h"
-#include "plan/allocate/plan_in_arena.h"
+#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"
 #include "tests/contract/device_contract.h"

@@ -14,7 +14,6 @@
 #include "device/profile.h"
 #include "device/simulated/collective_time.h"
 #include "device/simulated/limited_ctas.h"
-#include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
 #include "plan/allocate/async_pool.h"
 #include "plan/allocate/step_allocator.h"
@@ -24,6 +23,28 @@
 namespace stepgate {
 
 using Nanoseconds = std::int64_t;
+
+// Where the pages of a plan's managed memory are: on the host or on the device.
+enum class PagesAre { on_host, on_device };
+
+class ManagedPages {
+ public:
+  // Bytes that one fault of the device brings.
+  static constexpr std::int64_t page_bytes = std::int64_t{64} << 10;
+
+  // All of them on the host, which has written them last.
+  explicit ManagedPages(const StepPlan&);
+
+  // Afterwards this part of the slot that the step uses is there. How many pages had to move; none
+  // for other memory.
+  std::int64_t bring(const BufferUse&, std::int64_t step, PagesAre);
+
+  // Whether any page of the slot that the step uses is, of managed memory.
+  bool are_on_host(const BufferUse&, std::int64_t step) const;
+
+ private:
+  std::vector<std::vector<std::vector<PagesAre>>> pages_;  // by buffer, slot, page
+};
 
 // Multipliers of one step, made by the device from its noise.
 struct StepNoise {

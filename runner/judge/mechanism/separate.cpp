@@ -5,9 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "judge/mechanism/variant_pair.h"
 #include "judge/verdict/words.h"
 #include "plan/compose/step_names.h"
 #include "stats/moments.h"
@@ -15,8 +21,248 @@
 namespace stepgate {
 namespace {
 
+// The words for a difference in a count, and the part of the time that it can move.
+struct CountWords {
+  Metric metric;
+  TimePart moves;
+  std::string_view says;  // with {} for the count
+};
+
+struct RareWork {
+  const PeriodicWork& work;
+  const std::string& variant;
+};
+
+// Two variants in the same traced rounds: which counts differ, and which part of the time. Its
+// arguments must outlive it.
+class VariantPair {
+ public:
+  VariantPair(std::span<const PlannedStep> variants, std::size_t first, std::size_t other,
+              const Traced& traced)
+      : variants_(variants), first_(first), other_(other), traced_(traced) {}
+
+  std::vector<CountDifference> counts() const;
+  std::optional<TimePart> part() const;
+  std::optional<Phase> phase_of(TimePart part) const;
+  // Mean over the rounds, in seconds a step.
+  double mean(std::size_t variant, TimePart part) const;
+  double mean_step(std::size_t variant) const;
+  std::size_t first() const { return first_; }
+  std::size_t other() const { return other_; }
+  // Lists what either does too rarely for the traced steps to hold whole periods of it.
+  std::vector<RareWork> rare_work() const;
+
+ private:
+  // The plan's, of what no trace counts or what is too rare for this one.
+  std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
+  bool differs_everywhere(Metric metric) const;
+  // By the plans, whose counts are those of the trace. Launches of a graph have no phase.
+  std::optional<Phase> phase_of(Metric metric) const;
+  std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
+  // Every round of the one beyond every round of the other.
+  bool is_shown(TimePart part) const;
+  std::pair<double, double> range(std::size_t variant, TimePart part) const;
+
+  std::span<const PlannedStep> variants_;
+  std::size_t first_;
+  std::size_t other_;
+  const Traced& traced_;
+};
+
+// A part that is seldom told apart from the scatter of a step is no mechanism worth a sentence.
+constexpr double smallest_part_to_name = 0.01;
+// A phase is named when at least this share of a difference lies in it.
+constexpr double share_of_a_phase = 0.5;
+
+// The words for every count that is compared, in the order in which differences are looked for.
+constexpr std::array count_words{
+    CountWords{Metric::host_waits_per_step, TimePart::idle_after_wait,
+               "waits for the device {}x a step"},
+    CountWords{Metric::polls_per_step, TimePart::idle_after_wait, "polls the device {}x a step"},
+    CountWords{Metric::pageable_copies_per_step, TimePart::copies,
+               "copies from or to pageable memory {}x a step"},
+    CountWords{Metric::copies_per_step, TimePart::copies, "copies {}x a step"},
+    CountWords{Metric::copy_bytes_per_step, TimePart::copies, "copies {} a step"},
+    CountWords{Metric::memset_bytes_per_step, TimePart::memory, "fills {} a step with zeros"},
+    CountWords{Metric::launches_per_step, TimePart::idle_for_host, "launches {}x a step"},
+    CountWords{Metric::device_allocs_per_step, TimePart::idle_for_host,
+               "allocates device memory {}x a step"},
+    CountWords{Metric::device_frees_per_step, TimePart::idle_after_wait,
+               "frees device memory {}x a step"},
+    CountWords{Metric::pinned_allocs_per_step, TimePart::idle_for_host,
+               "pins host memory {}x a step"},
+    CountWords{Metric::device_syncs_per_step, TimePart::idle_after_wait,
+               "waits for the whole device {}x a step"},
+    CountWords{Metric::loader_starts_per_step, TimePart::idle_for_data,
+               "starts threads of its loader {}x a step"},
+    CountWords{Metric::page_faults_per_step, TimePart::memory,
+               "stops kernels for pages {}x a step"},
+    CountWords{Metric::host_page_faults_per_step, TimePart::idle_for_data,
+               "stops the host for pages {}x a step"},
+    CountWords{Metric::migrated_bytes_per_step, TimePart::copies,
+               "moves {} of managed memory a step"},
+    CountWords{Metric::all_reduces_per_step, TimePart::communication,
+               "takes part in all-reduces {}x a step"},
+    CountWords{Metric::reduce_scatters_per_step, TimePart::communication,
+               "takes part in reduce-scatters {}x a step"},
+    CountWords{Metric::all_gathers_per_step, TimePart::communication,
+               "takes part in all-gathers {}x a step"},
+    CountWords{Metric::payload_bytes_per_step, TimePart::communication,
+               "reduces or gathers {} a step"},
+};
+
+// The index in which at least half of all differences lie.
+std::optional<Phase> main_phase(const std::array<double, phase_count>& differences) {
+  double sum = 0;
+  for (const double difference : differences) sum += std::abs(difference);
+  for (std::size_t phase = 0; phase < phase_count && sum > 0; ++phase) {
+    if (std::abs(differences[phase]) > share_of_a_phase * sum) return static_cast<Phase>(phase);
+  }
+  return std::nullopt;
+}
+
+bool captures_in(const StepPlan& plan, std::size_t phase) {
+  return std::ranges::any_of(plan.operations, [&](const Operation& operation) {
+    return operation.captured && operation.phase == static_cast<Phase>(phase);
+  });
+}
+
+std::vector<CountDifference> VariantPair::counts() const {
+  std::vector<CountDifference> found;
+  for (const CountWords& words : count_words) {
+    if (!differs_everywhere(words.metric)) continue;
+    found.push_back({.metric = words.metric,
+                     .first = count(traced_.rounds.front(), first_, words.metric).value(),
+                     .other = count(traced_.rounds.front(), other_, words.metric).value(),
+                     .phase = phase_of(words.metric)});
+  }
+  return found;
+}
+
+std::optional<TimePart> VariantPair::part() const {
+  std::optional<TimePart> largest;
+  double largest_difference = 0;
+  for (int index = 0; index < time_part_count; ++index) {
+    const auto part = static_cast<TimePart>(index);
+    const double difference = std::abs(mean(first_, part) - mean(other_, part));
+    if (difference <= largest_difference || !is_shown(part)) continue;
+    largest = part;
+    largest_difference = difference;
+  }
+  return largest;
+}
+
+std::optional<Phase> VariantPair::phase_of(TimePart part) const {
+  switch (part) {
+    case TimePart::idle_for_data:
+      return Phase::data_wait;
+    case TimePart::idle_after_wait:
+      return phase_by([](const PhaseSplit& phase) { return phase.host_blocked; });
+    // Copies beside kernels cost nothing by themselves, and may take longer where kernels are.
+    case TimePart::math:
+    case TimePart::memory:
+    case TimePart::latency:
+      return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
+    case TimePart::copies:
+      return phase_by([](const PhaseSplit& phase) { return phase.copying; });
+    case TimePart::communication:  // phases do not tell it from kernels
+    case TimePart::idle_for_host:
+    case TimePart::idle_in_queue:
+      break;  // no phase has the idle time of a device
+  }
+  return std::nullopt;
+}
+
+double VariantPair::mean(std::size_t variant, TimePart part) const {
+  double sum = 0;
+  for (const TracedRound& round : traced_.rounds) {
+    sum += part_of(round.variants[variant].time, part);
+  }
+  return sum / static_cast<double>(traced_.rounds.size());
+}
+
+double VariantPair::mean_step(std::size_t variant) const {
+  double sum = 0;
+  for (const TracedRound& round : traced_.rounds) sum += round.variants[variant].time.step;
+  return sum / static_cast<double>(traced_.rounds.size());
+}
+
+std::optional<double> VariantPair::count(const TracedRound& round, std::size_t variant,
+                                         Metric metric) const {
+  const auto traced = traced_value(round, variant, metric);
+  const PlanFacts& facts = variants_[variant].facts();
+  const bool is_traced =
+      std::ranges::find(traced_tally, metric, &TallyRow::metric) != traced_tally.end();
+  const bool is_too_rare = std::ranges::any_of(facts.periodic, [&](const PeriodicWork& work) {
+    return traced_.steps % work.every != 0 && work.counts.contains(metric);
+  });
+  return traced || (is_traced && !is_too_rare) ? traced : facts.count(metric);
+}
+
+std::vector<RareWork> VariantPair::rare_work() const {
+  std::vector<RareWork> rare;
+  for (const std::size_t variant : {first_, other_}) {
+    for (const PeriodicWork& work : variants_[variant].facts().periodic) {
+      if (traced_.steps % work.every != 0) rare.push_back({work, variants_[variant]->variant});
+    }
+  }
+  return rare;
+}
+
+// Counts are the same in every round; what the driver decides as it goes scatters.
+bool VariantPair::differs_everywhere(Metric metric) const {
+  const double scatter = row_of(metric).evidence == Evidence::traced ? 0.1 : 1e-6;
+  return std::all_of(traced_.rounds.begin(), traced_.rounds.end(), [&](const TracedRound& round) {
+    const auto first = count(round, first_, metric);
+    const auto other = count(round, other_, metric);
+    if (!first || !other) return false;
+    const double most = std::max(std::abs(*first), std::abs(*other));
+    return std::abs(*first - *other) > scatter * most;
+  });
+}
+
+std::optional<Phase> VariantPair::phase_of(Metric metric) const {
+  std::array<double, phase_count> differences{};
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    const bool graph =
+        captures_in(variants_[first_], phase) || captures_in(variants_[other_], phase);
+    if (graph && metric == Metric::launches_per_step) return std::nullopt;
+    differences[phase] = variants_[first_].facts().phases[phase][metric] -
+                         variants_[other_].facts().phases[phase][metric];
+  }
+  return main_phase(differences);
+}
+
+std::optional<Phase> VariantPair::phase_by(
+    const std::function<double(const PhaseSplit&)>& what) const {
+  std::array<double, phase_count> differences{};
+  for (const TracedRound& round : traced_.rounds) {
+    for (std::size_t phase = 0; phase < phase_count; ++phase) {
+      differences[phase] +=
+          what(round.variants[first_].phases[phase]) - what(round.variants[other_].phases[phase]);
+    }
+  }
+  return main_phase(differences);
+}
+
+bool VariantPair::is_shown(TimePart part) const {
+  const auto [first_least, first_most] = range(first_, part);
+  const auto [other_least, other_most] = range(other_, part);
+  const double gap = std::max(first_least - other_most, other_least - first_most);
+  return gap >= smallest_part_to_name * std::max(mean_step(first_), mean_step(other_));
+}
+
+std::pair<double, double> VariantPair::range(std::size_t variant, TimePart part) const {
+  std::vector<double> values;
+  for (const TracedRound& round : traced_.rounds) {
+    values.push_back(part_of(round.variants[variant].time, part));
+  }
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {*least, *most};
+}
+
 const CountWords& words_of(Metric metric) {
-  return *std::find_if(count_words().begin(), count_words().end(),
+  return *std::find_if(count_words.begin(), count_words.end(),
                        [&](const CountWords& words) { return words.metric == metric; });
 }
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "judge/sentences/forecast.h"
 #include "judge/testing/stored_runs_by_hand.h"
 #include "support/random.h"
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "plan/lifetime.h"
+#include "plan/step_plan.h"
 
 namespace stepgate {
 
@@ -19,5 +20,10 @@ Arena pack_arena(std::span<const Lifetime>);
 
 // The most bytes that are live at one operation: no packing is smaller.
 std::int64_t most_live_bytes(std::span<const Lifetime>);
+
+// Moves activations and staging memory that operations name into one buffer, "arena"; what they
+// were keeps its index and has no bytes. Gradients stay where a reader finds them after the step,
+// and so does what an allocator owns. Where batches take turns, each turn has places of its own.
+StepPlan in_arena(StepPlan);
 
 }  // namespace stepgate

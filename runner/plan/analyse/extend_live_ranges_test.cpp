@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How streams extend live ranges: nothing shares memory that another stream may still use.
-#include "plan/analyse/extend_live_ranges.h"
+#include "plan/analyse/lifetimes.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/allocate/plan_in_arena.h"
+#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/find_races.h"
 #include "plan/testing/plan_by_hand.h"
 #include "plan/testing/steps_by_hand.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "plan/allocate/plan_in_arena.h"
+#include "plan/allocate/pack_arena.h"
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"

@@ -3,7 +3,7 @@
 // holds and waits for. The device contract checks the numbers.
 #include <gtest/gtest.h>
 
-#include "plan/allocate/plan_in_arena.h"
+#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"

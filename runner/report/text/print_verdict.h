@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "judge/judge.h"
 #include "judge/judge_suite.h"
-#include "judge/sentences/forecast.h"
 #include "judge/verdict/verdict.h"
 #include "measure/wall_times.h"
 #include "report/run_info.h"

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <functional>
+#include <future>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "device/cuda/nccl/call_within.h"
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/compose/step_names.h"
@@ -18,6 +19,21 @@ namespace stepgate {
 namespace {
 
 using std::chrono::steady_clock;
+
+// The result of a call that may wait for other processes, on a thread of its own. Nothing where it
+// takes longer: then the thread is left to itself, so the call owns all that it touches. It does
+// not throw.
+std::optional<int> call_within(std::chrono::nanoseconds limit, std::function<int()> call) {
+  std::packaged_task<int()> task(std::move(call));
+  std::future<int> answer = task.get_future();
+  std::thread thread(std::move(task));
+  if (answer.wait_for(limit) != std::future_status::ready) {
+    thread.detach();
+    return std::nullopt;
+  }
+  thread.join();
+  return answer.get();
+}
 
 constexpr int thread_has_no_gpu = -1;  // none of NCCL's results
 

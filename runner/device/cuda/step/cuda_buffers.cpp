@@ -5,17 +5,109 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "device/cuda/check.h"
-#include "device/cuda/check_allocation.h"
 #include "device/cuda/step/fill_on_device.h"
 #include "device/device.h"
 #include "device/planned_memory.h"
+#include "plan/allocate/pool_refusal.h"
 #include "plan/analyse/access.h"
+#include "support/require.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
+
+// Throws DeviceError with what was asked and what was free, when the device has no memory left for
+// a buffer.
+void check_allocation(cudaError_t status, const Buffer& buffer) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  (void)cudaMemGetInfo(&free_bytes, &total_bytes);
+  check(status, fmt::format("allocate {:.3f} MiB for '{}' where {:.3f} MiB are free",
+                            static_cast<double>(buffer.bytes) / mebibyte, buffer.name,
+                            static_cast<double>(free_bytes) / mebibyte));
+}
+
+// More managed memory than there is room for can hang a GPU, and not this process alone.
+void require_modest(const StepPlan& plan) {
+  constexpr double largest_share = 0.25;
+  double needed = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.memory == MemoryKind::managed)
+      needed += static_cast<double>(buffer.bytes) * static_cast<double>(buffer.slots);
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  if (needed > largest_share * static_cast<double>(free_bytes)) {
+    throw DeviceError(fmt::format(
+        "variant '{}' asks for {:.0f} MiB of managed memory, more than a quarter of the {:.0f} MiB "
+        "that are free; lower 'batch.size' or 'batch.sample_bytes'",
+        plan.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte));
+  }
+  int device = 0;
+  int concurrent = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+        "ask for a device attribute");
+  if (concurrent == 0) {
+    throw DeviceError(fmt::format(
+        "variant '{}' writes managed memory while the GPU works, which this GPU does not allow; "
+        "set 'transfer.host' to pinned",
+        plan.variant));
+  }
+}
+
+cudaMemoryAdvise in_words_of_cuda(ManagedAdvice advice) {
+  switch (advice) {
+    case ManagedAdvice::read_mostly:
+      return cudaMemAdviseSetReadMostly;
+    case ManagedAdvice::preferred:
+      return cudaMemAdviseSetPreferredLocation;
+    case ManagedAdvice::accessed_by:
+      return cudaMemAdviseSetAccessedBy;
+    case ManagedAdvice::none:
+      break;
+  }
+  require(false, "there is something to advise");
+  return cudaMemAdviseUnsetReadMostly;
+}
+
+void advise(const Buffer& buffer, const void* slot) {
+  if (buffer.advice == ManagedAdvice::none) return;
+  int device = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  const cudaMemLocation location{.type = cudaMemLocationTypeDevice, .id = device};
+  check(cudaMemAdvise(slot, static_cast<std::size_t>(buffer.bytes), in_words_of_cuda(buffer.advice),
+                      location),
+        fmt::format("advise the driver of '{}'", buffer.name));
+}
+
+MemoryPool make_pool(const StepPlan& plan) {
+  int device = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, device};
+  if (plan.pool_cap_bytes) {
+    require(*plan.pool_cap_bytes > 0,
+            "a pool that may take nothing is not made: 0 would be no cap");
+    properties.maxSize = static_cast<std::size_t>(*plan.pool_cap_bytes);
+  }
+  cudaMemPool_t pool = nullptr;
+  check(cudaMemPoolCreate(&pool, &properties), "create the step's memory pool");
+  MemoryPool owned(pool);
+  std::uint64_t keep = plan.keep_bytes ? static_cast<std::uint64_t>(*plan.keep_bytes)
+                                       : std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+        "set what the memory pool keeps");
+  return owned;
+}
 
 // The buffers that the step pins itself.
 bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
@@ -55,6 +147,51 @@ bool is_pinned(const void* memory) {
 }
 
 }  // namespace
+
+ManagedBuffers::ManagedBuffers(const StepPlan& plan) {
+  if (uses_managed_memory(plan)) require_modest(plan);
+}
+
+void* ManagedBuffers::take(const Buffer& buffer) {
+  void* memory = nullptr;
+  check_allocation(cudaMallocManaged(&memory, static_cast<std::size_t>(buffer.bytes)), buffer);
+  owned_.emplace_back(memory);
+  bytes_ += buffer.bytes;
+  advise(buffer, memory);
+  return memory;
+}
+
+StepPool::StepPool(const StepPlan& plan) : plan_(plan), pool_(make_pool(plan)) {}
+
+void* StepPool::take(const Buffer& asked, std::int64_t step, cudaStream_t stream) const {
+  void* memory = nullptr;
+  const cudaError_t status =
+      cudaMallocFromPoolAsync(&memory, static_cast<std::size_t>(asked.bytes), pool_.get(), stream);
+  if (status == cudaErrorMemoryAllocation) refuse(asked, step);
+  check(status, "allocate from the memory pool");
+  return memory;
+}
+
+std::int64_t StepPool::bytes(cudaMemPoolAttr attribute) const {
+  std::uint64_t bytes = 0;
+  check(cudaMemPoolGetAttribute(pool_.get(), attribute, &bytes),
+        "ask how much the memory pool has");
+  return static_cast<std::int64_t>(bytes);
+}
+
+void StepPool::refuse(const Buffer& asked, std::int64_t step) const {
+  (void)cudaGetLastError();  // the next launch must not see it
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  const PoolRefusal refusal{.requested_bytes = asked.bytes,
+                            .live_bytes = bytes(cudaMemPoolAttrUsedMemCurrent),
+                            .reserved_bytes = bytes(cudaMemPoolAttrReservedMemCurrent),
+                            .device_free_bytes = static_cast<std::int64_t>(free_bytes),
+                            .cap_bytes = plan_.pool_cap_bytes};
+  throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
+                                in_words(refusal, asked.name), way_out(refusal)));
+}
 
 CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, PersistentMemory& kept,
                          const StepStreams& streams)

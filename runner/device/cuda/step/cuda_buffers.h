@@ -12,14 +12,50 @@
 #include "device/contents.h"
 #include "device/cuda/cuda_device_memory.h"
 #include "device/cuda/handles.h"
-#include "device/cuda/step/managed_buffers.h"
 #include "device/cuda/step/persistent_memory.h"
-#include "device/cuda/step/step_pool.h"
 #include "device/trace.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
+
+// Managed memory of one step, within bounds, and what the driver is told of it.
+class ManagedBuffers {
+ public:
+  // Throws DeviceError where the plan wants more managed memory than is modest, or where the host
+  // may not touch it while the device works.
+  explicit ManagedBuffers(const StepPlan&);
+
+  // Lives as long as this. Throws DeviceError.
+  void* take(const Buffer&);
+
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<ManagedMemory> owned_;
+  std::int64_t bytes_ = 0;
+};
+
+// The driver's stream-ordered memory pool of one step, so that what one variant keeps does not
+// serve another, and what to say when it refuses.
+class StepPool {
+ public:
+  // With the plan's threshold and cap. Throws DeviceError.
+  explicit StepPool(const StepPlan&);
+
+  // In the stream's order. Throws DeviceError; where the pool refuses, with what it had.
+  void* take(const Buffer&, std::int64_t step, cudaStream_t) const;
+
+  // The most that it has taken from the device.
+  std::int64_t most_reserved_bytes() const { return bytes(cudaMemPoolAttrReservedMemHigh); }
+
+ private:
+  std::int64_t bytes(cudaMemPoolAttr) const;
+  [[noreturn]] void refuse(const Buffer&, std::int64_t step) const;
+
+  const StepPlan& plan_;
+  MemoryPool pool_;
+};
 
 class CudaBuffers {
  public:

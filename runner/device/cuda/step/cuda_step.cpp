@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "device/cuda/check.h"
-#include "device/cuda/cupti/span_recorder.h"
 #include "device/cuda/nccl/compare_collectives.h"
 #include "plan/analyse/access.h"
 #include "support/require.h"
@@ -31,6 +30,24 @@ unsigned flags_of(SyncWait style) {
   require(false, "every way to wait is known");
   return cudaDeviceScheduleSpin;
 }
+
+// Writes down when the host issued what, by the clock of the trace.
+class SpanRecorder : public StepObserver {
+ public:
+  // Room for that many, so that recording does not allocate.
+  explicit SpanRecorder(std::size_t spans) { spans_.reserve(spans); }
+
+  void begin(int operation, std::int64_t step, std::int64_t acts_for) override {
+    spans_.push_back(
+        {.operation = operation, .step = step, .acts_for = acts_for, .begin = trace_now()});
+  }
+  void end() override { spans_.back().end = trace_now(); }
+
+  std::vector<HostSpan> take() { return std::move(spans_); }
+
+ private:
+  std::vector<HostSpan> spans_;
+};
 
 }  // namespace
 

@@ -9,7 +9,6 @@
 #include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"
-#include "plan/count/count_collectives.h"
 #include "plan/derive/plan_of_rank.h"
 #include "plan/testing/plan_by_hand.h"
 

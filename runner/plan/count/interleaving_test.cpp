@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which steps may run between those of another.
-#include "plan/analyse/interleaving.h"
-
 #include <gtest/gtest.h>
 
 #include "plan/count/facts_of.h"
