@@ -4,7 +4,7 @@ import contextlib
 import json
 import sys
 
-RUN_SCHEMA = 2
+RUN_SCHEMA = 3
 MEMORY_SCHEMA = "stepgate.memory/1"
 
 

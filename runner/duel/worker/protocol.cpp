@@ -16,6 +16,8 @@ namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
+// Ordered objects cost the square of their members, of which somebody else chooses how many.
+using ReadJson = nlohmann::json;
 
 constexpr std::int64_t most_steps = 1'000'000'000;
 constexpr std::int64_t most_bytes = 1'000'000'000'000'000;
@@ -43,7 +45,7 @@ class Reader {
       fact_ = fmt::format("nests deeper than {} levels", deepest_json);
       return;
     }
-    json_ = Json::parse(line, nullptr, false);
+    json_ = ReadJson::parse(line, nullptr, false);
     if (json_.is_discarded()) {
       fact_ = "is not JSON";
     } else if (!json_.is_object()) {
@@ -59,7 +61,7 @@ class Reader {
 
   // A whole number within the bounds.
   std::int64_t number(const char* key, std::int64_t least, std::int64_t most) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return least;
     const bool whole = value->is_number_integer();
     const bool fits = whole && (!value->is_number_unsigned() ||
@@ -73,7 +75,7 @@ class Reader {
 
   // A number from 0 up.
   double amount(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return 0;
     const double read = value->is_number() ? value->get<double>() : -1;
     if (!std::isfinite(read) || read < 0)
@@ -82,12 +84,12 @@ class Reader {
   }
 
   std::string name(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     return value == nullptr ? std::string() : name_in(*value, key);
   }
 
   std::string text(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return {};
     if (!value->is_string()) refuse(fmt::format("has '{}' that is no text", key));
     return value->is_string() ? value->get<std::string>() : std::string();
@@ -95,7 +97,7 @@ class Reader {
 
   // Different ones; none only where none are needed.
   std::vector<std::string> names(const char* key, bool may_be_none = false) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return {};
     const bool none = value->is_array() && value->empty();
     if (!value->is_array() || (none && !may_be_none) || value->size() > most_works) {
@@ -105,7 +107,7 @@ class Reader {
     }
     std::vector<std::string> read;
     std::set<std::string> seen;
-    for (const Json& item : *value) {
+    for (const ReadJson& item : *value) {
       read.push_back(name_in(item, key));
       if (!seen.insert(read.back()).second)
         refuse(fmt::format("has '{}' with \"{}\" twice", key, read.back()));
@@ -116,12 +118,12 @@ class Reader {
   // Any number of texts, each printable.
   std::vector<std::string> texts(const char* key) {
     std::vector<std::string> read;
-    for (const Json* item : items(key)) read.push_back(name_in(*item, key));
+    for (const ReadJson* item : items(key)) read.push_back(name_in(*item, key));
     return read;
   }
 
   std::map<std::string, GradientSketch> gradients(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return {};
     if (!value->is_object() || value->size() > most_works) {
       refuse(fmt::format("has '{}' that is no object of gradients", key));
@@ -142,7 +144,7 @@ class Reader {
   }
 
   double share(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return 0;
     const bool fits = value->is_number() && value->get<double>() >= 0 && value->get<double>() <= 1;
     if (!fits) refuse(fmt::format("has '{}' {}, which is no share", key, short_form(*value)));
@@ -151,7 +153,7 @@ class Reader {
 
   std::vector<LeftOut> left_out(const char* key) {
     std::vector<LeftOut> read;
-    for (const Json* item : items(key)) {
+    for (const ReadJson* item : items(key)) {
       if (!item->is_object() || !item->contains("scenario") || !item->contains("why")) {
         refuse(
             fmt::format("has '{}' with {}, which is no scenario and why", key, short_form(*item)));
@@ -164,7 +166,7 @@ class Reader {
 
   std::vector<PeriodicWork> periodic(const char* key) {
     std::vector<PeriodicWork> read;
-    for (const Json* item : items(key)) {
+    for (const ReadJson* item : items(key)) {
       Reader each(json_line(*item));
       read.push_back({.name = each.name("name"), .every = each.number("every", 1, most_steps)});
       read.back().rough_seconds = each.amount("seconds");
@@ -175,7 +177,7 @@ class Reader {
 
   // Counts and times are never negative.
   std::map<std::string, double> numbers(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return {};
     if (!value->is_object() || value->size() > most_works) {
       refuse(fmt::format("has '{}' that is no object of numbers", key));
@@ -197,19 +199,19 @@ class Reader {
 
   // A sentence; may be empty.
   std::string words(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     return value == nullptr ? std::string() : words_in(*value, key);
   }
 
   bool flag(const char* key) {
-    const Json* value = member(key);
+    const ReadJson* value = member(key);
     if (value == nullptr) return false;
     if (!value->is_boolean()) refuse(fmt::format("has '{}' that is neither true nor false", key));
     return value->is_boolean() && value->get<bool>();
   }
 
  private:
-  const Json* member(const char* key) {
+  const ReadJson* member(const char* key) {
     if (!fact_.empty()) return nullptr;
     const auto found = json_.find(key);
     if (found != json_.end()) return &*found;
@@ -217,20 +219,20 @@ class Reader {
     return nullptr;
   }
 
-  std::vector<const Json*> items(const char* key) {
-    const Json* value = member(key);
+  std::vector<const ReadJson*> items(const char* key) {
+    const ReadJson* value = member(key);
     if (value == nullptr) return {};
     if (!value->is_array() || value->size() > most_works) {
       refuse(fmt::format("has '{}' {}, which is not a list of at most {}", key, short_form(*value),
                          most_works));
       return {};
     }
-    std::vector<const Json*> all;
-    for (const Json& item : *value) all.push_back(&item);
+    std::vector<const ReadJson*> all;
+    for (const ReadJson& item : *value) all.push_back(&item);
     return all;
   }
 
-  std::string words_in(const Json& value, const char* key) {
+  std::string words_in(const ReadJson& value, const char* key) {
     const std::string text = value.is_string() ? value.get<std::string>() : std::string();
     if (!value.is_string() || text.size() > longest_words_bytes || has_controls(text))
       refuse(fmt::format("has '{}' with {}, which is no printable text", key, short_form(value)));
@@ -238,7 +240,7 @@ class Reader {
   }
 
   // Names are printed in reports: a terminal must find nothing in them to act on.
-  std::string name_in(const Json& value, const char* key) {
+  std::string name_in(const ReadJson& value, const char* key) {
     const std::string text = value.is_string() ? value.get<std::string>() : std::string();
     if (text.empty() || text.size() > longest_name_bytes || has_controls(text)) {
       refuse(fmt::format("has '{}' with {}, which is not a text of 1 to {} printable characters",
@@ -247,13 +249,13 @@ class Reader {
     return text;
   }
 
-  static std::string short_form(const Json& value) {
+  static std::string short_form(const ReadJson& value) {
     constexpr std::size_t most = 40;
     const std::string text = json_line(value);
     return text.size() > most ? text.substr(0, most) + "..." : text;
   }
 
-  Json json_;
+  ReadJson json_;
   std::string fact_;
 };
 

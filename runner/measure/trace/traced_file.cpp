@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "device/trace_json.h"
+#include "measure/trace/worst_ranks.h"
 #include "support/fnv1a.h"
 #include "support/text/json_line.h"
 #include "support/text/json_nesting.h"
@@ -18,6 +19,20 @@ namespace {
 
 constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
 
+bool by_rank(const std::vector<TracedStep>& steps) {
+  int last = -1;
+  for (const TracedStep& step : steps) {
+    if (step.rank <= std::exchange(last, step.rank)) return false;
+  }
+  return last < most_ranks;
+}
+
+bool has_times_beyond_years(const Traced& traced) {
+  constexpr std::chrono::nanoseconds most = std::chrono::hours(24 * 365 * 10);
+  const auto is_beyond = [&](std::chrono::nanoseconds time) { return time < -most || time > most; };
+  return is_beyond(traced.wall_time) || std::ranges::any_of(traced.wall_times.by_part, is_beyond);
+}
+
 bool same_ranks(const TracedRound& one, const TracedRound& other) {
   return std::ranges::equal(one.ranks, other.ranks, [](const auto& these, const auto& those) {
     return std::ranges::equal(these, those, {}, &TracedStep::rank, &TracedStep::rank);
@@ -26,6 +41,8 @@ bool same_ranks(const TracedRound& one, const TracedRound& other) {
 
 // Why the parts do not belong together, in words that go on after "the trace "; empty if they do.
 std::string contradiction_in(const Traced& traced) {
+  if (traced.steps < 0) return "has fewer than no steps";
+  if (has_times_beyond_years(traced)) return "took longer than ten years";
   for (const std::vector<Trace>& ranks : traced.timelines) {
     if (ranks.empty()) return "has a variant without a timeline";
     if (std::ranges::adjacent_find(ranks, std::greater_equal{}, &Trace::rank) != ranks.end())
@@ -39,10 +56,12 @@ std::string contradiction_in(const Traced& traced) {
         (!traced.timelines.empty() && variants != traced.timelines.size()))
       return "has a round without all variants";
     if (!same_ranks(round, traced.rounds.front())) return "has rounds of other ranks";
+    if (!std::ranges::all_of(round.ranks, by_rank)) return "has rounds that are not by rank";
+    for (const TracedStep& step : round.variants) {
+      if (step.rank < 0 || step.rank >= most_ranks) return "has a rank that cannot be";
+    }
   }
-  const bool has_worst = traced.worst.empty() || traced.rounds.empty() ||
-                         traced.worst.size() == traced.rounds.front().variants.size();
-  return has_worst ? "" : "has worst ranks of other variants";
+  return "";
 }
 
 std::string header_of(std::string_view body) {
@@ -80,6 +99,7 @@ TracedOrDamaged read_traced_text(std::string_view text) {
     auto traced = record_from<Traced>(json);
     const std::string contradiction = contradiction_in(traced);
     if (!contradiction.empty()) return DamagedTrace{contradiction};
+    take_worst_ranks(traced);
     return traced;
   } catch (const WrongRecord& wrong) {
     return DamagedTrace{wrong.what()};

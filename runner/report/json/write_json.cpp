@@ -144,7 +144,7 @@ Json libraries_of(const Measurement& measurement) {
   Json libraries = Json::object();
   for (const VariantSubject& variant : measurement.variants) {
     if (variant.libraries.empty() && variant.choices.empty()) continue;
-    libraries[variant.name] = {{"keys", record_json(variant.libraries)},
+    libraries[variant.name] = {{"keys", with_plain_texts(record_json(variant.libraries))},
                                {"kernels", json_of(variant.choices)}};
   }
   return libraries;
@@ -201,9 +201,9 @@ Json same_step_json(const Measurement& measurement, const std::vector<std::strin
 Json json_of(const Measurement& measurement) {
   Json environment = Json::array();  // before the first round, then after each
   if (measurement.environment_before) {
-    environment.push_back(record_json(*measurement.environment_before));
+    environment.push_back(with_plain_texts(record_json(*measurement.environment_before)));
     for (const Round& round : measurement.rounds)
-      environment.push_back(record_json(round.environment_after));
+      environment.push_back(with_plain_texts(record_json(round.environment_after)));
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const VariantSubject& variant : measurement.variants) {
@@ -282,7 +282,8 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
               {"seed", fmt::format("{:016x}", measurement.seed)},
               // Null where no device took part: the plans decided.
-              {"device", verdict.planned_only ? Json(nullptr) : record_json(verdict.device)},
+              {"device", verdict.planned_only ? Json(nullptr)
+                                              : with_plain_texts(record_json(verdict.device))},
               {"outcome", in_words(verdict.outcome)},
               {"broken", json_or_null(verdict.broken)},
               {"failed", json_or_null(verdict.failed)},

@@ -71,6 +71,16 @@ WrongRecord WrongRecord::within(std::string_view place) const {
   return {std::string(place) + (joins ? "" : ".") + path_, value_, fact_};
 }
 
+RecordJson with_plain_texts(RecordJson json) {
+  if (json.is_object() && json.size() == 1 && json.contains(bytes_key) &&
+      json.at(bytes_key).is_string())
+    return bytes_of(json.at(bytes_key));
+  for (RecordJson& part : json) {
+    if (part.is_structured()) part = with_plain_texts(std::move(part));
+  }
+  return json;
+}
+
 RecordJson json_of_text(const std::string& text) {
   if (!first_bad_utf8(text)) return text;
   return {{bytes_key, hexadecimal_of(text)}};

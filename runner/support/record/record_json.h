@@ -50,6 +50,10 @@ class WrongRecord : public std::runtime_error {
   std::string fact_;
 };
 
+// For readers of reports: bytes that are not UTF-8 are texts, which json_line writes with
+// replacement characters.
+RecordJson with_plain_texts(RecordJson);
+
 RecordJson json_of_text(const std::string&);
 std::string text_from(const RecordJson&);
 RecordJson json_of_number(double);
@@ -306,18 +310,34 @@ template <EntryRecord Value>
 struct JsonForm<std::vector<Value>> {
   static RecordJson write(const std::vector<Value>& values) {
     RecordJson object = RecordJson::object();
-    for (const auto& [name, value] : values)
-      object[record_json(name).template get<std::string>()] = record_json(value);
+    for (const auto& [name, value] : values) {
+      const RecordJson key = record_json(name);
+      if (!key.is_string() || object.contains(key)) return pairs(values);
+      object[key.template get<std::string>()] = record_json(value);
+    }
     return object;
   }
   static void read(const RecordJson& json, std::vector<Value>& values) {
-    if (!json.is_object()) throw WrongRecord(json, "is no object");
     values.clear();
+    if (json.is_array()) {
+      for (std::size_t index = 0; index < json.size(); ++index)
+        read_within(index, json[index], values.emplace_back());
+      return;
+    }
+    if (!json.is_object()) throw WrongRecord(json, "is no object");
     for (const auto& [name, value] : json.items()) {
       auto& [own_name, own_value] = values.emplace_back();
       read_record(RecordJson(name), own_name);
       read_within(name, value, own_value);
     }
+  }
+
+ private:
+  // A list of objects where a name cannot be a key of JSON, or is there twice.
+  static RecordJson pairs(const std::vector<Value>& values) {
+    RecordJson list = RecordJson::array();
+    for (const Value& value : values) list.push_back(record_json(value));
+    return list;
   }
 };
 

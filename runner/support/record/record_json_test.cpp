@@ -55,6 +55,13 @@ struct Setting {
 };
 template <>
 inline constexpr auto fields_of<Setting> = entry_fields<&Setting::of, &Setting::value>;
+struct Label {
+  std::string of;
+  std::string text;
+  bool operator==(const Label&) const = default;
+};
+template <>
+inline constexpr auto fields_of<Label> = entry_fields<&Label::of, &Label::text>;
 
 namespace {
 
@@ -173,7 +180,18 @@ TEST(RecordJson, HasEntriesAsAnObject) {
             "is \"blue\", which is none of the choices");
   EXPECT_EQ(fault_of<std::vector<Setting>>(RecordJson::parse(R"({"red":true})")),
             "has 'red' true, which is no number");
-  EXPECT_EQ(fault_of<std::vector<Setting>>(RecordJson::array()), "is [], which is no object");
+  EXPECT_EQ(fault_of<std::vector<Setting>>(7), "is 7, which is no object");
+}
+
+TEST(RecordJson, KeepsEntriesWhoseNamesAnObjectCannotHave) {
+  for (const std::vector<Setting>& settings :
+       {std::vector<Setting>{{Colour::red, 1}, {Colour::red, 2}}, {}}) {
+    EXPECT_EQ(record_from<std::vector<Setting>>(record_json(settings)), settings);
+  }
+  const std::vector<Label> labels{{"a\xff", "b"}, {"c", "d"}};
+  EXPECT_EQ(record_from<std::vector<Label>>(record_json(labels)), labels);
+  EXPECT_EQ(json_line(with_plain_texts(record_json(labels))),
+            "[{\"of\":\"a\xef\xbf\xbd\",\"text\":\"b\"},{\"of\":\"c\",\"text\":\"d\"}]");
 }
 
 TEST(RecordJson, HasAMapAsPairsAndRefusesAKeyThatIsThereTwice) {
