@@ -2,8 +2,10 @@
 // The built program from outside, where a call and its answer say all: tests/scripts/cli. A step
 // `file NAME` writes a file, and `$ COMMAND` is given to a shell in a folder of the script's own.
 // Its output is standard output, then the lines of standard error with a `! ` before each, then the
-// exit code in brackets unless it is 0. `simulate` is `run` on a device that no measurement
-// changes, with the same noise every time; $SOURCE is the repository.
+// exit code in brackets unless it is 0, of a pipe the codes of all its commands. The first command
+// that fails is the last one. `simulate` is `run` on a device that no measurement changes, with the
+// same noise every time; $SOURCE is the repository, by a path with a space. The shell sees no other
+// variable than those of call_of.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -15,10 +17,10 @@ namespace stepgate {
 namespace {
 
 const std::string source = STEPGATE_SOURCE_DIR;
+// `kill $$` and `exit` leave no codes.
 const std::string words_of_scripts =
-    "SOURCE=" + source +
-    "; export LC_ALL=C PATH=" + std::filesystem::path(STEPGATE_PROGRAM).parent_path().string() +
-    ":/usr/bin:/bin; simulate() { stepgate --baselines $SOURCE/tests/baselines run \"$@\" "
+    "set -eo pipefail; codes=$PWD.codes; trap 'echo -n \"${PIPESTATUS[*]}\" > \"$codes\"' ERR; "
+    "simulate() { stepgate --baselines \"$SOURCE/tests/baselines\" run \"$@\" "
     "--device simulated:round-numbers --seed 1; }; ";
 
 std::string replaced(std::string text, const std::string& old, const std::string& now) {
@@ -27,18 +29,38 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text;
 }
 
-std::string transcript(const Finished& finished, const std::filesystem::path& place) {
+// A call of env that gives a command to a shell.
+std::vector<std::string> call_of(const std::string& command, const std::string& link_to_source) {
+  const auto programs = std::filesystem::path(STEPGATE_PROGRAM).parent_path().string();
+  std::vector<std::string> call{"-i", "LC_ALL=C", "PATH=" + programs + ":/usr/bin:/bin",
+                                "SOURCE=" + link_to_source,
+                                "STEPGATE_BASELINES=" + link_to_source + "/baselines"};
+  for (const char* name : {"TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "LSAN_OPTIONS",
+                           "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) call.push_back(name + ("=" + std::string(value)));
+  }
+  call.insert(call.end(), {"/bin/bash", "-c", words_of_scripts + command});
+  return call;
+}
+
+std::string transcript(const Finished& finished, const std::filesystem::path& place,
+                       const std::string& link_to_source) {
   std::string text = finished.out;
   std::istringstream errors(finished.err);
   for (std::string line; std::getline(errors, line);) text += "! " + line + '\n';
-  if (finished.exit_code != 0) text += '[' + std::to_string(finished.exit_code) + "]\n";
-  return replaced(replaced(text, place.string(), "$PWD"), source, "$SOURCE");
+  const std::string codes = text_of(place.string() + ".codes");
+  if (finished.exit_code != 0)
+    text += '[' + (codes.empty() ? std::to_string(finished.exit_code) : codes) + "]\n";
+  for (const std::string& path : {link_to_source, source}) text = replaced(text, path, "$SOURCE");
+  return replaced(text, place.string(), "$PWD");
 }
 
 class Transcripts : public CommandLine,
                     public testing::WithParamInterface<std::filesystem::path> {};
 
 TEST_P(Transcripts, AreWhatTheProgramSays) {
+  const std::string link_to_source = place().string() + " of source";
+  std::filesystem::create_directory_symlink(source, link_to_source);
   expect_script(
       GetParam(),
       {{"file",
@@ -47,10 +69,10 @@ TEST_P(Transcripts, AreWhatTheProgramSays) {
           return std::string();
         }},
        {"$", [&](const Step& step) {
-          const std::string command = words_of_scripts + step.name;
+          std::filesystem::remove(place().string() + ".codes");
           return transcript(
-              ChildProcess("/bin/bash", {"-o", "pipefail", "-c", command}, place()).wait(),
-              place());
+              ChildProcess("/usr/bin/env", call_of(step.name, link_to_source), place()).wait(),
+              place(), link_to_source);
         }}});
 }
 

@@ -203,6 +203,7 @@ class Reader {
     }
     pass();
     step.input = until(step, "line '----'", [&] { return is_at(end_of_input); });
+    if (is_whole_line && !step.input.empty()) refuse(step.line + 1, "input below a '$'");
     pass();
     for (std::size_t i = 2; i < words.size() && !is_whole_line; ++i) apply(words[i], step);
     step.output_begin = offset_;
@@ -217,8 +218,8 @@ class Reader {
       if (option == "escaped") {
         step.input = unescaped(step.input);
       } else if (option.starts_with(base)) {
-        const std::filesystem::path file = file_.parent_path() / option.substr(base.size());
-        step.input = put_into(content_of(file), step.input);
+        step.base = file_.parent_path() / option.substr(base.size());
+        step.input = put_into(content_of(step.base), step.input);
       } else {
         refuse(step.line, "no option '" + option + "'");
       }

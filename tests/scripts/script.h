@@ -11,7 +11,7 @@
 // A step begins with a command that the test knows, a name and options. Behind it stand the input,
 // byte for byte, a line `----`, and the expected output up to an empty line or the end. An output
 // that has empty lines stands between two lines `----` and two more. The command `$` has no
-// options: the rest of its line is its name.
+// options and no input: the rest of its line is its name.
 //
 // base=FILE, from the script's folder: the input replaces the line `...` of that file. A file
 // without that line is patched by the input. A line of a patch is found in the rest of the file and
@@ -37,6 +37,7 @@ struct Step {
   std::string command;
   std::string name;
   std::string input;  // with its base, and its escapes replaced
+  std::filesystem::path base;
   std::string expected;
   // Offsets of the expected output in the script, with the lines `----` of one with empty lines.
   std::size_t output_begin = 0;
@@ -44,7 +45,8 @@ struct Step {
 };
 
 // At least one step. Throws RequestError, at the line: a command that is not among these, a step
-// without `----`, a name that a command has had before, a base that does not fit its patch.
+// without `----`, a name that a command has had before, input of a `$`, a base that does not fit
+// its patch.
 std::vector<Step> read_script(const std::filesystem::path& script,
                               const std::set<std::string>& commands);
 

@@ -109,6 +109,8 @@ const std::vector<Fault> faults{
     {"line_not_in_the_base", "echo a base=base.toml\n-d\n----\n", "1:1: the base has no 'd\\n'"},
     {"line_before_the_last_one", "echo a base=base.toml\n b\n-a\n----\n",
      "1:1: the base has no 'a\\n'"},
+    {"command_on_two_lines", "$ a \\\nb\n----\n", "2:1: input below a '$'"},
+    {"input_of_a_command_line", "\n$ cat\n\n----\n", "3:1: input below a '$'"},
     {"no_change", "echo a base=base.toml\na\n----\n", "1:1: no change is 'a\\n'"}};
 
 INSTANTIATE_TEST_SUITE_P(With, FaultyScripts, testing::ValuesIn(faults),
@@ -168,6 +170,55 @@ TEST(Scripts, AreUpdatedSoThatTheyPass) {
 TEST(Scripts, AreInAFolderThatHasSome) {
   EXPECT_THROW(scripts_of("scenarios/bases"), std::logic_error);
   EXPECT_GT(scripts_of("scenarios").size(), 10U);
+}
+
+// The files below a folder like tests/scripts that no test carries out and no step is based on. The
+// tests: transcripts_test, bad_scenarios_test and bad_baselines_test.
+std::set<std::string> lost_below(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> scripts{folder / "baselines.txt"};
+  for (const char* of : {"cli", "scenarios"}) {
+    const auto more = scripts_of((folder / of).string());
+    scripts.insert(scripts.end(), more.begin(), more.end());
+  }
+  std::set<std::filesystem::path> used(scripts.begin(), scripts.end());
+  for (const auto& script : scripts) {
+    for (const Step& step : read_script(script, {"file", "refuse", "$"}))
+      used.insert(step.base.lexically_normal());
+  }
+  std::set<std::string> lost;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::filesystem::path& file = entry.path();
+    const bool is_source = file.extension() == ".cpp" || file.extension() == ".h";
+    if (!entry.is_directory() && !is_source && !used.contains(file))
+      lost.insert(file.lexically_relative(folder).string());
+  }
+  return lost;
+}
+
+TEST(Scripts, AreEachCarriedOut) {
+  EXPECT_EQ(lost_below(std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/scripts"),
+            std::set<std::string>{});
+}
+
+TEST(Scripts, AreLostInOtherPlacesAndAsBasesThatNoneUses) {
+  const TemporaryFolder made;
+  const std::filesystem::path scripts = made.path() / "scripts";
+  const auto write = [&](const std::filesystem::path& file, const std::string& text) {
+    std::filesystem::create_directories((scripts / file).parent_path());
+    write_file(scripts / file, text);
+  };
+  write("good.toml", "a\n");
+  write("baselines.txt", "refuse a base=good.toml\n----\n");
+  write("cli/a.txt", "$ a\n----\n");
+  write("scenarios/a.txt", "# file b base=bases/said.toml\nfile a base=bases/used.toml\n----\n");
+  write("scenarios/bases/used.toml", "...\n");
+  write("script.h", "");
+  EXPECT_EQ(lost_below(scripts), std::set<std::string>{});
+
+  const std::set<std::string> lost{"cli/sub/x.txt", "lost.txt", "scenarios/a.text",
+                                   "scenarios/bases/a.txt", "scenarios/bases/said.toml"};
+  for (const std::string& file : lost) write(file, "$ a\n----\n");
+  EXPECT_EQ(lost_below(scripts), lost);
 }
 
 }  // namespace
