@@ -187,7 +187,7 @@ try:
         else: scenarios.append(judged(report, scenarios))
         wrong += differences("suite", report["suite"], suite) if suite else differences(report["scenario"], report, scenarios[-1])
         wrong += differences("run", report["run"], run_of(report, run := run or report["run"]))
-    if len(scenarios) != 1 and not suite: raise ValueError("it ends before the suite")
+    if len(scenarios) != 1 and not suite or len(scenarios) != run.get("scenarios", len(scenarios)): raise ValueError("it ends before the suite")
 except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
     sys.exit(2)

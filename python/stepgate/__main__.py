@@ -10,20 +10,43 @@ from .memory_snapshot import memory_snapshots
 from .runs import read_run
 
 
-def write_files(files, read):
-    """Writes bytes by name; a file that was read is never written over."""
-    for name, content in files.items():
-        if name == "-":
-            sys.stdout.buffer.write(content)
-            continue
-        if os.path.exists(name) and os.path.exists(read) and os.path.samefile(name, read):
-            raise Refused(f"-o {name} would be written over what is read; give it a name of its own")
-        try:
+def refused_write(name, reason):
+    name = "standard output" if name == "-" else name
+    return Refused(f"{name}: cannot be written: {reason}; name a file in a folder that you may write to")
+
+
+def refuse_folder(name):
+    if os.path.basename(name) in ("", ".", "..") or os.path.isdir(name):
+        raise refused_write(name or "-o ''", "it is no name of a file")
+
+
+def refuse_over(name, read):
+    """Refuses to write over the file that is read."""
+    read = 0 if read == "-" else read
+    if os.path.exists(name) and os.path.exists(read) and os.path.samefile(name, read):
+        raise Refused(f"-o {name} would be written over what is read; give it a name of its own")
+
+
+def write_file(name, content):
+    """Writes bytes; "-" is standard output."""
+    try:
+        if name != "-":
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-            with open(name, "wb") as file:
-                file.write(content)
-        except OSError as error:
-            raise Refused(f"{name}: cannot be written: {error.strerror}; name a file in a folder that you may write to") from error
+        with open(1 if name == "-" else name, "wb", closefd=name != "-") as file:
+            file.write(content)
+    except (OSError, ValueError) as error:
+        raise refused_write(name, error.strerror if isinstance(error, OSError) else error) from error
+
+
+def write_files(files, arguments):
+    """Writes bytes by name, or refuses before the first is written."""
+    refuse_folder(arguments.output)
+    for name in files:
+        if name != "-":
+            refuse_folder(name)
+            refuse_over(name, arguments.file)
+    for name, content in files.items():
+        write_file(name, content)
 
 
 def export(arguments):
@@ -34,13 +57,13 @@ def export(arguments):
         print(f"{arguments.file}: '{scenario}' {why}; nothing of it is written", file=sys.stderr)
     with as_described(arguments.file):
         files = FORMATS[arguments.format](measured, arguments.output)
-    write_files(files, arguments.file)
+    write_files(files, arguments)
 
 
 def memory_snapshot(arguments):
     files = memory_snapshots(arguments.file, arguments.output)
-    write_files(files, arguments.file)
-    print("\n".join(files))
+    write_files(files, arguments)
+    write_file("-", b"".join(os.fsencode(name) + b"\n" for name in files))
 
 
 def parse(words):

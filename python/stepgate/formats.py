@@ -51,7 +51,7 @@ def csv_steps(measured, file):
 
 
 def json_file(file, root):
-    return {file: (json.dumps(root, indent=2) + "\n").encode()}
+    return {file: (json.dumps(root, indent=2, allow_nan=False) + "\n").encode()}
 
 
 def google_benchmark(measured, file):

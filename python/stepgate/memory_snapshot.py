@@ -3,7 +3,7 @@
 import os
 import pickle
 
-from .lines import MEMORY_SCHEMA, as_described, read_lines
+from .lines import MEMORY_SCHEMA, Refused, as_described, read_lines
 
 PROTOCOL = 4  # the newest that pytorch.org/memory_viz reads
 ACTIONS = {"take_segment": "segment_alloc", "give_back_segment": "segment_free", "allocate": "alloc", "release": "free_requested", "refuse": "oom"}
@@ -64,6 +64,13 @@ def snapshot_of(memory):
             "external_annotations": []}
 
 
+def part_of_file_name(name, place):
+    """The name of a scenario or variant as it is; refuses one that cannot be part of a file's name."""
+    if not isinstance(name, str) or any(letter in "/\0" or "\ud800" <= letter <= "\udfff" for letter in name):
+        raise Refused(f"{place}: {ascii(name)} names a scenario or variant and cannot be part of a file's name; name it anew and plan it again")
+    return name
+
+
 def memory_snapshots(path, file):
     """The bytes of a pickle for each variant of the file at path, by name: "m.pickle" becomes "m.<scenario>.<variant>.pickle"."""
     stem, extension = os.path.splitext(file)
@@ -71,5 +78,9 @@ def memory_snapshots(path, file):
     files = {}
     for place, memory in read_lines(path, MEMORY_SCHEMA, "`stepgate plan --memory --json FILE`"):
         with as_described(place):
-            files[f"{stem}.{memory['scenario']}.{memory['variant']}.pickle"] = pickle.dumps(snapshot_of(memory), PROTOCOL)
+            name = ".".join((stem, *(part_of_file_name(memory[of], place) for of in ("scenario", "variant")), "pickle"))
+            if name in files:
+                raise Refused(f"{place}: {name} would be written twice, for this line and one before it; plan scenarios and variants once each, "
+                              "under names that differ")
+            files[name] = pickle.dumps(snapshot_of(memory), PROTOCOL)
     return files

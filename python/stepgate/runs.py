@@ -60,26 +60,35 @@ def measured_of(report):
                     rounds=[[segment_of(segment) for segment in segments] for segments in measurement["rounds"]])
 
 
+def refuse_part_of_run(path, run, are_suite):
+    """are_suite: whether each line is that of the suite, which stands behind the scenarios of a run of several."""
+    scenarios = are_suite.count(False)
+    with as_described(path):
+        count = run.get("scenarios", scenarios if True in are_suite else None)
+        if count is None:
+            raise Refused(f"{path}: does not say how many scenarios its run has, so it may have been cut off; run it again with a newer stepgate")
+        if scenarios != count or True in are_suite[:-1] or are_suite[-1] != (count > 1):
+            raise Refused(f"{path}: has {scenarios} of the {count} scenarios of its run and {'a' if True in are_suite else 'no'} line of the suite, "
+                          "which stands behind several: the run did not end, or the file was changed; run it again")
+
+
 def read_run(path):
     """The scenarios of the run that have rounds, and of each other one its name and why it has none."""
     lines = read_lines(path, RUN_SCHEMA, "`stepgate run --json FILE`")
-    run, scenarios, measured, left_out = None, 0, [], []
+    run, measured, left_out = None, [], []
     for place, report in lines:
         with as_described(place):
             if run not in (None, report["run"]):
                 raise Refused(f"{place}: is of another run than the line before; give each run a file of its own")
             run = report["run"]
             if "suite" in report:
-                scenarios = 0
                 continue
-            scenarios += 1
             why = why_not_measured(report)
             if why is None:
                 measured.append(measured_of(report))
             else:
                 left_out.append((report["scenario"], why))
-    if scenarios > 1:
-        raise Refused(f"{path}: has {scenarios} scenarios and no line of the suite behind them, so the run did not end; run it again")
+    refuse_part_of_run(path, run, ["suite" in report for _, report in lines])
     if not measured:
         raise Refused(f"{path}: no scenario has samples: " + "; ".join(f"'{name}' {why}" for name, why in left_out) +
                       "; run it where it is measured, and without STEPGATE_JSON_ROUNDS=none")

@@ -22,12 +22,16 @@ def segment(variant, draw, clocks):
             "sm_clock_hz": CLOCKS[variant] if clocks else None, "step_times_ns": times}
 
 
+def run_of(scenarios, seed="0000000000000001"):
+    return {"seed": seed, "scenarios": scenarios}
+
+
 def scenario_line(name="made_up", clocks=True, **changes):
     """A scenario with 6 rounds: a segment of each variant, then one in the mirrored order."""
     draw = random.Random(4)
     orders = [["baseline", "fix", "fix", "baseline"], ["fix", "baseline", "baseline", "fix"]]
     rounds = [[segment(variant, draw, clocks) for variant in orders[number % 2]] for number in range(ROUNDS)]
-    return {"schema": 2, "run": {"seed": "0000000000000001"}, "scenario": name, "outcome": "holds", "skipped_because": "", "failed": None,
+    return {"schema": 2, "run": run_of(1), "scenario": name, "outcome": "holds", "skipped_because": "", "failed": None,
             "device": {"kind": "simulated", "name": "made up", "driver": "1.2"},
             "measurement": {"interleaved": False, "variants": [{"name": name, "batch_size": 64} for name in STEP_NS], "rounds": rounds}, **changes}
 
@@ -38,7 +42,9 @@ def without_rounds(name, **changes):
     return line
 
 
-SUITE = {"schema": 2, "run": {"seed": "0000000000000001"}, "suite": {}}
+def run_of_several(*lines):
+    """The lines as those of one run, and that of the suite behind them."""
+    return [{**line, "run": run_of(len(lines))} for line in (*lines, {"schema": 2, "suite": {}})]
 
 
 class InAFolder(unittest.TestCase):

@@ -3,6 +3,7 @@
 import os
 import pickle
 import pickletools
+import sys
 import unittest
 
 from made_up import REPOSITORY, InAFolder
@@ -89,6 +90,24 @@ class MemorySnapshot(InAFolder):
             self.write("m.json", {**memory(), "events": events})
             self.expect_refused(self.snapshot(), f"m.json:1: {words}; it was changed since stepgate wrote it")
         self.assertEqual(os.listdir(self.folder), ["m.json"])
+
+    def test_refuses_lines_of_one_file_and_names_of_none(self):
+        self.write("m.json", memory(), memory("fix"), memory())
+        self.expect_refused(self.snapshot(), "m.json:3: m.churn.baseline.pickle would be written twice, for this line and one before it; ")
+        self.write("m.json", {**memory("b"), "scenario": "a.b"}, {**memory("b.b"), "scenario": "a"})
+        self.expect_refused(self.snapshot(), "m.json:2: m.a.b.b.pickle would be written twice, ")
+        for name in ("a/b", "../a", "a\0", "\ud800", 7, None):
+            for of in ("scenario", "variant"):
+                self.write("m.json", memory(), {**memory(), of: name})
+                self.expect_refused(self.snapshot(), f"m.json:2: {ascii(name)} names a scenario or variant and cannot be part of a file's name; ")
+        self.assertEqual(os.listdir(self.folder), ["m.json"])
+
+    def test_refuses_folders_and_a_standard_output_that_is_full(self):
+        self.write("m.json", memory())
+        self.expect_refused(self.snapshot(output="out/"), "out/: cannot be written: it is no name of a file; ")
+        self.assertEqual(os.listdir(self.folder), ["m.json"])
+        full = self.started("sh", "-c", '"$0" -m stepgate memory-snapshot m.json -o m >/dev/full', sys.executable)
+        self.expect_refused(full, "standard output: cannot be written: No space left on device; ")
 
     def test_shows_what_the_allocator_of_a_real_plan_does(self):
         planned = self.stepgate("plan", os.path.join(REPOSITORY, "scenarios/shape_churn_under_cap.toml"), "--memory", "--json", "m.json")

@@ -17,6 +17,7 @@ struct RunInfo {
   std::string asked_for;   // the device, as `--device` names it; empty: the best there is
   bool simulated = false;  // nothing was measured
   bool gated = true;       // false: simulated only because there was no GPU, which ends with 4
+  int scenarios = 0;       // so many its JSON has; 0: not known yet
   bool has_rounds = true;  // false: the times of steps are left out of JSON; a gate reads none
 };
 

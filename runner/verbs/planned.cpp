@@ -84,6 +84,7 @@ RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
   const bool measures = needs_device(all);
   run.simulated = measures && opened.device->identity().kind == DeviceKind::simulated;
   run.gated = !(measures && opened.stand_in);
+  run.scenarios = static_cast<int>(all.size());
   return run;
 }
 

@@ -386,6 +386,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
   write_reports("lacking.json", lacking);
   write_reports("newer.json", newer);
   write_reports("short.json", {written.begin(), written.end() - 1});
+  write_reports("first.json", {written.front()});
   write("cut.json", written[0].dump() + "\n" + written[1].dump().substr(0, 1000));
   write("empty.json", "");
   const std::vector<std::pair<std::string, std::string>> expected = {
@@ -393,6 +394,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
       {"lacking.json", "lacking.json:2: not the JSON of a run: KeyError('rounds')"},
       {"newer.json", "newer.json:1: not the JSON of a run: ValueError('schema 3, not 2')"},
       {"short.json", "short.json:5: not the JSON of a run: ValueError('it ends before the suite')"},
+      {"first.json", "first.json:1: not the JSON of a run: ValueError('it ends before the suite')"},
       {"empty.json", "empty.json:0: not the JSON of a run: "},
       {"none.json", "none.json:0: not the JSON of a run: FileNotFoundError("},
   };

@@ -244,7 +244,7 @@ Json json_of(const RunInfo& run) {
           {"commit", run.commit},       {"date", run.date},
           {"host", run.host},           {"seed", fmt::format("{:016x}", run.seed)},
           {"asked_for", run.asked_for}, {"simulated", run.simulated},
-          {"gated", run.gated}};
+          {"gated", run.gated},         {"scenarios", run.scenarios}};
 }
 
 Json json_of(const WallTimes& times) {
