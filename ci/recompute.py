@@ -182,7 +182,7 @@ place, wrong, scenarios, suite, run = 0, [], [], None, None
 try:
     for place, text in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
         report = json.loads(text)
-        if report["schema"] != 2: raise ValueError(f"schema {report['schema']}, not 2")
+        if report["schema"] != 3: raise ValueError(f"schema {report['schema']}, not 3")
         if "suite" in report: suite = suite_of(scenarios, scenarios[0]["suite_alpha"])
         else: scenarios.append(judged(report, scenarios))
         wrong += differences("suite", report["suite"], suite) if suite else differences(report["scenario"], report, scenarios[-1])

@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+from stepgate.lines import RUN_SCHEMA
+
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REPOSITORY = os.path.dirname(PACKAGE)
 PROGRAM = os.environ.get("STEPGATE_PROGRAM")  # ctest sets it
@@ -31,7 +33,7 @@ def scenario_line(name="made_up", clocks=True, **changes):
     draw = random.Random(4)
     orders = [["baseline", "fix", "fix", "baseline"], ["fix", "baseline", "baseline", "fix"]]
     rounds = [[segment(variant, draw, clocks) for variant in orders[number % 2]] for number in range(ROUNDS)]
-    return {"schema": 2, "run": run_of(1), "scenario": name, "outcome": "holds", "skipped_because": "", "failed": None,
+    return {"schema": RUN_SCHEMA, "run": run_of(1), "scenario": name, "outcome": "holds", "skipped_because": "", "failed": None,
             "device": {"kind": "simulated", "name": "made up", "driver": "1.2"},
             "measurement": {"interleaved": False, "variants": [{"name": name, "batch_size": 64} for name in STEP_NS], "rounds": rounds}, **changes}
 
@@ -44,7 +46,7 @@ def without_rounds(name, **changes):
 
 def run_of_several(*lines):
     """The lines as those of one run, and that of the suite behind them."""
-    return [{**line, "run": run_of(len(lines))} for line in (*lines, {"schema": 2, "suite": {}})]
+    return [{**line, "run": run_of(len(lines))} for line in (*lines, {"schema": RUN_SCHEMA, "suite": {}})]
 
 
 class InAFolder(unittest.TestCase):

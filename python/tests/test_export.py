@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from made_up import InAFolder, run_of, run_of_several, scenario_line, without_rounds
-from stepgate.lines import Refused, as_described
+from stepgate.lines import RUN_SCHEMA, Refused, as_described
 from stepgate.runs import read_run
 
 COMPARE = "/usr/share/benchmark/compare.py"
@@ -49,9 +49,9 @@ class Export(InAFolder):
         self.expect_refused(self.export("gate.json"), "'a' has no rounds in the file; ", "without STEPGATE_JSON_ROUNDS=none")
 
     def test_refuses_what_another_program_wrote(self):
-        for schema in (3, "stepgate.history/1", None, True):
+        for schema in (RUN_SCHEMA + 1, "stepgate.history/1", None, True):
             self.write("run.json", scenario_line(), scenario_line(schema=schema))
-            self.expect_refused(self.export("run.json"), f"run.json:2: has schema {json.dumps(schema)}, and this package reads 2; take ")
+            self.expect_refused(self.export("run.json"), f"run.json:2: has schema {json.dumps(schema)}, and this package reads {RUN_SCHEMA}; take ")
         self.write("run.json", "[1]")
         self.expect_refused(self.export("run.json"), "run.json:1: has schema null")
 
@@ -125,7 +125,7 @@ class Export(InAFolder):
         for line in (deep, planted('"made up"', deep), *unread):
             self.write("run.json", line)
             self.expect_refused(self.export("run.json"), "run.json:1: is not JSON (")
-        self.write("run.json", planted('{"schema": 2', '{"schema": [[2]]'))
+        self.write("run.json", planted(f'{{"schema": {RUN_SCHEMA}', '{"schema": [[2]]'))
         self.expect_refused(self.export("run.json"), "run.json:1: has schema of another kind")
         for name, line in (("google-benchmark", planted(elapsed, '"elapsed_ns": ' + "9" * 400)),
                            ("google-benchmark", planted('"batch_size": 64', '"batch_size": 1e308')),

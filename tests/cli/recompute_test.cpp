@@ -382,7 +382,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
   std::vector<Json> lacking = written;
   lacking[1]["measurement"].erase("rounds");
   std::vector<Json> newer = written;
-  newer[0]["schema"] = 3;
+  newer[0]["schema"] = 4;
   write_reports("lacking.json", lacking);
   write_reports("newer.json", newer);
   write_reports("short.json", {written.begin(), written.end() - 1});
@@ -392,7 +392,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"cut.json", "cut.json:2: not the JSON of a run: JSONDecodeError("},
       {"lacking.json", "lacking.json:2: not the JSON of a run: KeyError('rounds')"},
-      {"newer.json", "newer.json:1: not the JSON of a run: ValueError('schema 3, not 2')"},
+      {"newer.json", "newer.json:1: not the JSON of a run: ValueError('schema 4, not 3')"},
       {"short.json", "short.json:5: not the JSON of a run: ValueError('it ends before the suite')"},
       {"first.json", "first.json:1: not the JSON of a run: ValueError('it ends before the suite')"},
       {"empty.json", "empty.json:0: not the JSON of a run: "},
