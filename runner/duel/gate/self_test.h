@@ -150,7 +150,7 @@ struct SelfTestRequest {
 };
 
 // Runs all trials, or none where can_show_power is false. Between the identical programs and the
-// others it finds the site: that where half a step's time makes a step longer by more.
+// others it finds the site: that where 5 % of a step make it longer by more.
 SelfTest test_gate(const SelfTestRequest&);
 
 }  // namespace stepgate

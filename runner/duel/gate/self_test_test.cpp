@@ -315,6 +315,35 @@ TEST_F(TestedGate, PassesAndInjectsWhereTheBottleneckIs) {
   }
 }
 
+// A step of 100 us of the host and 86 of the device. Half a step more makes it longer by more on
+// the device, behind the spin that both sides have there, but a twentieth of a step is hidden
+// there.
+TEST_F(TestedGate, InjectsWhereASmallShareShows) {
+  const auto step_us = [](const std::vector<Injection>& injected) {
+    double host = 100;
+    double device = 86;
+    for (const Injection& each : injected) {
+      const double us = 1e-3 * static_cast<double>(each.duration.count());
+      (each.kind == InjectionKind::device_spin ? device : host) += us;
+    }
+    return std::max(host, device);
+  };
+  SelfTestRequest asked = request({});
+  asked.run = [&](const InjectedSides& sides) {
+    const double contrast = std::log(step_us(sides.head) / step_us(sides.base));
+    return std::optional(TriedGate{.outcome = Outcome::undecided,
+                                   .pairs = 5,
+                                   .step_seconds = 1e-4,
+                                   .estimate = contrast,
+                                   .standard_error = 1e-3});
+  };
+  const SelfTest test = test_gate(asked);
+  EXPECT_EQ(test.site.kind, InjectionKind::host_delay);
+  const auto five = std::ranges::find(test.trials, "5 % slower", &TrialResult::name);
+  ASSERT_NE(five, test.trials.end());
+  EXPECT_NEAR(five->estimate, std::log(1.05), 1e-6);
+}
+
 TEST_F(TestedGate, DoesNotPassWhereWhatIsInjectedIsNotCarriedOut) {
   const SelfTest of_head =
       tested({.carries_out = [](DuelSide side) { return side == DuelSide::base; }});
