@@ -7,8 +7,8 @@
 
 namespace stepgate {
 
-// A trace that is read has at least one step, every call belongs to one of its spans or to none,
-// and every rank is one that there can be.
+// `read` throws WrongRecord where a trace has no step, a call of a span that is not there, a rank
+// that cannot be, a size below zero, or a number so large that sums of two would overflow.
 template <>
 struct JsonForm<Trace> {
   static RecordJson write(const Trace&);

@@ -50,12 +50,6 @@ void RecordWriter::text_if_any(std::string_view key, const std::string& value) {
   if (!value.empty()) text(key, value);
 }
 
-void RecordWriter::texts(std::string_view key, const std::vector<std::string>& values) {
-  std::vector<std::string> quoted;
-  for (const std::string& value : values) quoted.push_back(toml_string(value));
-  text_ += fmt::format("{} = [{}]\n", key, fmt::join(quoted, ", "));
-}
-
 void RecordWriter::hexadecimal(std::string_view key, std::uint64_t value) {
   text(key, stepgate::hexadecimal(value));
 }

@@ -50,7 +50,6 @@ class RecordWriter {
 
   void text(std::string_view key, const std::string&);
   void text_if_any(std::string_view key, const std::string&);  // nothing for an empty one
-  void texts(std::string_view key, const std::vector<std::string>&);
   void hexadecimal(std::string_view key, std::uint64_t);
   void count(std::string_view key, std::int64_t);
   void number(std::string_view key, const NumberForm&, double);
@@ -135,7 +134,6 @@ class RecordReader {
 
   void text(std::string_view key, std::string& to) { keys_.text(key, to); }
   void text_if_any(std::string_view key, std::string& to) { keys_.text_if_any(key, to); }
-  void texts(std::string_view key, std::vector<std::string>& to) { keys_.texts(key, to); }
   void hexadecimal(std::string_view key, std::uint64_t& to) { keys_.hexadecimal_number(key, to); }
   void count(std::string_view key, std::int64_t& to) { keys_.count(key, to); }
   void number(std::string_view key, const NumberForm&, double& to);

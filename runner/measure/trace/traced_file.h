@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Traces on their way from the process that traced to the one that decides: JSON under a line that
-// says how long it is and what its digest is. Read by the same program that wrote it; no archive.
+// says how long it is and what its digest is. The program that wrote them reads them.
 #pragma once
 
 #include <filesystem>

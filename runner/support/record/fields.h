@@ -25,14 +25,15 @@ struct Fields {};
 template <auto... member>
 inline constexpr Fields<member...> fields{};
 
-// Instead of `fields` for a record of which there are thousands: JSON has a list of them as rows of
-// values without the fields' names.
+// `row_fields` stands instead of `fields` where a list has thousands of the record: JSON has a row
+// of values for each, without the names of the fields.
 template <auto... member>
 struct RowFields : Fields<member...> {};
 template <auto... member>
 inline constexpr RowFields<member...> row_fields{};
 
-// Likewise for a name and what it names: JSON has an object of a list of these.
+// `entry_fields` stands instead of `fields` where a record is a name and a value: JSON has one
+// object for a list of them, with a key for each name.
 template <auto name, auto named>
 struct EntryFields : Fields<name, named> {};
 template <auto name, auto named>

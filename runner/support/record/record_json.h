@@ -2,10 +2,10 @@
 // JSON of values whose fields are listed (fields.h), for what one process of stepgate hands to
 // another: nothing is lost on the way, and everything that is wrong has a place and words.
 //
-// A record is an object, a row or an entry of one (fields.h), a list or std::array an array, a map
-// an array of pairs, an absent optional null, an enum the name of its value, a duration its
-// nanoseconds. A number that is not finite is a text of its bits, and a text that is not UTF-8 an
-// object of its bytes, both in hexadecimal.
+// JSON has an object for a record, an array for a list or std::array, an array of pairs for a map,
+// null for an absent optional, its name for an enum's value and nanoseconds for a duration.
+// fields.h says how a list of rows or of entries differs. A number that is not finite is a text of
+// its bits, and a text that is not UTF-8 an object of its bytes, both in hexadecimal.
 #pragma once
 
 #include <array>

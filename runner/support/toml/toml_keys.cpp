@@ -50,19 +50,6 @@ void TomlKeys::text_if_any(std::string_view key, std::string& to) {
   if (const TomlEntry* entry = optional(key)) text(*entry, to);
 }
 
-void TomlKeys::texts(std::string_view key, std::vector<std::string>& to) {
-  const TomlEntry* entry = required(key);
-  if (entry == nullptr) return;
-  const auto* list = std::get_if<TomlArray>(&entry->value.content);
-  std::vector<std::string> found;
-  if (list == nullptr) return wrong_type(*entry, "a list of strings");
-  for (const TomlValue& value : *list) {
-    if (const auto* text = std::get_if<std::string>(&value.content)) found.push_back(*text);
-  }
-  if (found.size() != list->size()) return wrong_type(*entry, "a list of strings");
-  to = std::move(found);
-}
-
 void TomlKeys::hexadecimal_number(std::string_view key, std::uint64_t& to) {
   const TomlEntry* entry = required(key);
   if (entry == nullptr) return;

@@ -27,7 +27,6 @@ class TomlKeys {
 
   // Each is a required key; what it is to be set to is left as it is when there is a fault.
   void text(std::string_view key, std::string& to);
-  void texts(std::string_view key, std::vector<std::string>& to);
   void hexadecimal_number(std::string_view key, std::uint64_t& to);
   void number(std::string_view key, double low, double high, double& to);
   void count(std::string_view key, std::int64_t& to);  // at least 0
