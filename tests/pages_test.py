@@ -97,7 +97,7 @@ def wrong_shape(text):
     for before, line in zip(lines, lines[1:]):
         if len(line) > 100 and not re.match(r"\||    |!\[", line):
             yield f"wider than 100: {line}"
-        if not before and re.match(r"(- |\d+\. )?(Of|Whose|What|Those|Who)\b", line):
+        if (not before or line[:2] == "- ") and re.match(r"(- |\d+\. |#+ )?(\*\*)?(Of|Whose|What|Those|Who)\b", line):
             yield f"begins without a subject: {line}"
 
 
@@ -114,7 +114,7 @@ failures += [f"the program has {option} of {verb}: take it out of AWAITED" for v
              for option in options if option + " " in help_of(verb)]
 PLANTED = ["[a page](no_page.md)", "[a part](gate.md#no-part)", "`runner/plan/no_file.h`", "`plan/no_file.cpp`", "`ci/jobs/no_job`",
            "    stepgate rum my.toml", "    $ stepgate run my.toml --no-option", "```\nsrun -n 2 stepgate run a.toml --rank 2\n```",
-           "`stepgate history --runs 2`", "`--no-option FILE`", "`stepgate\nplan --device simulated`", "word " * 21, "Those that are loaded."]
+           "`stepgate history --runs 2`", "`--no-option FILE`", "`stepgate\nplan --device simulated`", "word " * 21, "Those that are loaded.", "- **What is loaded** stays.", "## What is loaded"]
 for planted in PLANTED:
     if len(wrong(SOURCE / "docs/gate.md", "# A page\n\n" + planted + "\n")) != 1:
         failures.append(f"planted and not found: {planted}")
