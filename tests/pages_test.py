@@ -91,8 +91,7 @@ def wrong_options(text):
 
 def wrong_shape(text):
     """Prose wider than 100 columns, and paragraphs that begin with what is no subject."""
-    generated = re.compile(r"<!-- generated.*?<!-- end", re.S)
-    prose = re.sub(r"^```.*?^```", "", generated.sub("", text), flags=re.M | re.S)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     lines = ["", *prose.splitlines()]
     for before, line in zip(lines, lines[1:]):
         if len(line) > 100 and not re.match(r"\||    |!\[", line):
