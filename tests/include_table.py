@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who includes whom: the table in docs/architecture.md is that of the sources. `--write` writes it there."""
+"""The includes by station: the table in docs/architecture.md is that of the sources. `--write` writes it there."""
 import pathlib
 import re
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The field table as documents: for the terminal, for the README of the scenarios, for editors.
+// The field table as documents: for the terminal and for editors.
 // Printing and writing them is for others.
 #pragma once
 
@@ -11,9 +11,6 @@ namespace stepgate {
 // The output of `stepgate fields`: every field whose name contains the filter, with its values,
 // default and meaning, then the metrics that match. With no match, a line that says so.
 std::string fields_text(std::string_view filter = {});
-
-// The fields, the metrics, and the names that are not built yet, as tables of Markdown.
-std::string fields_markdown();
 
 // A JSON Schema (draft 2020-12) of scenario files, for editors.
 std::string fields_json_schema();

@@ -15,35 +15,15 @@ namespace {
 
 const std::filesystem::path scenarios = std::filesystem::path(STEPGATE_SOURCE_DIR) / "scenarios";
 
-// The text with what stands between the two markers replaced.
-std::string with_generated_part(std::string text, const std::string& generated) {
-  const std::size_t start = text.find("<!-- generated");
-  const std::size_t end = text.find("<!-- end of the generated part -->");
-  EXPECT_NE(start, std::string::npos);
-  EXPECT_NE(end, std::string::npos);
-  if (start == std::string::npos || end == std::string::npos) return text;
-  const std::size_t below = text.find('\n', start) + 1;
-  return text.replace(below, end - below, "\n" + generated + "\n");
-}
-
-TEST(FieldDocuments, KeepTheReadmeOfTheScenariosFresh) {
-  const TextOrProblem readme = read_file(scenarios / "README.md", "the README");
-  ASSERT_TRUE(std::holds_alternative<std::string>(readme));
-  expect_golden(scenarios / "README.md",
-                with_generated_part(std::get<std::string>(readme), fields_markdown()));
-}
-
 TEST(FieldDocuments, KeepTheEditorSchemaFresh) {
   expect_golden(scenarios / "scenario.schema.json", fields_json_schema());
 }
 
 TEST(FieldDocuments, NameEveryBuiltFieldAndMetric) {
   const std::string text = fields_text();
-  const std::string markdown = fields_markdown();
   const nlohmann::json schema = nlohmann::json::parse(fields_json_schema());
   for (const Field& field : field_table()) {
     const std::string name(field.name);
-    EXPECT_NE(markdown.find('`' + name + '`'), std::string::npos) << name;
     if (!is_built(field)) continue;
     EXPECT_NE(text.find(name), std::string::npos) << name;
     const std::string group(group_of(field));
@@ -52,7 +32,6 @@ TEST(FieldDocuments, NameEveryBuiltFieldAndMetric) {
   }
   for (const MetricRow& row : metric_table()) {
     EXPECT_NE(text.find(row.name), std::string::npos) << row.name;
-    EXPECT_NE(markdown.find(row.name), std::string::npos) << row.name;
   }
 }
 
