@@ -51,6 +51,27 @@ TEST(RankTests, FindWhatLiesElsewhere) {
             0.95 * samples);
 }
 
+// A tenth of the values exceeds a limit, and everything else counts as the limit.
+TEST(RankTests, KnowWhatManyEqualValuesLeaveOfTheVariance) {
+  const auto cut = [](Random& random, double share) {
+    std::vector<double> values;
+    while (values.size() < 100) {
+      values.push_back(random.uniform() < share ? 1 + random.uniform() : 1);
+    }
+    return values;
+  };
+  EXPECT_LE(times_true([&](Random& random) {
+              return two_samples_differ(cut(random, 0.1), cut(random, 0.1), level);
+            }),
+            most_errors);
+  EXPECT_GE(times_true([&](Random& random) {
+              return two_samples_differ(cut(random, 0.02), cut(random, 0.3), level);
+            }),
+            0.95 * samples);
+  const std::vector<double> equal(10, 1.0);
+  EXPECT_FALSE(two_samples_differ(equal, equal, 0.5));
+}
+
 TEST(RankTests, FindWhatHasAMemory) {
   EXPECT_GE(times_true([](Random& random) {
               std::vector<double> values{random.normal()};

@@ -21,11 +21,13 @@ inline constexpr std::chrono::seconds longest_soak{20};
 
 struct SoakedWork {
   std::string name;
-  double margin = 0;                 // how much longer late steps may take, relative
-  Outcome outcome = Outcome::holds;  // refuted: two launches became slower; undecided: one of two
-  std::int64_t steps = 0;            // that a launch covered, the fewest
-  double early_seconds = 0;          // of a step, in the median segment of the first
-  double late_seconds = 0;           // and of the last ones
+  double margin = 0;  // how much longer late steps may take, relative
+  // refuted: two launches became slower; undecided: one of two, or the second half of both took
+  // longer in total alone
+  Outcome outcome = Outcome::holds;
+  std::int64_t steps = 0;    // that a launch covered, the fewest
+  double early_seconds = 0;  // of a step, in the first segments that were compared
+  double late_seconds = 0;   // and in as many of the last ones
   std::string reason;
 };
 

@@ -14,9 +14,40 @@
 namespace stepgate {
 namespace {
 
+struct LateStalls {
+  std::int64_t after_steps = 0;
+  double in_steps = 0;  // how often, of one step
+  std::chrono::nanoseconds length{0};
+};
+
+class StallingWorker : public SimulatedWorker {
+ public:
+  StallingWorker(const PlannedStep& step, const DeviceProfile& profile, std::uint64_t seed,
+                 const LateStalls& stalls)
+      : SimulatedWorker(step, profile, seed), stalls_(stalls), random_(seed) {}
+
+  Loaded load(const std::string& work) override {
+    steps_ = 0;
+    return SimulatedWorker::load(work);
+  }
+  Ran run(const RunSteps& run) override {
+    Ran ran = SimulatedWorker::run(run);
+    for (std::int64_t step = 0; step < ran.steps; ++step) {
+      const bool is_late = ++steps_ > stalls_.after_steps;
+      if (is_late && random_.uniform() < stalls_.in_steps) ran.elapsed += stalls_.length;
+    }
+    return ran;
+  }
+
+ private:
+  LateStalls stalls_;
+  Random random_;
+  std::int64_t steps_ = 0;
+};
+
 // Nights of one work on an H200 whose noise is as given.
 int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,
-                std::uint64_t first_seed = 1) {
+                const LateStalls& stalls = {}) {
   const Scenario scenario = parse_scenario(
       "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 2, kernel_us = 200 }\n"
       "[variant.step]\n[expect]\nfew = \"step.launches_per_step <= 9\"\n",
@@ -31,9 +62,9 @@ int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,
   for (int night = 0; night < nights; ++night) {
     std::uint64_t launches = 0;
     const SoakedWork soaked = soak("soak/step", 0.02, [&] {
-      return std::make_unique<SimulatedWorker>(
-          plans.front(), profile,
-          random_bits(first_seed + static_cast<std::uint64_t>(night), launches++));
+      return std::make_unique<StallingWorker>(
+          plans.front(), profile, random_bits(1 + static_cast<std::uint64_t>(night), launches++),
+          stalls);
     });
     EXPECT_EQ(soaked.steps, steps_of_a_soak);
     found += soaked.outcome == outcome;
@@ -58,6 +89,25 @@ TEST(Soak, FindsAClockThatFallsAndAListThatGrowsAndALeak) {
     grows.slower_each_step = after == 5'000 ? 1e-4 : 1e-5;
     EXPECT_GE(nights_with(Outcome::refuted, grows, 3), 3) << after;
   }
+}
+
+// Fewer than half of the segments stall, so that a median has no stall in it.
+TEST(Soak, FindsStallsThatBeginLate) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(nights_with(Outcome::refuted, usual, 3, {1'000, 0.05, milliseconds(4)}), 3);
+  EXPECT_EQ(nights_with(Outcome::refuted, usual, 3, {3'000, 0.02, milliseconds(4)}), 3);
+  EXPECT_EQ(nights_with(Outcome::refuted, usual, 3, {4'500, 0.02, milliseconds(4)}), 3);
+}
+
+// One step in five hundred is too rare to be told from chance; what it takes in total is not.
+TEST(Soak, HoldsNothingWhoseSecondHalfTakesLongerInTotal) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(nights_with(Outcome::undecided, usual, 3, {3'000, 0.002, milliseconds(30)}), 3);
+}
+
+TEST(Soak, RaisesNoAlarmWhereStallsAreThereFromTheBeginning) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(nights_with(Outcome::refuted, usual, 10, {0, 0.02, milliseconds(4)}), 0);
 }
 
 TEST(Soak, RaisesNoAlarmWhereNothingBecomesSlower) {
