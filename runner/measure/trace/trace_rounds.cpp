@@ -22,9 +22,9 @@ using std::chrono::nanoseconds;
 
 // As many as take so long, but a few of the longest steps.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
-// Where rounds repeat them: two rounds have four steps.
-constexpr std::int64_t fewest_long_steps_of_a_round = 2;
+constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t most_short_steps = 20;
+constexpr std::int64_t fewest_rounds = 2;
 constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
@@ -131,7 +131,7 @@ class Tracing {
     }
     // The longest that is known: in the first round some may be to come.
     traced_.steps =
-        traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_long_steps_of_a_round);
+        traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_rounds);
     std::vector<Trace> traces;
     {
       const TimeOfScope running(time_of(WallPart::trace_steps));
@@ -157,7 +157,7 @@ class Tracing {
 }  // namespace
 
 std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time,
-                          std::int64_t fewest_long_steps) {
+                          std::int64_t rounds) {
   std::set<std::int64_t> periods;
   for (const PlannedStep& plan : plans) {
     for (const PeriodicWork& work : plan.facts().periodic) periods.insert(work.every);
@@ -169,7 +169,8 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
     if (both <= most_traced_steps) common = both;
   }
   const std::int64_t fewest =
-      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most_short_steps);
+      std::clamp<std::int64_t>(time_to_trace / step_time / rounds, fewest_long_steps / rounds,
+                               most_short_steps / rounds);
   return (fewest + common - 1) / common * common;
 }
 

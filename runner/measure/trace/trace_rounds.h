@@ -30,11 +30,12 @@ struct TraceRequest {
   std::uint64_t seed = 0;   // of the orders
 };
 
-// How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
-// 10 ms, but so many at least; rounded up so that everything that happens every n steps happens
-// equally often. Events that would need more than 200 are not waited for.
+// How many steps a trace of these plans holds, whose longest takes so long. The traces of so many
+// rounds (1 to 4) have 20 steps together, or as many as take 10 ms, but at least 4. A trace's are
+// rounded up so that everything that happens every n steps happens equally often; events that would
+// need more than 200 are not waited for.
 std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time,
-                          std::int64_t fewest_long_steps = 4);
+                          std::int64_t rounds = 1);
 
 // About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
 // A device that does not know the time may be as fast as it likes.

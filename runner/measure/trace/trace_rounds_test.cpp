@@ -99,6 +99,8 @@ TEST(TraceRounds, TracesWholePeriodsOfWhatIsNoOperation) {
 TEST(TraceRounds, TracesFewerOfLongSteps) {
   EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
   EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), nanoseconds(1000), 2), 10);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1), 2), 5);
   EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(4), 2), 2);
   EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1), 2), 2);
   EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
@@ -109,7 +111,7 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {.rounds = 3, .seed = 5});
   EXPECT_EQ(traced.unavailable, "");
-  EXPECT_EQ(traced.steps, 21);
+  EXPECT_EQ(traced.steps, 12);
   ASSERT_EQ(traced.rounds.size(), 3u);
   for (const TracedRound& round : traced.rounds) {
     ASSERT_EQ(round.variants.size(), 2u);
@@ -117,7 +119,7 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
     EXPECT_EQ(round.variants[1].values.at(Metric::host_waits_per_step), 1.0 / 3);
   }
   ASSERT_EQ(traced.timelines.size(), 2u);
-  for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().steps, 21);
+  for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().steps, 12);
   for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().closing_steps, 0);
 }
 

@@ -277,7 +277,7 @@ TEST(TracedFile, RefusesATimelineThatCannotBe) {
   EXPECT_EQ(reason_after([](Trace& trace) {
               trace.calls[2].span = static_cast<int>(trace.spans.size());
             }).substr(0, 39),
-            "has 'timelines[0][0].calls[2].span' 600");
+            "has 'timelines[0][0].calls[2].span' 300");
   EXPECT_EQ(reason_after([](Trace& trace) { trace.rank = most_ranks; }),
             "has 'timelines[0][0].rank' 64, which is not from 0 to 63");
   EXPECT_EQ(reason_after([](Trace& trace) {
