@@ -2,7 +2,6 @@
 // `stepgate gate`: may HEAD be merged? Counts, a duel, HEAD's own sentences, and what became of the
 // scenarios, in this order; what is found early does not keep the rest from being looked at.
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "duel/gate/compared_works.h"
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/judge_gate.h"
 #include "duel/gate/soak.h"
@@ -25,7 +25,6 @@
 #include "support/process/run_program.h"
 #include "support/random.h"
 #include "support/seconds.h"
-#include "support/text/nearest.h"
 #include "support/text/units.h"
 #include "support/toml/toml_text.h"
 #include "verbs/compare/count_both.h"
@@ -57,14 +56,18 @@ class Gate {
         subject_{.base = arguments.gate.soak ? "its own beginning"
                          : arguments.gate.stored
                              ? "the stored runs in " + arguments.device.baselines.string()
-                             : arguments.gate.base,
-                 .head = arguments.gate.head,
+                             : arguments.gate.base_command.value_or(arguments.gate.base),
+                 .head = arguments.gate.head_command.value_or(arguments.gate.head),
                  .both = {},
                  .margin = settings_.margin,
-                 .most_timing =
-                     arguments.gate.stored || arguments.gate.soak ? std::chrono::nanoseconds(0)
-                     : arguments.budget_seconds ? of_seconds(*arguments.budget_seconds)
-                                                : std::chrono::nanoseconds(most_timing_of_a_gate)} {
+                 .only = {arguments.gate.only.begin(), arguments.gate.only.end()},
+                 .most_timing = arguments.gate.stored || arguments.gate.soak ||
+                                        !arguments.gate.looks_at(GatePart::time)
+                                    ? std::chrono::nanoseconds(0)
+                                : arguments.budget_seconds
+                                    ? of_seconds(*arguments.budget_seconds)
+                                    : std::chrono::nanoseconds(most_timing_of_a_gate)} {
+    if (of_commands()) arguments_.files.clear();
   }
 
   int run() {
@@ -72,7 +75,7 @@ class Gate {
     // HEAD may write where the judge does; what it puts in the place of a file is not followed.
     if (!arguments_.evidence.empty()) check_writable(file_of_pairs());
     const ReportFiles files(arguments_);
-    RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
+    RunInfo info = info_of(arguments_.files);
     // An earlier gate's reports are not this one's answer, not even if nothing can be started.
     files.write(gate_that_has_not_ended(info, "the gate has not ended"));
     write_json_file("");
@@ -81,7 +84,7 @@ class Gate {
       check_device_name(arguments_.device);
       if (!arguments_.gate.accepted.empty())
         accepted_ = read_accepted(arguments_.gate.accepted, date_of(arguments_));
-      info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
+      if (!of_commands()) info = info_of(scenario_files(arguments_));
       const int status = gate(files, info);
       if (interrupted) {
         files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
@@ -95,8 +98,19 @@ class Gate {
   }
 
  private:
+  bool looks_at(GatePart part) const { return arguments_.gate.looks_at(part); }
+  bool of_commands() const { return arguments_.gate.base_command.has_value(); }
+
+  RunInfo info_of(const std::vector<std::filesystem::path>& files) const {
+    return run_info_of(arguments_, files.empty() ? "scenarios" : files.front(), seed_);
+  }
+
   std::vector<std::filesystem::path> inputs() const {
     std::vector<std::filesystem::path> all = arguments_.gate.head_files;
+    if (of_commands()) {
+      for (const DuelSide side : both_sides)
+        std::ranges::copy(worker(side, {}), std::back_inserter(all));
+    }
     for (const std::string& program : {arguments_.gate.base, arguments_.gate.head}) {
       if (!program.empty()) all.emplace_back(program_path(program));
     }
@@ -136,14 +150,25 @@ class Gate {
 
   void compare_with_base() {
     start_ = Clock::now();
-    const bool comparable = introduce_both();
+    const bool compares_works = looks_at(GatePart::counts) || looks_at(GatePart::time);
+    const bool comparable = !compares_works || introduce_both();
     print_gate_terms(std::cout, subject_);
     if (!comparable) return;
-    if (!interrupted) count();
-    if (!interrupted) time();
-    if (!interrupted && arguments_.gate.sentences) ask_head();
-    if (counted_.empty() && !duel_)
+    if (!interrupted && looks_at(GatePart::counts)) count();
+    if (!interrupted && looks_at(GatePart::time)) time();
+    if (!interrupted && looks_at(GatePart::sentences)) ask_head();
+    const bool none = compares_works ? counted_.empty() && !duel_
+                                     : std::ranges::all_of(sentences_, [](const HeadSentence& one) {
+                                         return one.outcome == Outcome::skipped;
+                                       });
+    if (none && !says_why_not())
       add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
+  }
+
+  bool says_why_not() const {
+    return std::ranges::any_of(findings_, [](const Finding& finding) {
+      return finding.severity == Severity::failed || finding.severity == Severity::not_gated;
+    });
   }
 
   // One run of HEAD, whose scenarios say besides that every variant is as its stored runs were.
@@ -183,13 +208,13 @@ class Gate {
     const auto launch = [&] {
       const std::string seed = std::to_string(random_bits(seed_, launches++));
       return start_worker(
-          worker_request(arguments_, worker(subject_.head, {"--seed", seed}), DuelSide::head));
+          worker_request(arguments_, worker(DuelSide::head, {"--seed", seed}), DuelSide::head));
     };
     const std::unique_ptr<Worker> introduced = launch();
     const Hello hello = introduced->hello();
     introduced->quit();
     subject_.both = Introduction{.base = hello, .head = hello};
-    refuse_stand_in(hello.simulated);
+    refuse_stand_in(hello);
     const std::vector<std::string> works = works_of_both(&Hello::works);
     if (works.empty())
       return add(FindingKind::time, Severity::not_gated, "works", "nothing was compared");
@@ -228,11 +253,13 @@ class Gate {
     hello.device = head.device;
     hello.simulated = head.simulated;
     subject_.both = Introduction{.base = hello, .head = hello};
-    refuse_stand_in(head.simulated);
+    refuse_stand_in(hello);
   }
 
-  void refuse_stand_in(bool simulated) {
-    if (!simulated || arguments_.device.spec.starts_with("simulated")) return;
+  // A command line says itself what it asked for.
+  void refuse_stand_in(const Hello& hello) {
+    const bool unasked = !of_commands() && !arguments_.device.spec.starts_with("simulated");
+    if (!hello.stand_in && !(unasked && hello.simulated)) return;
     check_device(arguments_.device);
     add(FindingKind::time, Severity::not_gated, "device", std::string(simulated_unasked));
   }
@@ -243,13 +270,14 @@ class Gate {
 
   // A program that is not there is a wrong request, and no finding about it.
   void check_programs() const {
+    if (of_commands()) return;
     const bool stored = arguments_.gate.stored;
     const bool alone = stored || arguments_.gate.soak;
     if (arguments_.gate.base.empty() && !alone)
       throw RequestError("there is nothing to compare HEAD with",
                          "give --base PROGRAM, --stored for the runs that `accept` stored, or "
                          "--soak for HEAD's own beginning");
-    if (stored && (arguments_.duel.pairs || !arguments_.duel.works.empty()))
+    if (stored && (arguments_.gate.pairs || !arguments_.gate.works.empty()))
       throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
     for (const auto& [side, program] :
          {std::pair{"--base", arguments_.gate.base}, {"--head", arguments_.gate.head}}) {
@@ -283,10 +311,11 @@ class Gate {
 
   // Before anything is started, so that a file which cannot be read costs nothing.
   void look_at_scenarios() {
+    if (of_commands()) return;
     base_ = scenarios_with_wanted_tags(arguments_);
     refuse_namesakes(base_);
     refuse_unknown_works();
-    (void)pairs_for(1);
+    (void)most_pairs(arguments_.gate.pairs, 1, settings_);
     take_own_margins();
     arguments_.files.clear();
     for (const Scenario& scenario : base_) arguments_.files.emplace_back(scenario.file);
@@ -311,21 +340,14 @@ class Gate {
     add(compare_scenarios(base_, head, unread));
   }
 
-  // A mistyped pattern must not make a gate smaller, nor is it said after minutes.
+  // Before minutes have gone.
   void refuse_unknown_works() const {
     std::vector<std::string> works;
     for (const Scenario& scenario : base_) {
       for (const Variant& variant : scenario.variants)
         works.push_back(scenario.name + "/" + variant.name);
     }
-    const std::vector<std::string_view> names(works.begin(), works.end());
-    for (const std::string& pattern : arguments_.duel.works) {
-      if (std::ranges::none_of(works, [&](const std::string& work) {
-            return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
-          }))
-        throw RequestError("no work is named '" + pattern + "'",
-                           did_you_mean(pattern, names, "a work is SCENARIO/VARIANT"));
-    }
+    refuse_unmatched(arguments_.gate.works, works);
   }
 
   void take_own_margins() {
@@ -333,20 +355,20 @@ class Gate {
       if (is_planned_only(scenario)) continue;
       for (const Variant& variant : scenario.variants) {
         const std::string work = scenario.name + "/" + variant.name;
-        if (is_wanted(work) && variant.gate.margin > settings_.margin)
+        if (is_wanted(arguments_.gate.works, work) && variant.gate.margin > settings_.margin)
           settings_.wider[work] = *variant.gate.margin;
       }
     }
     subject_.wider = std::ssize(settings_.wider);
   }
 
-  // Most pairs of launches to time so many works. Refuses a number that could never decide them.
-  std::int64_t pairs_for(std::size_t works) const {
-    const auto& asked = arguments_.duel.pairs;
-    return asked && works > 0 ? most_pairs(asked, works, settings_) : most_pairs_of_a_gate;
-  }
-
-  Command worker(const std::string& program, std::vector<std::string> more) const {
+  // A command line of a worker knows none of our options.
+  Command worker(DuelSide side, std::vector<std::string> more) const {
+    const bool is_base = side == DuelSide::base;
+    const GateArguments& given = arguments_.gate;
+    if (of_commands())
+      return split_command_line(is_base ? *given.base_command : *given.head_command);
+    const std::string& program = is_base ? given.base : given.head;
     for (const std::string& calibrated : calibrated_)
       more.insert(more.end(), {"--calibrated", calibrated});
     return program_command(arguments_, program, "worker", more);
@@ -356,7 +378,7 @@ class Gate {
   bool answers_without_counting() const {
     try {
       const auto started =
-          start_worker(worker_request(arguments_, worker(subject_.base, {}), DuelSide::base));
+          start_worker(worker_request(arguments_, worker(DuelSide::base, {}), DuelSide::base));
       (void)started->hello();
       started->quit();
       return true;
@@ -367,8 +389,7 @@ class Gate {
 
   ChildRequest counting_request(DuelSide side, std::vector<std::string> more) const {
     more.insert(more.end(), {"--counts", "--seed", std::to_string(seed_)});
-    const std::string& program = side == DuelSide::base ? subject_.base : subject_.head;
-    return worker_request(arguments_, worker(program, std::move(more)), side);
+    return worker_request(arguments_, worker(side, std::move(more)), side);
   }
 
   std::unique_ptr<Worker> start_counting(DuelSide side) const {
@@ -382,7 +403,7 @@ class Gate {
       (void)started->hello();
       return started;
     } catch (const WorkerError& error) {
-      if (side == DuelSide::base && answers_without_counting()) {
+      if (side == DuelSide::base && !of_commands() && answers_without_counting()) {
         add(FindingKind::counts, Severity::not_gated, "counts",
             fmt::format(
                 "BASE does not say what its steps consist of ({}); where its `worker` knows "
@@ -397,6 +418,10 @@ class Gate {
 
   // Whether both are there and can be compared at all.
   bool introduce_both() try {
+    if (!counts_or_calibrates()) {
+      subject_.both = introduce(launcher());
+      return subject_.both && are_comparable();
+    }
     // Both start at once, unless HEAD needs values that BASE finds first.
     const bool apart = std::ranges::any_of(
         base_, [](const Scenario& scenario) { return scenario.calibrate.has_value(); });
@@ -409,68 +434,86 @@ class Gate {
     head_worker_ = introduced(DuelSide::head, std::move(head_started));
     if (!head_worker_) return false;
     subject_.both = Introduction{base_worker_->hello(), head_worker_->hello()};
-    const Hello& base = subject_.both->base;
-    refuse_stand_in(base.simulated);
-    if (!same_device(base, head_worker_->hello())) {
-      add(FindingKind::time, Severity::not_gated, "device",
-          "BASE runs on " + base.device + " and HEAD on " + head_worker_->hello().device +
-              ", or only one of them simulates: not comparable");
-      return false;
-    }
-    for (const Hello* hello : {&base, &head_worker_->hello()}) {
-      if (!hello->counts)
-        add(FindingKind::counts, Severity::not_gated, "counts",
-            hello == &base ? "BASE says that it counts nothing"
-                           : "HEAD says that it counts nothing");
-    }
-    note_same_program();
-    std::vector<Finding> lost = compare_works(*subject_.both);
-    std::erase_if(lost, [this](const Finding& finding) {
-      return finding.work.find('/') != std::string::npos && !is_wanted(finding.work);
-    });
-    add(std::move(lost));
-    (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
-    return true;
+    return are_comparable();
   } catch (const WorkerError& error) {  // it said something before it was asked
-    add(FindingKind::counts, Severity::failed, "counts", error.what());
+    add(looks_at(GatePart::counts) ? FindingKind::counts : FindingKind::time, Severity::failed,
+        looks_at(GatePart::counts) ? "counts" : "time", error.what());
     return false;
   } catch (const WaitStopped&) {
     return false;
   }
 
+  // Whoever only times need not count, unless something is to be calibrated first.
+  bool counts_or_calibrates() const {
+    return looks_at(GatePart::counts) || std::ranges::any_of(base_, [](const Scenario& scenario) {
+             return scenario.calibrate.has_value();
+           });
+  }
+
+  bool are_comparable() {
+    const Hello& base = subject_.both->base;
+    const Hello& head = subject_.both->head;
+    refuse_stand_in(base.stand_in ? base : head.stand_in ? head : base);
+    if (!same_device(base, head)) {
+      add(FindingKind::time, Severity::not_gated, "device",
+          "BASE runs on " + named_device(base) + " and HEAD on " + named_device(head) +
+              ", or only one of them simulates: not comparable");
+      return false;
+    }
+    for (const Hello* hello : {&base, &head}) {
+      if (looks_at(GatePart::counts) && !hello->counts)
+        add(FindingKind::counts, Severity::not_gated, "counts",
+            std::string(hello == &base ? "BASE" : "HEAD") +
+                " says that it counts nothing; --only time compares the rest");
+    }
+    if (of_commands()) {
+      std::vector<std::string> works = base.works;
+      works.insert(works.end(), base.planned.begin(), base.planned.end());
+      refuse_unmatched(arguments_.gate.works, works);
+    }
+    note_same_program();
+    std::vector<Finding> lost = compare_works(*subject_.both);
+    std::erase_if(lost, [this](const Finding& finding) {
+      const bool is_work = of_commands() || finding.work.find('/') != std::string::npos;
+      return is_work && !is_wanted(arguments_.gate.works, finding.work);
+    });
+    add(std::move(lost));
+    // Before minutes of counting.
+    (void)most_pairs(arguments_.gate.pairs, works_of_both(&Hello::works).size(), settings_);
+    return true;
+  }
+
+  static std::string named_device(const Hello& hello) {
+    return hello.device.empty() ? "a device without a name" : hello.device;
+  }
+
   // The classic slip is a build that was taken from a cache.
   bool is_same_program() const {
-    return run_same_bytes({program_path(subject_.base)}, {program_path(subject_.head)}) &&
-           arguments_.duel.base_variables == arguments_.duel.head_variables;
+    const auto program = [&](DuelSide side) {
+      return of_commands() ? worker(side, {}) : Command{worker(side, {}).front()};
+    };
+    return run_same_bytes(program(DuelSide::base), program(DuelSide::head)) &&
+           arguments_.gate.base_variables == arguments_.gate.head_variables;
   }
   void note_same_program() {
     if (is_same_program())
       add(FindingKind::time, Severity::note, "program",
-          "BASE and HEAD are the same program, byte for byte: was HEAD built?");
+          of_commands() ? "BASE and HEAD run the same program, byte for byte; only their arguments "
+                          "can differ"
+                        : "BASE and HEAD are the same program, byte for byte: was HEAD built?");
   }
 
   static bool same_device(const Hello& one, const Hello& other) {
     return one.device == other.device && one.simulated == other.simulated;
   }
 
-  bool is_wanted(const std::string& work) const {
-    const std::vector<std::string>& patterns = arguments_.duel.works;
-    return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
-             return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
-           });
-  }
-
   // That both have and a pattern wants.
   std::vector<std::string> works_of_both(const std::vector<std::string> Hello::*list) const {
-    std::vector<std::string> works;
-    const auto& others = subject_.both->head.*list;
-    for (const std::string& work : subject_.both->base.*list) {
-      if (std::ranges::find(others, work) != others.end() && is_wanted(work)) works.push_back(work);
-    }
-    return works;
+    return works_in_common(*subject_.both, list, arguments_.gate.works);
   }
 
   void count() try {
+    if (!subject_.both->base.counts || !subject_.both->head.counts) return;
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     std::vector<std::string> works = works_of_both(&Hello::works);
     const std::vector<std::string> planned = works_of_both(&Hello::planned);
@@ -493,8 +536,6 @@ class Gate {
   }
 
   void compare(CountedPair pair) {
-    for (StepCounts* counts : {&pair.base, &pair.head})
-      counts->time.clear();  // of an older build, unasked
     std::vector<Finding> found = compare_counts(pair);
     if (std::ranges::any_of(
             found, [](const Finding& finding) { return finding.severity != Severity::note; }))
@@ -545,15 +586,15 @@ class Gate {
   }
 
   // Pairs of the same two programs in the same environments, of the same steps.
-  EvidenceKey key_of_pairs(const Introduction& both, const DuelSubject& subject) const {
+  EvidenceKey key_of_pairs(const Introduction& both, const std::vector<std::string>& works) const {
     const auto digest = [](const std::string& program) {
       return hexadecimal(digest_of_this_program(program_path(program)));
     };
     std::uint64_t fingerprint = fnv1a_start;
     for (const Scenario& scenario : base_)
       fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
-    for (const auto* words : {&subject.works, &arguments_.overrides, &calibrated_,
-                              &arguments_.duel.base_variables, &arguments_.duel.head_variables}) {
+    for (const auto* words : {&works, &arguments_.overrides, &calibrated_,
+                              &arguments_.gate.base_variables, &arguments_.gate.head_variables}) {
       for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
     }
     return {.subject = "BASE " + digest(subject_.base) + " HEAD " + digest(subject_.head),
@@ -565,6 +606,11 @@ class Gate {
             .driver = {},
             .cuda_runtime = {},
             .libraries = {}};
+  }
+
+  LaunchWorker launcher() const {
+    return worker_launcher(arguments_, worker(DuelSide::base, {}), worker(DuelSide::head, {}),
+                           of_commands() ? LaunchSeeds::none : LaunchSeeds::of_pairs, seed_);
   }
 
   void time() try {
@@ -579,30 +625,27 @@ class Gate {
       return;
     }
     const Clock::time_point start = Clock::now();
-    const LaunchWorker launch =
-        worker_launcher(arguments_, worker(subject_.base, {}), worker(subject_.head, {}),
-                        LaunchSeeds::of_pairs, seed_);
-    const auto both = introduce(launch);
+    const auto both = counts_or_calibrates() ? introduce(launcher()) : subject_.both;
     if (!both) return;
     if (!same_device(both->base, subject_.both->base) || !same_device(both->head, both->base)) {
       add(FindingKind::time, Severity::failed, "device",
           "a program that is timed names another device than when it counted");
       return;
     }
-    const DuelSubject subject{
-        .works = in_order_of_suspicion(works_of_both(&Hello::works), differing_), .notes = {}};
-    settings_.works_ahead = works_ahead_of_a_gate(subject.works.size());
-    settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
-    const std::int64_t pairs = pairs_for(subject.works.size());
+    const std::vector<std::string> works =
+        in_order_of_suspicion(works_of_both(&Hello::works), differing_);
+    settings_.works_ahead = works_ahead_of_a_gate(works.size());
+    settings_.accepted_growths = accepted_growths(accepted_, works, date_of(arguments_));
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-    const EvidenceKey key = key_of_pairs(*both, subject);
     std::optional<EvidenceTurn> turn;
     if (!arguments_.evidence.empty()) {
+      const EvidenceKey key = key_of_pairs(*both, works);
       turn.emplace(file_of_pairs(), key);
       check_evidence_run(turn->before(), key, seed_);
       settings_.earlier = earlier_in(turn->before(), key).expect;
     }
-    DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
+    DuelRequest request = duel_request(arguments_, *both, works, settings_, launcher(), seed_,
+                                       subject_.most_timing, counted_);
     if (turn) {
       // Every pair is kept as soon as it has ended, whatever ends the gate.
       request.undecided = [&, decide = request.undecided](const DuelMeasurement& so_far) {
@@ -613,8 +656,6 @@ class Gate {
         return decide(so_far);
       };
     }
-    time_as_a_gate(request, settings_, subject_.most_timing, counted_);
-    if (arguments_.ranks.count) request.pairs_at_once = {};  // each would start all ranks
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
@@ -622,12 +663,12 @@ class Gate {
     turn.reset();
     if (measured.stopped) return;
     line.clear();
-    duel_ = judge_duel(*both, subject, measured, settings_);
+    duel_ = judge_duel(*both, measured, settings_);
     trace_alone(*duel_);
     add(findings_of(*duel_, counted_));
     const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
     print_gate_stage(std::cout, "duel",
-                     counted(std::ssize(subject.works), "work") + ", " + std::to_string(slower) +
+                     counted(std::ssize(works), "work") + ", " + std::to_string(slower) +
                          " slower, " + std::to_string(duel_->pairs) + " pairs of launches",
                      seconds(Clock::now() - start));
     for (const std::string& note : duel_->notes) print_gate_note(std::cout, note);
@@ -637,6 +678,10 @@ class Gate {
   }
 
   void ask_head() {
+    if (of_commands())
+      return add(FindingKind::sentence, Severity::not_gated, "sentences",
+                 "a command line of a worker decides no sentences; --only counts or --only time "
+                 "compares the rest");
     const Clock::time_point start = Clock::now();
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     line.show("HEAD decides its sentences, within " + seconds_text(arguments_.gate.run_seconds));
@@ -650,6 +695,7 @@ class Gate {
           "the suite as a whole is refuted, though no single sentence of it is");
     if (head.failure.empty()) miss_sentences(head);
     sentences_ = head.sentences;
+    if (!subject_.both) take_device(head);
     std::vector<Finding> found = findings_of(head.sentences);
     know_from_base(found);
     line.clear();
@@ -732,7 +778,10 @@ class Gate {
 int gate_programs(const Arguments& arguments) {
   stop_when_interrupted();
   if (arguments.gate.self_test) return test_the_gate(arguments);
-  if (arguments.gate.head.empty())
+  if (arguments.gate.base_command && arguments.gate.only.contains(GatePart::sentences))
+    throw RequestError("a command line of a worker decides no sentences",
+                       "leave out --only sentences, or give --base and --head PROGRAM");
+  if (arguments.gate.head.empty() && !arguments.gate.head_command)
     throw RequestError("there is no HEAD to gate", "give --head PROGRAM");
   return Gate(arguments).run();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two programs of a duel or a gate as worker processes.
+// The two programs of a gate as worker processes.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "duel/gate/judge_duel.h"
+#include "duel/gate/judge_gate.h"
 #include "duel/launches/duel.h"
 #include "scenario/scenario.h"
 #include "support/process/child.h"
@@ -51,10 +52,9 @@ ChildRequest worker_request(const Arguments&, Command, DuelSide);
 
 // Which seeds the launches get.
 enum class LaunchSeeds {
-  none,         // foreign workers have no --seed
-  of_launches,  // contents and simulated noise are new at every launch
+  none,  // foreign workers have no --seed
   // Both sides of a pair get the same contents and the same draws of the loader, which are new at
-  // every pair; only simulated noise is a launch's own. For workers that know --noise-seed.
+  // every pair; only simulated noise is a launch's own.
   of_pairs
 };
 
@@ -62,8 +62,12 @@ enum class LaunchSeeds {
 LaunchWorker worker_launcher(const Arguments&, Command base, Command head, LaunchSeeds,
                              std::uint64_t seed);
 
-// How one work after the other is timed and when that ends: what a duel and a gate share.
-DuelRequest duel_request(const Arguments&, const Introduction&, const DuelSubject&,
-                         const DuelSettings&, LaunchWorker, std::uint64_t seed, std::int64_t pairs);
+// How the works are timed and when that ends, as time_as_a_gate says. `counted` are the counts of
+// both sides, as far as they are known. Throws RequestError for a number of pairs that can decide
+// nothing.
+DuelRequest duel_request(const Arguments&, const Introduction&, std::vector<std::string> works,
+                         const DuelSettings&, LaunchWorker, std::uint64_t seed,
+                         std::chrono::nanoseconds most_timing,
+                         std::span<const CountedPair> counted);
 
 }  // namespace stepgate
