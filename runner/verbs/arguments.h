@@ -43,6 +43,7 @@ struct GateArguments {
   std::vector<std::string> head_variables;
   double stall_seconds = 60;
 
+  bool of_commands() const { return base_command.has_value(); }
   bool looks_at(GatePart part) const { return only.empty() || only.contains(part); }
 };
 

@@ -394,7 +394,7 @@ class CommandLine {
          {"--base", "--head", "--stored", "--soak", "--head-files", "--evidence", "--run-seconds"})
       base->excludes(gate->get_option(other));
     gate->callback([&arguments = arguments_, &chosen = chosen_] {
-      if (arguments.gate.base_command &&
+      if (arguments.gate.of_commands() &&
           !(arguments.files.empty() && arguments.overrides.empty() && arguments.tags.empty() &&
             arguments.excluded_tags.empty() && arguments.device.spec.empty() &&
             !arguments.ranks.count))

@@ -732,6 +732,8 @@ TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
   const Finished run = gate({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "BASE does not say what its steps consist of")) << run.out;
+  const Finished timed = gate({"waits"}, {"--only", "time"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.out << timed.err;
 }
 
 TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
@@ -823,7 +825,10 @@ TEST_F(Gates, TimeNothingOnTheReferenceAndBlameNobody) {
   script("head", "exec " + program + " \"$@\"\n");
   const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"}, "reference");
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "the host reference has no notion of time")) << run.out;
+  EXPECT_TRUE(contains(run.out, "no notion of time: only counts, losses and gradients")) << run.out;
+  const Finished timed = gate({"waits"}, {"--only", "time"}, "reference");
+  EXPECT_EQ(timed.exit_code, 4) << timed.out << timed.err;
+  EXPECT_FALSE(contains(timed.out, "counts")) << timed.out;
 }
 
 TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {

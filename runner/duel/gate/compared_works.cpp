@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "support/text/diagnostic.h"
@@ -22,6 +23,29 @@ bool is_wanted(std::span<const std::string> patterns, const std::string& work) {
   return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
            return matches(pattern, work);
          });
+}
+
+std::vector<std::string> works_of(std::span<const Scenario> scenarios) {
+  std::vector<std::string> works;
+  for (const Scenario& scenario : scenarios) {
+    for (const Variant& variant : scenario.variants)
+      works.push_back(scenario.name + "/" + variant.name);
+  }
+  return works;
+}
+
+std::map<std::string, double> wider_margins(std::span<const Scenario> scenarios,
+                                            std::span<const std::string> patterns, double margin) {
+  std::map<std::string, double> wider;
+  for (const Scenario& scenario : scenarios) {
+    if (is_planned_only(scenario)) continue;
+    for (const Variant& variant : scenario.variants) {
+      const std::string work = scenario.name + "/" + variant.name;
+      if (is_wanted(patterns, work) && variant.gate.margin > margin)
+        wider[work] = *variant.gate.margin;
+    }
+  }
+  return wider;
 }
 
 void refuse_unmatched(std::span<const std::string> patterns, std::span<const std::string> works) {

@@ -2,16 +2,25 @@
 // Which works two programs are compared on.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "duel/launches/duel.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
 // Whether one of the patterns (*, ?, [a-z]) matches; no patterns match everything.
 bool is_wanted(std::span<const std::string> patterns, const std::string& work);
+
+// All works of the scenarios, "scenario/variant".
+std::vector<std::string> works_of(std::span<const Scenario>);
+
+// Margins of the wanted works that a device runs and whose own margin is wider, relative.
+std::map<std::string, double> wider_margins(std::span<const Scenario>,
+                                            std::span<const std::string> patterns, double margin);
 
 // A mistyped pattern must not make a gate smaller: throws RequestError for one that matches none of
 // the works.

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "duel/gate/compared_works.h"
+#include "duel/gate/gate_stages.h"
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/self_test.h"
 #include "report/text/print_gate.h"

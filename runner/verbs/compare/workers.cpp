@@ -58,6 +58,25 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
+Command worker_command(const Arguments& arguments, DuelSide side, std::vector<std::string> more) {
+  const GateArguments& gate = arguments.gate;
+  const bool is_base = side == DuelSide::base;
+  if (gate.of_commands())
+    return split_command_line(is_base ? *gate.base_command : *gate.head_command);
+  for (const std::string& calibrated : arguments.worker.calibrated)
+    more.insert(more.end(), {"--calibrated", calibrated});
+  return program_command(arguments, is_base ? gate.base : gate.head, "worker", more);
+}
+
+bool run_same_program(const Arguments& arguments) {
+  const auto program = [&](DuelSide side) {
+    const Command command = worker_command(arguments, side);
+    return arguments.gate.of_commands() ? command : Command{command.front()};
+  };
+  return run_same_bytes(program(DuelSide::base), program(DuelSide::head)) &&
+         arguments.gate.base_variables == arguments.gate.head_variables;
+}
+
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value) {
   std::erase_if(environment, [start = name + '='](const std::string& variable) {
@@ -98,6 +117,13 @@ LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command h
     if (seeds == LaunchSeeds::of_pairs) add("--noise-seed", random_bits(~seed, number));
     return start_worker(std::move(request));
   };
+}
+
+LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed) {
+  return worker_launcher(arguments, worker_command(arguments, DuelSide::base),
+                         worker_command(arguments, DuelSide::head),
+                         arguments.gate.of_commands() ? LaunchSeeds::none : LaunchSeeds::of_pairs,
+                         seed);
 }
 
 DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
