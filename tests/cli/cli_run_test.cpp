@@ -143,7 +143,7 @@ TEST_F(RunVerb, GatesNoWorkersThatSimulateUnasked) {
   EXPECT_EQ(unasked.exit_code, 4) << unasked.out << unasked.err;
   EXPECT_TRUE(contains(unasked.out, "\nSIMULATED, nothing was measured: NOT GATED: "))
       << unasked.out;
-  const Finished asked = gate(worker + " --device simulated:nvidia-h200");
+  const Finished asked = gate(worker + " --device simulated:nvidia-h200 --seed 5");
   EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
 }
 #endif
