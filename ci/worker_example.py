@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A worker for `stepgate duel`, complete: times two loops of its own. WORKER.md beside it has the protocol.
+"""A worker for `stepgate gate`, complete: times two loops of its own. WORKER.md beside it has the protocol.
 
-    stepgate duel --command "python3 ci/worker_example.py" "python3 ci/worker_example.py --slower 10" --margin 5%
+    stepgate gate --only time --base-command "python3 ci/worker_example.py" --head-command "python3 ci/worker_example.py --slower 10" --margin 5%
 """
 import argparse
 import hashlib

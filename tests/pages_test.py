@@ -8,7 +8,6 @@ import sys
 
 SOURCE, PROGRAM = pathlib.Path(sys.argv[1]), sys.argv[2]
 FOLDERS = ("baselines", "ci", "cmake", "docs", "kernels", "python", "runner", "scenarios", "tests")
-AWAITED = {"gate": {"--only", "--base-command", "--head-command"}}  # until the program has them
 OTHERS = {"--allow-run-as-root", "--oversubscribe", "--no-tests"}  # of mpirun and ctest
 ENDING = r"\.(?:md|h|cpp|cu|cuh|py|toml|cmake|txt|json|svg|yml)"
 
@@ -77,7 +76,7 @@ def wrong_commands(text):
             yield f"stepgate has no verb '{verb}'"
         rest = re.sub(r"\"[^\"]*\"", "", rest).split(" | ")[0]
         for option in re.findall(r"(?<=\s)(--[a-z-]+|-[a-z])\b", rest):
-            known = re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(verb)) or option in AWAITED.get(verb, ())
+            known = re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(verb))
             if not known:
                 yield f"stepgate {verb} has no option {option}"
 
@@ -85,7 +84,7 @@ def wrong_commands(text):
 def wrong_options(text):
     """Options that a span names without their verb: some source must have them."""
     for option in re.findall(r"`(--[a-z][a-z-]+)\b[^`]*`", text):
-        if not any(option in awaited for awaited in AWAITED.values()) and not has_option(option):
+        if not has_option(option):
             yield f"nothing has an option {option}"
 
 
@@ -109,8 +108,6 @@ def wrong(page, text):
 
 pages = sorted(SOURCE / name[1:] for name in files() if name.endswith(".md"))
 failures = [what for page in pages for what in wrong(page, page.read_text())]
-failures += [f"the program has {option} of {verb}: take it out of AWAITED" for verb, options in AWAITED.items()
-             for option in options if option + " " in help_of(verb)]
 PLANTED = ["[a page](no_page.md)", "[a part](gate.md#no-part)", "`runner/plan/no_file.h`", "`plan/no_file.cpp`", "`ci/jobs/no_job`",
            "    stepgate rum my.toml", "    $ stepgate run my.toml --no-option", "```\nsrun -n 2 stepgate run a.toml --rank 2\n```",
            "`stepgate history --runs 2`", "`--no-option FILE`", "`stepgate\nplan --device simulated`", "word " * 21, "Those that are loaded.", "- **What is loaded** stays.", "## What is loaded"]

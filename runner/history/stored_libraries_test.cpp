@@ -40,7 +40,8 @@ TEST(StoredLibraries, ForbidToCompareWhereTheyDifferAndSayBoth) {
   EXPECT_EQ(updated.reason,
             "the library that 'fix' depends on is 'cuDNN 9.15.0', the stored runs have 'cuDNN "
             "9.14.0'; a step takes 0.998x the time of the latest of them (272.4 us -> 271.8 us); "
-            "`stepgate duel BASE HEAD scenarios/small.toml` compares two builds without them, "
+            "`stepgate gate --base BASE --head HEAD scenarios/small.toml` compares two builds "
+            "without them, "
             "`stepgate accept scenarios/small.toml --new-era TEXT` stores runs to compare with "
             "from now on");
   EXPECT_EQ(against("9.14.0", "none").outcome, Outcome::not_comparable);

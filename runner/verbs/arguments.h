@@ -6,36 +6,25 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "device/open_device.h"
+#include "duel/gate/gate_part.h"
 #include "report/ci/annotations.h"
 #include "report/exit_code.h"
 #include "verbs/baselines_folder.h"
 
 namespace stepgate {
 
-// Arguments of `stepgate duel` alone.
-struct DuelArguments {
-  std::string base;
-  std::string head;
-  bool commands = false;  // base and head are whole command lines
-  std::string margin = "1%";
-  std::optional<std::int64_t> pairs;
-  std::vector<std::string> works;  // patterns
-  std::vector<std::string>
-      passed_variables;  // that BASE and HEAD see besides (worker_environment.h)
-  // "NAME=value" that one side alone sees, to compare two environments of a program.
-  std::vector<std::string> base_variables;
-  std::vector<std::string> head_variables;
-  double stall_seconds = 60;
-};
-
 // Arguments of `stepgate gate` alone.
 struct GateArguments {
   std::string base;  // programs
   std::string head;
+  std::optional<std::string> base_command;  // whole command lines of workers instead: both or none
+  std::optional<std::string> head_command;
+  std::set<GatePart> only;                        // empty: all
   std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: the same
   std::filesystem::path accepted;                 // what may be slower, by whose word
   std::string margin = "2%";
@@ -44,8 +33,18 @@ struct GateArguments {
   bool self_test = false;         // BASE is HEAD too, with what is injected
   std::int64_t gates = 100;       // self-test: of identical programs
   std::int64_t trial_gates = 20;  // self-test: of every other trial
-  bool sentences = true;
-  double run_seconds = 1800;  // what a `run` of HEAD, and one of BASE, may take
+  double run_seconds = 1800;      // what a `run` of HEAD, and one of BASE, may take
+  std::optional<std::int64_t> pairs;
+  std::vector<std::string> works;  // patterns
+  std::vector<std::string>
+      passed_variables;  // that BASE and HEAD see besides (worker_environment.h)
+  // "NAME=value" that one side alone sees, to compare two environments of a program.
+  std::vector<std::string> base_variables;
+  std::vector<std::string> head_variables;
+  double stall_seconds = 60;
+
+  bool of_commands() const { return base_command.has_value(); }
+  bool looks_at(GatePart part) const { return only.empty() || only.contains(part); }
 };
 
 // Arguments of `stepgate worker`, which a gate starts.
@@ -104,7 +103,6 @@ struct Arguments {
   DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;
-  DuelArguments duel;
   GateArguments gate;
   WorkerArguments worker;
   StarterArguments starter;

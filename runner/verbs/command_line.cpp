@@ -32,6 +32,13 @@ Annotations annotation_choice(const std::string& name) {
   throw RequestError("there is no --annotations '" + name + "'", "say github or none");
 }
 
+GatePart gate_part(const std::string& name) {
+  for (const GatePart part : gate_parts) {
+    if (name == name_of(part)) return part;
+  }
+  throw RequestError("a gate has no part '" + name + "'", "say counts, time or sentences");
+}
+
 // GitHub's runner sets this variable for every step.
 bool is_github_workflow() {
   const char* set = std::getenv("GITHUB_ACTIONS");
@@ -65,7 +72,7 @@ class CommandLine {
     declare_run();
     declare_tracer();
     declare_rank();
-    declare_duel();
+    declare_worker();
     declare_accept();
     declare_history();
     declare_gate();
@@ -98,17 +105,17 @@ class CommandLine {
 
   void passes_variables(CLI::App* added) {
     added
-        ->add_option("--pass-env", arguments_.duel.passed_variables,
+        ->add_option("--pass-env", arguments_.gate.passed_variables,
                      "a variable of the environment that both programs see besides those that "
                      "ci/WORKER.md lists; 'DATA_*' is all that begin so; repeatable")
         ->allow_extra_args(false);
   }
 
   void takes_environments(CLI::App* added) {
-    DuelArguments& duel = arguments_.duel;
+    GateArguments& gate = arguments_.gate;
     for (const auto& [option, variables, side] :
-         {std::tuple{"--base-env", &duel.base_variables, "BASE"},
-          std::tuple{"--head-env", &duel.head_variables, "HEAD"}}) {
+         {std::tuple{"--base-env", &gate.base_variables, "BASE"},
+          std::tuple{"--head-env", &gate.head_variables, "HEAD"}}) {
       added
           ->add_option(option, *variables,
                        fmt::format("NAME=VALUE that {} alone sees, to compare two environments of "
@@ -290,37 +297,8 @@ class CommandLine {
     rank->group("");
   }
 
-  void declare_duel() {
-    CLI::App* verb_duel = verb(
-        "duel", "is HEAD slower than BASE? two programs, launch against launch", duel_programs);
-    DuelArguments& duel = arguments_.duel;
-    verb_duel->add_option("base", duel.base, "the stepgate of before")->required();
-    verb_duel->add_option("head", duel.head, "the stepgate that must not be slower")->required();
-    verb_duel->add_flag("--command", duel.commands,
-                        "base and head are whole command lines of workers (ci/WORKER.md)");
-    verb_duel->add_option("--margin", duel.margin, "how much slower head may be, in percent");
-    verb_duel->add_option("--pairs", duel.pairs, "pairs of launches at most");
-    verb_duel->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
-        ->allow_extra_args(false);
-    passes_variables(verb_duel);
-    takes_environments(verb_duel);
-    verb_duel->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
-        ->check(is_seconds);
-    takes_rank_count(takes_device(takes_scenarios(verb_duel)));
-    takes_budget(verb_duel, "seconds the duel may take");
-    gives_verdict(verb_duel, "write verdict and measurement to this file, as JSON");
-    verb_duel->callback([&arguments = arguments_, &chosen = chosen_] {
-      if (arguments.duel.commands && !(arguments.files.empty() && arguments.overrides.empty() &&
-                                       arguments.device.spec.empty() && !arguments.ranks.count))
-        throw RequestError("with --command, scenarios and options belong into the command lines",
-                           "write them behind each program");
-      chosen = duel_programs;
-    });
-    declare_worker();
-  }
-
   void declare_worker() {
-    CLI::App* worker = verb("worker", "run steps as a duel asks on standard input", work_for_duel);
+    CLI::App* worker = verb("worker", "run steps as a gate asks on standard input", work_for_gate);
     takes_ranks(takes_device(takes_scenarios(worker)));
     WorkerArguments& given = arguments_.worker;
     worker->add_flag("--counts", given.counts)->group("");
@@ -341,6 +319,8 @@ class CommandLine {
         gate_programs);
     GateArguments& given = arguments_.gate;
     CLI::Option* base = gate->add_option("--base", given.base, "the stepgate of before");
+    gate->add_option("--base-command", given.base_command,
+                     "a whole command line of a worker instead of --base (ci/WORKER.md)");
     gate->add_flag("--stored", given.stored,
                    "compare with the runs that `accept` stored, instead of a BASE")
         ->excludes(base);
@@ -365,19 +345,22 @@ class CommandLine {
         ->allow_extra_args(false);
     gate->add_option("--accepted", given.accepted,
                      "what may be slower: who says so, why and until when (docs/gate.md)");
-    gate->add_flag_callback(
-        "--no-sentences", [&given] { given.sentences = false; },
-        "only compare HEAD with BASE, without what the scenarios say of HEAD alone");
-    DuelArguments& duel = arguments_.duel;
+    gate->add_option_function<std::vector<std::string>>(
+            "--only",
+            [&given](const std::vector<std::string>& names) {
+              for (const std::string& name : names) given.only.insert(gate_part(name));
+            },
+            "compare counts, time or sentences alone; repeatable, all three when left out")
+        ->allow_extra_args(false);
     gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
-    gate->add_option("--pairs", duel.pairs, "pairs of launches at most");
-    gate->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
+    gate->add_option("--pairs", given.pairs, "pairs of launches at most");
+    gate->add_option("--work", given.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
     passes_variables(gate);
     takes_environments(gate);
     gate->add_option("--evidence", arguments_.evidence,
                      "go on from what earlier runs of the same builds found, which this file has");
-    gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
+    gate->add_option("--stall-seconds", given.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
     gate->add_option("--run-seconds", given.run_seconds,
                      "HEAD's own run of its sentences must end within (1800)")
@@ -391,9 +374,35 @@ class CommandLine {
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
     for (const char* other : {"--stored", "--soak", "--head", "--head-files", "--accepted",
-                              "--no-sentences", "--base-env", "--head-env", "--evidence",
+                              "--only", "--base-command", "--base-env", "--head-env", "--evidence",
                               "--run-seconds", "--json", "--junit", "--summary", "--report"})
       self_test->excludes(gate->get_option(other));
+    for (const char* other : {"--stored", "--soak"})
+      gate->get_option("--only")->excludes(gate->get_option(other));
+    takes_commands(gate);
+  }
+
+  // Scenarios and what else is about them belong into the command lines.
+  void takes_commands(CLI::App* gate) {
+    GateArguments& given = arguments_.gate;
+    CLI::Option* base = gate->get_option("--base-command");
+    CLI::Option* head = gate->add_option("--head-command", given.head_command,
+                                         "a whole command line of a worker instead of --head");
+    base->needs(head);
+    head->needs(base);
+    for (const char* other :
+         {"--base", "--head", "--stored", "--soak", "--head-files", "--evidence", "--run-seconds"})
+      base->excludes(gate->get_option(other));
+    gate->callback([&arguments = arguments_, &chosen = chosen_] {
+      if (arguments.gate.of_commands() &&
+          !(arguments.files.empty() && arguments.overrides.empty() && arguments.tags.empty() &&
+            arguments.excluded_tags.empty() && arguments.device.spec.empty() &&
+            !arguments.ranks.count))
+        throw RequestError(
+            "with --base-command, scenarios and options belong into the command lines",
+            "write them behind each program");
+      chosen = gate_programs;
+    });
   }
 
   void declare_accept() {

@@ -20,8 +20,7 @@ int accept_runs(const Arguments&);
 int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
-int duel_programs(const Arguments&);
-int work_for_duel(const Arguments&);
+int work_for_gate(const Arguments&);
 int trace_for_run(const Arguments&);
 int serve_as_rank(const Arguments&);
 

@@ -80,7 +80,7 @@ TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
     const std::vector<std::vector<std::string>> calls{
         {"run", "holding.toml"},
         {"run", "holding.toml", "planned.toml"},
-        {"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml"},
+        {"gate", "--base", STEPGATE_PROGRAM, "--head", STEPGATE_PROGRAM, "holding.toml"},
         {"accept", "holding.toml"},
         {"gate", "--self-test", "holding.toml"}};
     for (const std::vector<std::string>& call : calls) {
@@ -132,17 +132,19 @@ TEST_F(RunVerb, StoresNothingThatIsSimulatedUnasked) {
   EXPECT_FALSE(exists("b"));
 }
 
-TEST_F(RunVerb, GatesNoDuelOfWorkersThatSimulateUnasked) {
+TEST_F(RunVerb, GatesNoWorkersThatSimulateUnasked) {
   write("holding.toml", holding);
-  const Finished programs =
-      stepgate({"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml", "--json", "duel.json"});
-  EXPECT_EQ(programs.exit_code, 4) << programs.out << programs.err;
-  EXPECT_TRUE(contains(programs.out, "\nSIMULATED duel: holds after ")) << programs.out;
-  EXPECT_TRUE(contains(programs.out, "; not gated: there is no GPU")) << programs.out;
-  EXPECT_EQ(parsed(place() / "duel.json").at("gated"), false);
-  EXPECT_EQ(parsed(place() / "duel.json").at("simulated"), true);
   const std::string worker = std::string(STEPGATE_PROGRAM) + " worker holding.toml";
-  EXPECT_EQ(stepgate({"duel", "--command", worker, worker}).exit_code, 4);
+  const auto gate = [&](const std::string& command) {
+    return stepgate({"gate", "--base-command", command, "--head-command", command, "--only", "time",
+                     "--seed", "1"});
+  };
+  const Finished unasked = gate(worker);
+  EXPECT_EQ(unasked.exit_code, 4) << unasked.out << unasked.err;
+  EXPECT_TRUE(contains(unasked.out, "\nSIMULATED, nothing was measured: NOT GATED: "))
+      << unasked.out;
+  const Finished asked = gate(worker + " --device simulated:nvidia-h200 --seed 5");
+  EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
 }
 #endif
 

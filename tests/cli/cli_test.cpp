@@ -14,7 +14,7 @@ TEST_F(CommandLine, PrintsItsHelp) {
   const Finished help = stepgate({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* verb :
-       {"list", "check", "plan", "fields", "new", "devices", "run", "duel", "worker"}) {
+       {"list", "check", "plan", "fields", "new", "devices", "run", "gate", "worker"}) {
     EXPECT_TRUE(contains(help.out, std::string("\n  ") + verb + " ")) << help.out;
   }
   EXPECT_EQ(help.err, "");
@@ -71,7 +71,7 @@ TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
        {std::string("list a.toml"), std::string("check a.toml"), std::string("plan a.toml"),
         std::string("fields"), std::string("devices"), std::string("--help"),
         std::string("--version"), std::string("run a.toml --device simulated"),
-        "duel " + program + " " + program + " a.toml --device simulated"}) {
+        "gate --base " + program + " --head " + program + " a.toml --device simulated"}) {
     const Finished full =
         ChildProcess("/bin/sh", {"-c", program + " " + call + " >/dev/full"}, place()).wait();
     EXPECT_EQ(full.exit_code, 2) << call;

@@ -148,8 +148,8 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
   const auto with_own = [&](const std::string& own, const std::string& of_all) {
     write("wide.toml",
           tensor_cores + "[variant.quiet]\n[variant.step.gate]\nmargin = \"" + own + "\"\n");
-    return gate({"wide"}, {"--no-sentences", "--work", "wide/step", "--margin", of_all, "--report",
-                           "wide.html"});
+    return gate({"wide"}, {"--only", "counts", "--only", "time", "--work", "wide/step", "--margin",
+                           of_all, "--report", "wide.html"});
   };
   const Finished wide = with_own("20%", "1%");
   EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
@@ -169,7 +169,8 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
 
 TEST_F(Gates, KnobsOfTheCommandLineAreThoseOfTheGateToo) {
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
-  const Finished wide = gate({"tensor_cores"}, {"--no-sentences", "--set", "gate.margin=20%"});
+  const Finished wide =
+      gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--set", "gate.margin=20%"});
   EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
   EXPECT_TRUE(contains(wide.out, "more for 1 work")) << wide.out;
   const Finished wrong = gate({"tensor_cores"}, {"--set", "batch.size=abc"});
@@ -184,7 +185,7 @@ TEST_F(Gates, WhatFailsWhileTheMechanismIsLookedForChangesNoAnswer) {
          "if [ \"$3\" = worker ]; then exec " +
              program + " \"$@\" --injected repeated_products:10%; fi\nexec " + program +
              " \"$@\"\n");
-  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time  tensor_cores/step")) << run.out;
   EXPECT_TRUE(contains(run.out, "where slower steps have grown is not known: HEAD, ")) << run.out;
@@ -230,7 +231,7 @@ class CountedGates : public Gates, public testing::WithParamInterface<Counted> {
 
 TEST_P(CountedGates, FindWhatNoPlanSaysByItsTrace) {
   head_that_injects(GetParam().injection);
-  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, GetParam().says)) << run.out;
   EXPECT_TRUE(contains(run.out, "in a trace, though both plans say the same")) << run.out;
@@ -245,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Injections, CountedGates,
 
 TEST_F(Gates, FindAWaitOfThePlanAndNameItsOperation) {
   head_with_knob("sync.where=step");
-  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "host_waits_per_step 0 -> 1\n")) << run.out;
   EXPECT_TRUE(contains(run.out, "'sync: ")) << run.out;
@@ -253,7 +254,7 @@ TEST_F(Gates, FindAWaitOfThePlanAndNameItsOperation) {
 
 TEST_F(Gates, FindHostWorkOfTwoPercentOfAStepThatWaits) {
   head_that_injects("host_delay:6");
-  const Finished run = gate({"waits"}, {"--no-sentences"});
+  const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time  waits/step")) << run.out;
   EXPECT_TRUE(contains(run.out, "idle")) << run.out;
@@ -261,7 +262,7 @@ TEST_F(Gates, FindHostWorkOfTwoPercentOfAStepThatWaits) {
 
 TEST_F(Gates, DoNotLetLessWorkWin) {
   head_with_knob("batch.size=512");
-  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "flops_per_step ")) << run.out;
 }
@@ -331,7 +332,8 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   script("head", "true\nexec " + program + " \"$@\"\n");
   const auto duel = [&](int seed) {
     const Finished run =
-        gate({"waits"}, {"--no-sentences", "--evidence", "kept.toml", "-v"}, "simulated", seed);
+        gate({"waits"}, {"--only", "counts", "--only", "time", "--evidence", "kept.toml", "-v"},
+             "simulated", seed);
     EXPECT_EQ(run.exit_code, seed == 1 ? 0 : run.exit_code) << run.out << run.err;
     return run;
   };
@@ -350,15 +352,15 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
 TEST_F(Gates, CompareTwoEnvironmentsOfOneProgram) {
   script("base", "exec " + program + " \"$@\" --set sync.where=${CUDA_TEST_WHERE:-none}\n");
   script("head", text_of(place() / "base").substr(std::string("#!/bin/sh\n").size()));
-  EXPECT_EQ(gate({"tensor_cores"}, {"--no-sentences"}).exit_code, 0);
-  const Finished run =
-      gate({"tensor_cores"}, {"--no-sentences", "--head-env", "CUDA_TEST_WHERE=step"});
+  EXPECT_EQ(gate({"tensor_cores"}, {"--only", "counts", "--only", "time"}).exit_code, 0);
+  const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--head-env",
+                                               "CUDA_TEST_WHERE=step"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "host_waits_per_step 0 -> 1")) << run.out;
   EXPECT_FALSE(contains(run.out, "byte for byte")) << run.out;
   const Finished both =
-      gate({"tensor_cores"}, {"--no-sentences", "--head-env", "CUDA_TEST_WHERE=step", "--base-env",
-                              "CUDA_TEST_WHERE=step"});
+      gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--head-env",
+                              "CUDA_TEST_WHERE=step", "--base-env", "CUDA_TEST_WHERE=step"});
   EXPECT_EQ(both.exit_code, 0) << both.out << both.err;
   const Finished wrong = gate({"tensor_cores"}, {"--base-env", "CUDA_TEST_WHERE"});
   EXPECT_EQ(wrong.exit_code, 2) << wrong.out << wrong.err;
@@ -390,8 +392,8 @@ TEST_F(Gates, IdenticalBuildsAreNeverBlockedInTwentyGates) {
   int passed = 0;
   const int gates = sanitized ? 3 : 20;
   for (int seed = 0; seed < gates; ++seed) {
-    const Finished run = gate({"tensor_cores", "copies", "launches", "waits"}, {"--no-sentences"},
-                              "simulated", 100 + seed);
+    const Finished run = gate({"tensor_cores", "copies", "launches", "waits"},
+                              {"--only", "counts", "--only", "time"}, "simulated", 100 + seed);
     EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
     passed += run.exit_code == 0;
   }
@@ -420,7 +422,7 @@ TEST_F(Gates, TheWholeSuitePassesAgainstItself) {
 
 TEST_F(Gates, SayInTheFirstLineWhatIsComparedAndInTheLastTheAnswer) {
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits"}, {"--no-sentences"});
+  const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.out.find("gate: BASE ./base (stepgate "), 0u) << run.out;
   EXPECT_TRUE(contains(run.out.substr(0, run.out.find('\n')), "-> HEAD ./head (stepgate "));
   EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
@@ -557,7 +559,8 @@ TEST_F(StoredGates, AreOfOneProgram) {
 TEST_F(Gates, TakeTheScenariosThatHaveATag) {
   write("waits.toml", "tags = [\"quick\"]\n" + waits);
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits", "copies"}, {"--tag", "quick", "--no-sentences", "-v"});
+  const Finished run =
+      gate({"waits", "copies"}, {"--tag", "quick", "--only", "counts", "--only", "time", "-v"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "holds      time  waits/step")) << run.out;
   EXPECT_FALSE(contains(run.out, "copies/step")) << run.out;
@@ -566,7 +569,8 @@ TEST_F(Gates, TakeTheScenariosThatHaveATag) {
 
 TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits", "copies"}, {"--no-sentences", "--budget", "0.01"});
+  const Finished run =
+      gate({"waits", "copies"}, {"--only", "counts", "--only", "time", "--budget", "0.01"});
   EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
   for (const Json& line : lines()) {
@@ -630,7 +634,8 @@ TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
           what, most, until);
     }
     write("accepted.toml", text);
-    return gate({"tensor_cores"}, {"--no-sentences", "--accepted", "accepted.toml"});
+    return gate({"tensor_cores"},
+                {"--only", "counts", "--only", "time", "--accepted", "accepted.toml"});
   };
   const Finished run = accepted(in_a_month());
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
@@ -648,7 +653,8 @@ TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
   looser.replace(looser.find("== 0"), 4, "<= 9");
   write("of_head/tensor_cores.toml", looser);
   write("of_head/fresh.toml", waits);
-  const Finished run = gate({"tensor_cores"}, {"--no-sentences", "--head-files", "of_head"});
+  const Finished run =
+      gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--head-files", "of_head"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out,
                        "HEAD changes 'no_waits': step.host_waits_per_step == 0 -> "
@@ -670,7 +676,7 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
   // The worker that counts hears one request: it says hello and is gone.
   script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 1q | " + program +
                      " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits"}, {"--no-sentences"});
+  const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "duel       1 work, 0 slower")) << run.out;
   EXPECT_FALSE(contains(run.out, "nothing was compared")) << run.out;
@@ -681,7 +687,8 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 2q | " + program +
                      " \"$@\" --set sync.where=step; exit 0; }; done\nexec " + program +
                      " \"$@\"\n");
-  const Finished run = gate({"copies", "launches", "waits"}, {"--no-sentences"});
+  const Finished run =
+      gate({"copies", "launches", "waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     counts  copies/step")) << run.out;
   EXPECT_TRUE(contains(run.out, "2 of 3 works were not counted")) << run.out;
@@ -696,7 +703,8 @@ TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
              program + " \"$@\"; exit; }; done\nexec " + program + " \"$@\"\n");
   script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 2q | " + program +
                      " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
-  const Finished run = gate({"copies", "launches", "tensor_cores", "waits"}, {"--no-sentences"});
+  const Finished run =
+      gate({"copies", "launches", "tensor_cores", "waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   std::ifstream asked(place() / "asked");
   int counts = 0;
@@ -709,10 +717,11 @@ TEST_F(Gates, AWorkThatNobodyAskedForMayBeLost) {
   script("head",
          "for word; do shift; [ \"$word\" = copies.toml ] || set -- \"$@\" \"$word\"; done\nexec " +
              program + " \"$@\"\n");
-  const Finished lost = gate({"waits", "copies"}, {"--no-sentences"});
+  const Finished lost = gate({"waits", "copies"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(lost.exit_code, 4) << lost.out << lost.err;
   EXPECT_TRUE(contains(lost.out, "copies/step")) << lost.out;
-  const Finished left_out = gate({"waits", "copies"}, {"--no-sentences", "--work", "waits/*"});
+  const Finished left_out =
+      gate({"waits", "copies"}, {"--only", "counts", "--only", "time", "--work", "waits/*"});
   EXPECT_EQ(left_out.exit_code, 0) << left_out.out << left_out.err;
 }
 
@@ -723,6 +732,8 @@ TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
   const Finished run = gate({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "BASE does not say what its steps consist of")) << run.out;
+  const Finished timed = gate({"waits"}, {"--only", "time"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.out << timed.err;
 }
 
 TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
@@ -767,8 +778,8 @@ TEST_F(Gates, WhereNothingCouldBeComparedNothingIsGated) {
 
 TEST_F(Gates, WhatAnotherGateLeftInTheJsonFileIsNotTheAnswer) {
   script("head", "exec " + program + " \"$@\"\n");
-  ASSERT_EQ(gate({"waits"}, {"--no-sentences"}).exit_code, 0);
-  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--pairs", "1"}).exit_code, 2);
+  ASSERT_EQ(gate({"waits"}, {"--only", "counts", "--only", "time"}).exit_code, 0);
+  EXPECT_EQ(gate({"waits"}, {"--only", "counts", "--only", "time", "--pairs", "1"}).exit_code, 2);
   for (const Json& line : lines()) EXPECT_NE(line.value("answer", ""), "passed");
 }
 
@@ -789,7 +800,9 @@ TEST_F(Gates, WriteNothingOverWhatTheyReadNorTwoAnswersIntoOneFile) {
   const Finished twice = gate({"waits"}, {"--summary", "./gate.json"});
   EXPECT_EQ(twice.exit_code, 2) << twice.out;
   EXPECT_TRUE(contains(twice.err, "--summary and --json name the same file")) << twice.err;
-  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--summary", "/dev/null"}).exit_code, 0);
+  EXPECT_EQ(
+      gate({"waits"}, {"--only", "counts", "--only", "time", "--summary", "/dev/null"}).exit_code,
+      0);
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
@@ -810,9 +823,12 @@ TEST_F(Gates, SayBeforeTheyCountWhatIsWrongWithTheRequest) {
 
 TEST_F(Gates, TimeNothingOnTheReferenceAndBlameNobody) {
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits"}, {"--no-sentences"}, "reference");
+  const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"}, "reference");
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "the host reference has no notion of time")) << run.out;
+  EXPECT_TRUE(contains(run.out, "no notion of time: only counts, losses and gradients")) << run.out;
+  const Finished timed = gate({"waits"}, {"--only", "time"}, "reference");
+  EXPECT_EQ(timed.exit_code, 4) << timed.out << timed.err;
+  EXPECT_FALSE(contains(timed.out, "counts")) << timed.out;
 }
 
 TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
@@ -821,7 +837,8 @@ TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
         "[[accepted]]\nwork = \"waits/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
         "why = \"a reason\"\nuntil = \"" +
             in_a_month() + "\"\n");
-  const Finished run = gate({"waits"}, {"--no-sentences", "--accepted", "accepted.toml"});
+  const Finished run =
+      gate({"waits"}, {"--only", "counts", "--only", "time", "--accepted", "accepted.toml"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_TRUE(std::ranges::any_of(lines(), [](const Json& line) {
     return line.at("kind") == "unused" &&
@@ -918,7 +935,7 @@ TEST_F(Gates, AHeadThatHangsFailsInTime) {
 TEST_F(Gates, WithoutAGpuNothingIsGatedUnlessSomebodyAskedForTheSimulatedDevice) {
   if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"waits"}, {"--no-sentences"}, "");
+  const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"}, "");
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "SIMULATED")) << run.out;
 }

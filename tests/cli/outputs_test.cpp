@@ -105,7 +105,8 @@ TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
            {"history", "a.toml", "--json", "a.toml"},
            {"history", "a.toml", "--json", "x.svg", "--plot", "x.svg"},
            {"history", "a.toml", "--json", "plots/h.json", "--plot", "plots"},
-           {"duel", program, program, "a.toml", "--json", "a.toml"},
+           {"gate", "--base-command", program + " worker a.toml", "--head-command", program,
+            "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "a.toml"},
            {"gate", "--base", program, "--head", program, "a.toml", "--json", "x", "--junit", "x"},
            {"run", "a.toml", "--trace", "t", "--picture", "t.a.fix.json"}}) {

@@ -37,7 +37,8 @@ class PlantedFaults : public CommandLine {
     return stepgate(more);
   }
   Finished against_base() const {
-    return gate({"--base", STEPGATE_PROGRAM, "--no-sentences", "--margin", "10%"});
+    return gate(
+        {"--base", STEPGATE_PROGRAM, "--only", "counts", "--only", "time", "--margin", "10%"});
   }
   Finished run(const std::string& file) const { return stepgate({"run", file, "--seed", "6"}); }
 

@@ -67,7 +67,7 @@ DuelVerdict gate(const Noise& noise, double longer, bool accepted, std::uint64_t
   DuelRequest request = request_of(script, seed, 30);
   request.undecided = undecided_works(script.works, settings);
   time_as_a_gate(request, settings, std::chrono::seconds(60), {});
-  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
+  return judge_duel(request.introduction, measure_duel(request), settings);
 }
 
 struct Counts {

@@ -225,8 +225,7 @@ class GateTime : public testing::Test {
           return decide(so_far);
         };
     const DuelMeasurement measured = measure_duel(request);
-    const DuelVerdict verdict =
-        judge_duel(request.introduction, {request.works, {}}, measured, settings);
+    const DuelVerdict verdict = judge_duel(request.introduction, measured, settings);
     print(factor, measured, verdict);
     return verdict;
   }

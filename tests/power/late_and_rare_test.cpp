@@ -47,7 +47,7 @@ class LateAndRare : public testing::Test {
     const DuelSettings settings{.margin = 0.02};
     time_as_a_gate(request, settings, std::chrono::seconds(240), {});
     request.undecided = undecided_works(request.works, settings);
-    return judge_duel(request.introduction, {request.works, {}}, measure_duel(request), settings);
+    return judge_duel(request.introduction, measure_duel(request), settings);
   }
 
   int nights_that_end(Outcome outcome, const DeviceProfile& profile, int nights) const {

@@ -83,9 +83,6 @@ void time_as_a_gate(DuelRequest& request, const DuelSettings& settings,
                            most = pairs_that_fit(request, counted)](std::int64_t done) {
     return std::min(pairs_at_once(done, ahead, fewest), most);
   };
-  // A gate has no budget for its pairs, only patience: it goes on until each work has enough of
-  // them.
-  request.budget.reset();
   request.patience = most_timing;
   request.watch_time = time_to_watch(most_timing, request.works.size());
 }

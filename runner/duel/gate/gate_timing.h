@@ -21,8 +21,6 @@ inline constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // One gate of a self-test has as long for its one work: a gate of a suite has no more for each of
 // its works.
 inline constexpr std::chrono::seconds most_timing_of_a_tried_gate{10};
-// The time is over first.
-inline constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
 // Puts works that are known to differ first, as time may be short, then some of all scenarios.
 std::vector<std::string> in_order_of_suspicion(std::vector<std::string> works,

@@ -2,7 +2,6 @@
 #include "duel/gate/judge_duel.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
@@ -17,13 +16,11 @@
 #include "stats/e_process.h"
 #include "support/seconds.h"
 #include "support/text/diagnostic.h"
-#include "support/text/nearest.h"
 #include "support/text/number_words.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t default_pairs = 30;
 // After so many the works that go ahead are no longer alone, whatever they look like.
 constexpr std::int64_t most_pairs_alone = 14;
 // So much of alpha is theirs: they refute all works together after eight pairs, and another work by
@@ -277,30 +274,6 @@ class WorkTest {
   std::int64_t longest_launch_ = 0;
 };
 
-void note_unshared(const std::vector<std::string>& works, const std::vector<std::string>& others,
-                   std::string_view side, std::vector<std::string>& notes) {
-  std::vector<std::string> unshared;
-  for (const std::string& work : works) {
-    if (std::find(others.begin(), others.end(), work) == others.end()) unshared.push_back(work);
-  }
-  if (unshared.empty()) return;
-  notes.push_back(fmt::format("only {} has {}: not compared", side, fmt::join(unshared, ", ")));
-}
-
-bool matches(const std::string& pattern, const std::string& work) {
-  return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
-}
-
-void refuse_different_devices(const Introduction& both) {
-  if (both.base.device == both.head.device && both.base.simulated == both.head.simulated) return;
-  const auto named = [](const Hello& hello) {
-    return hello.device.empty() ? std::string("a device without a name") : hello.device;
-  };
-  throw RequestError(fmt::format("BASE runs on {} and HEAD on {}: not comparable", named(both.base),
-                                 named(both.head)),
-                     "run both on the same device");
-}
-
 // "+0.97 %": three digits, and as many more as tell it from the limit.
 std::string change_in_words(double ratio, double margin) {
   return told_from(100 * (ratio - 1), 100 * margin, [](double percent, int more_digits) {
@@ -530,47 +503,6 @@ double DuelSettings::weight_of(std::size_t work, std::size_t works) const {
                       : (1 - weight_of_works_ahead) / static_cast<double>(works - ahead);
 }
 
-DuelSubject duel_subject(const Introduction& both, std::span<const std::string> patterns) {
-  refuse_different_devices(both);
-  DuelSubject subject;
-  std::vector<std::string> common;
-  for (const std::string& work : both.base.works) {
-    const auto& others = both.head.works;
-    if (std::find(others.begin(), others.end(), work) != others.end()) common.push_back(work);
-  }
-  if (common.empty()) {
-    throw RequestError(
-        fmt::format("BASE and HEAD have no work in common: BASE lists {}; HEAD lists {}",
-                    fmt::join(both.base.works, ", "), fmt::join(both.head.works, ", ")),
-        "let both run the same scenarios");
-  }
-  for (const std::string& pattern : patterns) {
-    if (std::any_of(common.begin(), common.end(),
-                    [&](const std::string& work) { return matches(pattern, work); }))
-      continue;
-    const std::vector<std::string_view> candidates(common.begin(), common.end());
-    throw RequestError(
-        fmt::format("no work is named '{}'", pattern),
-        did_you_mean(pattern, candidates, fmt::format("both have {}", fmt::join(common, ", "))));
-  }
-  for (const std::string& work : common) {
-    const auto wanted = [&](const std::string& pattern) { return matches(pattern, work); };
-    if (patterns.empty() || std::any_of(patterns.begin(), patterns.end(), wanted))
-      subject.works.push_back(work);
-  }
-  note_unshared(both.base.works, both.head.works, "BASE", subject.notes);
-  note_unshared(both.head.works, both.base.works, "HEAD", subject.notes);
-  return subject;
-}
-
-bool gates(const Introduction& both) {
-  return !both.base.stand_in && !both.head.stand_in;
-}
-
-std::string same_bytes_note() {
-  return "BASE and HEAD run the same program, byte for byte; only their arguments can differ";
-}
-
 EarlierRounds pairs_found_in(const DuelMeasurement& measurement) {
   EarlierRounds found;
   for (const LaunchPair& pair : measurement.pairs) {
@@ -595,9 +527,9 @@ std::int64_t fewest_pairs_to_hold(const DuelSettings& settings) {
 
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
                         const DuelSettings& settings) {
+  if (!asked || works == 0) return most_pairs_of_a_gate;
   const std::int64_t fewest =
       std::max(fewest_pairs_to_refute(works, settings), fewest_pairs_to_hold(settings));
-  if (!asked) return std::max(default_pairs, 3 * fewest);
   if (*asked >= fewest) return *asked;
   throw RequestError(
       fmt::format("{} can never decide {} work{}: {} are needed before one can hold, {} before one "
@@ -633,13 +565,13 @@ std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
   };
 }
 
-DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
-                       const DuelMeasurement& measurement, const DuelSettings& settings) {
+DuelVerdict judge_duel(const Introduction& both, const DuelMeasurement& measurement,
+                       const DuelSettings& settings) {
   DuelVerdict verdict{.introduction = both,
                       .settings = settings,
                       .works = {},
                       .outcome = Outcome::undecided,
-                      .notes = subject.notes,
+                      .notes = {},
                       .pairs = std::ssize(measurement.pairs),
                       .wall_time = measurement.wall_time};
   std::vector<WorkTest> tests = tests_of(measurement.works, settings);

@@ -40,29 +40,15 @@ struct DuelSettings {
   double weight_of(std::size_t work, std::size_t works) const;
 };
 
-// The works that both programs have in common and that are to be compared.
-struct DuelSubject {
-  std::vector<std::string> works;
-  std::vector<std::string> notes;  // for whoever reads the verdict: works that only one side has
-};
-
-// The works that both list, in BASE's order, and among them those that a pattern (*, ?, [a-z])
-// matches; no patterns match all. Throws RequestError when there is none, when a pattern matches
-// nothing, or when the two ran on different devices.
-DuelSubject duel_subject(const Introduction&, std::span<const std::string> patterns);
-
-// False where a side simulates because it found no GPU.
-bool gates(const Introduction&);
-
-// For the notes of a duel in which BASE and HEAD are the same file or the same bytes.
-std::string same_bytes_note();
-
 // The fewest pairs after which a work can be refuted, or hold.
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings&);
 std::int64_t fewest_pairs_to_hold(const DuelSettings&);
 
-// As many as asked for, or a default that can decide. Throws RequestError when so many can never
-// refute or never hold anything.
+// Without a number the time is over first.
+inline constexpr std::int64_t most_pairs_of_a_gate = 1000;
+
+// As many as asked for, or most_pairs_of_a_gate. Throws RequestError when so many can never refute
+// or never hold anything; where there are no works any number will do.
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works, const DuelSettings&);
 
 // By work, of every pair: log(head's step time / base's) as far as it is believed, and three times:
@@ -108,7 +94,6 @@ struct DuelVerdict {
   std::chrono::nanoseconds wall_time{0};
 };
 
-DuelVerdict judge_duel(const Introduction&, const DuelSubject&, const DuelMeasurement&,
-                       const DuelSettings&);
+DuelVerdict judge_duel(const Introduction&, const DuelMeasurement&, const DuelSettings&);
 
 }  // namespace stepgate

@@ -277,8 +277,7 @@ class TestedGate : public testing::Test {
     request.most_pairs = 10;
     request.undecided = undecided_works(request.works, settings_);
     const DuelMeasurement measured = measure_duel(request);
-    return tried_gate(judge_duel(request.introduction, {request.works, {}}, measured, settings_),
-                      measured);
+    return tried_gate(judge_duel(request.introduction, measured, settings_), measured);
   }
 
   SelfTestRequest request(const Program& program) {

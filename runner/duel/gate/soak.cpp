@@ -186,4 +186,21 @@ SoakedWork soak(const std::string& work, double margin,
   return result;
 }
 
+DuelVerdict verdict_of(std::span<const SoakedWork> works, const Introduction& both,
+                       const DuelSettings& settings) {
+  DuelVerdict verdict{.introduction = both, .settings = settings};
+  for (const SoakedWork& soaked : works) {
+    verdict.works.push_back({.name = soaked.name,
+                             .margin = soaked.margin,
+                             .outcome = soaked.outcome,
+                             .base_step_seconds = soaked.early_seconds,
+                             .head_step_seconds = soaked.late_seconds,
+                             .steps = soaked.steps,
+                             .longest_launch = soaked.steps,
+                             .timed = {},
+                             .reason = soaked.reason});
+  }
+  return verdict;
+}
+
 }  // namespace stepgate

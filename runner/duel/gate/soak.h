@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "duel/gate/judge_duel.h"
 #include "duel/worker/worker.h"
 #include "judge/verdict/verdict.h"
 
@@ -35,5 +37,9 @@ struct SoakedWork {
 // WorkerError, and WaitStopped when the wait was to end.
 SoakedWork soak(const std::string& work, double margin,
                 const std::function<std::unique_ptr<Worker>()>& launch);
+
+// A duel of the program with its own beginning, of which a time is an early one of BASE and a late
+// one of HEAD.
+DuelVerdict verdict_of(std::span<const SoakedWork>, const Introduction&, const DuelSettings&);
 
 }  // namespace stepgate

@@ -114,5 +114,21 @@ TEST(Soak, RaisesNoAlarmWhereNothingBecomesSlower) {
   EXPECT_EQ(nights_with(Outcome::holds, usual, 10), 10);
 }
 
+TEST(Soak, IsADuelOfLateStepsWithEarlyOnes) {
+  const SoakedWork slower{.name = "a/fix",
+                          .margin = 0.05,
+                          .outcome = Outcome::refuted,
+                          .steps = 6'000,
+                          .early_seconds = 1e-3,
+                          .late_seconds = 2e-3,
+                          .reason = "why"};
+  const DuelVerdict verdict = verdict_of({&slower, 1}, {}, {});
+  ASSERT_EQ(verdict.works.size(), 1U);
+  EXPECT_EQ(verdict.works[0].base_step_seconds, 1e-3);
+  EXPECT_EQ(verdict.works[0].head_step_seconds, 2e-3);
+  EXPECT_EQ(verdict.works[0].outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.works[0].margin, 0.05);
+}
+
 }  // namespace
 }  // namespace stepgate

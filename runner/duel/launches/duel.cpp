@@ -78,7 +78,6 @@ class Duel {
         watch_random_(~request.seed),
         plans_(request.works.size()) {
     result_.works = request.works;
-    result_.seed = request.seed;
     result_.simulated = request.introduction.base.simulated;
   }
 
@@ -102,24 +101,9 @@ class Duel {
   nanoseconds spent() const { return request_.clock() - start_; }
 
   bool may_start(nanoseconds last_pair) {
-    const std::int64_t missing = request_.fewest_pairs - std::ssize(result_.pairs);
-    if (request_.budget && result_.pairs.size() == 1 &&
-        spent() + missing * last_pair > *request_.budget)
-      refuse_budget(last_pair);
-    if (!request_.budget && missing > 0) return true;
-    const auto most = request_.budget ? request_.budget : request_.patience;
-    result_.budget_spent = most && spent() + last_pair > *most;
+    if (std::ssize(result_.pairs) < request_.fewest_pairs) return true;
+    result_.budget_spent = request_.patience && spent() + last_pair > *request_.patience;
     return !result_.budget_spent;
-  }
-
-  [[noreturn]] void refuse_budget(nanoseconds pair) const {
-    throw RequestError(
-        fmt::format("a budget of {} decides nothing: a pair of launches takes {}, and no work is "
-                    "decided before {} of them",
-                    seconds_text(seconds(*request_.budget)), seconds_text(seconds(pair)),
-                    request_.fewest_pairs),
-        fmt::format("give it at least {:.0f} s, or fewer works",
-                    std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
   }
 
   // No more than there is time for, beyond the fewest.

@@ -61,7 +61,6 @@ struct LaunchPair {
 
 struct DuelMeasurement {
   std::vector<std::string> works;
-  std::uint64_t seed = 0;
   bool simulated = false;         // times are not those of a clock that could be compared with ours
   std::vector<LaunchPair> pairs;  // whole ones only
   std::chrono::nanoseconds wall_time{0};
@@ -106,10 +105,8 @@ struct DuelRequest {
   // empty: of one. What is timed is timed alone.
   std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
   std::int64_t most_pairs = 30;
-  // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;
-  std::optional<std::chrono::nanoseconds> budget;
-  // Without a budget: no pair is begun after so much time, once there are the fewest.
+  // No pair is begun after so much time, once there are the fewest; absent: time has no end.
   std::optional<std::chrono::nanoseconds> patience;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
   // Asked before every pair, or several at once: the works that need more evidence, ascending.
@@ -121,7 +118,7 @@ struct DuelRequest {
 // begins late, the same for each of its works.
 std::chrono::nanoseconds time_to_watch(std::chrono::nanoseconds of_a_duel, std::size_t works);
 
-// Throws WorkerError, and RequestError for a budget.
+// Throws WorkerError.
 DuelMeasurement measure_duel(const DuelRequest&);
 
 }  // namespace stepgate

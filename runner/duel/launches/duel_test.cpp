@@ -8,7 +8,6 @@
 
 #include "duel/testing/fake_worker.h"
 #include "support/random.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {
@@ -152,30 +151,6 @@ TEST(Duel, LeavesOutWorksThatNeedNoMoreEvidence) {
   EXPECT_EQ(measured.pairs[1].works.size(), 2u);
   ASSERT_EQ(measured.pairs[3].works.size(), 1u);
   EXPECT_EQ(measured.pairs[3].works[0].work, 1);
-}
-
-TEST(Duel, RefusesABudgetThatTheFirstPairShowsToBeTooSmall) {
-  DuelScript script = steady(1);
-  DuelRequest request = request_of(script, 1, 30);
-  request.fewest_pairs = 6;
-  request.budget = std::chrono::seconds(8);
-  try {
-    measure_duel(request);
-    FAIL() << "a budget of 8 s for six pairs of more than 2 s was accepted";
-  } catch (const RequestError& error) {
-    EXPECT_NE(std::string(error.what()).find("a budget of 8 s decides nothing"), std::string::npos)
-        << error.what();
-  }
-}
-
-TEST(Duel, StopsWhenTheBudgetIsSpent) {
-  DuelScript script = steady(1);
-  DuelRequest request = request_of(script, 1, 1000);
-  request.budget = std::chrono::seconds(60);
-  const DuelMeasurement measured = measure_duel(request);
-  EXPECT_TRUE(measured.budget_spent);
-  EXPECT_GT(measured.pairs.size(), 10u);
-  EXPECT_LE(measured.wall_time, std::chrono::seconds(60));
 }
 
 TEST(Duel, MakesTheFewestPairsHoweverLittlePatienceThereIs) {

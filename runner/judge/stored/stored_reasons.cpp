@@ -46,9 +46,9 @@ std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
 }
 
 // Two builds on one machine need no history.
-std::string duel_command(const Scenario& scenario) {
-  return fmt::format("`{}`",
-                     to_text({"stepgate", "duel", "BASE", "HEAD", file_word(scenario.file)}));
+std::string gate_command(const Scenario& scenario) {
+  return fmt::format("`{}`", to_text({"stepgate", "gate", "--base", "BASE", "--head", "HEAD",
+                                      file_word(scenario.file)}));
 }
 
 std::string new_era(const Scenario& scenario) {
@@ -72,7 +72,7 @@ std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenar
     return fmt::format(
         "; this machine is {} than when they were stored, and the step beside its anchor is not "
         "beyond the limit: {} compares two builds on it, {} starts anew on it{}",
-        speed, duel_command(scenario), new_era(scenario), upgraded_in_words(stored.upgrades));
+        speed, gate_command(scenario), new_era(scenario), upgraded_in_words(stored.upgrades));
   };
   if (verdict.outcome == Outcome::machine_slower) return start_anew("slower");
   switch (stored.note) {
@@ -86,7 +86,7 @@ std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenar
       return fmt::format(
           "; the anchor moved: beside it the step is beyond the limit, by itself it is not; {} "
           "does without an anchor",
-          duel_command(scenario));
+          gate_command(scenario));
     case StoredNote::raw_is_not_shown:
       return "; the raw value is not shown to be within the limit" +
              missing_in_words(stored, scenario);
@@ -179,7 +179,7 @@ std::string way_to_compare(const Scenario& scenario, bool asks_for_runs) {
   return fmt::format(
       "; {} compares two builds without them, {} stores runs to compare with from "
       "now on",
-      duel_command(scenario), new_era(scenario));
+      gate_command(scenario), new_era(scenario));
 }
 
 std::string too_few_rounds_reason(std::int64_t rounds) {

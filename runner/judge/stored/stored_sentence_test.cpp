@@ -174,11 +174,12 @@ TEST(StoredSentence, SaysMachineSlowerWhereEverythingTakesTwiceAsLong) {
   EXPECT_TRUE(says(verdict, "raw 0.50x (235.4k/s -> 117.7k/s) [")) << verdict.reason;
   EXPECT_TRUE(says(verdict, ", anchor launch.1 2.00x [")) << verdict.reason;
   EXPECT_TRUE(says(verdict, ", normalised 1.000x [")) << verdict.reason;
-  EXPECT_TRUE(says(verdict,
-                   "; the limit is 0.98x; this machine is slower than when they were stored, and "
-                   "the step beside its anchor is not beyond the limit: `stepgate duel BASE HEAD "
-                   "scenarios/small.toml` compares two builds on it, `stepgate accept "
-                   "scenarios/small.toml --new-era TEXT` starts anew on it"))
+  EXPECT_TRUE(says(
+      verdict,
+      "; the limit is 0.98x; this machine is slower than when they were stored, and "
+      "the step beside its anchor is not beyond the limit: `stepgate gate --base BASE --head HEAD "
+      "scenarios/small.toml` compares two builds on it, `stepgate accept "
+      "scenarios/small.toml --new-era TEXT` starts anew on it"))
       << verdict.reason;
 }
 
@@ -481,7 +482,8 @@ TEST_P(OtherEnvironment, IsNotComparableAndNamesTheKeyWithBothValues) {
                 "14.84 ms)" +
                 (is_another_device
                      ? "; `stepgate accept scenarios/small.toml` stores a run of this one"
-                     : "; `stepgate duel BASE HEAD scenarios/small.toml` compares two builds "
+                     : "; `stepgate gate --base BASE --head HEAD scenarios/small.toml` compares "
+                       "two builds "
                        "without them, `stepgate accept scenarios/small.toml --new-era TEXT` stores "
                        "runs to compare with from now on") +
                 GetParam().upgraded);

@@ -72,7 +72,9 @@ void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& s
              {"seed", run.seed},
              {"device", both ? Json(both->base.device) : Json(nullptr)},
              {"simulated", both ? Json(both->base.simulated) : Json(nullptr)},
-             {"margin", subject.margin}};
+             {"margin", subject.margin},
+             {"only", Json::array()}};
+  for (const GatePart part : subject.only) first["only"].push_back(name_of(part));
   if (duel) {
     first["alpha"] = duel->settings.alpha;
     first["beta"] = duel->settings.beta;

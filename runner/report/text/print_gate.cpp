@@ -158,6 +158,8 @@ void print_gate_terms(std::ostream& out, const GateSubject& subject) {
                      program_in_words(subject.base, both ? &both->base : nullptr),
                      program_in_words(subject.head, both ? &both->head : nullptr));
   if (both && !both->base.device.empty()) out << " on " << both->base.device;
+  for (const GatePart part : subject.only)
+    out << (part == subject.only.front() ? "; only " : " and ") << name_of(part);
   out << "; margin " << margin_in_words(subject);
   if (subject.most_timing.count() > 0)
     out << fmt::format(", at most {} of timing",

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "duel/gate/gate_part.h"
 #include "duel/gate/judge_gate.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
@@ -22,6 +23,7 @@ struct GateSubject {
   std::string head;
   std::optional<Introduction> both;  // absent where one of them did not even say hello
   double margin = 0;
+  std::vector<GatePart> only = {};          // compared; empty: all
   std::int64_t wider = 0;                   // works that have a larger one of their own
   std::chrono::nanoseconds most_timing{0};  // of a duel; 0 where there is none
 };

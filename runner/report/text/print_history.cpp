@@ -134,7 +134,7 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, s
   const std::size_t watched = all.size() - count(HistoryOutcome::too_few);
   std::string_view answer = "NOT GATED: not every step has runs that would show a drift";
   if (code == ExitCode::refuted)
-    answer = "DRIFT: `stepgate duel` of the two commits tells whether the code did it";
+    answer = "DRIFT: `stepgate gate` of the two commits tells whether the code did it";
   if (code == ExitCode::holds) answer = "STEADY: no drift is shown";
   out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size() + missing, "variant"),
                      drifting == 1 ? "1 drifts" : fmt::format("{} drift", drifting), answer);

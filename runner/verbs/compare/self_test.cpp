@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "duel/gate/compared_works.h"
+#include "duel/gate/gate_stages.h"
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/self_test.h"
 #include "report/text/print_gate.h"
@@ -45,7 +47,8 @@ Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
                                     : none.front().scenario + ": " + printable(none.front().why),
                        "name scenarios whose steps a device runs");
   }
-  base.works = duel_subject({base.hello, base.hello}, arguments.duel.works).works;
+  refuse_unmatched(arguments.gate.works, base.hello.works);
+  base.works = works_in_common({base.hello, base.hello}, &Hello::works, arguments.gate.works);
   print_self_tests(std::cout, arguments.gate.base, base.hello, seed);
   for (const LeftOut& none : base.hello.left_out)
     print_gate_note(std::cout, none.scenario + " is left out: " + none.why);
@@ -116,16 +119,10 @@ class Gates {
                                                 LaunchSeeds::of_pairs, seed);
     if (!both_) both_ = introduce(launch);
     if (!both_) return std::nullopt;
-    const DuelSubject subject{.works = {work_}, .notes = {}};
-    const auto& asked = arguments_.duel.pairs;
-    DuelRequest request =
-        duel_request(arguments_, *both_, subject, settings_, launch, seed,
-                     asked ? most_pairs(asked, 1, settings_) : most_pairs_of_a_gate);
-    time_as_a_gate(request, settings_, most_timing(), base_.counted);
-    if (arguments_.ranks.count) request.pairs_at_once = {};  // each would start all ranks
-    const DuelMeasurement measured = measure_duel(request);
+    const DuelMeasurement measured = measure_duel(duel_request(
+        arguments_, *both_, {work_}, settings_, launch, seed, most_timing(), base_.counted));
     if (measured.stopped) return std::nullopt;
-    return tried_gate(judge_duel(*both_, subject, measured, settings_), measured);
+    return tried_gate(judge_duel(*both_, measured, settings_), measured);
   }
 
   Arguments arguments_;
@@ -146,7 +143,7 @@ void check_request(const Arguments& arguments) {
   check_device_name(arguments.device);
   check_device(arguments.device);
   const DuelSettings settings{.margin = margin_of(arguments.gate.margin)};
-  if (arguments.duel.pairs) (void)most_pairs(arguments.duel.pairs, 1, settings);
+  (void)most_pairs(arguments.gate.pairs, 1, settings);
 }
 
 // False when somebody wants the end.

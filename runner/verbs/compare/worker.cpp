@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate worker`: one side of a duel or a gate. Standard output belongs to the protocol.
+// `stepgate worker`: one side of a gate. Standard output belongs to the protocol.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -94,7 +94,7 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
 
 }  // namespace
 
-int work_for_duel(const Arguments& arguments) {
+int work_for_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;

@@ -8,18 +8,12 @@
 #include <utility>
 
 #include "device/cuda/gpu_index.h"
+#include "duel/gate/gate_timing.h"
 #include "support/interruption.h"
 #include "support/process/worker_environment.h"
 #include "support/random.h"
 
 namespace stepgate {
-namespace {
-
-// So much is thought to be had where nobody says.
-constexpr std::chrono::seconds usual_time_of_a_duel{240};
-
-}  // namespace
-
 std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(seconds));
@@ -64,6 +58,25 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
+Command worker_command(const Arguments& arguments, DuelSide side, std::vector<std::string> more) {
+  const GateArguments& gate = arguments.gate;
+  const bool is_base = side == DuelSide::base;
+  if (gate.of_commands())
+    return split_command_line(is_base ? *gate.base_command : *gate.head_command);
+  for (const std::string& calibrated : arguments.worker.calibrated)
+    more.insert(more.end(), {"--calibrated", calibrated});
+  return program_command(arguments, is_base ? gate.base : gate.head, "worker", more);
+}
+
+bool run_same_program(const Arguments& arguments) {
+  const auto program = [&](DuelSide side) {
+    const Command command = worker_command(arguments, side);
+    return arguments.gate.of_commands() ? command : Command{command.front()};
+  };
+  return run_same_bytes(program(DuelSide::base), program(DuelSide::head)) &&
+         arguments.gate.base_variables == arguments.gate.head_variables;
+}
+
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value) {
   std::erase_if(environment, [start = name + '='](const std::string& variable) {
@@ -73,10 +86,10 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 }
 
 std::vector<std::string> environment_of(const Arguments& arguments, DuelSide side) {
-  const DuelArguments& duel = arguments.duel;
-  std::vector<std::string> environment = worker_environment(duel.passed_variables);
+  const GateArguments& gate = arguments.gate;
+  std::vector<std::string> environment = worker_environment(gate.passed_variables);
   for (const std::string& given :
-       side == DuelSide::base ? duel.base_variables : duel.head_variables) {
+       side == DuelSide::base ? gate.base_variables : gate.head_variables) {
     const std::size_t equals = given.find('=');
     set_variable(environment, given.substr(0, equals), given.substr(equals + 1));
   }
@@ -86,7 +99,7 @@ std::vector<std::string> environment_of(const Arguments& arguments, DuelSide sid
 ChildRequest worker_request(const Arguments& arguments, Command command, DuelSide side) {
   return {.command = std::move(command),
           .name = side == DuelSide::base ? "BASE" : "HEAD",
-          .stall = of_seconds(arguments.duel.stall_seconds),
+          .stall = of_seconds(arguments.gate.stall_seconds),
           .stopped = [] { return interrupted != 0; },
           .environment = environment_of(arguments, side)};
 }
@@ -102,26 +115,32 @@ LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command h
     // Launches are counted over both sides, two a pair.
     if (seeds == LaunchSeeds::of_pairs) add("--seed", random_bits(seed, number / 2));
     if (seeds == LaunchSeeds::of_pairs) add("--noise-seed", random_bits(~seed, number));
-    if (seeds == LaunchSeeds::of_launches) add("--seed", random_bits(seed, number));
     return start_worker(std::move(request));
   };
 }
 
+LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed) {
+  return worker_launcher(arguments, worker_command(arguments, DuelSide::base),
+                         worker_command(arguments, DuelSide::head),
+                         arguments.gate.of_commands() ? LaunchSeeds::none : LaunchSeeds::of_pairs,
+                         seed);
+}
+
 DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
-                         const DuelSubject& subject, const DuelSettings& settings,
-                         LaunchWorker launch, std::uint64_t seed, std::int64_t pairs) {
+                         std::vector<std::string> works, const DuelSettings& settings,
+                         LaunchWorker launch, std::uint64_t seed,
+                         std::chrono::nanoseconds most_timing,
+                         std::span<const CountedPair> counted) {
   DuelRequest request;
-  request.works = subject.works;
+  request.works = std::move(works);
   request.introduction = both;
   request.launch = std::move(launch);
   request.seed = seed;
-  request.most_pairs = pairs;
-  request.fewest_pairs = fewest_pairs_to_hold(settings);
-  if (arguments.budget_seconds) request.budget = of_seconds(*arguments.budget_seconds);
-  request.watch_time =
-      time_to_watch(request.budget.value_or(usual_time_of_a_duel), subject.works.size());
+  request.most_pairs = most_pairs(arguments.gate.pairs, request.works.size(), settings);
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  request.undecided = undecided_works(subject.works, settings);
+  request.undecided = undecided_works(request.works, settings);
+  time_as_a_gate(request, settings, most_timing, counted);
+  if (arguments.ranks.count) request.pairs_at_once = {};  // each would start all ranks
   return request;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two programs of a duel or a gate as worker processes.
+// The two programs of a gate as worker processes.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "duel/gate/judge_duel.h"
+#include "duel/gate/judge_gate.h"
 #include "duel/launches/duel.h"
 #include "scenario/scenario.h"
 #include "support/process/child.h"
@@ -29,17 +30,20 @@ void check_program(const std::string& option, const std::string& given);
 // Throws RequestError.
 void check_device_name(const DeviceChoice&);
 
-// Why a gate is none where programs simulate and nobody asked for it.
-inline constexpr std::string_view simulated_unasked =
-    "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
-    "give --device simulated to see what a gate does";
-
 // Throws RequestError for two scenarios of one name, since a gate compares by names.
 void refuse_namesakes(std::span<const Scenario>);
 
 // `<program> --baselines B VERB FILES` with the device and knobs as given, and `more` behind.
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,
                         const std::vector<std::string>& more = {});
+
+// The worker of a side: its command line as it was given, which knows none of our options, or its
+// program on the scenarios, with what BASE calibrated and `more`.
+Command worker_command(const Arguments&, DuelSide, std::vector<std::string> more = {});
+
+// Whether BASE and HEAD run the same bytes in the same environment; of command lines, whatever
+// their arguments are.
+bool run_same_program(const Arguments&);
 
 // A side sees of the environment what workers see, and what it alone is given.
 std::vector<std::string> environment_of(const Arguments&, DuelSide);
@@ -51,10 +55,9 @@ ChildRequest worker_request(const Arguments&, Command, DuelSide);
 
 // Which seeds the launches get.
 enum class LaunchSeeds {
-  none,         // foreign workers have no --seed
-  of_launches,  // contents and simulated noise are new at every launch
+  none,  // foreign workers have no --seed
   // Both sides of a pair get the same contents and the same draws of the loader, which are new at
-  // every pair; only simulated noise is a launch's own. For workers that know --noise-seed.
+  // every pair; only simulated noise is a launch's own.
   of_pairs
 };
 
@@ -62,8 +65,15 @@ enum class LaunchSeeds {
 LaunchWorker worker_launcher(const Arguments&, Command base, Command head, LaunchSeeds,
                              std::uint64_t seed);
 
-// How one work after the other is timed and when that ends: what a duel and a gate share.
-DuelRequest duel_request(const Arguments&, const Introduction&, const DuelSubject&,
-                         const DuelSettings&, LaunchWorker, std::uint64_t seed, std::int64_t pairs);
+// Both sides' workers as they are timed.
+LaunchWorker pairs_launcher(const Arguments&, std::uint64_t seed);
+
+// How the works are timed and when that ends, as time_as_a_gate says. `counted` are the counts of
+// both sides, as far as they are known. Throws RequestError for a number of pairs that can decide
+// nothing.
+DuelRequest duel_request(const Arguments&, const Introduction&, std::vector<std::string> works,
+                         const DuelSettings&, LaunchWorker, std::uint64_t seed,
+                         std::chrono::nanoseconds most_timing,
+                         std::span<const CountedPair> counted);
 
 }  // namespace stepgate

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/gate_request.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "duel/gate/compared_works.h"
+#include "duel/gate/gate_timing.h"
+#include "scenario/read/read_scenario.h"
+#include "verbs/compare/workers.h"
+#include "verbs/planned.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<Finding> compare_with_head_files(const GateRequest& request) {
+  Arguments of_head = request.arguments;
+  of_head.files = request.arguments.gate.head_files;
+  for (const auto& given : of_head.files) {
+    if (!std::filesystem::exists(given))
+      throw RequestError("--head-files " + given.string() + ": no such file", "check the path");
+  }
+  std::vector<Scenario> head;
+  std::map<std::string, std::string> unread;
+  for (const auto& file : scenario_files(of_head)) {
+    try {
+      Scenario scenario = read_scenario(file, of_head.overrides);
+      if (has_wanted_tags(scenario, of_head)) head.push_back(std::move(scenario));
+    } catch (const RequestError& error) {
+      unread[file.stem().string()] = error.diagnostics().front().message;
+    }
+  }
+  refuse_namesakes(head);
+  return compare_scenarios(request.scenarios, head, unread);
+}
+
+}  // namespace
+
+GateRequest request_of(const Arguments& arguments) {
+  const GateArguments& gate = arguments.gate;
+  GateRequest request{.arguments = arguments,
+                      .seed = seed_of(arguments),
+                      .settings = {.margin = margin_of(gate.margin)}};
+  if (gate.of_commands()) request.arguments.files.clear();
+  if (!gate.stored && !gate.soak && gate.looks_at(GatePart::time))
+    request.most_timing = arguments.budget_seconds
+                              ? of_seconds(*arguments.budget_seconds)
+                              : std::chrono::nanoseconds(most_timing_of_a_gate);
+  return request;
+}
+
+std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
+  const GateArguments& gate = arguments.gate;
+  std::vector<std::filesystem::path> all = gate.head_files;
+  if (gate.of_commands()) {
+    for (const DuelSide side : both_sides)
+      std::ranges::copy(worker_command(arguments, side), std::back_inserter(all));
+  }
+  for (const std::string& program : {gate.base, gate.head}) {
+    if (!program.empty()) all.emplace_back(program_path(program));
+  }
+  all.push_back(gate.accepted);
+  return all;
+}
+
+void check_programs(const GateArguments& gate) {
+  if (gate.of_commands()) return;
+  const bool alone = gate.stored || gate.soak;
+  if (gate.base.empty() && !alone)
+    throw RequestError("there is nothing to compare HEAD with",
+                       "give --base PROGRAM, --stored for the runs that `accept` stored, or "
+                       "--soak for HEAD's own beginning");
+  if (gate.stored && (gate.pairs || !gate.works.empty()))
+    throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
+  if (!gate.base.empty()) check_program("--base", gate.base);
+  check_program("--head", gate.head);
+}
+
+std::vector<Finding> look_at_scenarios(GateRequest& request) {
+  Arguments& arguments = request.arguments;
+  if (arguments.gate.of_commands()) return {};
+  request.scenarios = scenarios_with_wanted_tags(arguments);
+  refuse_namesakes(request.scenarios);
+  refuse_unmatched(arguments.gate.works, works_of(request.scenarios));
+  (void)most_pairs(arguments.gate.pairs, 1, request.settings);
+  request.settings.wider =
+      wider_margins(request.scenarios, arguments.gate.works, request.settings.margin);
+  arguments.files.clear();
+  for (const Scenario& scenario : request.scenarios) arguments.files.emplace_back(scenario.file);
+  if (arguments.gate.head_files.empty()) return {};
+  return compare_with_head_files(request);
+}
+
+bool calibrates(const GateRequest& request) {
+  return std::ranges::any_of(
+      request.scenarios, [](const Scenario& scenario) { return scenario.calibrate.has_value(); });
+}
+
+GateScope scope_of(const GateRequest& request) {
+  const Arguments& arguments = request.arguments;
+  return {.patterns = arguments.gate.works,
+          .of_commands = arguments.gate.of_commands(),
+          .simulation_asked = arguments.device.spec.starts_with("simulated"),
+          .counts = request.looks_at(GatePart::counts),
+          .same_program = run_same_program(arguments)};
+}
+
+bool counts_first(const GateRequest& request) {
+  return request.looks_at(GatePart::counts) || calibrates(request);
+}
+
+void refuse_stand_in(const GateRequest& request, const Hello& hello,
+                     std::vector<Finding>& findings) {
+  if (!simulates_unasked(hello, scope_of(request))) return;
+  check_device(request.arguments.device);
+  findings.push_back(
+      of_gate(FindingKind::time, Severity::not_gated, "device", std::string(simulated_unasked)));
+}
+
+}  // namespace stepgate

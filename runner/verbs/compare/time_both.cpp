@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/time_both.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "duel/gate/compared_works.h"
+#include "duel/gate/gate_timing.h"
+#include "duel/gate/soak.h"
+#include "history/evidence/evidence_file.h"
+#include "report/text/print_gate.h"
+#include "report/text/progress_line.h"
+#include "report/text/verdict_words.h"
+#include "support/fnv1a.h"
+#include "support/process/run_program.h"
+#include "support/random.h"
+#include "support/seconds.h"
+#include "support/text/units.h"
+#include "verbs/compare/introduce_both.h"
+#include "verbs/compare/workers.h"
+#include "verbs/planned.h"
+
+namespace stepgate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Loads of a step that may be slower, which are traced to say where.
+constexpr int loads_to_trace = 3;
+// So many of the works that are slower are traced, the slowest ones.
+constexpr std::size_t most_traced_works = 8;
+
+// By part of a step, of several loads.
+StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
+  StepCounts::Numbers mean;
+  for (int load = 0; load < loads_to_trace; ++load) {
+    for (const auto& [part, seconds] : worker.count({work, true}).time)
+      mean[part] += seconds / loads_to_trace;
+  }
+  return mean;
+}
+
+// Where a slower step has grown: traced again, one side after the other. What fails here changes no
+// answer.
+void trace_alone(const GateRequest& request, std::span<CountedPair* const> slower,
+                 std::vector<Finding>& findings) try {
+  if (slower.empty()) return;
+  for (const DuelSide side : both_sides) {
+    // The noise is its own where it is simulated, and the processor that of both.
+    const std::uint64_t noise = random_bits(request.seed, static_cast<std::uint64_t>(side));
+    const auto started =
+        start_worker(counting_request(request, side, {"--noise-seed", std::to_string(noise)}));
+    (void)started->hello();
+    for (CountedPair* pair : slower)
+      (side == DuelSide::base ? pair->base : pair->head).time = mean_time_of(*started, pair->work);
+    started->quit();
+  }
+} catch (const WorkerError& error) {
+  findings.push_back(
+      of_gate(FindingKind::time, Severity::note, "mechanism",
+              std::string("where slower steps have grown is not known: ") + error.what()));
+}
+
+// Pairs of the same two programs in the same environments, of the same steps.
+EvidenceKey key_of_pairs(const GateRequest& request, const Introduction& both,
+                         const std::vector<std::string>& works) {
+  const Arguments& arguments = request.arguments;
+  const auto digest = [](const std::string& program) {
+    return hexadecimal(digest_of_this_program(program_path(program)));
+  };
+  std::uint64_t fingerprint = fnv1a_start;
+  for (const Scenario& scenario : request.scenarios)
+    fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
+  for (const auto* words : {&works, &arguments.overrides, &arguments.worker.calibrated,
+                            &arguments.gate.base_variables, &arguments.gate.head_variables}) {
+    for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
+  }
+  return {.subject = "BASE " + digest(arguments.gate.base) + " HEAD " + digest(arguments.gate.head),
+          .scenario = "pairs of launches",
+          .fingerprint = fingerprint,
+          .kind = both.base.simulated ? "simulated" : "cuda",
+          .gpu = printable(both.base.device),
+          .uuid = {},
+          .driver = {},
+          .cuda_runtime = {},
+          .libraries = {}};
+}
+
+// Every pair is kept as soon as it has ended, whatever ends the gate.
+void keep_every_pair(DuelRequest& duel, EvidenceTurn& turn, const GateRequest& request) {
+  duel.undecided = [&, decide = duel.undecided](const DuelMeasurement& so_far) {
+    turn.keep({.seed = request.seed,
+               .date = date_of(request.arguments),
+               .stepgate = STEPGATE_VERSION,
+               .evidence = {.runs = 1, .expect = pairs_found_in(so_far)}});
+    return decide(so_far);
+  };
+}
+
+struct MeasuredPairs {
+  DuelMeasurement measured;
+  DuelSettings settings;
+};
+
+// With the pairs of earlier gates in the settings, where there are any.
+MeasuredPairs measure_pairs(const GateRequest& request, const Introduction& both,
+                            const std::vector<std::string>& works,
+                            std::span<const CountedPair> counted) {
+  const Arguments& arguments = request.arguments;
+  DuelSettings settings = request.settings;
+  settings.works_ahead = works_ahead_of_a_gate(works.size());
+  settings.accepted_growths = accepted_growths(request.accepted, works, date_of(arguments));
+  std::optional<EvidenceTurn> turn;
+  if (!arguments.evidence.empty()) {
+    const EvidenceKey key = key_of_pairs(request, both, works);
+    turn.emplace(request.file_of_pairs(), key);
+    check_evidence_run(turn->before(), key, request.seed);
+    settings.earlier = earlier_in(turn->before(), key).expect;
+  }
+  DuelRequest duel =
+      duel_request(arguments, both, works, settings, pairs_launcher(arguments, request.seed),
+                   request.seed, request.most_timing, counted);
+  if (turn) keep_every_pair(duel, *turn, request);
+  ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  duel.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
+    line.show("duel", done, spent);
+  };
+  MeasuredPairs pairs{measure_duel(duel), std::move(settings)};
+  line.clear();
+  return pairs;
+}
+
+std::string slower_in_words(const DuelVerdict& duel) {
+  return counted_in_words(std::ssize(duel.works), "work") + ", " +
+         std::to_string(std::ranges::count(duel.works, Outcome::refuted, &WorkVerdict::outcome)) +
+         " slower, ";
+}
+
+Finding failed_time(const char* what, std::string words) {
+  return of_gate(FindingKind::time, Severity::failed, what, std::move(words));
+}
+
+}  // namespace
+
+TimedWorks time_both(const GateRequest& request, const Introduction& counted_both,
+                     const std::set<std::string>& differing, std::vector<CountedPair>& counted) {
+  TimedWorks timed;
+  const std::vector<std::string> works = in_order_of_suspicion(
+      works_in_common(counted_both, &Hello::works, request.arguments.gate.works), differing);
+  if (works.empty()) return timed;
+  if (request.arguments.device.spec == "reference") {
+    timed.findings.push_back(
+        of_gate(FindingKind::time, Severity::not_gated, "time",
+                std::string("the host reference has no notion of time") +
+                    (counted.empty() ? "" : ": only counts, losses and gradients were compared")));
+    return timed;
+  }
+  try {
+    const Clock::time_point start = Clock::now();
+    // A process that has counted with the tracer on stays slow: other processes are timed.
+    const auto both = counts_first(request)
+                          ? introduce(pairs_launcher(request.arguments, request.seed))
+                          : std::optional(counted_both);
+    if (!both) return timed;
+    if (!same_device(both->base, counted_both.base) || !same_device(both->head, both->base)) {
+      timed.findings.push_back(failed_time(
+          "device", "a program that is timed names another device than when it counted"));
+      return timed;
+    }
+    const auto [measured, settings] = measure_pairs(request, *both, works, counted);
+    if (measured.stopped) return timed;
+    timed.duel = judge_duel(*both, measured, settings);
+    trace_alone(request, slowest_works(counted, *timed.duel, most_traced_works), timed.findings);
+    std::ranges::move(findings_of(*timed.duel, counted), std::back_inserter(timed.findings));
+    print_gate_stage(
+        std::cout, "duel",
+        slower_in_words(*timed.duel) + std::to_string(timed.duel->pairs) + " pairs of launches",
+        seconds(Clock::now() - start));
+    for (const std::string& note : timed.duel->notes) print_gate_note(std::cout, note);
+  } catch (const WorkerError& error) {
+    timed.findings.push_back(failed_time("time", error.what()));
+  } catch (const WaitStopped&) {
+  }
+  return timed;
+}
+
+TimedWorks soak_head(const GateRequest& request, std::optional<Introduction>& both) {
+  TimedWorks timed;
+  const Arguments& arguments = request.arguments;
+  std::uint64_t launches = 0;
+  const auto launch = [&] {
+    const std::string seed = std::to_string(random_bits(request.seed, launches++));
+    return start_worker(worker_request(
+        arguments, worker_command(arguments, DuelSide::head, {"--seed", seed}), DuelSide::head));
+  };
+  try {
+    const Clock::time_point start = Clock::now();
+    const std::unique_ptr<Worker> introduced = launch();
+    const Hello hello = introduced->hello();
+    introduced->quit();
+    both = Introduction{.base = hello, .head = hello};
+    refuse_stand_in(request, hello, timed.findings);
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    std::vector<SoakedWork> soaked;
+    std::int64_t fewest = steps_of_a_soak;
+    for (const std::string& work : works_in_common(*both, &Hello::works, arguments.gate.works)) {
+      line.show("soak of " + work);
+      soaked.push_back(soak(work, request.settings.margin_of(work), launch));
+      fewest = std::min(fewest, soaked.back().steps);
+    }
+    line.clear();
+    if (soaked.empty()) return timed;
+    timed.duel = verdict_of(soaked, *both, request.settings);
+    std::ranges::move(findings_of(*timed.duel, {}), std::back_inserter(timed.findings));
+    print_gate_stage(std::cout, "soak",
+                     slower_in_words(*timed.duel) + std::to_string(fewest) + " steps each or more",
+                     seconds(Clock::now() - start));
+  } catch (const WorkerError& error) {
+    timed.findings.push_back(failed_time("time", error.what()));
+  } catch (const WaitStopped&) {
+  }
+  return timed;
+}
+
+}  // namespace stepgate
