@@ -14,6 +14,8 @@
 
 #include "device/gradients.h"
 #include "plan/plan_facts.h"
+#include "support/record/fields.h"
+#include "support/record/json_forms.h"
 
 namespace stepgate {
 
@@ -22,6 +24,34 @@ constexpr int protocol_version = 1;
 
 // --- requests
 // ---------------------------------------------------------------------------------------------------
+
+namespace worker_wire {
+
+inline constexpr std::size_t most_works = 10'000;
+inline constexpr Whole steps{1, 1'000'000'000};
+inline constexpr Whole steps_if_any{0, steps.most};
+// Names are printed in reports: a terminal must find nothing in them to act on.
+inline constexpr Text name{1, 200};
+inline constexpr Text words{0, 1000};
+inline constexpr ListOf<name> names{most_works};
+inline constexpr ListOf<name> different_names{most_works, true};
+inline constexpr ListOf<OfType{}> records{most_works};
+// Counts and times are never negative.
+inline constexpr ObjectOf<Amount{}> numbers{most_works, words};
+
+// A gradient as text_of has it.
+struct Sketch {
+  static RecordJson write(const GradientSketch& sketch) { return text_of(sketch); }
+  static void read(const RecordJson& json, GradientSketch& sketch) {
+    const auto read = json.is_string() ? sketch_of(json.get_ref<const std::string&>())
+                                       : std::optional<GradientSketch>();
+    if (!read) throw WrongRecord(json, "is no gradient");
+    sketch = *read;
+  }
+};
+inline constexpr ObjectOf<Sketch{}> gradients{most_works, words};
+
+}  // namespace worker_wire
 
 struct SayHello {};
 struct LoadWork {
@@ -38,6 +68,23 @@ struct CountWork {
   bool times = false;  // of the parts of a step besides
 };
 struct Quit {};
+
+template <>
+inline constexpr auto fields_of<SayHello> = fields<>;
+template <>
+inline constexpr auto fields_of<LoadWork> = fields<described<&LoadWork::work, worker_wire::name>>;
+template <>
+inline constexpr auto fields_of<RunSteps> =
+    fields<described<&RunSteps::steps, worker_wire::steps>,
+           described<&RunSteps::wash_out_steps, Named("wash_out"), may_be_missing,
+                     worker_wire::steps_if_any>>;
+template <>
+inline constexpr auto fields_of<UnloadWork> = fields<>;
+template <>
+inline constexpr auto fields_of<CountWork> = fields<described<&CountWork::work, worker_wire::name>,
+                                                    described<&CountWork::times, only_if_any>>;
+template <>
+inline constexpr auto fields_of<Quit> = fields<>;
 
 using Request = std::variant<SayHello, LoadWork, RunSteps, UnloadWork, CountWork, Quit>;
 
@@ -100,6 +147,51 @@ struct StepCounts {
   // again with the same kernels, after all that was counted.
   Numbers begun_again = {};
 };
+
+template <>
+inline constexpr auto fields_of<LeftOut> = fields<described<&LeftOut::scenario, worker_wire::name>,
+                                                  described<&LeftOut::why, worker_wire::words>>;
+template <>
+inline constexpr auto fields_of<Hello> =
+    fields<described<&Hello::program, worker_wire::name>,
+           described<&Hello::version, only_if_any, worker_wire::name>,
+           described<&Hello::device, only_if_any, worker_wire::name>,
+           described<&Hello::simulated, may_be_missing>,
+           described<&Hello::stand_in, may_be_missing>,
+           described<&Hello::works, worker_wire::different_names>,
+           described<&Hello::counts, may_be_missing>,
+           described<&Hello::planned, may_be_missing, worker_wire::different_names>,
+           described<&Hello::left_out, may_be_missing, worker_wire::records>,
+           described<&Hello::calibrated, may_be_missing, worker_wire::names>,
+           described<&Hello::memory_bytes, may_be_missing, Whole{0, 1'000'000'000'000'000}>>;
+template <>
+inline constexpr auto fields_of<PeriodicWork> =
+    fields<described<&PeriodicWork::name, worker_wire::name>,
+           described<&PeriodicWork::every, worker_wire::steps>,
+           described<&PeriodicWork::rough_seconds, Named("seconds"), Amount{}>,
+           described<&PeriodicWork::counts, not_carried>>;
+template <>
+inline constexpr auto fields_of<Loaded> =
+    fields<described<&Loaded::wash_out_steps, Named("wash_out"), may_be_missing,
+                     worker_wire::steps_if_any>,
+           described<&Loaded::period_steps, Named("period"), may_be_missing, worker_wire::steps>,
+           described<&Loaded::periodic, may_be_missing, worker_wire::records>>;
+template <>
+inline constexpr auto fields_of<Ran> =
+    fields<described<&Ran::steps, worker_wire::steps>,
+           described<&Ran::elapsed, Named("elapsed_ns"), Whole{1, 3'600'000'000'000}>>;
+template <>
+inline constexpr auto fields_of<StepCounts> =
+    fields<described<&StepCounts::planned, worker_wire::numbers>,
+           described<&StepCounts::traced, worker_wire::numbers>,
+           described<&StepCounts::untraced, worker_wire::words>,
+           described<&StepCounts::operations, worker_wire::numbers>,
+           described<&StepCounts::waits, worker_wire::numbers>,
+           described<&StepCounts::time, worker_wire::numbers>,
+           described<&StepCounts::losses, worker_wire::names>,
+           described<&StepCounts::gradients, may_be_missing, worker_wire::gradients>,
+           described<&StepCounts::gradient_bound, may_be_missing, Amount{.is_share = true}>,
+           described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>>;
 
 std::string to_line(const Hello&);
 std::string to_line(const StepCounts&);

@@ -39,6 +39,37 @@ struct EntryFields : Fields<name, named> {};
 template <auto name, auto named>
 inline constexpr EntryFields<name, named> entry_fields{};
 
+// `described` stands in a list for a member of which there is more to say: `said` are values that
+// the walkers of a list look for by their types, as the three below, and what record_json.h and
+// history/record/record.h call forms.
+//   fields<&Ran::steps, described<&Ran::elapsed, Named("elapsed_ns")>>
+template <auto member, auto... said>
+struct Described {};
+template <auto member, auto... said>
+inline constexpr Described<member, said...> described{};
+
+template <auto... said>
+struct Said {};
+
+// The field is called otherwise than the member.
+template <std::size_t size>
+struct Named {
+  consteval Named(const char (&literal)[size]) {
+    for (std::size_t at = 0; at < size; ++at) text[at] = literal[at];
+  }
+  char text[size]{};
+};
+// A record without the field is read with the member's default. Writers leave it out where it is
+// empty, zero or false, or never.
+struct MayBeMissing {
+  bool is_left_out = false;
+};
+inline constexpr MayBeMissing may_be_missing{false};
+inline constexpr MayBeMissing only_if_any{true};
+// Neither written nor read.
+struct NotCarried {};
+inline constexpr NotCarried not_carried{};
+
 struct NoFields {};
 // NoFields for a type that lists none.
 template <class Value>
@@ -75,13 +106,36 @@ consteval std::string_view name_in_function() {
   return text.substr(0, text.find(')'));
 }
 
-template <auto member>
-inline constexpr std::string_view name = name_in_function<member>();
+// One element of a list: a member, or a Described with one.
+template <auto listed, class = std::remove_cv_t<decltype(listed)>>
+struct Listed {
+  static constexpr auto member = listed;
+  using About = Said<>;
+  static constexpr std::string_view name = name_in_function<listed>();
+};
 
-// Names of members are those of one struct, so equal names are one member.
-template <auto... member>
+template <std::size_t size>
+constexpr std::string_view name_among(std::string_view, const Named<size>& named, const auto&...) {
+  return {named.text, size - 1};
+}
+constexpr std::string_view name_among(std::string_view name) {
+  return name;
+}
+constexpr std::string_view name_among(std::string_view name, const auto&, const auto&... rest) {
+  return name_among(name, rest...);
+}
+
+template <auto listed, auto of, auto... said>
+struct Listed<listed, Described<of, said...>> {
+  static constexpr auto member = of;
+  using About = Said<said...>;
+  static constexpr std::string_view name = name_among(name_in_function<of>(), said...);
+};
+
+template <auto... listed>
 constexpr bool are_listed_once() {
-  const std::array<std::string_view, sizeof...(member)> names{name<member>...};
+  const std::array<std::string_view, sizeof...(listed)> names{
+      name_in_function<Listed<listed>::member>()...};
   for (std::size_t one = 0; one < names.size(); ++one) {
     for (std::size_t other = 0; other < one; ++other) {
       if (names[one] == names[other]) return false;
@@ -125,16 +179,39 @@ concept RowRecord = Record<Value> && fields_in_detail::is_row(fields_of<Value>);
 template <class Value>
 concept EntryRecord = Record<Value> && fields_in_detail::is_entry(fields_of<Value>);
 
-// Calls visit(name, member of the value) for each field, in the order of the list.
+template <class Wanted, auto... said>
+constexpr bool says(Said<said...>) {
+  return (std::is_same_v<std::remove_cv_t<decltype(said)>, Wanted> || ...);
+}
+template <auto... said>
+constexpr bool is_left_out_if_empty(Said<said...>) {
+  const auto is_so = [](const auto& one) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, MayBeMissing>)
+      return one.is_left_out;
+    return false;
+  };
+  return (is_so(said) || ...);
+}
+
+// Calls visit(name, member of the value) for each field, in the order of the list; a visitor with
+// three parameters gets Said<...> of the field as well.
 template <Record Value, class Visit>
 constexpr void for_each_field(Value& value, Visit&& visit) {
-  using Listed = std::remove_const_t<Value>;
-  [&]<auto... member>(Fields<member...>) {
-    static_assert(fields_in_detail::are_listed_once<member...>(), "a field is listed twice");
-    fields_in_detail::has_so_many_members<sizeof...(member)>(value);
-    (visit(fields_in_detail::name<member>, value.*member), ...);
+  const auto visit_one = [&]<class One>(One, auto& member) {
+    if constexpr (std::is_invocable_v<Visit&, std::string_view, decltype(member),
+                                      typename One::About>) {
+      visit(One::name, member, typename One::About{});
+    } else {
+      visit(One::name, member);
+    }
+  };
+  [&]<auto... listed>(Fields<listed...>) {
+    static_assert(fields_in_detail::are_listed_once<listed...>(), "a field is listed twice");
+    fields_in_detail::has_so_many_members<sizeof...(listed)>(value);
+    (visit_one(fields_in_detail::Listed<listed>{}, value.*fields_in_detail::Listed<listed>::member),
+     ...);
   }
-  (fields_of<Listed>);
+  (fields_of<std::remove_const_t<Value>>);
 }
 
 }  // namespace stepgate

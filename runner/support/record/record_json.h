@@ -22,6 +22,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "support/record/fields.h"
@@ -82,22 +83,38 @@ Value record_from(const RecordJson& json) {
   return value;
 }
 
-// Reads what belongs at a place, a field or the index of an element, so that faults name it.
+// A form of a field (fields.h): a value with these functions writes and reads in place of JsonForm.
+template <class Form, class Value>
+concept FormOf = requires(const Form& form, const RecordJson& json, Value& value) {
+  { form.write(value) } -> std::same_as<RecordJson>;
+  form.read(json, value);
+};
 template <class Value>
-void read_within(std::string_view place, const RecordJson& json, Value& value) {
+constexpr JsonForm<Value> form_among(Said<>) {
+  return {};
+}
+template <class Value, auto first, auto... rest>
+constexpr auto form_among(Said<first, rest...>) {
+  if constexpr (FormOf<decltype(first), Value>) {
+    return first;
+  } else {
+    return form_among<Value>(Said<rest...>{});
+  }
+}
+
+// Reads what belongs at a place, a field or the index of an element, so that faults name it.
+template <class Value, class Form = JsonForm<Value>>
+void read_within(std::string_view place, const RecordJson& json, Value& value,
+                 const Form& form = {}) {
   try {
-    read_record(json, value);
+    form.read(json, value);
   } catch (const WrongRecord& wrong) {
     throw wrong.within(place);
   }
 }
-template <class Value>
-void read_within(std::size_t index, const RecordJson& json, Value& value) {
-  try {
-    read_record(json, value);
-  } catch (const WrongRecord& wrong) {
-    throw wrong.within('[' + std::to_string(index) + ']');
-  }
+template <class Value, class Form = JsonForm<Value>>
+void read_within(std::size_t index, const RecordJson& json, Value& value, const Form& form = {}) {
+  read_within('[' + std::to_string(index) + ']', json, value, form);
 }
 
 template <>
@@ -171,19 +188,41 @@ struct JsonForm<Enum> {
 template <Record Value>
 RecordJson fields_json(const Value& value) {
   RecordJson object = RecordJson::object();
-  for_each_field(value, [&](std::string_view name, const auto& field) {
-    object[std::string(name)] = record_json(field);
-  });
+  for_each_field(
+      value, [&]<class Field, class About>(std::string_view name, const Field& field, About about) {
+        if constexpr (!says<NotCarried>(about)) {
+          if constexpr (is_left_out_if_empty(About{})) {
+            if (field == Field{}) return;
+          }
+          object[std::string(name)] = form_among<Field>(about).write(field);
+        }
+      });
   return object;
 }
 template <Record Value>
 void read_fields(const RecordJson& json, Value& value) {
   if (!json.is_object()) throw WrongRecord(json, "is no object");
-  for_each_field(value, [&](std::string_view name, auto& field) {
-    const auto found = json.find(name);
-    if (found == json.end()) throw WrongRecord::missing(name);
-    read_within(name, *found, field);
-  });
+  for_each_field(value,
+                 [&]<class Field, class About>(std::string_view name, Field& field, About about) {
+                   if constexpr (!says<NotCarried>(about)) {
+                     const auto found = json.find(name);
+                     if (found != json.end())
+                       return read_within(name, *found, field, form_among<Field>(about));
+                     if constexpr (!says<MayBeMissing>(About{})) throw WrongRecord::missing(name);
+                   }
+                 });
+}
+
+// The alternative of that number.
+template <class Variant>
+Variant read_alternative(std::size_t wanted, const RecordJson& json) {
+  Variant value;
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    const auto read = [&](auto& alternative) { read_record(json, alternative); };
+    ((index == wanted ? read(value.template emplace<index>()) : void()), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Variant>>());
+  return value;
 }
 
 template <class Value>

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "support/record/json_forms.h"
 #include "support/text/json_line.h"
 
 namespace stepgate {
@@ -62,6 +63,22 @@ struct Label {
 };
 template <>
 inline constexpr auto fields_of<Label> = entry_fields<&Label::of, &Label::text>;
+struct Told {
+  std::string name = "nobody";
+  std::chrono::nanoseconds elapsed{0};
+  std::string words;
+  int kept = 7;
+  std::map<std::string, double> amounts;
+  std::vector<std::string> works;
+  bool operator==(const Told&) const = default;
+};
+template <>
+inline constexpr auto fields_of<Told> =
+    fields<described<&Told::name, may_be_missing, Text{1, 6}>,
+           described<&Told::elapsed, Named("elapsed_ns"), Whole{1, 9}>,
+           described<&Told::words, Named("text"), only_if_any>, described<&Told::kept, not_carried>,
+           described<&Told::amounts, ObjectOf<Amount{}>{2, Text{1, 3}}>,
+           described<&Told::works, ListOf<Text{1, 3}>{2, true}>>;
 
 namespace {
 
@@ -169,6 +186,42 @@ TEST(RecordJson, NamesTheFieldOfARowThatIsWrong) {
   EXPECT_EQ(fault_of<std::vector<Event>>(json), "has '[2]' 7, which is no row");
   EXPECT_EQ(fault_of<std::vector<Event>>(nullptr), "is null, which is no list of rows");
   EXPECT_EQ(fault_of<std::vector<Event>>(RecordJson::array()), "is [], which is no list of rows");
+}
+
+TEST(RecordJson, WritesAFieldAsItsListDescribesIt) {
+  const Told told{"a", std::chrono::nanoseconds(5), "", 8, {{"x", 0.5}}, {"w"}};
+  const RecordJson json = record_json(told);
+  EXPECT_EQ(json_line(json), R"({"name":"a","elapsed_ns":5,"amounts":{"x":0.5},"works":["w"]})");
+  Told back = record_from<Told>(json);
+  EXPECT_EQ(std::exchange(back.kept, 8), 7) << "it is carried";
+  EXPECT_EQ(back, told);
+  EXPECT_EQ(
+      record_from<Told>(RecordJson::parse(R"({"elapsed_ns":5,"amounts":{},"works":[]})")).name,
+      "nobody");
+}
+
+TEST(RecordJson, RefusesWhatTheFormOfAFieldDoes) {
+  const auto fault_with = [](const char* key, const char* value) {
+    RecordJson json = RecordJson::parse(R"({"elapsed_ns":5,"amounts":{},"works":[]})");
+    json[key] = RecordJson::parse(value);
+    return fault_of<Told>(json);
+  };
+  EXPECT_EQ(fault_with("elapsed_ns", "10"),
+            "has 'elapsed_ns' 10, which is not a whole number from 1 to 9");
+  EXPECT_EQ(fault_with("name", R"("seventh")"),
+            "has 'name' \"seventh\", which is not a text of 1 to 6 printable characters");
+  EXPECT_EQ(fault_with("name", R"({"bytes":"61"})"),
+            "has 'name' {\"bytes\":\"61\"}, which is not a text of 1 to 6 printable characters");
+  EXPECT_EQ(fault_with("text", "1"), "has 'text' 1, which is no text");
+  EXPECT_EQ(fault_with("amounts", R"({"a":"7ff0000000000000"})"),
+            "has 'amounts.a' \"7ff0000000000000\", which is no number from 0 up");
+  EXPECT_EQ(fault_with("amounts", R"({"long":1})"),
+            "has 'amounts' \"long\", which is not a text of 1 to 3 printable characters");
+  EXPECT_EQ(fault_with("amounts", R"({"a":1,"b":1,"c":1})"),
+            "has 'amounts' {\"a\":1,\"b\":1,\"c\":1}, which is not an object of at most 2");
+  EXPECT_EQ(fault_with("works", R"(["a","a"])"), "has 'works[1]' \"a\", which is there twice");
+  EXPECT_EQ(fault_with("works", R"(["a","b","c"])"),
+            "has 'works' [\"a\",\"b\",\"c\"], which is not a list of at most 2");
 }
 
 TEST(RecordJson, HasEntriesAsAnObject) {

@@ -69,20 +69,6 @@ std::size_t named_in(const Json& json, const char* key, std::span<const std::str
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// The alternative of that number.
-template <class Variant, std::size_t... Index>
-Variant read_alternative(std::size_t wanted, const Json& json, std::index_sequence<Index...>) {
-  Variant value;
-  (void)((Index == wanted ? (read_record(json, value.template emplace<Index>()), true) : false) ||
-         ...);
-  return value;
-}
-template <class Variant>
-Variant read_alternative(std::size_t wanted, const Json& json) {
-  return read_alternative<Variant>(wanted, json,
-                                   std::make_index_sequence<std::variant_size_v<Variant>>());
-}
-
 }  // namespace
 
 std::vector<std::string> lines_of(std::string_view message) {
