@@ -85,7 +85,7 @@ const std::vector<Hostile> hostile_workers{
     {"twice", "run", "before it was asked for anything"},
     {"future", "hello", "speaks version 2 of the worker protocol; this stepgate speaks 1"},
     {"no_works", "hello", "has 'works' [], which is not a list of 1 to 10000 names"},
-    {"same_works", "hello", "has 'works' with \"w\" twice"},
+    {"same_works", "hello", "has 'works[1]' \"w\", which is there twice"},
     {"bad_works", "hello", "which is not a text of 1 to 200 printable characters"},
 };
 

@@ -133,7 +133,9 @@ Answer<Hello> read_hello(std::string_view line) {
     }
     const auto works = json.find("works");
     if (works != json.end() && works->is_array() && works->empty() && !json.contains("planned"))
-      throw WrongRecord(*works, "names nothing to time").within("works");
+      throw WrongRecord(*works,
+                        fmt::format("is not a list of 1 to {} names", worker_wire::most_works))
+          .within("works");
   });
 }
 

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 #include <set>
 
-#include "history/record/record.h"
 #include "support/text/diagnostic.h"
 #include "support/toml/toml.h"
 
@@ -19,9 +18,6 @@ constexpr std::string_view move_baseline_away_hint =
     "restore the file from version control, or move it away and accept anew";
 // No step is e^50 times an anchor.
 constexpr double largest_stored_contrast = 50;
-constexpr NumberForm count_form{
-    .low = 0, .high = std::numeric_limits<double>::infinity(), .significant_digits = 0};
-
 // Without the mean nothing of the variant could be compared.
 SeriesForm stored_contrasts_form(Metric metric) {
   return {.most = largest_stored_contrast,
@@ -30,68 +26,21 @@ SeriesForm stored_contrasts_form(Metric metric) {
           .is_required = metric == Metric::step_ms_mean};
 }
 
-std::optional<std::vector<double>> contrasts_of(const StoredVariant& variant, Metric metric) {
-  const StoredTime* time = find_time(variant, metric);
-  return time == nullptr ? std::nullopt : std::optional(time->contrasts);
-}
-
-std::optional<double> count_of(const StoredVariant& variant, Metric metric) {
-  const StoredCount* count = find_count(variant, metric);
-  return count == nullptr ? std::nullopt : std::optional(count->value);
-}
-
-// Keeps what a reader found; a writer has nothing to keep.
-void keep(StoredVariant& variant, Metric metric, std::optional<std::vector<double>> contrasts) {
-  if (contrasts) variant.times.push_back({.metric = metric, .contrasts = std::move(*contrasts)});
-}
-void keep(StoredVariant& variant, Metric metric, std::optional<double> value) {
-  if (value) variant.counts.push_back({.metric = metric, .value = *value});
-}
-template <class Found>
-void keep(const StoredVariant&, Metric, const Found&) {}
-
-constexpr auto stored_variant_fields = [](auto& record, auto& variant) {
-  record.hexadecimal("knobs", variant.knobs);
-  record.text("anchor", variant.anchor);
-  record.text_if_any("libraries", variant.libraries);
-  record.microseconds("step_us", variant.step_seconds);
-  record.microseconds("anchor_us", variant.anchor_seconds);
+template <class Stored, class Visit>
+void for_each_row(StoredAs as, const std::vector<Stored>& all, const Visit& visit) {
   for (const MetricRow& row : metric_table()) {
-    if (stored_as(row) != StoredAs::times) continue;
-    auto contrasts = contrasts_of(variant, row.metric);
-    record.series_if_any(row.name, stored_contrasts_form(row.metric), contrasts);
-    keep(variant, row.metric, std::move(contrasts));
+    if (stored_as(row) != as) continue;
+    const auto found = std::ranges::find(all, row.metric, &Stored::metric);
+    visit(row, found == all.end() ? nullptr : &*found);
   }
-  for (const MetricRow& row : metric_table()) {
-    if (stored_as(row) != StoredAs::count) continue;
-    auto value = count_of(variant, row.metric);
-    record.number_if_any(row.name, count_form, value);
-    keep(variant, row.metric, value);
-  }
-};
-
-constexpr auto stored_run_fields = [](auto& record, auto& run) {
-  record.text("date", run.provenance.date);
-  record.text("commit", run.provenance.commit);
-  record.text("stepgate", run.provenance.stepgate);
-  record.hexadecimal("scenario_fingerprint", run.provenance.scenario);
-  record.hexadecimal("seed", run.provenance.seed);
-  record.text_if_any("boot", run.provenance.boot);
-  record.text_if_any("new_era", run.new_era);
-  record.table("environment", "an environment", run.environment, environment_fields);
-  record.named_tables("variant", "variant", run.variants, &StoredVariant::name,
-                      stored_variant_fields);
-};
-constexpr auto digested_run = [](auto& record, auto& run) {
-  return record.digested(run, stored_run_fields);
-};
+}
 
 // Every run once.
 void read_runs(RecordReader& file, Baseline& baseline) {
   std::set<std::uint64_t> digests;
-  file.each_of("run", "a run", restore_run_hint, [&](RecordReader& record) {
+  file.each_of("run", restore_run_hint, [&](RecordReader& record) {
     StoredRun& run = baseline.runs.emplace_back();
-    if (!digested_run(record, run)) return;
+    if (!record.digested(run)) return;
     if (!digests.insert(digest_of(run)).second) {
       record.fault("digest", "the same run is there twice");
     }
@@ -100,15 +49,44 @@ void read_runs(RecordReader& file, Baseline& baseline) {
 
 }  // namespace
 
+void ByMetric::write(RecordWriter& record, std::string_view, const std::vector<StoredTime>& times) {
+  for_each_row(StoredAs::times, times, [&](const MetricRow& row, const StoredTime* time) {
+    if (time != nullptr)
+      record.series(row.name, stored_contrasts_form(row.metric), time->contrasts);
+  });
+}
+
+void ByMetric::write(RecordWriter& record, std::string_view,
+                     const std::vector<StoredCount>& counts) {
+  for_each_row(StoredAs::count, counts, [&](const MetricRow& row, const StoredCount* count) {
+    if (count != nullptr) record.number(row.name, count->value);
+  });
+}
+
+void ByMetric::read(RecordReader& record, std::string_view, std::vector<StoredTime>& times) {
+  for_each_row(StoredAs::times, times, [&](const MetricRow& row, const StoredTime*) {
+    StoredTime time{.metric = row.metric, .contrasts = {}};
+    if (record.series(row.name, stored_contrasts_form(row.metric), time.contrasts))
+      times.push_back(std::move(time));
+  });
+}
+
+void ByMetric::read(RecordReader& record, std::string_view, std::vector<StoredCount>& counts) {
+  for_each_row(StoredAs::count, counts, [&](const MetricRow& row, const StoredCount*) {
+    std::optional<double> value;
+    record.number_if_any(row.name, value);
+    if (value) counts.push_back({.metric = row.metric, .value = *value});
+  });
+}
+
 std::uint64_t digest_of(const StoredRun& run) {
-  return record_digest("run", run, stored_run_fields);
+  return record_digest("run", run);
 }
 
 std::string baseline_text(const Baseline& baseline) {
   RecordWriter record;
   record.count("format", baseline_format);
-  record.text("scenario", baseline.scenario);
-  record.tables("run", "a run", baseline.runs, digested_run);
+  record.fields(baseline);
   return "# Runs that later ones are compared with, written by `stepgate accept`. A run may be "
          "taken out as a whole, never changed.\n"
          "# A list holds one number a round: log(time / time of the anchor, a frozen step measured "

@@ -6,11 +6,50 @@
 #include <filesystem>
 #include <string>
 
+#include "history/record/record.h"
 #include "judge/stored/baseline.h"
 
 namespace stepgate {
 
 constexpr std::int64_t baseline_format = 1;
+
+struct InMicroseconds {
+  static void write(RecordWriter& record, std::string_view key, double seconds) {
+    record.microseconds(key, seconds);
+  }
+  static void read(RecordReader& record, std::string_view key, double& seconds) {
+    record.microseconds(key, seconds);
+  }
+};
+// A key for each metric: a list of contrasts, or a number.
+struct ByMetric {
+  static void write(RecordWriter&, std::string_view, const std::vector<StoredTime>&);
+  static void write(RecordWriter&, std::string_view, const std::vector<StoredCount>&);
+  static void read(RecordReader&, std::string_view, std::vector<StoredTime>&);
+  static void read(RecordReader&, std::string_view, std::vector<StoredCount>&);
+};
+
+template <>
+inline constexpr auto fields_of<StoredVariant> =
+    fields<described<&StoredVariant::name, table_name>, &StoredVariant::knobs,
+           &StoredVariant::anchor, described<&StoredVariant::libraries, only_if_any>,
+           described<&StoredVariant::step_seconds, Named("step_us"), InMicroseconds{}>,
+           described<&StoredVariant::anchor_seconds, Named("anchor_us"), InMicroseconds{}>,
+           described<&StoredVariant::times, ByMetric{}>,
+           described<&StoredVariant::counts, ByMetric{}>>;
+template <>
+inline constexpr auto fields_of<Provenance> =
+    fields<&Provenance::date, &Provenance::commit, &Provenance::stepgate,
+           described<&Provenance::scenario, Named("scenario_fingerprint")>, &Provenance::seed,
+           described<&Provenance::boot, only_if_any>>;
+template <>
+inline constexpr auto fields_of<StoredRun> =
+    fields<described<&StoredRun::provenance, inlined>, described<&StoredRun::new_era, only_if_any>,
+           &StoredRun::environment, described<&StoredRun::variants, Named("variant")>>;
+template <>
+inline constexpr auto fields_of<Baseline> =
+    fields<described<&Baseline::file, not_carried>, &Baseline::scenario,
+           described<&Baseline::runs, Named("run"), digested>>;
 
 // The same values give the same text; read_baseline gives the values back as far as they are
 // written: contrasts to a millionth.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <system_error>
 
-#include "history/record/record.h"
 #include "support/files/folder_lock.h"
 #include "support/files/read_file.h"
 #include "support/files/write_file.h"
@@ -32,34 +31,18 @@ constexpr std::size_t room_for_a_run = 128 * 1024;
 constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
 constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds of a round
 
-constexpr auto evidence_run_fields = [](auto& record, auto& run) {
-  record.hexadecimal("seed", run.seed);
-  record.text("date", run.date);
-  record.text("stepgate", run.stepgate);
-  record.named_series("regime", kept_contrasts_form, run.evidence.regime.contrasts);
-  record.named_series("expect", kept_contrasts_form, run.evidence.expect.contrasts);
-  record.named_series("regime_times", kept_times_form, run.evidence.regime.times);
-  record.named_series("expect_times", kept_times_form, run.evidence.expect.times);
-  record.named_series("stored", kept_contrasts_form, run.evidence.stored);
-  record.named_series("stored_anchors", kept_contrasts_form, run.evidence.stored_anchors);
-};
-
-constexpr auto entry_fields = [](auto& record, auto& entry) {
-  auto& key = entry.key;
-  record.text("subject", key.subject);
-  record.text("scenario", key.scenario);
-  record.text("kind", key.kind);
-  record.text("gpu", key.gpu);
-  record.text("uuid", key.uuid);
-  record.text("driver", key.driver);
-  record.text("cuda_runtime", key.cuda_runtime);
-  record.text_if_any("libraries", key.libraries);
-  record.hexadecimal("scenario_fingerprint", key.fingerprint);
-  record.tables("run", "a run", entry.runs, evidence_run_fields);
-};
-constexpr auto digested_entry = [](auto& record, auto& entry) {
-  return record.digested(entry, entry_fields);
-};
+// Calls visit(key, form, series) for each table, in the order of the file.
+void for_each_table(auto& evidence, const auto& visit) {
+  auto& [runs, regime, expect, stored, stored_anchors] = evidence;
+  auto& [regime_contrasts, regime_times] = regime;
+  auto& [expect_contrasts, expect_times] = expect;
+  visit("regime", kept_contrasts_form, regime_contrasts);
+  visit("expect", kept_contrasts_form, expect_contrasts);
+  visit("regime_times", kept_times_form, regime_times);
+  visit("expect_times", kept_times_form, expect_times);
+  visit("stored", kept_contrasts_form, stored);
+  visit("stored_anchors", kept_contrasts_form, stored_anchors);
+}
 
 template <class Entries>
 auto entry_of(Entries& entries, const EvidenceKey& key) {
@@ -68,10 +51,9 @@ auto entry_of(Entries& entries, const EvidenceKey& key) {
 }
 
 void read_entries(RecordReader& file, EvidenceFile& evidence) {
-  file.each_of("entry", "an entry", take_entry_out_hint, [&](RecordReader& record) {
+  file.each_of("entry", take_entry_out_hint, [&](RecordReader& record) {
     EvidenceEntry entry;
-    if (!digested_entry(record, entry)) return;
-    for (EvidenceRun& run : entry.runs) run.evidence.runs = 1;
+    if (!record.digested(entry)) return;
     if (entry_of(evidence.entries, entry.key) != evidence.entries.end()) {
       record.fault("digest", "there is another entry of the same subject, scenario and device");
     }
@@ -97,6 +79,19 @@ void write_whole(const std::filesystem::path& path, const EvidenceFile& file) {
 
 }  // namespace
 
+void AsTables::write(RecordWriter& record, std::string_view, const EarlierEvidence& evidence) {
+  for_each_table(evidence, [&](std::string_view key, const SeriesForm& form, const auto& series) {
+    record.named_series(key, form, series);
+  });
+}
+
+void AsTables::read(RecordReader& record, std::string_view, EarlierEvidence& evidence) {
+  evidence.runs = 1;
+  for_each_table(evidence, [&](std::string_view key, const SeriesForm& form, auto& series) {
+    record.named_series(key, form, series);
+  });
+}
+
 EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
                          const DeviceIdentity& device, std::span<const DeviceKey> libraries) {
   const Environment environment = environment_of(device);
@@ -116,7 +111,7 @@ EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
 std::string evidence_text(const EvidenceFile& file) {
   RecordWriter record;
   record.count("format", evidence_format);
-  record.tables("entry", "an entry", file.entries, digested_entry);
+  record.fields(file);
   return "# What earlier runs found, for `stepgate run --evidence` to go on from: by sentence, "
          "log(left / right) of every round, and its scored steps with the seconds of both sides.\n"
          "# An [[entry]] may be taken out as a whole, with all its runs, never changed. Its digest "

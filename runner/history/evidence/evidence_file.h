@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "history/record/record.h"
 #include "judge/earlier_evidence.h"
 #include "judge/environment/environment.h"
 #include "support/files/folder_lock.h"
@@ -50,6 +51,30 @@ struct EvidenceFile {
   std::string file;
   std::vector<EvidenceEntry> entries;
 };
+
+// Evidence of a run stands in six tables of lists.
+struct AsTables {
+  static void write(RecordWriter&, std::string_view, const EarlierEvidence&);
+  static void read(RecordReader&, std::string_view, EarlierEvidence&);
+};
+
+template <>
+inline constexpr auto fields_of<EvidenceKey> =
+    fields<&EvidenceKey::subject, &EvidenceKey::scenario, &EvidenceKey::kind, &EvidenceKey::gpu,
+           &EvidenceKey::uuid, &EvidenceKey::driver, &EvidenceKey::cuda_runtime,
+           described<&EvidenceKey::libraries, only_if_any>,
+           described<&EvidenceKey::fingerprint, Named("scenario_fingerprint")>>;
+template <>
+inline constexpr auto fields_of<EvidenceRun> =
+    fields<&EvidenceRun::seed, &EvidenceRun::date, &EvidenceRun::stepgate,
+           described<&EvidenceRun::evidence, AsTables{}>>;
+template <>
+inline constexpr auto fields_of<EvidenceEntry> =
+    fields<described<&EvidenceEntry::key, inlined>, described<&EvidenceEntry::runs, Named("run")>>;
+template <>
+inline constexpr auto fields_of<EvidenceFile> =
+    fields<described<&EvidenceFile::file, not_carried>,
+           described<&EvidenceFile::entries, Named("entry"), digested>>;
 
 // The same values give the same text, and reading it gives back the same values to the last bit.
 std::string evidence_text(const EvidenceFile&);

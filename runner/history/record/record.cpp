@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "support/toml/toml_text.h"
@@ -20,11 +21,6 @@ constexpr double most_microseconds = 1e12;
 
 std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-}
-
-std::string number_text(const NumberForm& form, double value) {
-  return form.significant_digits == 0 ? fmt::format("{}", value)
-                                      : fmt::format("{:.{}g}", value, form.significant_digits);
 }
 
 std::string series_text(const SeriesForm& form, const std::vector<double>& series) {
@@ -46,10 +42,6 @@ void RecordWriter::text(std::string_view key, const std::string& value) {
   text_ += fmt::format("{} = {}\n", key, toml_string(value));
 }
 
-void RecordWriter::text_if_any(std::string_view key, const std::string& value) {
-  if (!value.empty()) text(key, value);
-}
-
 void RecordWriter::hexadecimal(std::string_view key, std::uint64_t value) {
   text(key, stepgate::hexadecimal(value));
 }
@@ -58,29 +50,24 @@ void RecordWriter::count(std::string_view key, std::int64_t value) {
   text_ += fmt::format("{} = {}\n", key, value);
 }
 
-void RecordWriter::number(std::string_view key, const NumberForm& form, double value) {
-  text_ += fmt::format("{} = {}\n", key, number_text(form, value));
-}
-
-void RecordWriter::number_if_any(std::string_view key, const NumberForm& form,
-                                 const std::optional<double>& value) {
-  if (value) number(key, form, *value);
+void RecordWriter::number(std::string_view key, double value) {
+  text_ += fmt::format("{} = {}\n", key, value);
 }
 
 void RecordWriter::microseconds(std::string_view key, double seconds) {
   text_ += fmt::format("{} = {:.3f}\n", key, 1e6 * seconds);
 }
 
-void RecordWriter::series_if_any(std::string_view key, const SeriesForm& form,
-                                 const std::optional<std::vector<double>>& values) {
-  if (values) text_ += fmt::format("{} = {}\n", key, series_text(form, *values));
+void RecordWriter::series(std::string_view key, const SeriesForm& form,
+                          const std::vector<double>& values) {
+  text_ += fmt::format("{} = {}\n", key, series_text(form, values));
 }
 
 void RecordWriter::named_series(std::string_view key, const SeriesForm& form,
                                 const NamedSeries& all) {
   if (all.empty()) return;
   begin_table(within(key));
-  for (const auto& [name, values] : all) series_if_any(toml_string(name), form, values);
+  for (const auto& [name, values] : all) series(toml_string(name), form, values);
 }
 
 std::string RecordWriter::within(std::string_view key) const {
@@ -110,13 +97,8 @@ RecordReader::RecordReader(const TomlTable& table, Place place, std::string what
       way_out_(way_out),
       keys_(table, place_, what_, faults, way_out) {}
 
-void RecordReader::number(std::string_view key, const NumberForm& form, double& to) {
-  keys_.number(key, form.low, form.high, to);
-}
-
-void RecordReader::number_if_any(std::string_view key, const NumberForm& form,
-                                 std::optional<double>& to) {
-  keys_.number_if_any(key, form.low, form.high, to);
+void RecordReader::number_if_any(std::string_view key, std::optional<double>& to) {
+  keys_.number_if_any(key, 0, std::numeric_limits<double>::infinity(), to);
 }
 
 void RecordReader::microseconds(std::string_view key, double& to_seconds) {
@@ -130,10 +112,10 @@ void RecordReader::microseconds(std::string_view key, double& to_seconds) {
   }
 }
 
-void RecordReader::series_if_any(std::string_view key, const SeriesForm& form,
-                                 std::optional<std::vector<double>>& to) {
+bool RecordReader::series(std::string_view key, const SeriesForm& form, std::vector<double>& to) {
   const TomlEntry* entry = form.is_required ? keys_.required(key) : keys_.optional(key);
-  if (entry != nullptr) read_series(*entry, form, to.emplace());
+  if (entry != nullptr) read_series(*entry, form, to);
+  return entry != nullptr;
 }
 
 void RecordReader::named_series(std::string_view key, const SeriesForm& form, NamedSeries& to) {
@@ -172,6 +154,11 @@ const TomlTable* RecordReader::table_of(const TomlEntry& entry) {
 
 std::string RecordReader::within(std::string_view key) const {
   return joined(path_, key);
+}
+
+std::string RecordReader::in_words(std::string_view key) {
+  const bool is_vowel = std::string_view("aeiou").find(key.front()) != std::string_view::npos;
+  return fmt::format("{} {}", is_vowel ? "an" : "a", key);
 }
 
 std::string RecordReader::named_in_words(std::string_view what, const std::string& name) {

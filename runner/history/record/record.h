@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A record in a file that stepgate wrote. What it consists of is one function over a value, which
-// both a RecordWriter and a RecordReader walk, so that what is written and what is read cannot
-// differ:
+// A record in a file that stepgate wrote: TOML of a value whose fields are listed (fields.h). The
+// writer and the reader walk that list, so that what is written and what is read cannot differ. The
+// writer gives the same text for the same values; the reader finds everything that is wrong.
 //
-//   constexpr auto run_fields = [](auto& record, auto& run) {
-//     record.text("date", run.date);
-//     record.hexadecimal("seed", run.seed);
-//   };
-//
-// The writer gives the same text for the same values; the reader finds everything that is wrong.
+// A text is a string, a std::uint64_t hexadecimal digits, a record a table [environment] and a list
+// of records tables [[run]], or [variant.<name>] where a field is the name of its table. Anything
+// else has a form: a value with functions `write(RecordWriter&, key, value)` and
+// `read(RecordReader&, key, value)`.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +17,22 @@
 #include <string_view>
 #include <vector>
 
-#include "judge/environment/environment.h"
 #include "support/fnv1a.h"
+#include "support/record/fields.h"
 #include "support/toml/toml_keys.h"
 
 namespace stepgate {
 
-struct NumberForm {
-  double low = 0;
-  double high = 0;
-  // 0: as many as it takes to read the same number back.
-  int significant_digits = 6;
-};
+// The fields of a member that is a record stand among those around it.
+struct Inlined {};
+inline constexpr Inlined inlined{};
+// The field is the name of the record's table.
+struct TableName {};
+inline constexpr TableName table_name{};
+// Each of a list begins with a number for all of its fields, so that a hand that changes one is
+// noticed. It finds accidents; whoever means to deceive writes the number that fits.
+struct Digested {};
+inline constexpr Digested digested{};
 
 // A list of one number a round, none further from 0 than `most`.
 struct SeriesForm {
@@ -43,59 +45,75 @@ struct SeriesForm {
 
 using NamedSeries = std::map<std::string, std::vector<double>>;
 
+namespace record_in_detail {
+
+template <class Form, class Where, class Value>
+concept WrittenBy = requires(const Form& form, Where& where, Value& value) {
+  form.write(where, std::string_view(), value);
+};
+template <class Form, class Where, class Value>
+concept ReadBy = requires(const Form& form, Where& where, Value& value) {
+  form.read(where, std::string_view(), value);
+};
+
+// The record's field that names its table; null where none does.
+template <Record Value>
+auto* name_of_table(Value& value) {
+  std::conditional_t<std::is_const_v<Value>, const std::string, std::string>* name = nullptr;
+  for_each_field(value, [&](std::string_view, auto& field, auto about) {
+    if constexpr (says<TableName>(about)) name = &field;
+  });
+  return name;
+}
+
+}  // namespace record_in_detail
+
 class RecordWriter {
  public:
   // `path` is the table's name in headers, "entry.run"; empty for the file itself.
   explicit RecordWriter(std::string path = "") : path_(std::move(path)) {}
 
   void text(std::string_view key, const std::string&);
-  void text_if_any(std::string_view key, const std::string&);  // nothing for an empty one
   void hexadecimal(std::string_view key, std::uint64_t);
   void count(std::string_view key, std::int64_t);
-  void number(std::string_view key, const NumberForm&, double);
-  void number_if_any(std::string_view key, const NumberForm&, const std::optional<double>&);
+  void number(std::string_view key, double);  // as many digits as it takes to read it back
   void microseconds(std::string_view key, double seconds);
-  void series_if_any(std::string_view key, const SeriesForm&,
-                     const std::optional<std::vector<double>>&);
+  void series(std::string_view key, const SeriesForm&, const std::vector<double>&);
   // A table of them; nothing for an empty one. Keys are anything.
   void named_series(std::string_view key, const SeriesForm&, const NamedSeries&);
 
-  template <class Value, class Fields>
-  void table(std::string_view key, std::string_view /*what*/, const Value& value, Fields fields) {
-    begin_table(within(key));
-    append(within(key), value, fields);
-  }
-  // [[key]]
-  template <class Value, class Fields>
-  void tables(std::string_view key, std::string_view /*what*/, const std::vector<Value>& values,
-              Fields fields) {
-    for (const Value& value : values) {
-      begin_tables(within(key));
-      append(within(key), value, fields);
-    }
-  }
-  // [key.<name of the value>]
-  template <class Value, class Fields>
-  void named_tables(std::string_view key, std::string_view /*what*/,
-                    const std::vector<Value>& values, std::string Value::*name, Fields fields) {
-    for (const Value& value : values) {
-      const std::string path = within(key) + '.' + value.*name;
-      begin_table(path);
-      append(path, value, fields);
-    }
-  }
-  // A check that only a reader makes; a writer's values are valid.
-  template <class Message>
-  void check(bool /*holds*/, Message /*otherwise*/) {}
-  // The value's fields after a number for all of them, so that a hand that changes one is noticed.
-  // It finds accidents; whoever means to deceive writes the number that fits.
-  template <class Value, class Fields>
-  bool digested(const Value& value, Fields fields) {
-    RecordWriter inner(path_);
-    fields(inner, value);
-    hexadecimal("digest", fnv1a(inner.text_));
-    text_ += inner.text_;
-    return true;
+  template <Record Value>
+  void fields(const Value& value) {
+    for_each_field(
+        value, [this]<class Field, auto... said>(std::string_view key, const Field& field,
+                                                 Said<said...>) {
+          using About = Said<said...>;
+          if constexpr ((record_in_detail::WrittenBy<decltype(said), RecordWriter, const Field> ||
+                         ...)) {
+            const auto write = [&](const auto& form) {
+              if constexpr (requires { form.write(*this, key, field); })
+                form.write(*this, key, field);
+            };
+            (write(said), ...);
+          } else if constexpr (says<NotCarried>(About{}) || says<TableName>(About{})) {
+          } else if constexpr (says<Inlined>(About{})) {
+            fields(field);
+          } else if constexpr (std::is_same_v<Field, std::string>) {
+            if (!is_left_out_if_empty(About{}) || !field.empty()) text(key, field);
+          } else if constexpr (std::is_same_v<Field, std::uint64_t>) {
+            hexadecimal(key, field);
+          } else if constexpr (Record<Field>) {
+            begin_table(within(key));
+            append(within(key), field, false);
+          } else {
+            for (const auto& each : field) {
+              const std::string* name = record_in_detail::name_of_table(each);
+              const std::string path = within(key) + (name == nullptr ? "" : '.' + *name);
+              name == nullptr ? begin_tables(path) : begin_table(path);
+              append(path, each, says<Digested>(About{}));
+            }
+          }
+        });
   }
 
   const std::string& text() const { return text_; }
@@ -105,10 +123,11 @@ class RecordWriter {
   void begin_table(const std::string& path);
   void begin_tables(const std::string& path);
   void begin(const std::string& path, std::string header);
-  template <class Value, class Fields>
-  void append(const std::string& path, const Value& value, Fields fields) {
+  template <Record Value>
+  void append(const std::string& path, const Value& value, bool is_digested) {
     RecordWriter inner(path);
-    fields(inner, value);
+    inner.fields(value);
+    if (is_digested) hexadecimal("digest", fnv1a(inner.text_));
     text_ += inner.text_;
   }
 
@@ -117,10 +136,10 @@ class RecordWriter {
 };
 
 // The digest that a value has in a table of this path.
-template <class Value, class Fields>
-std::uint64_t record_digest(const std::string& path, const Value& value, Fields fields) {
+template <Record Value>
+std::uint64_t record_digest(const std::string& path, const Value& value) {
   RecordWriter writer(path);
-  fields(writer, value);
+  writer.fields(value);
   return fnv1a(writer.text());
 }
 
@@ -133,60 +152,57 @@ class RecordReader {
                std::string_view way_out);
 
   void text(std::string_view key, std::string& to) { keys_.text(key, to); }
-  void text_if_any(std::string_view key, std::string& to) { keys_.text_if_any(key, to); }
-  void hexadecimal(std::string_view key, std::uint64_t& to) { keys_.hexadecimal_number(key, to); }
-  void count(std::string_view key, std::int64_t& to) { keys_.count(key, to); }
-  void number(std::string_view key, const NumberForm&, double& to);
-  void number_if_any(std::string_view key, const NumberForm&, std::optional<double>& to);
+  void number_if_any(std::string_view key, std::optional<double>& to);  // from 0 up
   void microseconds(std::string_view key, double& to_seconds);
-  void series_if_any(std::string_view key, const SeriesForm&,
-                     std::optional<std::vector<double>>& to);
+  // Whether it was there.
+  bool series(std::string_view key, const SeriesForm&, std::vector<double>& to);
   void named_series(std::string_view key, const SeriesForm&, NamedSeries& to);
 
-  template <class Value, class Fields>
-  void table(std::string_view key, std::string what, Value& value, Fields fields) {
-    const TomlEntry* entry = keys_.required(key);
-    if (entry == nullptr) return;
-    const TomlTable* content = table_of(*entry);
-    if (content == nullptr) return;
-    read(*content, entry->place, std::move(what), within(key), value, fields);
-  }
-  template <class Value, class Fields>
-  void tables(std::string_view key, const std::string& what, std::vector<Value>& values,
-              Fields fields) {
-    const TomlEntry* entry = keys_.required(key);
-    if (entry == nullptr) return;
-    for (const TomlKeys::Table& table : keys_.tables(*entry)) {
-      read(*table.content, table.place, what, within(key), values.emplace_back(), fields);
-    }
-  }
-  template <class Value, class Fields>
-  void named_tables(std::string_view key, std::string_view what, std::vector<Value>& values,
-                    std::string Value::*name, Fields fields) {
-    const TomlEntry* entry = keys_.required(key);
-    const TomlTable* named = entry == nullptr ? nullptr : table_of(*entry);
-    if (named == nullptr) return;
-    for (const TomlEntry& one : *named) {
-      const TomlTable* content = table_of(one);
-      if (content == nullptr) continue;
-      Value& value = values.emplace_back();
-      value.*name = one.key;
-      read(*content, one.place, named_in_words(what, one.key), within(key) + '.' + one.key, value,
-           fields);
-    }
-  }
-  // At the table, where everything else is right.
-  template <class Message>
-  void check(bool holds, Message otherwise) {
-    if (!holds && faults_.empty()) keys_.fault(place_, otherwise());
+  template <Record Value>
+  void fields(Value& value) {
+    for_each_field(
+        value, [this]<class Field, auto... said>(std::string_view key, Field & field,
+                                                 Said<said...>) {
+          using About = Said<said...>;
+          if constexpr ((record_in_detail::ReadBy<decltype(said), RecordReader, Field> || ...)) {
+            const auto read_by = [&](const auto& form) {
+              if constexpr (requires { form.read(*this, key, field); })
+                form.read(*this, key, field);
+            };
+            (read_by(said), ...);
+          } else if constexpr (says<NotCarried>(About{}) || says<TableName>(About{})) {
+          } else if constexpr (says<Inlined>(About{})) {
+            fields(field);
+          } else if constexpr (std::is_same_v<Field, std::string>) {
+            says<MayBeMissing>(About{}) ? keys_.text_if_any(key, field) : keys_.text(key, field);
+          } else if constexpr (std::is_same_v<Field, std::uint64_t>) {
+            keys_.hexadecimal_number(key, field);
+          } else if constexpr (Record<Field>) {
+            if (const TomlEntry* entry = keys_.required(key))
+              read_table(*entry, in_words(key), key, field);
+          } else if (const TomlEntry* entry = keys_.required(key)) {
+            typename Field::value_type each{};
+            if (record_in_detail::name_of_table(each) == nullptr) {
+              for (const TomlKeys::Table& table : keys_.tables(*entry))
+                read(*table.content, table.place, in_words(key), within(key), field.emplace_back());
+            } else if (const TomlTable* named = table_of(*entry)) {
+              for (const TomlEntry& one : *named) {
+                *record_in_detail::name_of_table(each) = one.key;
+                if (table_of(one) != nullptr) field.push_back(each);
+                read_table(one, named_in_words(key, one.key), std::string(key) + '.' + one.key,
+                           field.back());
+              }
+            }
+          }
+        });
   }
   // Whether nothing was wrong with it.
-  template <class Value, class Fields>
-  bool digested(Value& value, Fields fields) {
+  template <Record Value>
+  bool digested(Value& value) {
     const std::size_t faults_before = faults_.size();
     std::uint64_t digest = 0;
-    hexadecimal("digest", digest);
-    fields(*this, value);
+    keys_.hexadecimal_number("digest", digest);
+    fields(value);
     refuse_the_rest();
     // A plain error has been reported; the digest is for values that look right.
     if (faults_.size() != faults_before) return false;
@@ -194,7 +210,7 @@ class RecordReader {
     // A fuzzer never finds the digest that fits, and would see nothing of what lies behind it.
     if (digest == 0) return true;
 #endif
-    if (digest == record_digest(path_, value, fields)) return true;
+    if (digest == record_digest(path_, value)) return true;
     refuse_digest();
     return false;
   }
@@ -205,11 +221,12 @@ class RecordReader {
   }
   // [[key]] of a file, which may have none; `read` is called with the reader of each.
   template <class Read>
-  void each_of(std::string_view key, const std::string& what, std::string_view way_out, Read read) {
+  void each_of(std::string_view key, std::string_view way_out, Read read) {
     const TomlEntry* entry = keys_.optional(key);
     if (entry == nullptr) return;  // all were taken out
     for (const TomlKeys::Table& table : keys_.tables(*entry)) {
-      RecordReader reader(*table.content, table.place, what, within(key), faults_, way_out);
+      RecordReader reader(*table.content, table.place, in_words(key), within(key), faults_,
+                          way_out);
       read(reader);
     }
   }
@@ -219,16 +236,21 @@ class RecordReader {
 
  private:
   std::string within(std::string_view key) const;
+  static std::string in_words(std::string_view key);  // "a run"
   static std::string named_in_words(std::string_view what, const std::string& name);
   const TomlTable* table_of(const TomlEntry&);
   void read_series(const TomlEntry&, const SeriesForm&, std::vector<double>& to);
   void refuse_digest();
-  template <class Value, class Fields>
-  void read(const TomlTable& table, Place place, std::string what, std::string path, Value& value,
-            Fields fields) {
+  template <Record Value>
+  void read_table(const TomlEntry& entry, std::string what, std::string_view key, Value& value) {
+    if (const TomlTable* content = table_of(entry))
+      read(*content, entry.place, std::move(what), within(key), value);
+  }
+  template <Record Value>
+  void read(const TomlTable& table, Place place, std::string what, std::string path, Value& value) {
     RecordReader inner(table, std::move(place), std::move(what), std::move(path), faults_,
                        way_out_);
-    fields(inner, value);
+    inner.fields(value);
     inner.refuse_the_rest();
   }
 
@@ -263,17 +285,6 @@ class RecordFile {
   TomlTable table_;
   TomlKeys::Faults faults_;
   RecordReader record_;
-};
-
-// The table [environment] of a record.
-constexpr auto environment_fields = [](auto& record, auto& environment) {
-  for (const EnvironmentKey& key : environment_keys()) {
-    if (key.is_optional) {
-      record.text_if_any(key.name, environment.*key.value);
-    } else {
-      record.text(key.name, environment.*key.value);
-    }
-  }
 };
 
 }  // namespace stepgate

@@ -15,28 +15,35 @@
 namespace stepgate {
 namespace {
 
-using Compare = EnvironmentKey::Compare;
+// The part of the value that must be the same: all of it, or the branch "580" of "580.159.04". A
+// device is one of many of its model: see matching_runs.
+enum class Compare { whole, branch, device };
+
+struct EnvironmentKey {
+  std::string_view words;  // in sentences: "driver branch"
+  std::string Environment::*value;
+  Compare compare;
+  // An upgrade changes it, and both versions can be had on one machine or one after the other.
+  bool is_of_software = false;
+};
 
 constexpr std::array keys{
-    EnvironmentKey{"kind", "device kind", &Environment::kind, Compare::whole},
-    EnvironmentKey{"gpu", "GPU", &Environment::gpu, Compare::whole},
-    EnvironmentKey{"uuid", "GPU's UUID", &Environment::uuid, Compare::device},
-    EnvironmentKey{"driver", "driver branch", &Environment::driver, Compare::branch, false, true},
-    EnvironmentKey{"cuda_runtime", "CUDA runtime", &Environment::cuda_runtime, Compare::whole,
-                   false, true},
-    EnvironmentKey{"compute_capability", "compute capability", &Environment::compute_capability,
-                   Compare::whole},
-    EnvironmentKey{"memory_mib", "device memory in MiB", &Environment::memory_mib, Compare::whole},
-    EnvironmentKey{"power_limit", "power limit", &Environment::power_limit, Compare::whole},
-    EnvironmentKey{"pcie", "PCIe link", &Environment::pcie, Compare::whole},
-    EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole},
-    EnvironmentKey{"ecc", "ECC", &Environment::ecc, Compare::whole, true},
-    EnvironmentKey{"mig", "MIG mode", &Environment::mig, Compare::whole, true},
-    EnvironmentKey{"vbios", "VBIOS", &Environment::vbios, Compare::whole, true},
-    EnvironmentKey{"cublas", "cuBLAS", &Environment::cublas, Compare::whole, true, true},
-    EnvironmentKey{"highest_sm_clock", "highest SM clock", &Environment::highest_sm_clock,
-                   Compare::whole, true},
-    EnvironmentKey{"link", "link between GPUs", &Environment::link, Compare::whole, true}};
+    EnvironmentKey{"device kind", &Environment::kind, Compare::whole},
+    EnvironmentKey{"GPU", &Environment::gpu, Compare::whole},
+    EnvironmentKey{"GPU's UUID", &Environment::uuid, Compare::device},
+    EnvironmentKey{"driver branch", &Environment::driver, Compare::branch, true},
+    EnvironmentKey{"CUDA runtime", &Environment::cuda_runtime, Compare::whole, true},
+    EnvironmentKey{"compute capability", &Environment::compute_capability, Compare::whole},
+    EnvironmentKey{"device memory in MiB", &Environment::memory_mib, Compare::whole},
+    EnvironmentKey{"power limit", &Environment::power_limit, Compare::whole},
+    EnvironmentKey{"PCIe link", &Environment::pcie, Compare::whole},
+    EnvironmentKey{"CPU", &Environment::cpu, Compare::whole},
+    EnvironmentKey{"ECC", &Environment::ecc, Compare::whole},
+    EnvironmentKey{"MIG mode", &Environment::mig, Compare::whole},
+    EnvironmentKey{"VBIOS", &Environment::vbios, Compare::whole},
+    EnvironmentKey{"cuBLAS", &Environment::cublas, Compare::whole, true},
+    EnvironmentKey{"highest SM clock", &Environment::highest_sm_clock, Compare::whole},
+    EnvironmentKey{"link between GPUs", &Environment::link, Compare::whole}};
 
 std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
@@ -82,10 +89,6 @@ std::string as_folder(std::string_view name) {
 
 }  // namespace
 
-std::span<const EnvironmentKey> environment_keys() {
-  return keys;
-}
-
 Environment environment_of(const DeviceIdentity& device) {
   constexpr std::int64_t mebibyte = 1024 * 1024;
   return {.kind = std::string(name_of(device.kind)),
@@ -125,7 +128,7 @@ std::string upgrades_in_words(const Environment& stored, const Environment& now)
     const std::string& here = now.*key.value;
     if (key.is_of_software && then != here && !then.empty() && !here.empty())
       words.push_back(fmt::format(
-          "{} {} -> {}", key.compare == Compare::branch ? key.name : key.words, then, here));
+          "{} {} -> {}", key.compare == Compare::branch ? "driver" : key.words, then, here));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }

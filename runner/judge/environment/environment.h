@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "device/device.h"
+#include "support/record/fields.h"
 
 namespace stepgate {
 
@@ -33,20 +34,17 @@ struct Environment {
   bool operator==(const Environment&) const = default;
 };
 
-struct EnvironmentKey {
-  std::string_view name;   // in files
-  std::string_view words;  // in sentences: "driver branch"
-  std::string Environment::*value;
-  // The part of the value that must be the same: all of it, or the branch "580" of "580.159.04". A
-  // device is one of many of its model: see matching_runs.
-  enum class Compare { whole, branch, device } compare;
-  // Files of before it was asked for do not have it; it is written where somebody knew it.
-  bool is_optional = false;
-  // An upgrade changes it, and both versions can be had on one machine or one after the other.
-  bool is_of_software = false;
-};
-
-std::span<const EnvironmentKey> environment_keys();
+// Files of before they were asked for do not have the last ones.
+template <>
+inline constexpr auto fields_of<Environment> =
+    fields<&Environment::kind, &Environment::gpu, &Environment::uuid, &Environment::driver,
+           &Environment::cuda_runtime, &Environment::compute_capability, &Environment::memory_mib,
+           &Environment::power_limit, &Environment::pcie, &Environment::cpu,
+           described<&Environment::ecc, only_if_any>, described<&Environment::mig, only_if_any>,
+           described<&Environment::vbios, only_if_any>,
+           described<&Environment::cublas, only_if_any>,
+           described<&Environment::highest_sm_clock, only_if_any>,
+           described<&Environment::link, only_if_any>>;
 
 Environment environment_of(const DeviceIdentity&);
 

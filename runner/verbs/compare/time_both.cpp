@@ -18,6 +18,7 @@
 #include "support/random.h"
 #include "support/seconds.h"
 #include "support/text/units.h"
+#include "support/toml/toml_text.h"
 #include "verbs/compare/introduce_both.h"
 #include "verbs/compare/workers.h"
 #include "verbs/planned.h"
