@@ -188,9 +188,10 @@ class RecordReader {
             } else if (const TomlTable* named = table_of(*entry)) {
               for (const TomlEntry& one : *named) {
                 *record_in_detail::name_of_table(each) = one.key;
-                if (table_of(one) != nullptr) field.push_back(each);
-                read_table(one, named_in_words(key, one.key), std::string(key) + '.' + one.key,
-                           field.back());
+                if (const TomlTable* content = table_of(one)) {
+                  read(*content, one.place, named_in_words(key, one.key),
+                       within(std::string(key) + '.' + one.key), field.emplace_back(each));
+                }
               }
             }
           }
