@@ -183,14 +183,17 @@ template <class Wanted, auto... said>
 constexpr bool says(Said<said...>) {
   return (std::is_same_v<std::remove_cv_t<decltype(said)>, Wanted> || ...);
 }
+template <class One>
+constexpr bool says_left_out(const One& one) {
+  if constexpr (std::is_same_v<One, MayBeMissing>) {
+    return one.is_left_out;
+  } else {
+    return false;
+  }
+}
 template <auto... said>
 constexpr bool is_left_out_if_empty(Said<said...>) {
-  const auto is_so = [](const auto& one) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, MayBeMissing>)
-      return one.is_left_out;
-    return false;
-  };
-  return (is_so(said) || ...);
+  return (says_left_out(said) || ...);
 }
 
 // Calls visit(name, member of the value) for each field, in the order of the list; a visitor with
