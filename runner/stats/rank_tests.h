@@ -10,8 +10,8 @@
 namespace stepgate {
 
 // Mann and Whitney's test with the normal approximation, its variance corrected for equal values
-// (Lehmann, Nonparametrics, 1975, 1.4): do the samples lie in different places? At least five values
-// each, otherwise false.
+// (Lehmann, Nonparametrics, 1975, 1.4): do the samples lie in different places? At least five
+// values each, otherwise false.
 bool two_samples_differ(std::span<const double> one, std::span<const double> other, double level);
 
 // One-sided: is a value like the one before it? The lag-one correlation of the ranks, which is

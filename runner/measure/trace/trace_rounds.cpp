@@ -130,8 +130,7 @@ class Tracing {
       step = loaded(variant);
     }
     // The longest that is known: in the first round some may be to come.
-    traced_.steps =
-        traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_rounds);
+    traced_.steps = traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_rounds);
     std::vector<Trace> traces;
     {
       const TimeOfScope running(time_of(WallPart::trace_steps));
@@ -168,9 +167,8 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_traced_steps) common = both;
   }
-  const std::int64_t fewest =
-      std::clamp<std::int64_t>(time_to_trace / step_time / rounds, fewest_long_steps / rounds,
-                               most_short_steps / rounds);
+  const std::int64_t fewest = std::clamp<std::int64_t>(
+      time_to_trace / step_time / rounds, fewest_long_steps / rounds, most_short_steps / rounds);
   return (fewest + common - 1) / common * common;
 }
 
