@@ -13,10 +13,10 @@ namespace stepgate {
 std::span<const Kernel> kernel_catalogue() {
   static const std::vector<Kernel> catalogue = [] {
     std::vector<Kernel> all;
-    for (const auto kernels_of_folder : {
-#include "kernels_of_folders.inc"
+    for (const auto kernels_of_family : {
+#include "kernels_of_families.inc"
          }) {
-      const std::vector<Kernel> some = kernels_of_folder();
+      const std::vector<Kernel> some = kernels_of_family();
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;

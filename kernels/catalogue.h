@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels that a plan may name. Adding one is a folder and one line in kernels.h.
+// The kernels that a plan may name. A new one is a section of its family's header and source and a
+// .cu file.
 #pragma once
 
 #include <concepts>
@@ -10,7 +11,7 @@
 
 namespace stepgate {
 
-// The kernels of every folder, in the order of kernels.h.
+// The kernels of every family, in the order of kernels.h.
 std::span<const Kernel> kernel_catalogue();
 
 // The kernel of that name; aborts if there is none, since only plans name kernels.

@@ -123,7 +123,7 @@ struct KernelCall {
 };
 
 class Cudnn;          // kernels/attention/cudnn/cudnn_attention.h
-class GemmAutotuner;  // kernels/matmul/gemm_autotuner.h
+class GemmAutotuner;  // kernels/gemm/gemm_autotuner.h
 
 // The kernels that a launcher took, where a library has some that may be missing or may not suit.
 struct KernelChoice {

@@ -18,8 +18,6 @@
 
 namespace stepgate {
 
-// --- numbers -------------------------------------------------------------------------------------
-
 constexpr int access_bytes = 16;  // the widest load and store of one thread
 
 // `count` neighbours that move together, in one access where they fill 16 bytes or less.
@@ -68,8 +66,6 @@ auto with_storage(DType dtype, Function with) {
   if (dtype == DType::bf16) return with(__nv_bfloat16{});
   return dtype == DType::fp16 ? with(__half{}) : with(float{});
 }
-
-// --- launches ------------------------------------------------------------------------------------
 
 // Bytes of shared memory that a block may have: 227 KiB on an H200, 99 KiB on an L4.
 inline std::int64_t most_shared_bytes(const LaunchContext& context) {
@@ -128,8 +124,6 @@ bool aligned_to_access(const Pointer*... pointers) {
 constexpr std::int64_t ceiling_quotient(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
-
-// --- element-wise kernels ------------------------------------------------------------------------
 
 constexpr int elementwise_threads = 256;
 

@@ -9,7 +9,7 @@
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
-#include "kernels/square_sums/square_sums.h"
+#include "kernels/optimizer/optimizer.h"
 #include "kernels/testing/cuda_trial.h"
 #include "kernels/update_control.h"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
-# that nobody may have in each of several ways, a floor of too many files and a kernel that no list has, and fails
+# that nobody may have in each of several ways, a floor of too many files and a family that no list has, and fails
 # unless check_layers.cmake names every one of them.
 set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
-  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/matmul/matmul.cpp
+  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp)
 set(planted
   "#include \"judge/verdict/verdict.h\""
@@ -40,7 +40,7 @@ file(REMOVE_RECURSE ${PLACE})
 if(result EQUAL 0)
   message(FATAL_ERROR "planted includes went unnoticed")
 endif()
-foreach(told "kernels/lost/lost.cpp: no kernel of kernels/kernels.h"
+foreach(told "kernels/lost/lost.cpp: no family of kernels/kernels.h"
     "runner/judge/shed/shed.h: lies in a room that rooms_judge does not list" "runner/support/require.h: #include \"verbs/x1.h\"")
   string(FIND "${report}" "${told}" at)
   if(at EQUAL -1)

@@ -11,8 +11,6 @@
 namespace stepgate {
 namespace {
 
-// --- launcher ------------------------------------------------------------------------------------
-
 struct Operands {
   explicit Operands(void* const* buffers)
       : qkv(buffers[0]), out(buffers[1]), log_sums(static_cast<float*>(buffers[2])) {}

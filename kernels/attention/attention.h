@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: MIT
+// Attention as one kernel, and the softmax of the attention that is made of GEMMs. Launchers are in
+// CUDA builds alone.
+#pragma once
+
+#include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+namespace kernels {
+
 // Causal self-attention of packed heads, softmax(Q K^T / sqrt(D)) V, without the matrix of scores
 // in memory (Dao: FlashAttention-2, 2023).
 //   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
@@ -10,14 +21,6 @@
 // head: 2 * N * C * (T + 1) flops; softmax counts as nothing. Products in tf32 are those of fp32.
 // In CUDA builds operands must be aligned to 16 bytes and D may be 512 at most; bf16 and fp16 use
 // tensor cores where D is 64 or 128.
-#pragma once
-
-#include "kernels/kernel.h"
-
-namespace stepgate {
-
-namespace kernels {
-
 struct Attention {
   static constexpr std::string_view name = "attention";
   using Attributes = NoAttributes;
@@ -25,9 +28,99 @@ struct Attention {
 
 }  // namespace kernels
 
-std::vector<Kernel> attention_kernels();
-
-// Only in CUDA builds.
 Launch prepare_attention(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// Gradient of `attention` with respect to qkv, from what the forward launch left: the probabilities
+// are computed again from qkv and log_sums (Dao: FlashAttention-2, 2023, algorithm 2).
+//   shape     as attention's: rows = N, columns = C = H * D, depth = T, groups = H
+//   operands  qkv ([N][3C]), out ([N][C]), d_out ([N][C]), log_sums (fp32 [N / T][H][T]),
+//             scratch (attention_gradient_scratch_bytes), d_qkv ([N][3C])
+// With P = softmax(S), S = Q K^T / sqrt(D), and r the row dots of d_out and out:
+//   dV = P^T dO;  dS = P (dO V^T - r);  dQ = dS K / sqrt(D);  dK = dS^T Q / sqrt(D)
+// which are five products where the forward has two: flops = 2.5 times attention's. Sums are in an
+// order of the shape alone. In CUDA builds, what attention.h says of alignment and D.
+struct AttentionGradient {
+  static constexpr std::string_view name = "attention_gradient";
+  struct Attributes {
+    std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
+  };
+};
+
+}  // namespace kernels
+
+// So many sequences at once are given to cuDNN, whose gradient with sums in a fixed order has the
+// scores of all of them in its scratch: an equal share of all, as large as fits. 0 where cuDNN has
+// no such gradient, or one sequence does not fit.
+constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype,
+                                           std::int64_t most_scratch) {
+  if (!suits_cudnn(shape, dtype)) return 0;
+  const std::int64_t all = shape.rows / shape.depth;
+  for (std::int64_t parts = 1; parts <= all; ++parts) {
+    if (all % parts != 0) continue;
+    KernelShape share = shape;
+    share.rows = shape.rows / parts;
+    if (cudnn_attention_gradient_scratch(share) <= most_scratch) return all / parts;
+  }
+  return 0;
+}
+
+// Bytes of the scratch operand: the row dots, one fp32 a token and head, or what cuDNN wants for
+// its share.
+constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape, DType dtype,
+                                                        std::int64_t most_scratch) {
+  const std::int64_t dots = rounded_up(checked(shape).rows * shape.groups * 4, 256);
+  KernelShape share = shape;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.depth;
+  const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share) : 0;
+  return dots > of_cudnn ? dots : of_cudnn;
+}
+
+Launch prepare_attention_gradient(const KernelShape&, DType, const KernelAttributes&,
+                                  const LaunchContext&);
+
+namespace kernels {
+
+// Softmax of each row of square matrices of scores up to its diagonal: a token sees itself and
+// those before it.
+//   shape     rows = G * T; columns = T; groups = G matrices
+//   operands  scores ([G][T][T]), probabilities ([G][T][T]; may be scores)
+// Row r of a matrix is softmax(scale * scores[r][0 .. r]), then zeros. A row's visible part counts
+// 5 flops an element (scale, subtract, exponential, sum, divide), (T + 1) / 2 elements on average.
+// The CUDA side reads no score behind the diagonal.
+struct CausalSoftmax {
+  static constexpr std::string_view name = "causal_softmax";
+  struct Attributes {
+    double scale = 1;
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_causal_softmax(const KernelShape&, DType, const KernelAttributes&,
+                              const LaunchContext&);
+
+namespace kernels {
+
+// Gradient of causal_softmax with respect to its scores.
+//   shape     rows = G * T; columns = T; groups = G matrices
+//   operands  probabilities ([G][T][T]), d_probabilities ([G][T][T]), d_scores ([G][T][T]; may be
+//             d_probabilities)
+// d_scores[r][c] = scale * p[r][c] * (dp[r][c] - sum over the visible i of p[r][i] * dp[r][i]) for
+// c <= r, else 0. A row's visible part counts 5 flops an element (multiply-add, subtract, two
+// multiplications), (T + 1) / 2 elements on average. The CUDA side reads nothing behind the
+// diagonal.
+struct CausalSoftmaxGradient {
+  static constexpr std::string_view name = "causal_softmax_gradient";
+  using Attributes = CausalSoftmax::Attributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_causal_softmax_gradient(const KernelShape&, DType, const KernelAttributes&,
+                                       const LaunchContext&);
+
+std::vector<Kernel> attention_kernels();
 
 }  // namespace stepgate

@@ -21,8 +21,6 @@ __device__ __forceinline__ SharedAddress shared_memory() {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(block_memory));
 }
 
-// --- copies --------------------------------------------------------------------------------------
-
 // 16 bytes; zeros when they do not exist, whose address is not read then.
 __device__ __forceinline__ void copy_16_async(SharedAddress to, const void* from, bool exist) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from),
@@ -38,8 +36,6 @@ __device__ __forceinline__ void copy_float_async(SharedAddress to, const float* 
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
-
-// --- shared memory -------------------------------------------------------------------------------
 
 __device__ __forceinline__ void store_shared(SharedAddress to, std::uint32_t value) {
   asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(value) : "memory");
@@ -62,8 +58,6 @@ __device__ __forceinline__ uint4 load_shared_16(SharedAddress from) {
                : "r"(from));
   return chunk;
 }
-
-// --- 8x8 blocks ----------------------------------------------------------------------------------
 
 // A warp's part of four 8x8 blocks: lane l has numbers 2 * (l % 4) and the next of row l / 4 of
 // each.
@@ -111,8 +105,6 @@ __device__ __forceinline__ void multiply_blocks(float (&sums)[4], const Blocks& 
         : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(low), "r"(high));
   }
 }
-
-// --- arithmetic ----------------------------------------------------------------------------------
 
 // 2^value in one instruction, off by 2 ulp; 0 for minus infinity.
 __device__ __forceinline__ float power_of_two(float value) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The host side of embedding and token_embedding: operands, work and the references. Meaning and
-// shapes: embedding.h.
+// Operands, work and references of the family on the host; the header has meaning and shapes.
 #include "kernels/embedding/embedding.h"
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "kernels/cuda_build.h"
 #include "kernels/extents.h"
@@ -11,8 +12,6 @@
 
 namespace stepgate {
 namespace {
-
-// --- operands ------------------------------------------------------------------------------------
 
 CheckedSize positions(const CheckedShape& shape, DType, const KernelAttributes&) {
   return shape.groups * shape.columns;
@@ -50,8 +49,6 @@ constexpr KernelOperand token_embedding_operands[] = {
     {"x", Access::write, extent::elements},
 };
 
-// --- work ----------------------------------------------------------------------------------------
-
 CheckedSize embedding_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
@@ -59,8 +56,6 @@ CheckedSize embedding_flops(const CheckedShape& shape, const KernelAttributes&) 
 CheckedSize token_embedding_flops(const CheckedShape&, const KernelAttributes&) {
   return 0;
 }
-
-// --- references ----------------------------------------------------------------------------------
 
 void embedding_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
@@ -86,15 +81,54 @@ void token_embedding_reference(const KernelCall& call) {
   }
 }
 
-}  // namespace
+// Counts as many rows of the table as there are tokens, at most: which of them are equal, only the
+// data knows.
+CheckedSize gradient_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
+  return std::min(shape.rows, shape.depth) * shape.columns;
+}
 
-// --- the rows ------------------------------------------------------------------------------------
+constexpr KernelOperand embedding_gradient_operands[] = {
+    {"tokens", Access::read, extent::rows, OperandFormat::token},
+    {"dx", Access::read, extent::elements},
+    {.name = "d_table",
+     .access = Access::read_write,
+     .elements = extent::depth_by_columns,
+     .touched = gradient_touched},
+};
+
+CheckedSize embedding_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
+}
+
+void embedding_gradient_reference(const KernelCall& call) {
+  const std::int64_t columns = call.shape.columns;
+  const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
+  std::map<std::int32_t, std::vector<double>> sums;
+  for (std::int64_t row = 0; row < call.shape.rows; ++row) {
+    std::vector<double>& sum = sums[tokens[row]];
+    sum.resize(static_cast<std::size_t>(columns));
+    for (std::int64_t c = 0; c < columns; ++c) {
+      sum[c] += number_at(call.buffers[1], call.dtype, row * columns + c);
+    }
+  }
+  for (const auto& [token, sum] : sums) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t i = token * columns + c;
+      set_number(call.buffers[2], call.dtype, i,
+                 number_at(call.buffers[2], call.dtype, i) + sum[c]);
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<Kernel> embedding_kernels() {
   return {{kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
            in_cuda_builds<prepare_embedding>()},
           {kernels::TokenEmbedding::name, token_embedding_operands, token_embedding_flops,
-           token_embedding_reference, in_cuda_builds<prepare_token_embedding>()}};
+           token_embedding_reference, in_cuda_builds<prepare_token_embedding>()},
+          {kernels::EmbeddingGradient::name, embedding_gradient_operands, embedding_gradient_flops,
+           embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()}};
 }
 
 }  // namespace stepgate

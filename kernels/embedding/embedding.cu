@@ -6,8 +6,6 @@
 namespace stepgate {
 namespace {
 
-// --- kernels -------------------------------------------------------------------------------------
-
 constexpr int block_threads = 256;
 constexpr int warps = block_threads / 32;
 
@@ -72,8 +70,6 @@ Launch embedding_launch(const char* kernel, const KernelShape& shape, DType dtyp
 }
 
 }  // namespace
-
-// --- launchers -----------------------------------------------------------------------------------
 
 Launch prepare_embedding(const KernelShape& shape, DType dtype, const KernelAttributes&,
                          const LaunchContext&) {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T], or without
-// positions, where attention turns queries and keys instead (rope.h): x[n] = table[tokens[n]].
-//   embedding    token_embedding
-//   shape     rows = tokens; columns = C; depth = V, rows of the table; groups = T, positions
-//   operands  embedding: tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C],
-//             x [rows][C]
-//             token_embedding: tokens, table, x
+// Rows of tables by their indices, and their gradients. Launchers are in CUDA builds alone.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -14,6 +8,13 @@ namespace stepgate {
 
 namespace kernels {
 
+// The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T], or without
+// positions, where attention turns queries and keys instead (heads.h): x[n] = table[tokens[n]].
+//   embedding    token_embedding
+//   shape     rows = tokens; columns = C; depth = V, rows of the table; groups = T, positions
+//   operands  embedding: tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C],
+//             x [rows][C]
+//             token_embedding: tokens, table, x
 struct Embedding {
   static constexpr std::string_view name = "embedding";
   using Attributes = NoAttributes;
@@ -26,11 +27,32 @@ struct TokenEmbedding {
 
 }  // namespace kernels
 
-std::vector<Kernel> embedding_kernels();
-
-// Only in CUDA builds.
 Launch prepare_embedding(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 Launch prepare_token_embedding(const KernelShape&, DType, const KernelAttributes&,
                                const LaunchContext&);
+
+namespace kernels {
+
+// The gradient of embedding in its table: d_table[v] += sum of dx[n] over all n with tokens[n] = v.
+// The positions' gradient is a sum of columns, bias_gradient's: of dx as a matrix of [samples][T
+// C].
+//   shape     rows = tokens; columns = C; depth = V, rows of the table
+//   operands  tokens (int32 [rows], each in [0, V)), dx [rows][C], d_table [V][C]
+// A row of the table is summed in the order of its tokens, by one warp, so that two runs agree to
+// the bit without a sort. Meant for tokens that are spread over the table: the rows of one value
+// are read one after another, so that a thousand equal tokens take a thousand latencies of memory.
+// Every one of up to 1056 blocks looks at every token, and compares those that fall to it with each
+// other.
+struct EmbeddingGradient {
+  static constexpr std::string_view name = "embedding_gradient";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_embedding_gradient(const KernelShape&, DType, const KernelAttributes&,
+                                  const LaunchContext&);
+
+std::vector<Kernel> embedding_kernels();
 
 }  // namespace stepgate

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
+#include "kernels/probes/probes.h"
 #include "support/fnv1a.h"
 
 namespace stepgate {

@@ -5,7 +5,7 @@
 //   weights  uniform in [-scale, scale), stored in the buffer's dtype; depends on the seed, the
 //            buffer's name and the element, but on no other part of the plan
 //   chain    every 128 bytes name those that are next, in one cycle through all of the slot
-//            (kernels/chase/chase.h); depends on the seed; its other words are zero
+//            (kernels/probes/probes.h); depends on the seed; its other words are zero
 //   payload  fp32 uniform in [-1, 1); depends on the seed, the slot and the word
 #pragma once
 

@@ -10,8 +10,8 @@
 
 #include <cmath>
 
-#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
+#include "kernels/probes/probes.h"
 #include "support/random.h"
 
 namespace stepgate {

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "device/contents.h"
-#include "kernels/lion/lion.h"
+#include "kernels/optimizer/optimizer.h"
 #include "support/require.h"
 
 namespace stepgate {

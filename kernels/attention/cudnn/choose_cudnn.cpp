@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/attention/attention.h"
 
 namespace stepgate {
 namespace {

@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/number_format.h"
 #include "kernels/stopwatch.h"

@@ -27,7 +27,7 @@
 #include "device/cuda/supported_gpu.h"
 #include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
-#include "kernels/matmul/gemm_autotuner.h"
+#include "kernels/gemm/gemm_autotuner.h"
 #include "plan/analyse/access.h"
 #include "support/time_of_scope.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/matmul/matmul.h"
+#include "kernels/gemm/gemm.h"
 #include "plan/analyse/access.h"
 
 namespace stepgate {

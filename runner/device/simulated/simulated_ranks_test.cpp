@@ -10,7 +10,7 @@
 
 #include "device/simulated/collective_time.h"
 #include "device/simulated/round_numbers.h"
-#include "kernels/matmul/matmul.h"
+#include "kernels/gemm/gemm.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/sanitized.h"
 

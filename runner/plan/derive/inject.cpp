@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/catalogue.h"
-#include "kernels/spin/spin.h"
+#include "kernels/probes/probes.h"
 #include "plan/compose/step_builder.h"
 #include "support/text/diagnostic.h"
 

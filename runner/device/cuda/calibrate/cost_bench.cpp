@@ -7,7 +7,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/step/fill_on_device.h"
 #include "kernels/catalogue.h"
-#include "kernels/spin/spin.h"
+#include "kernels/probes/probes.h"
 
 namespace stepgate {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "device/contents.h"
-#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
+#include "kernels/probes/probes.h"
 
 namespace stepgate {
 namespace {

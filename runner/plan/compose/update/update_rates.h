@@ -3,9 +3,7 @@
 // finite in every dtype.
 #pragma once
 
-#include "kernels/adamw/adamw.h"
-#include "kernels/lion/lion.h"
-#include "kernels/sgd/sgd.h"
+#include "kernels/optimizer/optimizer.h"
 
 namespace stepgate {
 

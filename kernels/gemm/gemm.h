@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Matrix products that cuBLASLt carries out. Launchers are in CUDA builds alone.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+namespace kernels {
+
+// GEMM, row-major: C[M,N] = op(A) op(B), or C += op(A) op(B).
+//   shape     rows = M; columns = N; depth = K; groups = how many such GEMMs, each operand's
+//             matrices one behind the other
+//   operands  a ([M][K], or [K][M] when transposed), b ([K][N], or [N][K]), c ([M][N])
+// c is read only when accumulating. A GEMM lays its blocks out for as many multiprocessors as it
+// may have; where another kernel holds some of those, the blocks that find no place run when the
+// others have ended, and it takes up to twice as long. In CUDA builds operands must be aligned to
+// 16 bytes.
+struct Matmul {
+  static constexpr std::string_view name = "matmul";
+  struct Attributes {
+    bool transpose_a = false;
+    bool transpose_b = false;
+    bool accumulate = false;
+    int spare_multiprocessors = 0;  // that it leaves to kernels beside it
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_matmul(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// A linear layer, row-major, with its weight as PyTorch stores it: y = x W^T + bias.
+//   shape     rows = samples M; columns = outputs N; depth = inputs K
+//   operands  x ([M][K]), weight ([N][K]), bias ([N]), y ([M][N])
+// In CUDA builds operands must be aligned to 16 bytes.
+struct Linear {
+  static constexpr std::string_view name = "linear";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_linear(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+std::vector<Kernel> gemm_kernels();
+
+}  // namespace stepgate

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/gemm/gemm_call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
+namespace stepgate {
+namespace {
+
+constexpr std::uint32_t alignment_bytes = 16;  // of a, b and c
+
+void check(cublasStatus_t status, std::string_view what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error("GEMM: " + std::string(what) + ": " + cublasLtGetStatusString(status));
+}
+
+cudaDataType storage(DType dtype) {
+  if (dtype == DType::bf16) return CUDA_R_16BF;
+  return dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+// Multiprocessors of the current device, less those that are to be left free; at least one.
+std::int32_t multiprocessors_less(int spare) {
+  int device = 0, multiprocessors = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+          cudaSuccess) {
+    throw std::runtime_error("GEMM: the device does not say how many multiprocessors it has");
+  }
+  return std::max(1, multiprocessors - spare);
+}
+
+using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, DestroyBlas>;
+
+Preference preference_for(const LaunchContext& context) {
+  cublasLtMatmulPreference_t handle = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&handle), "create a preference");
+  Preference preference(handle);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
+    check(cublasLtMatmulPreferenceSetAttribute(handle, which, &value, sizeof value),
+          "set a preference");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+      static_cast<std::uint64_t>(context.workspace_bytes));
+  // A deep GEMM of a small result, such as a weight's gradient, fills the device only when its
+  // depth is split. A second kernel then adds the parts up, in fp32 and always in the same order.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  // Tensors lie at offsets within larger buffers; the default would promise 256 bytes.
+  for (const auto which :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    set(which, alignment_bytes);
+  }
+  return preference;
+}
+
+}  // namespace
+
+// --- descriptions --------------------------------------------------------------------------------
+
+GemmCall::GemmCall(std::string_view kernel, const GemmShape& shape, const LaunchContext& context)
+    : kernel_(kernel), shape_(shape), context_(context), description_(describe()) {
+  const auto [m, n, k, groups] = shape.shape;
+  first_ = shape.transpose_b ? layout(k, n) : layout(n, k);
+  second_ = shape.transpose_a ? layout(m, k) : layout(k, m);
+  result_ = layout(n, m);
+}
+
+GemmCall::Layout GemmCall::layout(std::int64_t rows, std::int64_t columns) const {
+  cublasLtMatrixLayout_t handle = nullptr;
+  check(cublasLtMatrixLayoutCreate(&handle, storage(shape_.dtype), static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns), rows),
+        "create a layout");
+  Layout made(handle);
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t which, auto value) {
+    check(cublasLtMatrixLayoutSetAttribute(handle, which, &value, sizeof value), "set a batch");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(shape_.shape.groups));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+  return made;
+}
+
+GemmCall::Description GemmCall::describe() const {
+  const auto arithmetic =
+      shape_.dtype == DType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  cublasLtMatmulDesc_t handle = nullptr;
+  check(cublasLtMatmulDescCreate(&handle, arithmetic, CUDA_R_32F), "create a description");
+  Description description(handle);
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    check(cublasLtMatmulDescSetAttribute(handle, which, &value, sizeof value),
+          "set what the GEMM is");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (shape_.epilogue == Epilogue::bias) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, storage(shape_.dtype));
+  }
+  if (shape_.spare_multiprocessors > 0) {
+    set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_less(shape_.spare_multiprocessors));
+  }
+  return description;
+}
+
+// --- algorithms ----------------------------------------------------------------------------------
+
+std::vector<cublasLtMatmulAlgo_t> GemmCall::algorithms(int most) const {
+  const Preference preference = preference_for(context_);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  int found = 0;
+  check(
+      cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(context_.blas),
+                                     description_.get(), first_.get(), second_.get(), result_.get(),
+                                     result_.get(), preference.get(), most, results.data(), &found),
+      "choose an algorithm");
+  results.resize(static_cast<std::size_t>(found));
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (const cublasLtMatmulHeuristicResult_t& result : results)
+    if (result.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(result.algo);
+  if (algorithms.empty())
+    throw std::runtime_error(kernel_ + ": cuBLASLt has no algorithm for this shape");
+  return algorithms;
+}
+
+void GemmCall::enqueue(void* const* buffers, const cublasLtMatmulAlgo_t& algorithm,
+                       cudaStream_t stream) const {
+  const bool adds_bias = shape_.epilogue == Epilogue::bias;
+  const void* a = buffers[0];
+  const void* b = buffers[1];
+  void* c = buffers[adds_bias ? 3 : 2];
+  const auto is_aligned = [](const void* operand) {
+    return reinterpret_cast<std::uintptr_t>(operand) % alignment_bytes == 0;
+  };
+  if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c)) {
+    throw std::runtime_error(kernel_ + ": an operand is not aligned to 16 bytes");
+  }
+  if (adds_bias) {
+    check(cublasLtMatmulDescSetAttribute(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                         &buffers[2], sizeof buffers[2]),
+          "set the bias");
+  }
+  const float alpha = 1.0f, beta = shape_.accumulate ? 1.0f : 0.0f;
+  check(cublasLtMatmul(static_cast<cublasLtHandle_t>(context_.blas), description_.get(), &alpha, b,
+                       first_.get(), a, second_.get(), &beta, c, result_.get(), c, result_.get(),
+                       &algorithm, context_.workspace,
+                       static_cast<std::size_t>(context_.workspace_bytes), stream),
+        "launch");
+}
+
+}  // namespace stepgate

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Operands to measure GEMMs on: factors and a bias of noise, and two results, what one algorithm
+// gave and what another one does. Knows nothing of cuBLASLt. Only in CUDA builds. All work is on
+// the legacy stream; failures throw std::runtime_error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/gemm/prepare_gemm.h"
+
+namespace stepgate {
+
+class GemmOperands {
+ public:
+  // Empty where memory has no room for them.
+  static std::optional<GemmOperands> make(const GemmShape&);
+  static std::int64_t bytes_of(const GemmShape&);
+
+  // In the kernel's order.
+  void* const* pointers() const { return pointers_.data(); }
+
+  // Results start from the same bits, since GEMMs may add to them.
+  void clear_result() const;
+  void keep_result() const;
+  bool result_is_as_kept() const;
+
+ private:
+  enum Index : std::size_t { a, b, bias, result, kept, flag };
+
+  struct Free {
+    void operator()(void* memory) const noexcept;
+  };
+  using Memory = std::unique_ptr<void, Free>;
+
+  GemmOperands() = default;
+  static Memory room_for(std::int64_t bytes);
+  // Elements of all operands but the flag, by Index.
+  static std::vector<std::int64_t> elements_of(const GemmShape&);
+  void fill_with_noise(Index, std::int64_t count, DType) const;
+  std::size_t result_size() const { return static_cast<std::size_t>(result_bytes_); }
+
+  std::vector<Memory> memory_;  // by Index
+  std::vector<void*> pointers_;
+  std::int64_t result_bytes_ = 0;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/gemm/prepare_gemm.h"
+
+#include "kernels/gemm/gemm_autotuner.h"
+#include "kernels/gemm/gemm_call.h"
+
+namespace stepgate {
+
+Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dtype,
+                    const kernels::Matmul::Attributes& asked, Epilogue epilogue,
+                    const LaunchContext& context) {
+  const GemmShape gemm{.shape = shape,
+                       .dtype = dtype,
+                       .transpose_a = asked.transpose_a,
+                       .transpose_b = asked.transpose_b,
+                       .accumulate = asked.accumulate,
+                       .epilogue = epilogue,
+                       .spare_multiprocessors = asked.spare_multiprocessors};
+  const auto call = std::make_shared<const GemmCall>(kernel, gemm, context);
+  const cublasLtMatmulAlgo_t algorithm = context.gemm_autotuner
+                                             ? context.gemm_autotuner->algorithm_for(*call)
+                                             : call->algorithms(1).front();
+  return [call, algorithm](void* const* buffers, cudaStream_t stream) {
+    call->enqueue(buffers, algorithm, stream);
+  };
+}
+
+}  // namespace stepgate

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Where numbers of q | k | v lie in rows whose keys and values have fewer heads; on the host and on
+// a GPU. Meaning and shapes: heads.h.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/heads/heads.h"
+
+namespace stepgate {
+
+// Index: of an element; 32 bits of it, where they suffice, divide several times as fast on a GPU.
+template <class Index>
+struct GroupedRows {
+  Index rows;
+  Index columns;     // C
+  Index width;       // D
+  Index kv_columns;  // G D
+  Index sharing;     // heads of queries a head of keys
+
+  constexpr Index grouped_columns() const { return columns + 2 * kv_columns; }
+  constexpr Index elements() const { return rows * 3 * columns; }
+  constexpr Index grouped_elements() const { return rows * grouped_columns(); }
+
+  // Index in the grouped rows of the element that element i of rows of q
+  // k
+  // v repeats.
+  constexpr Index grouped(Index i) const {
+    const Index row = i / (3 * columns), column = i % (3 * columns);
+    const Index first = row * grouped_columns();
+    if (column < columns) return first + column;
+    const Index part = column / columns - 1, head = column % columns / width;
+    return first + columns + part * kv_columns + head / sharing * width + column % width;
+  }
+
+  // Index of the first element that repeats element i of grouped rows; the others of keys and
+  // values follow, each `width` further.
+  constexpr Index first_repeated(Index i) const {
+    const Index row = i / grouped_columns(), column = i % grouped_columns();
+    const Index first = row * 3 * columns;
+    if (column < columns) return first + column;
+    const Index part = (column - columns) / kv_columns;
+    const Index head = (column - columns) % kv_columns / width;
+    return first + (part + 1) * columns + head * sharing * width + column % width;
+  }
+  constexpr Index repetitions(Index i) const {
+    return i % grouped_columns() < columns ? 1 : sharing;
+  }
+};
+
+template <class Index>
+GroupedRows<Index> grouped_rows(const KernelShape& shape, const KernelAttributes& attributes) {
+  const auto kv_heads = attributes.as<kernels::RepeatHeads>().kv_heads;
+  const std::int64_t width = shape.columns / shape.groups;
+  return {static_cast<Index>(shape.rows), static_cast<Index>(shape.columns),
+          static_cast<Index>(width), static_cast<Index>(kv_heads * width),
+          static_cast<Index>(shape.groups / kv_heads)};
+}
+
+}  // namespace stepgate

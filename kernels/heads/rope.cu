@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of rope. Meaning and shapes: heads.h.
+#include <cmath>
+
+#include "kernels/heads/heads.h"
+#include "kernels/launch.cuh"
+
+namespace stepgate {
+namespace {
+
+constexpr int block_threads = 256;
+constexpr int most_pairs = 128;     // of a head
+constexpr int heads_of_thread = 4;  // that share their sines, and are read before one is written
+
+// A turn is 2^64: what a position's multiple of an angle has beyond whole turns is what is left of
+// an integer product, exactly, however long the sequence is.
+struct Rope {
+  std::uint64_t angles[most_pairs];  // of position 1
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t tokens;
+  int half;  // pairs of a head
+  int heads;
+  float sign;  // of the sine
+};
+
+// A thread has a row's pack of pairs, in a few heads.
+template <int count, class Number>
+__global__ void __launch_bounds__(block_threads)
+    rope(const __grid_constant__ Rope call, Number* numbers) {
+  const int packs = call.half / count;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+  const std::int64_t row = thread / packs;
+  if (row >= call.rows) return;
+  const int pair = static_cast<int>(thread % packs) * count;
+  const auto position = static_cast<std::uint64_t>(row % call.tokens);
+  float sine[count], cosine[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t angle = position * call.angles[pair + i];
+    // The upper half of it, as a signed share of half a turn.
+    const auto half_turns = static_cast<float>(static_cast<std::int32_t>(angle >> 32)) * 0x1p-31f;
+    sincospif(half_turns, &sine[i], &cosine[i]);
+    sine[i] *= call.sign;
+  }
+  const int first_head = static_cast<int>(blockIdx.y) * heads_of_thread;
+  Number* const first = numbers + row * call.columns + pair;
+  Pack<Number, count> x[heads_of_thread], y[heads_of_thread];
+#pragma unroll
+  for (int h = 0; h < heads_of_thread; ++h) {
+    if (first_head + h >= call.heads) continue;
+    const std::int64_t place = static_cast<std::int64_t>(first_head + h) * 2 * call.half;
+    x[h] = load<count>(first, place);
+    y[h] = load<count>(first, place + call.half);
+  }
+#pragma unroll
+  for (int h = 0; h < heads_of_thread; ++h) {
+    if (first_head + h >= call.heads) continue;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float a = to_float(x[h].values[i]), b = to_float(y[h].values[i]);
+      x[h].values[i] = from_float<Number>(fmaf(a, cosine[i], -b * sine[i]));
+      y[h].values[i] = from_float<Number>(fmaf(b, cosine[i], a * sine[i]));
+    }
+    const std::int64_t place = static_cast<std::int64_t>(first_head + h) * 2 * call.half;
+    store<count>(first, place, x[h]);
+    store<count>(first, place + call.half, y[h]);
+  }
+}
+
+Rope call_of(const KernelShape& shape, const kernels::Rope::Attributes& attributes) {
+  constexpr double two_pi = 6.28318530717958647693;
+  Rope call{};
+  call.rows = shape.rows;
+  call.columns = shape.columns;
+  call.tokens = shape.depth;
+  call.half = static_cast<int>(attributes.width / 2);
+  call.heads = static_cast<int>(shape.groups);
+  call.sign = attributes.inverse ? -1.0f : 1.0f;
+  for (int i = 0; i < call.half; ++i) {
+    const double exponent = -2.0 * i / static_cast<double>(attributes.width);
+    const double turns = std::pow(attributes.base, exponent) / two_pi;  // below 1
+    call.angles[i] = static_cast<std::uint64_t>(std::ldexp(turns, 64));
+  }
+  return call;
+}
+
+}  // namespace
+
+Launch prepare_rope(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                    const LaunchContext&) {
+  const auto rope_attributes = attributes.as<kernels::Rope>();
+  if (rope_attributes.width > 2 * most_pairs) {
+    throw std::runtime_error("rope: a head is at most " + std::to_string(2 * most_pairs) +
+                             " wide, not " + std::to_string(rope_attributes.width));
+  }
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [call = call_of(shape, rope_attributes)](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(Number);
+      auto* numbers = static_cast<Number*>(buffers[0]);
+      const bool packs =
+          call.half % count == 0 && call.columns % count == 0 && aligned_to_access(numbers);
+      const std::int64_t threads = call.rows * (packs ? call.half / count : call.half);
+      const dim3 blocks(static_cast<unsigned>(ceiling_quotient(threads, block_threads)),
+                        static_cast<unsigned>(ceiling_quotient(call.heads, heads_of_thread)));
+      auto* const turning = packs ? rope<count, Number> : rope<1, Number>;
+      turning<<<blocks, block_threads, 0, stream>>>(call, numbers);
+      check_launch("rope");
+    };
+  });
+}
+
+}  // namespace stepgate

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of cross_entropy and scaled_cross_entropy. Meaning and shapes: loss.h.
+#include <cuda_pipeline.h>
+
+#include <cfloat>
+#include <cmath>
+
+#include "kernels/launch.cuh"
+#include "kernels/loss/loss.h"
+
+namespace stepgate {
+namespace {
+
+constexpr int largest_block = 512;
+constexpr unsigned whole_warp = 0xffffffffu;
+constexpr float log2_e = 1.44269504088896340736f;
+constexpr float log_2 = 0.69314718055994530942f;
+
+// 2^x by the special function unit, off by 2^-22 of itself; 2^0 is 1.
+__device__ __forceinline__ float power_of_2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+// exp(logit) relative to 2^reference. One rounding of the argument: whatever the reference was
+// rounded to, it is the same in the sum and in every probability.
+__device__ __forceinline__ float relative_exponential(float logit, float reference) {
+  return power_of_2(fmaf(logit, log2_e, -reference));
+}
+
+// Sum of exponentials relative to the largest logit so far (Milakov and Gimelshein: Online
+// normalizer calculation for softmax, 2018), whose logarithm to base 2 is `largest`. Starts at the
+// smallest float rather than at minus infinity, whose difference from itself is no number.
+struct Normalizer {
+  float largest = -FLT_MAX;
+  float sum = 0.0f;
+
+  __device__ void raise_to(float larger) {
+    sum *= power_of_2(largest - larger);
+    largest = larger;
+  }
+
+  __device__ void add(const Normalizer& other) {
+    raise_to(fmaxf(largest, other.largest));
+    sum += other.sum * power_of_2(other.largest - largest);
+  }
+
+  template <class Number, int count>
+  __device__ void add(const Pack<Number, count>& logits) {
+    float larger = to_float(logits.values[0]);
+#pragma unroll
+    for (int i = 1; i < count; ++i) larger = fmaxf(larger, to_float(logits.values[i]));
+    raise_to(fmaxf(largest, larger * log2_e));
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      sum += relative_exponential(to_float(logits.values[i]), largest);
+    }
+  }
+};
+
+// Every thread gets the sum over the block, by one fixed tree. The block has whole warps.
+__device__ Normalizer sum_over_block(Normalizer own) {
+  __shared__ Normalizer of_warp[largest_block / 32];
+  for (int distance = 16; distance > 0; distance /= 2) {
+    own.add(Normalizer{__shfl_xor_sync(whole_warp, own.largest, distance),
+                       __shfl_xor_sync(whole_warp, own.sum, distance)});
+  }
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = own;
+  __syncthreads();
+  Normalizer all;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) all.add(of_warp[warp]);
+  return all;
+}
+
+template <class Number>
+struct Call {
+  const Number* logits;
+  const std::int32_t* labels;
+  const float* scale;  // null where nothing scales the gradient
+  Number* gradient;
+  float* row_losses;
+  std::int64_t columns;
+  std::int64_t classes;  // at most as many
+  float rows_of_mean;
+};
+
+// The pack that begins at column c, with minus infinity for what is no class: its exponential is 0.
+template <class Number, int count>
+__device__ __forceinline__ Pack<Number, count> of_classes(Pack<Number, count> pack, std::int64_t c,
+                                                          std::int64_t classes) {
+  if (c + count > classes) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (c + i >= classes) pack.values[i] = from_float<Number>(-INFINITY);
+    }
+  }
+  return pack;
+}
+
+// Numbers that a thread needs to turn logits of its row into gradients.
+struct RowGradient {
+  Normalizer all;
+  float per_row;  // scale / rows
+  int label;
+
+  // The pack of logits that begins at column c. The one with the label divides, so that a
+  // probability of 1 leaves no gradient at all.
+  template <class Number, int count>
+  __device__ void turn(Pack<Number, count>& pack, int c, float factor) const {
+    const bool has_label = label >= c && label < c + count;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float power = relative_exponential(to_float(pack.values[i]), all.largest);
+      float gradient = power * factor;
+      if (has_label && c + i == label) gradient = (power / all.sum - 1.0f) * per_row;
+      pack.values[i] = from_float<Number>(gradient);
+    }
+  }
+};
+
+template <class Number>
+__device__ __forceinline__ float scale_of(const Call<Number>& call) {
+  const float scale = call.scale == nullptr ? 1.0f : *call.scale;
+  return scale / call.rows_of_mean;
+}
+
+// The loss is log(sum / exp(label's logit)), and what the reference was rounded to falls out.
+template <class Number>
+__device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Normalizer& own,
+                                            int label, float label_logit) {
+  const Normalizer all = sum_over_block(own);
+  if (threadIdx.x == 0) {
+    const float label_power = fmaf(label_logit, log2_e, -all.largest);
+    call.row_losses[blockIdx.x] = log_2 * (log2f(all.sum) - label_power);
+  }
+  return {all, scale_of(call), label};
+}
+
+// A row of padding: nothing of its logits matters. Of the whole block, which then leaves.
+template <int count, class Number>
+__device__ void leave_out(const Call<Number>& call, std::int64_t begin) {
+  Pack<Number, count> zeros;
+#pragma unroll
+  for (int i = 0; i < count; ++i) zeros.values[i] = from_float<Number>(0.0f);
+  for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count)
+    store<count>(call.gradient, begin + c, zeros);
+  if (threadIdx.x == 0) call.row_losses[blockIdx.x] = 0.0f;
+}
+
+// One block a row. The second pass finds the row in cache. The gradient may be the logits: all
+// reads that cross threads end before the block's barrier.
+template <int count, class Number>
+__global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number> call) {
+  const std::int64_t columns = call.columns, begin = blockIdx.x * columns;
+  const int label = call.labels[blockIdx.x];
+  if (label < 0) return leave_out<count>(call, begin);
+  const float label_logit = to_float(call.logits[begin + label]);
+  Normalizer own;
+  for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
+    own.add(of_classes(load<count>(call.logits, begin + c), c, call.classes));
+  }
+  const RowGradient row = meet(call, own, label, label_logit);
+  const float factor = row.per_row / row.all.sum;
+  for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
+    auto pack = of_classes(load<count>(call.logits, begin + c), c, call.classes);
+    row.turn(pack, static_cast<int>(c), factor);
+    store<count>(call.gradient, begin + c, pack);
+  }
+}
+
+// The copies of a row arrive in so many parts, of which the first are summed while the last are on
+// their way.
+constexpr int stages = 4;
+
+// Blocks of a multiprocessor that registers have room for; shared memory has it for rows of 75 KB.
+constexpr int held_blocks = 3;
+
+// The same for rows that the caches would have lost by the second pass: shared memory holds the
+// row, and one of the blocks of a multiprocessor reads while another writes. A thread comes back
+// to packs that it copied itself, so that nothing but its own copies is waited for.
+template <int count, class Number>
+__global__ void __launch_bounds__(largest_block, held_blocks)
+    cross_entropy_held(const Call<Number> call) {
+  using Packed = Pack<Number, count>;
+  extern __shared__ __align__(access_bytes) unsigned char memory[];
+  auto* held = reinterpret_cast<Packed*>(memory);
+  const std::int64_t begin = blockIdx.x * call.columns;
+  const Number* logits = call.logits + begin;
+  const int label = call.labels[blockIdx.x];
+  if (label < 0) return leave_out<count>(call, begin);
+  const int packs = static_cast<int>(call.columns / count);
+  constexpr int row_of_copies = stages * largest_block;
+  const int of_stage = (packs + row_of_copies - 1) / row_of_copies * largest_block;
+#pragma unroll
+  for (int stage = 0; stage < stages; ++stage) {
+    const int end = min(packs, (stage + 1) * of_stage);
+    for (int pack = stage * of_stage + threadIdx.x; pack < end; pack += largest_block) {
+      __pipeline_memcpy_async(held + pack, logits + pack * count, sizeof(Packed));
+    }
+    __pipeline_commit();
+  }
+  const float label_logit = to_float(logits[label]);
+
+  Normalizer own;
+#pragma unroll
+  for (int stage = 0; stage < stages; ++stage) {
+    __pipeline_wait_prior(stages - 1 - stage);
+    const int end = min(packs, (stage + 1) * of_stage);
+    for (int pack = stage * of_stage + threadIdx.x; pack < end; pack += largest_block) {
+      own.add(of_classes(held[pack], pack * count, call.classes));
+    }
+  }
+  const RowGradient row = meet(call, own, label, label_logit);
+  const float factor = row.per_row / row.all.sum;
+#pragma unroll 2
+  for (int pack = threadIdx.x; pack < packs; pack += largest_block) {
+    Packed turned = of_classes(held[pack], pack * count, call.classes);
+    row.turn(turned, pack * count, factor);
+    store<count>(call.gradient, begin + pack * count, turned);
+  }
+}
+
+// Two packs a thread at least where the row has them, since the barrier costs more with every warp.
+unsigned block_for(std::int64_t packs) {
+  unsigned threads = 32;
+  while (threads < largest_block && 2 * threads < packs) threads *= 2;
+  return threads;
+}
+
+// Shorter rows of all blocks of a multiprocessor stay in its first-level cache.
+constexpr std::int64_t least_held_bytes = 32 << 10;
+
+// Whether rows of that size are to be held; then the kernel may take as much as there is, whatever
+// other shapes it is prepared for.
+template <class Function>
+bool may_hold(Function* function, std::int64_t row_bytes, const LaunchContext& context) {
+  const std::int64_t most = most_dynamic_shared_bytes(function, context);
+  return row_bytes >= least_held_bytes && row_bytes <= most &&
+         take_shared_memory("cross_entropy", function, most, Carveout::most_shared, context);
+}
+
+template <class Number>
+void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, bool hold,
+            cudaStream_t stream) {
+  constexpr int count = access_bytes / sizeof(Number);
+  const auto blocks = static_cast<unsigned>(rows);
+  const bool packs = call.columns % count == 0 && aligned_to_access(call.logits, call.gradient);
+  if (packs && hold) {
+    const auto bytes = static_cast<std::size_t>(call.columns) * sizeof(Number);
+    cross_entropy_held<count><<<blocks, largest_block, bytes, stream>>>(call);
+  } else if (packs) {
+    cross_entropy<count><<<blocks, block_for(call.columns / count), 0, stream>>>(call);
+  } else {
+    cross_entropy<1><<<blocks, block_for(call.columns), 0, stream>>>(call);
+  }
+  check_launch(name);
+}
+
+enum class Scale { none, operand };
+
+Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
+               const KernelAttributes& attributes, Scale scale, const LaunchContext& context) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    const bool hold = may_hold(cross_entropy_held<count, Number>,
+                               shape.columns * static_cast<std::int64_t>(sizeof(Number)), context);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      const bool scaled = scale == Scale::operand;
+      const int output = scaled ? 3 : 2;
+      const Call<Number> call{static_cast<const Number*>(buffers[0]),
+                              static_cast<const std::int32_t*>(buffers[1]),
+                              scaled ? static_cast<const float*>(buffers[2]) : nullptr,
+                              static_cast<Number*>(buffers[output]),
+                              static_cast<float*>(buffers[output + 1]),
+                              shape.columns,
+                              classes_of(shape, attributes),
+                              static_cast<float>(rows_of_mean(shape, attributes))};
+      launch(name, call, shape.rows, hold, stream);
+    };
+  });
+}
+
+}  // namespace
+
+Launch prepare_cross_entropy(const KernelShape& shape, DType dtype,
+                             const KernelAttributes& attributes, const LaunchContext& context) {
+  return prepare("cross_entropy", shape, dtype, attributes, Scale::none, context);
+}
+
+Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
+                                    const KernelAttributes& attributes,
+                                    const LaunchContext& context) {
+  return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand, context);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The CUDA launcher of layer_norm_gradient; the kernels are norm_gradient.cuh's. Meaning and
+// shapes: norm.h.
+#include "kernels/norm/norm.h"
+#include "kernels/norm/norm_gradient.cuh"
+
+namespace stepgate {
+
+Launch prepare_layer_norm_gradient(const KernelShape& shape, DType dtype,
+                                   const KernelAttributes& attributes,
+                                   const LaunchContext& context) {
+  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, attributes,
+                                                context);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// The norm gradients' kernel for rows that a few warps hold: one pass, rows on their way to shared
+// memory while others are worked on, the sums over rows in registers until a part ends.
+#pragma once
+
+#include <cuda_pipeline.h>
+
+#include "kernels/norm/norm_gradient_call.cuh"
+#include "kernels/packed_numbers.cuh"
+
+namespace stepgate {
+
+// Two blocks a multiprocessor, whose threads have 128 registers each.
+constexpr int gradient_warps = 8;
+constexpr int gradient_threads = gradient_warps * 32;
+constexpr int gradient_blocks = 2;
+
+// Whether a thread sums d_x over rows too, and how many packs of a row it may then hold, the sums
+// of whose columns are in its registers.
+enum class SumsOfGradient { none, kept };
+
+constexpr int most_held(SumsOfGradient sums) {
+  return sums == SumsOfGradient::kept ? 3 : 4;
+}
+
+// A row of every group of a block: `held` packs a thread. A thread comes back to packs that it
+// copied itself, so that nothing but its own copies is waited for.
+template <int held, int count, class Number>
+struct HeldRows {
+  using Packed = Pack<Number, count>;
+  Packed d_y[held][gradient_threads];
+  Packed x[held][gradient_threads];
+  Packed d_x[held][gradient_threads];
+};
+
+// One is worked on, the other on its way.
+constexpr int row_slots = 2;
+
+// Shared memory of a block; each thread has the packs of its columns of the weight.
+template <int held, int count, class Number>
+struct Held {
+  HeldRows<held, count, Number> rows[row_slots];
+  Pack<Number, count> weight[held][gradient_threads];
+};
+
+// Where a thread stands among those that share a row.
+struct RowGroup {
+  int thread, threads;  // of the group
+  int group, groups;    // of the block
+
+  __device__ explicit RowGroup(int group_threads)
+      : thread(threadIdx.x % group_threads),
+        threads(group_threads),
+        group(threadIdx.x / group_threads),
+        groups(gradient_threads / group_threads) {}
+
+  template <int count>
+  __device__ int column(int i) const {
+    return (thread + i * threads) * count;
+  }
+};
+
+// Sends for the thread's packs of a row, if there is one.
+template <int held, int count, class Number>
+__device__ __forceinline__ void send_for(const NormGradientCall<Number>& call, const RowGroup& own,
+                                         std::int64_t row, HeldRows<held, count, Number>& slot) {
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const int column = own.column<count>(i);
+    if (row >= call.rows || column >= call.columns) continue;
+    const std::int64_t index = row * call.columns + column;
+    __pipeline_memcpy_async(&slot.d_y[i][threadIdx.x], call.d_y + index, access_bytes);
+    __pipeline_memcpy_async(&slot.x[i][threadIdx.x], call.x + index, access_bytes);
+    if (!call.accumulate) continue;
+    __pipeline_memcpy_async(&slot.d_x[i][threadIdx.x], call.d_x + index, access_bytes);
+  }
+  __pipeline_commit();
+}
+
+// The pack that shared memory holds. Volatile, since a row's packs are fetched twice and the
+// assembler would else keep them in registers that it does not have.
+template <class Number, int count>
+__device__ __forceinline__ Pack<Number, count> fetch(const Pack<Number, count>& held) {
+  static_assert(sizeof(held) == access_bytes);
+  Pack<Number, count> pack;
+  std::uint32_t* words = words_of(pack);
+  asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(&held)))
+               : "memory");
+  return pack;
+}
+
+// Packs that no copy will write count as 0, so that nothing else asks for the ends of rows.
+template <int held, int count, class Number>
+__device__ __forceinline__ void clear_rest(const NormGradientCall<Number>& call,
+                                           const RowGroup& own,
+                                           HeldRows<held, count, Number>& slot) {
+  constexpr Pack<std::uint32_t, 4> zeros{};
+  const auto clear = [&](void* pack) { *static_cast<Pack<std::uint32_t, 4>*>(pack) = zeros; };
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const bool copied = own.column<count>(i) < call.columns;
+    if (!copied) clear(&slot.d_y[i][threadIdx.x]);
+    if (!copied) clear(&slot.x[i][threadIdx.x]);
+    if (!copied || !call.accumulate) clear(&slot.d_x[i][threadIdx.x]);
+  }
+}
+
+// Fills shared memory for the group's first rows.
+template <int held, int count, class Number>
+__device__ __forceinline__ void prepare(const NormGradientCall<Number>& call, const RowGroup& own,
+                                        std::int64_t row, std::int64_t step,
+                                        Held<held, count, Number>& block) {
+#pragma unroll
+  for (int slot = 0; slot < row_slots; ++slot) {
+    clear_rest(call, own, block.rows[slot]);
+    send_for(call, own, row + slot * step, block.rows[slot]);
+  }
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const int column = own.column<count>(i);
+    auto& weights = block.weight[i][threadIdx.x];
+    weights = column < call.columns ? load<count>(call.weight, column) : Pack<Number, count>{};
+  }
+}
+
+template <int count>
+struct Numbers {
+  float values[count];
+};
+
+// A thread's sums over rows.
+template <int held, int count>
+struct ColumnSums {
+  float d_weight[held][count], d_bias[held][count];
+  float d_x[held][count];
+};
+
+// Adds up what the groups of a block have summed, in their order, and writes it. `of_groups` has
+// room for a number of each thread's columns.
+template <int held, int count>
+__device__ __forceinline__ void write_partials(float* partials, const float (&sums)[held][count],
+                                               float* of_groups, const RowGroup& own,
+                                               std::int64_t columns) {
+  const int span = own.threads * held * count;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      of_groups[own.group * span + (own.thread + i * own.threads) * count + j] = sums[i][j];
+    }
+  }
+  __syncthreads();
+  for (int c = threadIdx.x; c < columns; c += gradient_threads) {
+    float sum = 0.0f;
+    for (int group = 0; group < own.groups; ++group) sum += of_groups[group * span + c];
+    partials[c] = sum;
+  }
+}
+
+// The first look at a row: its sums, and what it adds to those over rows.
+template <int held, int count, class Number>
+__device__ __forceinline__ RowSums look_at(const Held<held, count, Number>& block, int turn,
+                                           RowStatistics row, ColumnSums<held, count>& columns) {
+  const auto& slot = block.rows[turn];
+  RowSums sums{0.0f, 0.0f};
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const auto d_ys = fetch(slot.d_y[i][threadIdx.x]);
+    const auto xs = fetch(slot.x[i][threadIdx.x]);
+    const auto weights = fetch(block.weight[i][threadIdx.x]);
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      const float d_y = number_of(d_ys, j);
+      const float normalised = (number_of(xs, j) - row.mean) * row.scale;
+      const float g = weighed(d_y, number_of(weights, j));
+      sums.sum += g;
+      sums.projection = fmaf(g, normalised, sums.projection);
+      columns.d_weight[i][j] = fmaf(d_y, normalised, columns.d_weight[i][j]);
+      columns.d_bias[i][j] += d_y;
+    }
+  }
+  return sums;
+}
+
+// The second: d_x of pack i. `means` are those of g and of g times the normalised x.
+template <int held, int count, class Number>
+__device__ __forceinline__ Numbers<count> gradient_of(const Held<held, count, Number>& block,
+                                                      int turn, int i, RowStatistics row,
+                                                      RowSums means) {
+  const auto& slot = block.rows[turn];
+  const auto d_ys = fetch(slot.d_y[i][threadIdx.x]);
+  const auto xs = fetch(slot.x[i][threadIdx.x]);
+  const auto old = fetch(slot.d_x[i][threadIdx.x]);
+  const auto weights = fetch(block.weight[i][threadIdx.x]);
+  Numbers<count> d_x;
+#pragma unroll
+  for (int j = 0; j < count; ++j) {
+    const float normalised = (number_of(xs, j) - row.mean) * row.scale;
+    const float g = weighed(number_of(d_ys, j), number_of(weights, j));
+    const float inner = (g - means.sum) - normalised * means.projection;
+    d_x.values[j] = fmaf(row.scale, inner, number_of(old, j));
+  }
+  return d_x;
+}
+
+// A block takes the rows of a part, a group of whole warps a row.
+template <NormKind kind, SumsOfGradient sums, int held, int count, class Number>
+__global__ void __launch_bounds__(gradient_threads, gradient_blocks)
+    norm_gradient_rows(const NormGradientCall<Number> call, int group_threads) {
+  __shared__ RowSums of_warps[row_slots][gradient_warps];
+  extern __shared__ __align__(access_bytes) unsigned char memory[];
+  auto& block = *reinterpret_cast<Held<held, count, Number>*>(memory);
+  const RowGroup own(group_threads);
+  const int warps = group_threads / 32, first_warp = own.group * warps;
+  const int step = own.groups * static_cast<int>(call.parts);
+  const int rows = static_cast<int>(call.rows);  // 32 bits spare registers
+  int row = blockIdx.x + own.group * static_cast<int>(call.parts);
+  prepare(call, own, row, step, block);
+  ColumnSums<held, count> columns{};
+  RowStatistics next{};
+  if (row < rows) next = statistics_at<kind>(call.statistics, row);
+
+  for (int turn = 0; row < rows; row += step, turn ^= 1) {
+    const RowStatistics statistics = next;
+    if (row + step < rows) next = statistics_at<kind>(call.statistics, row + step);
+    __pipeline_wait_prior(row_slots - 1);
+    RowSums means = over_group(look_at(block, turn, statistics, columns),
+                               of_warps[turn] + first_warp, own.thread / 32, warps, 1 + own.group);
+    means.sum *= kind == NormKind::layer ? call.per_column : 0.0f;
+    means.projection *= call.per_column;
+#pragma unroll
+    for (int i = 0; i < held; ++i) {
+      const auto d_x = gradient_of(block, turn, i, statistics, means);
+      if constexpr (sums == SumsOfGradient::kept) {
+#pragma unroll
+        for (int j = 0; j < count; ++j) columns.d_x[i][j] += d_x.values[j];
+      }
+      const int column = own.column<count>(i);
+      if (column >= call.columns) continue;
+      const std::int64_t index = static_cast<std::int64_t>(row) * call.columns + column;
+      store<count>(call.d_x, index, packed<Number>(d_x.values));
+    }
+    send_for(call, own, row + row_slots * step, block.rows[turn]);
+  }
+  // Groups with a row less than the first pass as many barriers: compute-sanitizer's racecheck
+  // counts those of a warp, whatever their number, and sees races behind them where counts differ.
+  const bool has_row_less = row - own.group * static_cast<int>(call.parts) < rows;
+  if (warps > 1 && has_row_less) meet(1 + own.group, group_threads);
+
+  __pipeline_wait_prior(0);
+  auto* of_groups = reinterpret_cast<float*>(memory);  // the rows are done with
+  float* partials = call.partials + blockIdx.x * parameters_of(kind) * call.columns;
+  write_partials(partials, columns.d_weight, of_groups, own, call.columns);
+  if constexpr (kind == NormKind::layer) {
+    write_partials(partials + call.columns, columns.d_bias, of_groups, own, call.columns);
+  }
+  if constexpr (sums == SumsOfGradient::kept) {
+    write_partials(call.sums_d_x + blockIdx.x * call.columns, columns.d_x, of_groups, own,
+                   call.columns);
+  }
+}
+
+// How a row of so many packs is divided: `held` packs a thread of `threads`, which no block has
+// where rows are too long.
+struct RowDivision {
+  int threads, held;
+};
+
+constexpr RowDivision divide_row(std::int64_t packs, int most) {
+  int threads = 32;
+  while (threads * most < packs && threads < gradient_threads) threads *= 2;
+  const auto held = static_cast<int>(ceiling_quotient(packs, threads));
+  return {threads, held < 2 ? 2 : held};
+}
+
+template <class Number>
+struct RowsKernel {
+  // Null where rows are too long, or a block may not have the shared memory that they need.
+  void (*kernel)(NormGradientCall<Number>, int) = nullptr;
+  std::size_t shared_bytes = 0;
+  int group_threads = 0;
+
+  void operator()(const NormGradientCall<Number>& call, cudaStream_t stream) const {
+    kernel<<<static_cast<unsigned>(call.parts), gradient_threads, shared_bytes, stream>>>(
+        call, group_threads);
+  }
+};
+
+// The kernel for rows of so many packs, which may then take the shared memory that it needs: up to
+// 112 KiB, more than a block has on many devices of compute capability 8.6, 8.9 and 12.0.
+template <NormKind kind, SumsOfGradient sums, int count, class Number, int held = 2>
+RowsKernel<Number> rows_kernel(std::int64_t packs, const LaunchContext& context) {
+  const RowDivision row = divide_row(packs, most_held(sums));
+  if (row.held > held) {
+    if constexpr (held < most_held(sums)) {
+      return rows_kernel<kind, sums, count, Number, held + 1>(packs, context);
+    }
+    return {};
+  }
+  const RowsKernel<Number> rows{norm_gradient_rows<kind, sums, held, count, Number>,
+                                sizeof(Held<held, count, Number>), row.threads};
+  const bool fits = take_shared_memory("a norm's gradient", rows.kernel, rows.shared_bytes,
+                                       Carveout::most_shared, context);
+  return fits ? rows : RowsKernel<Number>{};
+}
+
+}  // namespace stepgate

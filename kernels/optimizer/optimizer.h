@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Updates of the weights, and the norm of the gradients that clips them. Launchers are in CUDA
+// builds alone.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/kernel.h"
+#include "kernels/optimizer/update_rule.h"
+
+namespace stepgate {
+
+namespace kernels {
+
+// AdamW with decoupled weight decay (Loshchilov and Hutter, ICLR 2019, algorithm 2), plain, clipped
+// and with an fp32 master of the weights. Shape, operands and what a control does:
+// update_rule.h, with the moments m and v; g is the gradient times the control's factor, t the
+// number of updates, this one included.
+//   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+//   w -= learning_rate ((m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w)
+struct Adamw {
+  static constexpr std::string_view names[] = {"adamw", "adamw_clipped", "adamw_master"};
+  static constexpr std::string_view name = names[0];
+  static constexpr std::size_t moments = 2;
+  static constexpr bool counts_updates = true;
+  struct Attributes {
+    double learning_rate = 0;
+    double beta1 = 0;
+    double beta2 = 0;
+    double epsilon = 0;
+    double weight_decay = 0;
+  };
+};
+
+}  // namespace kernels
+
+UpdateLaunchers adamw_launchers();
+
+namespace kernels {
+
+// Lion (Chen et al.: Symbolic Discovery of Optimization Algorithms, NeurIPS 2023, algorithm 2),
+// plain, clipped and with an fp32 master of the weights. Shape, operands and what a control does:
+// update_rule.h, with the one moment m; g is the gradient times the control's factor.
+//   c = beta1 m + (1 - beta1) g;  w -= learning_rate (sign(c) + weight_decay w)
+//   m = beta2 m + (1 - beta2) g
+struct Lion {
+  static constexpr std::string_view names[] = {"lion", "lion_clipped", "lion_master"};
+  static constexpr std::string_view name = names[0];
+  static constexpr std::size_t moments = 1;
+  static constexpr bool counts_updates = false;
+  struct Attributes {
+    double learning_rate = 0;
+    double beta1 = 0;
+    double beta2 = 0;
+    double weight_decay = 0;
+  };
+};
+
+}  // namespace kernels
+
+UpdateLaunchers lion_launchers();
+
+namespace kernels {
+
+// Stochastic gradient descent: w -= learning_rate * g.
+//   shape     rows x columns parameters
+//   operands  weights, gradients
+struct Sgd {
+  static constexpr std::string_view name = "sgd";
+  struct Attributes {
+    double learning_rate = 0;
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_sgd(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+// AdamW as a "foreach" optimizer makes it: one pass over all tensors for each elementary operation,
+// with every intermediate in memory (torch.optim.AdamW(foreach=True) of PyTorch 2). All passes in
+// order equal adamw_clipped to rounding; each reads and writes what its operation needs, so that
+// together they move 88 bytes a parameter in fp32 where adamw_clipped moves 28.
+//   shape     rows x columns numbers
+//   operands  the target, other tensors, control (fp32 [8], see update_control.h); m, v and
+//             denominators are fp32
+//   attributes   those of adamw; t = control's updates
+// Where the control's factor is 0 no weight, gradient or moment changes.
+
+enum class ForeachPass {
+  unscale,  // gradients *= factor
+  decay,    // weights *= 1 - learning_rate * weight_decay
+  lerp,     // m += (1 - beta1) (gradients - m)
+  mul,      // v *= beta2
+  addcmul,  // v += (1 - beta2) gradients^2
+  sqrt,     // denominators = sqrt(v); no control, since nothing else is lost
+  div,      // denominators /= sqrt(1 - beta2^t)
+  add,      // denominators += epsilon; no control
+  addcdiv,  // weights -= learning_rate / (1 - beta1^t) * m / denominators
+};
+
+namespace kernels {
+
+// In the order of ForeachPass.
+inline constexpr std::string_view foreach_names[] = {
+    "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
+    "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
+
+template <ForeachPass pass>
+struct Foreach {
+  static constexpr std::string_view name = foreach_names[static_cast<std::size_t>(pass)];
+  using Attributes = Adamw::Attributes;
+};
+
+}  // namespace kernels
+
+template <ForeachPass pass>
+Launch prepare_foreach(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// Decides one update from the norm of all gradients: by what every gradient is multiplied, whether
+// the update is skipped, and the next loss scale. Clipping as torch.nn.utils.clip_grad_norm_ does
+// it, the scale as torch.amp.GradScaler does (there growth 2, backoff 0.5, growth_interval 2000).
+//   shape     depth partial sums
+//   operands  partials (fp32 [depth], of square_sums), control (fp32 [8], see update_control.h)
+//   norm = sqrt(sum of partials) / loss_scale
+//   norm finite:  factor = min(1, max_norm / (norm + 1e-6)) / loss_scale;  updates += 1
+//                 good_updates += 1; at growth_interval: loss_scale *= growth, good_updates = 0
+//   otherwise:    factor = 0;  good_updates = 0;  loss_scale *= backoff unless it is fixed
+// The factor is of the scale before it changes, with which the gradients were computed.
+struct Clip {
+  static constexpr std::string_view name = "clip";
+  struct Attributes {
+    double max_norm = 0;         // 0: no clipping
+    double growth_interval = 0;  // 0: the scale is fixed, but inf and NaN still skip
+    double growth = 2;
+    double backoff = 0.5;
+  };
+};
+
+}  // namespace kernels
+
+constexpr double clip_epsilon = 1e-6;
+
+Launch prepare_clip(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// The first of two stages of the norm of all gradients: partials[p] is the sum of squares of the
+// p-th piece of the numbers. clip makes the second. The order of a sum depends on the sizes and the
+// alignment of the gradients alone.
+//   shape     columns numbers, depth pieces (square_sum_pieces is how many a GPU wants)
+//   operands  gradients ([columns]), partials (fp32 [depth])
+// A square that overflows fp32 makes its piece infinite, and clip skips the update.
+struct SquareSums {
+  static constexpr std::string_view name = "square_sums";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+// 12 blocks for each of 132 multiprocessors, two rounds of what fits, so that the second evens out
+// what the first left; and no piece so small that starting its block costs more than reading it.
+constexpr std::int64_t square_sum_pieces(std::int64_t count) {
+  constexpr std::int64_t most = 12 * 132;
+  constexpr std::int64_t smallest_piece = 4096;
+  return std::clamp<std::int64_t>((count + smallest_piece - 1) / smallest_piece, 1, most);
+}
+
+// Numbers of every piece but the last ones, which may be shorter or empty: a multiple of 8, so that
+// all pieces of an aligned operand are aligned.
+constexpr std::int64_t square_sum_piece(const KernelShape& shape) {
+  const std::int64_t share = (shape.columns + shape.depth - 1) / shape.depth;
+  return (share + 7) / 8 * 8;
+}
+
+Launch prepare_square_sums(const KernelShape&, DType, const KernelAttributes&,
+                           const LaunchContext&);
+
+std::vector<Kernel> optimizer_kernels();
+
+}  // namespace stepgate

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The host side of the kernels of an optimizer's rule: operands, work and references. Meaning and
+// shapes: update_rule.h.
+#pragma once
+
+#include "kernels/extents.h"
+#include "kernels/number_format.h"
+#include "kernels/optimizer/update_rule.h"
+
+namespace stepgate {
+
+// A rule says who names it (`Named`), its flops a parameter, and
+//   static double step(const Attributes&, double updates, double weight, double gradient,
+//                      double* moments)
+// which moves the moments on and returns the new weight.
+template <class Rule, UpdateKind kind>
+struct UpdateLayout {
+  static constexpr bool controlled = kind != UpdateKind::plain;
+  static constexpr bool counted = !controlled && Rule::Named::counts_updates;
+  static constexpr std::size_t first_moment = kind == UpdateKind::master ? 3 : 2;
+  static constexpr std::size_t steering = first_moment + Rule::Named::moments;
+  static constexpr std::size_t operands = steering + (controlled || counted ? 1 : 0);
+};
+
+template <class Rule, UpdateKind kind>
+constexpr auto update_operands() {
+  using Layout = UpdateLayout<Rule, kind>;
+  constexpr std::string_view moments[] = {"m", "v"};
+  std::array<KernelOperand, Layout::operands> all{};
+  all[0] = {.name = "weights",
+            .access = Access::read_write,
+            .elements = extent::elements,
+            .keeps_rest = kind == UpdateKind::master};
+  all[1] = {"gradients", Access::read, extent::elements};
+  if constexpr (kind == UpdateKind::master)
+    all[2] = {"master", Access::read_write, extent::elements, OperandFormat::single};
+  for (std::size_t i = 0; i < Rule::Named::moments; ++i)
+    all[Layout::first_moment + i] = {moments[i], Access::read_write, extent::elements,
+                                     OperandFormat::single};
+  if constexpr (Layout::controlled)
+    all[Layout::steering] = {"control", Access::read, extent::control, OperandFormat::control};
+  if constexpr (Layout::counted)
+    all[Layout::steering] = {"counter", Access::read, extent::one, OperandFormat::count};
+  return all;
+}
+
+// Flops of a launch that is not skipped; the factor is one more.
+template <class Rule, UpdateKind kind>
+CheckedSize update_flops(const CheckedShape& shape, const KernelAttributes&) {
+  return (Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0)) * elements_of(shape);
+}
+
+template <class Rule, UpdateKind kind>
+void update_reference(const KernelCall& call) {
+  using Layout = UpdateLayout<Rule, kind>;
+  const auto attributes = call.attributes.as<typename Rule::Named>();
+  double factor = 1, updates = 0;
+  if constexpr (Layout::controlled) {
+    const auto* control = static_cast<const float*>(call.buffers[Layout::steering]);
+    factor = control[update_control::factor];
+    updates = control[update_control::updates];
+    if (factor == 0) return;
+  }
+  if constexpr (Layout::counted) {
+    const auto* counter = static_cast<const std::uint64_t*>(call.buffers[Layout::steering]);
+    updates = static_cast<double>(*counter);
+  }
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const auto kept = [&](std::size_t operand) -> float& {
+      return static_cast<float*>(call.buffers[operand])[i];
+    };
+    double moments[Rule::Named::moments];
+    for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
+      moments[moment] = kept(Layout::first_moment + moment);
+    const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
+    double weight = 0;
+    if constexpr (kind == UpdateKind::master)
+      weight = kept(2);
+    else
+      weight = number_at(call.buffers[0], call.dtype, i);
+    weight = Rule::step(attributes, updates, weight, gradient, moments);
+    for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
+      kept(Layout::first_moment + moment) = static_cast<float>(moments[moment]);
+    if constexpr (kind == UpdateKind::master) weight = kept(2) = static_cast<float>(weight);
+    set_number(call.buffers[0], call.dtype, i, weight);
+  }
+}
+
+template <class Rule, UpdateKind kind>
+Kernel update_kernel(const UpdateLaunchers& launchers) {
+  static constexpr auto operands = update_operands<Rule, kind>();
+  return {update_name<typename Rule::Named>(kind), operands, update_flops<Rule, kind>,
+          update_reference<Rule, kind>, launchers[static_cast<std::size_t>(kind)]};
+}
+
+// The rows of the rule's kernels; its launchers are null where the build has no CUDA.
+template <class Rule>
+std::vector<Kernel> update_kernels(UpdateLaunchers (*launchers_of_rule)()) {
+  const auto launchers = launchers_of_rule != nullptr ? launchers_of_rule() : UpdateLaunchers{};
+  return {update_kernel<Rule, UpdateKind::plain>(launchers),
+          update_kernel<Rule, UpdateKind::clipped>(launchers),
+          update_kernel<Rule, UpdateKind::master>(launchers)};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Kernels that map elements to elements, or sum columns. Launchers are in CUDA builds alone.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+namespace kernels {
+
+// sum = x + branch, element by element; sum may be x.
+//   shape     rows, columns (only their product counts)
+//   operands  x, branch, sum
+struct Add {
+  static constexpr std::string_view name = "add";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_add(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// y[r][c] = activation(x[r][c] + bias[c]).
+//   shape     rows, columns
+//   operands  x, bias ([columns]), y; y may be x
+struct BiasActivation {
+  static constexpr std::string_view name = "bias_activation";
+  struct Attributes {
+    bool relu = false;  // otherwise no activation
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_bias_activation(const KernelShape&, DType, const KernelAttributes&,
+                               const LaunchContext&);
+
+namespace kernels {
+
+// db[c] = sum over rows of dy[r][c], or db[c] += that sum. The order of the sum depends on the
+// shape alone.
+//   shape     rows, columns
+//   operands  dy, db ([columns]; read only when accumulating)
+struct BiasGradient {
+  static constexpr std::string_view name = "bias_gradient";
+  struct Attributes {
+    bool accumulate = false;
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_bias_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+
+namespace kernels {
+
+// partials[p][c] = sum of dy[r][c] over the rows r of part p, which are p, p + parts, ...: the
+// first half of a bias's gradient, for matrices too tall and too narrow for bias_gradient to fill
+// the device. sum_parts is the second.
+//   shape     rows, columns; depth = parts (column_parts(rows, columns))
+//   operands  dy, partials (fp32 [parts][columns])
+struct ColumnParts {
+  static constexpr std::string_view name = "column_parts";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+// A block sums so many columns of a part.
+constexpr std::int64_t columns_of_part = 256;
+
+// Parts for which every one of the 132 multiprocessors of an H200 has eight blocks; a part has at
+// least 32 rows, so that the partial sums stay small beside the rows.
+constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t blocks = 8 * 132, least_rows = 32;
+  const std::int64_t most = blocks / ((columns + columns_of_part - 1) / columns_of_part);
+  const std::int64_t parts = rows / least_rows < most ? rows / least_rows : most;
+  return parts < 1 ? 1 : parts;
+}
+
+Launch prepare_column_parts(const KernelShape&, DType, const KernelAttributes&,
+                            const LaunchContext&);
+
+namespace kernels {
+
+// Copies numbers from the model's storage to fp32 (widen) and back, rounded to nearest (narrow): as
+// gradients are made larger for a collective that adds them in fp32.
+//   shape     columns numbers
+//   widen     numbers ([columns]), wide (fp32 [columns])
+//   narrow    wide (fp32 [columns]), numbers ([columns])
+struct Widen {
+  static constexpr std::string_view name = "widen";
+  using Attributes = NoAttributes;
+};
+
+struct Narrow {
+  static constexpr std::string_view name = "narrow";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_widen(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_narrow(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// The Gaussian error linear unit in its tanh approximation (Hendrycks and Gimpel: Gaussian Error
+// Linear Units, 2016, section 2):
+//   gelu(x) = x / 2 (1 + tanh(u)),  u = sqrt(2 / pi) (x + 0.044715 x^3)
+//   gelu    gelu_gradient    bias_gelu
+//   shape     rows, columns
+//   operands  gelu: x, y (may be x)
+//             gelu_gradient: x, d_y, d_x (may be d_y); d_x = d_y gelu'(x)
+//             bias_gelu: x, bias ([columns]), pre, y; pre = x + bias (may be x), y = gelu of pre as
+//             it is stored, of which the gradient will be taken
+struct Gelu {
+  static constexpr std::string_view name = "gelu";
+  using Attributes = NoAttributes;
+};
+
+struct GeluGradient {
+  static constexpr std::string_view name = "gelu_gradient";
+  using Attributes = NoAttributes;
+};
+
+struct BiasGelu {
+  static constexpr std::string_view name = "bias_gelu";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
+constexpr double gelu_cubic = 0.044715;
+
+Launch prepare_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_gelu_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+Launch prepare_bias_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// dx = dy where the activation y was positive, else 0.
+//   shape     rows x columns elements
+//   operands  y, dy, dx; dx may be dy
+struct ReluGradient {
+  static constexpr std::string_view name = "relu_gradient";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_relu_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+
+namespace kernels {
+
+// sums[c] = sum over parts of partials[p][c], or sums[c] += that: the second half of a sum over
+// rows whose first half was taken by parts. The order of the sum depends on the shape alone.
+//   shape     depth = parts; columns
+//   operands  partials (fp32 [parts][columns]), sums ([columns]; read only when accumulating)
+struct SumParts {
+  static constexpr std::string_view name = "sum_parts";
+  struct Attributes {
+    bool accumulate = false;
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_sum_parts(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// The gated linear unit whose gate is a SiLU (Shazeer: GLU variants improve transformer, 2020,
+// equation 6; biases are the GEMM's):
+//   swiglu(gate, up) = silu(gate) up,  silu(z) = z s,  s = 1 / (1 + exp(-z))
+//   swiglu    swiglu_gradient
+//   shape     rows; columns = F, width of the result
+//   operands  swiglu: x ([rows][2 F], of each row gate, then up), y [rows][F]
+//             swiglu_gradient: x, d_y [rows][F], d_x ([rows][2 F], may be x)
+//               d_gate = d_y up s (1 + gate (1 - s)),  d_up = d_y gate s
+struct Swiglu {
+  static constexpr std::string_view name = "swiglu";
+  using Attributes = NoAttributes;
+};
+
+struct SwigluGradient {
+  static constexpr std::string_view name = "swiglu_gradient";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
+Launch prepare_swiglu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_swiglu_gradient(const KernelShape&, DType, const KernelAttributes&,
+                               const LaunchContext&);
+
+std::vector<Kernel> pointwise_kernels();
+
+}  // namespace stepgate

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Kernels that load one resource of the device and compute nothing of use. Launchers are in CUDA
+// builds alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+namespace kernels {
+
+// Follows a chain of lines: every load is of the line that the one before named, so that a launch
+// takes the latency of memory as often as it is told, and nothing hides it.
+//   shape     columns = lines of the chain, a power of two from 4 on
+//   operands  chain (uint32 [lines, 32]: the first word of each line is the number of the next),
+//             position (uint32 [1]: the line that is followed next), fraction (fp32 [1])
+// position = the line after `accesses` more; fraction = position / lines. A launch goes on where
+// the last one ended: of a footprint beyond the second-level cache it then never finds a line of an
+// earlier launch there, however few of them one launch follows.
+struct Chase {
+  static constexpr std::string_view name = "chase";
+  struct Attributes {
+    std::int64_t accesses = 1;
+  };
+};
+
+}  // namespace kernels
+
+// Bytes that caches keep and memory fetches for one access (CUDA C++ Programming Guide: cache lines
+// of 128 bytes), so that every access is of another line.
+constexpr std::int64_t chase_line_bytes = 128;
+constexpr std::int64_t chase_line_words = chase_line_bytes / 4;
+
+// The line that follows in the chain of this seed. With a multiplier of 1 modulo 4 and an odd
+// increment, modulo a power of two, it is one cycle through all lines (Hull and Dobell, Random
+// Number Generators, 1962); the multiplier is that of Numerical Recipes.
+constexpr std::uint32_t next_line(std::uint64_t line, std::int64_t lines, std::uint64_t seed) {
+  constexpr std::uint64_t multiplier = 1664525;
+  const std::uint64_t increment = (seed >> 32) | 1;
+  const auto last = static_cast<std::uint64_t>(lines - 1);
+  return static_cast<std::uint32_t>((multiplier * line + increment) & last);
+}
+
+Launch prepare_chase(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// Keeps one multiprocessor busy for a time by the device's clock, and counts that it did.
+//   shape     unused
+//   operands  word (uint32 [1]): word += 1, so that the loop is not optimised away
+// The reference counts and does not spin.
+struct Spin {
+  static constexpr std::string_view name = "spin";
+  struct Attributes {
+    double microseconds = 0;
+  };
+};
+
+}  // namespace kernels
+
+Launch prepare_spin(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+
+namespace kernels {
+
+// Scales every element once, in an order and over a layout that may waste most of what memory
+// delivers: neighbouring threads take elements a stride apart, and elements may be one field of
+// larger records. What is useful stays the same, each element read once and written once.
+//   shape     rows x columns elements; depth is the stride, which divides their number
+//   operands  from, to: element e is number e * fields_from of the one and e * fields_to of the
+//             other, to[e] = factor * from[e]; the numbers between are left alone
+// `to` may be `from` where both have as many fields. Of n elements, the one in place p of the order
+// is p % (n / stride) * stride + p / (n / stride), and 32 places are a warp's request.
+struct StridedScale {
+  static constexpr std::string_view name = "strided_scale";
+  struct Attributes {
+    double factor = 1;
+    std::int64_t fields_from = 1;  // numbers of a record of `from`
+    std::int64_t fields_to = 1;    // likewise
+  };
+};
+
+}  // namespace kernels
+
+// Memory moves in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access).
+constexpr std::int64_t sector_bytes = 32;
+constexpr std::int64_t warp_threads = 32;
+
+// Sectors that one load or store of a warp touches, the first at the start of a sector: 4 for
+// neighbours of 4 bytes, 24 for one such field of records of 24 bytes, 32 from a stride of 8 on.
+constexpr std::int64_t sectors_per_request(std::int64_t distance_bytes, std::int64_t number_bytes) {
+  const std::int64_t reach = (warp_threads - 1) * distance_bytes + number_bytes;
+  return std::min(warp_threads, (reach + sector_bytes - 1) / sector_bytes);
+}
+
+// Sectors of the loads from `from` and of the stores to `to`.
+struct StridedSectors {
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+};
+
+StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelAttributes&);
+
+// Bytes of the sectors that all requests touch, where no cache keeps a sector until the next
+// request for it.
+KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelAttributes&);
+
+Launch prepare_strided_scale(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+
+std::vector<Kernel> probes_kernels();
+
+}  // namespace stepgate
