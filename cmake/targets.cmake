@@ -78,6 +78,7 @@ if(STEPGATE_TESTS)
   file(GLOB_RECURSE stepgate_test_data CONFIGURE_DEPENDS ${every_pattern})
   list(APPEND stepgate_test_data ${PROJECT_SOURCE_DIR}/README.md)
   add_custom_target(passed)  # every test program has passed
+  add_custom_target(test_programs)
 endif()
 
 # A program that passed is run again when it is another one, or the program that it runs, or what it reads.
@@ -93,36 +94,28 @@ function(stepgate_pass_once name labels)
   add_dependencies(passed passed_${name})
 endfunction()
 
-# stepgate_test(<name> [SIMULATES] [SAYS_THE_SAME_OF_EVERY_BUILD] [AS_RELEASED] [COMPUTES] SOURCES <file>... USES <target>... [LABELS <label>...])
+# stepgate_test(<name> [READS] [SIMULATES] [AS_RELEASED] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
-# every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
-# optimization, which takes half the time, unless it computes much itself: it SIMULATES. One whose
-# outcome depends on neither compiler nor sanitizer says the same of every build, and whoever makes several builds leaves it
-# out of all but one: STEPGATE_TESTS_ELSEWHERE. Those of the program (`cli`) and all others are left out apart from each other,
-# as a sanitizer makes the one five times as long, and finds most in the other. One that runs the whole suite many times, and nothing that other tests do not run too, does so only
-# AS_RELEASED: under a sanitizer it would take minutes to say no more. One that COMPUTES
-# takes many times as long under a sanitizer: whoever leaves `numbers` out of a sanitized build finds its faults of memory at night.
+# every half of a program is: a process a case is a fifth of the time of all tests. READS marks tests of what parses, owns
+# memory or starts processes, which ci/test runs under sanitizers; the others run as released there, and under every sanitizer
+# at night (STEPGATE_TESTS_OF). A test is compiled without optimization, which takes half the time, unless it computes much
+# itself: it SIMULATES. One that runs the whole suite many times runs AS_RELEASED only: under a sanitizer it would take
+# minutes to say no more.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SIMULATES;SAYS_THE_SAME_OF_EVERY_BUILD;AS_RELEASED;COMPUTES" "" "SOURCES;USES;LABELS" ${ARGN})
-  if(ARG_COMPUTES AND "numbers" IN_LIST STEPGATE_TESTS_ELSEWHERE)
+  cmake_parse_arguments(ARG "READS;SIMULATES;AS_RELEASED" "" "SOURCES;USES;LABELS" ${ARGN})
+  if((ARG_READS AND STEPGATE_TESTS_OF STREQUAL "rest") OR (NOT ARG_READS AND STEPGATE_TESTS_OF STREQUAL "readers"))
     return()
   endif()
   if(STEPGATE_SANITIZE AND (ARG_AS_RELEASED OR "power" IN_LIST ARG_LABELS))  # power: thousands of gates
     return()
   endif()
-  set(kind libraries)
-  if("cli" IN_LIST ARG_LABELS)
-    set(kind programs)
-  endif()
-  if(ARG_SAYS_THE_SAME_OF_EVERY_BUILD AND kind IN_LIST STEPGATE_TESTS_ELSEWHERE)
-    return()
-  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::GTest)
   target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_dependencies(test_programs ${name})
   if(NOT ARG_SIMULATES)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
     if(STEPGATE_TEST_HEADERS_ONCE)

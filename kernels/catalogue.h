@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels that a plan may name. A new one is a section of its family's header and source and a
-// .cu file.
+// The kernels that a plan may name. A new one is a section of the three files of its family.
 #pragma once
 
 #include <concepts>

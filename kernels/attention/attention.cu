@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The CUDA side of attention: which kernel a launch takes. Meaning and shapes: attention.h.
+// Kernels and launchers of the family; the header has their meaning and shapes.
 #include "kernels/attention/attention.h"
 
+#include <cstdint>
+
 #include "kernels/attention/attention_launch.cuh"
+#include "kernels/attention/causal_rows.cuh"
 #include "kernels/attention/cudnn/choose_cudnn.h"
 #include "kernels/attention/plain_attention.cuh"
+#include "kernels/attention/plain_gradient.cuh"
 #include "kernels/attention/tiled_attention.cuh"
+#include "kernels/attention/tiled_gradient.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
@@ -64,6 +69,216 @@ Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelAttr
                          const LaunchContext& context) {
   if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape, context); });
+}
+
+namespace {
+
+template <class Number>
+GradientOperands<Number> operands_of(void* const* buffers) {
+  return {static_cast<const Number*>(buffers[0]), static_cast<const Number*>(buffers[2]),
+          static_cast<const float*>(buffers[3]), static_cast<const float*>(buffers[4]),
+          static_cast<Number*>(buffers[5])};
+}
+
+template <int count, int lanes, class Number>
+void launch_row_dots(const KernelShape& shape, void* const* buffers, cudaStream_t stream) {
+  const std::int64_t threads = shape.rows * shape.groups * lanes;
+  row_dots<count, lanes><<<static_cast<unsigned>(ceiling_quotient(threads, 256)), 256, 0, stream>>>(
+      PackedShape(shape), static_cast<const Number*>(buffers[1]),
+      static_cast<const Number*>(buffers[2]), static_cast<float*>(buffers[4]));
+  check_launch("attention_gradient");
+}
+
+template <class Number>
+Launch plain_gradient(const KernelShape& shape) {
+  const unsigned blocks = blocks_for_rows(shape);
+  return [shape, blocks](void* const* buffers, cudaStream_t stream) {
+    const PackedShape sizes(shape);
+    const auto operands = operands_of<Number>(buffers);
+    launch_row_dots<1, 32, Number>(shape, buffers, stream);
+    plain_query_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
+    check_launch("attention_gradient");
+    plain_key_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
+    check_launch("attention_gradient");
+  };
+}
+
+template <class Number, int width>
+Launch tiled_gradient(const KernelShape& shape, const LaunchContext& context) {
+  using Queries = QueryTiles<width>;
+  using Keys = KeyTiles<width>;
+  auto* const query_gradient = tiled_query_gradient<Number, width>;
+  auto* const key_gradient = tiled_key_gradient<Number, width>;
+  require_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes, context);
+  require_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes, context);
+  const unsigned query_blocks = blocks_for_tiles(shape, Queries::owned);
+  const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
+  return [=](void* const* buffers, cudaStream_t stream) {
+    require_alignment("attention_gradient", buffers[0], buffers[1], buffers[2], buffers[5]);
+    const PackedShape sizes(shape);
+    const auto operands = operands_of<Number>(buffers);
+    launch_row_dots<8, 8, Number>(shape, buffers, stream);
+    query_gradient<<<query_blocks, Queries::threads, Queries::shared_bytes, stream>>>(sizes,
+                                                                                      operands);
+    check_launch("attention_gradient");
+    key_gradient<<<key_blocks, Keys::threads, Keys::shared_bytes, stream>>>(sizes, operands);
+    check_launch("attention_gradient");
+  };
+}
+
+template <class Number>
+Launch gradient_launch_of(const KernelShape& shape, const LaunchContext& context) {
+  const std::int64_t width = shape.columns / shape.groups;
+  require_width("attention_gradient", width);
+  if constexpr (sizeof(Number) == 2) {
+    if (width == 64) return tiled_gradient<Number, 64>(shape, context);
+    if (width == 128) return tiled_gradient<Number, 128>(shape, context);
+  }
+  return plain_gradient<Number>(shape);
+}
+
+}  // namespace
+
+Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
+                                  const KernelAttributes& attributes,
+                                  const LaunchContext& context) {
+  const auto most_scratch =
+      static_cast<std::int64_t>(attributes.as<kernels::AttentionGradient>().most_scratch);
+  if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
+    return *launch;
+  return with_storage(
+      dtype, [&](auto zero) { return gradient_launch_of<decltype(zero)>(shape, context); });
+}
+
+namespace {
+
+// One block a row. The later passes find the row in cache. The probabilities may be the scores: a
+// thread writes what it alone has read.
+template <int count, class Number>
+__global__ void __launch_bounds__(largest_row_block)
+    causal_softmax(const Number* scores, Number* probabilities, int columns, float scale) {
+  __shared__ float of_warp[2][largest_row_block / 32];
+  const std::int64_t row = blockIdx.x;
+  const int last = static_cast<int>(row % columns);
+  const Number* row_scores = scores + row * columns;
+  Number* row_probabilities = probabilities + row * columns;
+  const int start = threadIdx.x * count, step = blockDim.x * count;
+
+  float largest = Largest::nothing;
+  for (int c = start; c <= last; c += step) {
+    const auto pack = load<count>(row_scores, c);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (c + i <= last) largest = fmaxf(largest, scale * to_float(pack.values[i]));
+    }
+  }
+  largest = over_block(largest, Largest{}, of_warp[0]);
+
+  float sum = 0.0f;
+  for (int c = start; c <= last; c += step) {
+    const auto pack = load<count>(row_scores, c);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (c + i <= last) sum += expf(scale * to_float(pack.values[i]) - largest);
+    }
+  }
+  const float factor = 1.0f / over_block(sum, Sum{}, of_warp[1]);
+
+  for (int c = start; c < columns; c += step) {
+    Pack<Number, count> pack = {};
+    if (c <= last) pack = load<count>(row_scores, c);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float weight =
+          c + i <= last ? expf(scale * to_float(pack.values[i]) - largest) * factor : 0.0f;
+      pack.values[i] = from_float<Number>(weight);
+    }
+    store(row_probabilities, c, pack);
+  }
+}
+
+}  // namespace
+
+Launch prepare_causal_softmax(const KernelShape& shape, DType dtype,
+                              const KernelAttributes& attributes, const LaunchContext&) {
+  const auto scale = static_cast<float>(attributes.as<kernels::CausalSoftmax>().scale);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [shape, scale](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(Number);
+      const auto* scores = static_cast<const Number*>(buffers[0]);
+      auto* probabilities = static_cast<Number*>(buffers[1]);
+      const bool packs = shape.columns % count == 0 && aligned_to_access(scores, probabilities);
+      auto* const kernel = packs ? causal_softmax<count, Number> : causal_softmax<1, Number>;
+      const unsigned threads = row_block(packs ? shape.columns / count : shape.columns);
+      kernel<<<static_cast<unsigned>(shape.rows), threads, 0, stream>>>(
+          scores, probabilities, static_cast<int>(shape.columns), scale);
+      check_launch("causal_softmax");
+    };
+  });
+}
+
+namespace {
+
+// One block a row. The second pass finds the row in cache. d_scores may be d_probabilities: a
+// thread writes what it alone has read.
+template <int count, class Number>
+__global__ void __launch_bounds__(largest_row_block)
+    causal_softmax_gradient(const Number* probabilities, const Number* d_probabilities,
+                            Number* d_scores, int columns, float scale) {
+  __shared__ float of_warp[largest_row_block / 32];
+  const std::int64_t row = blockIdx.x;
+  const std::int64_t first = row * columns;
+  const int last = static_cast<int>(row % columns);
+  const int start = threadIdx.x * count, step = blockDim.x * count;
+
+  float own = 0.0f;
+  for (int c = start; c <= last; c += step) {
+    const auto p = load<count>(probabilities, first + c);
+    const auto dp = load<count>(d_probabilities, first + c);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (c + i <= last) own += to_float(p.values[i]) * to_float(dp.values[i]);
+    }
+  }
+  const float dot = over_block(own, Sum{}, of_warp);
+
+  for (int c = start; c < columns; c += step) {
+    Pack<Number, count> p = {}, dp = {};
+    if (c <= last) {
+      p = load<count>(probabilities, first + c);
+      dp = load<count>(d_probabilities, first + c);
+    }
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float slope = scale * to_float(p.values[i]) * (to_float(dp.values[i]) - dot);
+      dp.values[i] = from_float<Number>(c + i <= last ? slope : 0.0f);
+    }
+    store(d_scores, first + c, dp);
+  }
+}
+
+}  // namespace
+
+Launch prepare_causal_softmax_gradient(const KernelShape& shape, DType dtype,
+                                       const KernelAttributes& attributes, const LaunchContext&) {
+  const auto scale = static_cast<float>(attributes.as<kernels::CausalSoftmaxGradient>().scale);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [shape, scale](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(Number);
+      const auto* p = static_cast<const Number*>(buffers[0]);
+      const auto* dp = static_cast<const Number*>(buffers[1]);
+      auto* d_scores = static_cast<Number*>(buffers[2]);
+      const bool packs = shape.columns % count == 0 && aligned_to_access(p, dp, d_scores);
+      auto* const kernel =
+          packs ? causal_softmax_gradient<count, Number> : causal_softmax_gradient<1, Number>;
+      const unsigned threads = row_block(packs ? shape.columns / count : shape.columns);
+      kernel<<<static_cast<unsigned>(shape.rows), threads, 0, stream>>>(
+          p, dp, d_scores, static_cast<int>(shape.columns), scale);
+      check_launch("causal_softmax_gradient");
+    };
+  });
 }
 
 }  // namespace stepgate

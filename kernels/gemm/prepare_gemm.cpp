@@ -25,4 +25,16 @@ Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dty
   };
 }
 
+Launch prepare_matmul(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                      const LaunchContext& context) {
+  return prepare_gemm(kernels::Matmul::name, shape, dtype, attributes.as<kernels::Matmul>(),
+                      Epilogue::none, context);
+}
+
+Launch prepare_linear(const KernelShape& shape, DType dtype, const KernelAttributes&,
+                      const LaunchContext& context) {
+  return prepare_gemm(kernels::Linear::name, shape, dtype, {.transpose_b = true}, Epilogue::bias,
+                      context);
+}
+
 }  // namespace stepgate

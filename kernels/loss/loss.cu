@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The CUDA side of cross_entropy and scaled_cross_entropy. Meaning and shapes: loss.h.
-#include <cuda_pipeline.h>
+// Kernels and launchers of the family; the header has their meaning and shapes.
+#include "kernels/loss/loss.h"
 
+#include <cuda_pipeline.h>
 #include <cfloat>
 #include <cmath>
 
 #include "kernels/launch.cuh"
-#include "kernels/loss/loss.h"
 
 namespace stepgate {
 namespace {
@@ -293,6 +293,101 @@ Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
                                     const KernelAttributes& attributes,
                                     const LaunchContext& context) {
   return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand, context);
+}
+
+namespace {
+
+__global__ void mean_loss(float* sum, float* mean, float count) {
+  *mean = *sum / count;
+  *sum = 0.0f;
+}
+
+}  // namespace
+
+Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes& attributes,
+                         const LaunchContext&) {
+  const auto count = static_cast<float>(attributes.as<kernels::MeanLoss>().count);
+  return [count](void* const* buffers, cudaStream_t stream) {
+    mean_loss<<<1, 1, 0, stream>>>(static_cast<float*>(buffers[0]), static_cast<float*>(buffers[1]),
+                                   count);
+    check_launch("mean_loss");
+  };
+}
+
+namespace {
+
+__global__ void accumulate_loss(const float* loss, float* sum) {
+  *sum += *loss;
+}
+
+}  // namespace
+
+Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,
+                               const LaunchContext&) {
+  return [](void* const* buffers, cudaStream_t stream) {
+    accumulate_loss<<<1, 1, 0, stream>>>(static_cast<const float*>(buffers[0]),
+                                         static_cast<float*>(buffers[1]));
+    check_launch("accumulate_loss");
+  };
+}
+
+namespace {
+
+constexpr int block_threads = 256;
+
+__device__ std::uint64_t device_clock_nanoseconds() {
+  std::uint64_t nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
+__device__ std::uint64_t multiprocessor_number() {
+  std::uint32_t number;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+  return number;
+}
+
+// One block: thread t takes rows t, t + 256, ..., then a fixed tree.
+__global__ void __launch_bounds__(block_threads)
+    report_loss(const float* row_losses, float* loss, float* history, std::uint64_t* stamps,
+                std::uint64_t* counter, std::uint64_t* cycles, std::int64_t rows,
+                float rows_of_mean, std::uint64_t capacity) {
+  __shared__ float partial[block_threads];
+  float sum = 0.0f;
+  for (std::int64_t row = threadIdx.x; row < rows; row += block_threads) sum += row_losses[row];
+  partial[threadIdx.x] = sum;
+  for (int half = block_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+  }
+  if (threadIdx.x != 0) return;
+  const float mean = partial[0] / rows_of_mean;
+  const std::uint64_t step = *counter;
+  *loss = mean;
+  history[step % capacity] = mean;
+  // The two clocks are read one after the other: their readings belong together.
+  const std::uint64_t stamp = device_clock_nanoseconds();
+  const auto cycle = static_cast<std::uint64_t>(clock64());
+  stamps[step % capacity] = stamp;
+  cycles[2 * (step % capacity)] = cycle;
+  cycles[2 * (step % capacity) + 1] = multiprocessor_number();
+  *counter = step + 1;
+}
+
+}  // namespace
+
+Launch prepare_report_loss(const KernelShape& shape, DType, const KernelAttributes& attributes,
+                           const LaunchContext&) {
+  const auto capacity = static_cast<std::uint64_t>(attributes.as<kernels::ReportLoss>().capacity);
+  const auto rows_of_mean = static_cast<float>(rows_of_loss(shape, attributes));
+  return [rows = shape.rows, rows_of_mean, capacity](void* const* buffers, cudaStream_t stream) {
+    report_loss<<<1, block_threads, 0, stream>>>(
+        static_cast<const float*>(buffers[0]), static_cast<float*>(buffers[1]),
+        static_cast<float*>(buffers[2]), static_cast<std::uint64_t*>(buffers[3]),
+        static_cast<std::uint64_t*>(buffers[4]), static_cast<std::uint64_t*>(buffers[5]), rows,
+        rows_of_mean, capacity);
+    check_launch("report_loss");
+  };
 }
 
 }  // namespace stepgate

@@ -1,9 +1,68 @@
 // SPDX-License-Identifier: MIT
-// The CUDA side of strided_scale. Meaning and shapes: probes.h.
-#include "kernels/launch.cuh"
+// Kernels and launchers of the family; the header has their meaning and shapes.
 #include "kernels/probes/probes.h"
 
+#include "kernels/launch.cuh"
+
 namespace stepgate {
+namespace {
+
+// One thread, so that one load is on its way at a time. Loads are cached in every level; the first
+// level is empty when a launch begins, so a small footprint misses it once a line and launch. A
+// large footprint also misses the TLB, which is part of what a load from memory costs here.
+__global__ void chase(const std::uint32_t* chain, std::uint32_t* position, float* fraction,
+                      std::int64_t accesses, float line_share) {
+  std::uint32_t line = *position;
+  for (std::int64_t access = 0; access < accesses; ++access) {
+    line = __ldca(chain + line * chase_line_words);
+  }
+  *position = line;
+  *fraction = static_cast<float>(line) * line_share;
+}
+
+}  // namespace
+
+Launch prepare_chase(const KernelShape& shape, DType, const KernelAttributes& attributes,
+                     const LaunchContext&) {
+  const std::int64_t accesses = attributes.as<kernels::Chase>().accesses;
+  const float line_share = 1.0f / static_cast<float>(shape.columns);  // exact: a power of two
+  return [accesses, line_share](void* const* buffers, cudaStream_t stream) {
+    chase<<<1, 1, 0, stream>>>(static_cast<const std::uint32_t*>(buffers[0]),
+                               static_cast<std::uint32_t*>(buffers[1]),
+                               static_cast<float*>(buffers[2]), accesses, line_share);
+    check_launch("chase");
+  };
+}
+
+namespace {
+
+__device__ std::uint64_t device_clock_nanoseconds() {
+  std::uint64_t nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
+// One warp busy-waits. The clock is the wall clock of the device, so the time does not depend on
+// the multiprocessors' frequency.
+__global__ void spin(std::uint32_t* word, std::uint64_t nanoseconds) {
+  const std::uint64_t start = device_clock_nanoseconds();
+  while (device_clock_nanoseconds() - start < nanoseconds) {
+  }
+  if (threadIdx.x == 0) *word += 1;
+}
+
+}  // namespace
+
+Launch prepare_spin(const KernelShape&, DType, const KernelAttributes& attributes,
+                    const LaunchContext&) {
+  const auto nanoseconds =
+      static_cast<std::uint64_t>(attributes.as<kernels::Spin>().microseconds * 1e3);
+  return [nanoseconds](void* const* buffers, cudaStream_t stream) {
+    spin<<<1, 32, 0, stream>>>(static_cast<std::uint32_t*>(buffers[0]), nanoseconds);
+    check_launch("spin");
+  };
+}
+
 namespace {
 
 struct Walk {

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Kernels and launchers of the family; the header has their meaning and shapes.
+#include "kernels/input/input.h"
+
+#include "kernels/launch.cuh"
+#include "kernels/stream_elementwise.cuh"
+
+namespace stepgate {
+namespace {
+
+struct Decode {
+  const std::uint8_t* bytes;
+  float* words;
+
+  template <int count>
+  __device__ Pack<std::uint8_t, count> read(std::int64_t first) const {
+    return load<count>(bytes, first);
+  }
+
+  template <int count>
+  __device__ void finish(std::int64_t first, const Pack<std::uint8_t, count>& read) const {
+    Pack<float, count> pack;
+#pragma unroll
+    for (int i = 0; i < count; ++i) pack.values[i] = decoded(read.values[i]);
+    store<count>(words, first, pack);
+  }
+};
+
+}  // namespace
+
+Launch prepare_decode(const KernelShape& shape, DType, const KernelAttributes&,
+                      const LaunchContext&) {
+  // A pack fills a store: four fifths of what is moved are words, and a warp's stores are
+  // neighbours only where a thread has one.
+  constexpr int count = access_bytes / sizeof(float);
+  return [shape](void* const* buffers, cudaStream_t stream) {
+    const Decode element{static_cast<const std::uint8_t*>(buffers[0]),
+                         static_cast<float*>(buffers[1])};
+    launch_stream<count>("decode", elements_of(shape), element,
+                         aligned_to_access(element.bytes, element.words), stream);
+  };
+}
+
+namespace {
+
+constexpr int ingest_block_threads = 256;
+constexpr int ingest_largest_slices = 8;
+
+struct IngestGrid {
+  std::int64_t features;
+  std::int64_t words;
+  std::int64_t blocks_per_sample;
+  std::int64_t least_terms;   // of a feature's mean
+  std::int64_t longer_means;  // so many features, the first ones, have one term more
+};
+
+// A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
+// share the terms of each mean; slice 0 adds the slices up in their order. Along x the threads of a
+// warp read neighbouring words.
+template <int count, class Number>
+__global__ void __launch_bounds__(ingest_block_threads)
+    ingest(const float* payload, Number* features, std::int32_t* labels, IngestGrid grid) {
+  __shared__ float partial[ingest_block_threads * count];
+  const std::int64_t sample = blockIdx.x / grid.blocks_per_sample;
+  const std::int64_t pack = (blockIdx.x % grid.blocks_per_sample) * blockDim.x + threadIdx.x;
+  const std::int64_t feature = pack * count;
+  const float* row = payload + sample * grid.words;
+  const std::int64_t data_words = grid.words - 1;  // the last one is the label
+
+  float sums[count] = {};
+  if (feature < grid.features) {
+#pragma unroll 8
+    for (std::int64_t word = feature + threadIdx.y * grid.features; word < data_words;
+         word += blockDim.y * grid.features) {
+      // The last pack of a sample may hold its label, which is no datum.
+      const auto terms = load<count>(row, word);
+#pragma unroll
+      for (int i = 0; i < count; ++i) sums[i] += word + i < data_words ? terms.values[i] : 0.0f;
+    }
+  }
+  const int slot = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < count; ++i) partial[i * ingest_block_threads + slot] = sums[i];
+  __syncthreads();
+  if (threadIdx.y != 0 || feature >= grid.features) return;
+
+  Pack<Number, count> means;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    float sum = 0.0f;
+    for (int slice = 0; slice < blockDim.y; ++slice) {
+      sum += partial[i * ingest_block_threads + slice * blockDim.x + threadIdx.x];
+    }
+    const std::int64_t terms = grid.least_terms + (feature + i < grid.longer_means ? 1 : 0);
+    means.values[i] = from_float<Number>(sum / static_cast<float>(terms));
+  }
+  store<count>(features, sample * grid.features + feature, means);
+  if (pack == 0) {
+    const auto bits = static_cast<std::uint64_t>(__float_as_uint(row[data_words]));
+    labels[sample] = static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(grid.features));
+  }
+}
+
+template <int count, class Number>
+void launch(const KernelShape& shape, void* const* buffers, cudaStream_t stream) {
+  // As many slices as there are terms, so that no thread of a short sample is idle.
+  unsigned slices = 1;
+  while (slices < ingest_largest_slices && slices * shape.columns < shape.depth - 1) slices *= 2;
+  const dim3 threads(ingest_block_threads / slices, slices);
+  const std::int64_t packs = shape.columns / count;
+  const std::int64_t data_words = shape.depth - 1;
+  const IngestGrid grid{shape.columns, shape.depth, ceiling_quotient(packs, threads.x),
+                        data_words / shape.columns, data_words % shape.columns};
+  const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
+  ingest<count><<<blocks, threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
+                                                static_cast<Number*>(buffers[1]),
+                                                static_cast<std::int32_t*>(buffers[2]), grid);
+  check_launch("ingest");
+}
+
+}  // namespace
+
+Launch prepare_ingest(const KernelShape& shape, DType dtype, const KernelAttributes&,
+                      const LaunchContext&) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [shape](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(float);
+      const bool rows_are_packs = shape.columns % count == 0 && shape.depth % count == 0;
+      if (rows_are_packs && aligned_to_access(buffers[0], buffers[1])) {
+        launch<count, Number>(shape, buffers, stream);
+      } else {
+        launch<1, Number>(shape, buffers, stream);
+      }
+    };
+  });
+}
+
+namespace {
+
+constexpr int ingest_indices_block_threads = 256;
+
+struct IndexGrid {
+  std::int64_t samples;
+  std::int64_t tables;
+  std::int64_t words;
+  std::uint32_t table_rows;
+  std::uint32_t classes;
+  bool by_table;
+};
+
+// A thread takes an index of a sample, or its label. Neighbouring threads read neighbouring words.
+__global__ void __launch_bounds__(ingest_indices_block_threads)
+    ingest_indices(const std::uint32_t* payload, std::int32_t* indices, std::int32_t* labels,
+                   IndexGrid grid) {
+  const std::int64_t period = grid.tables + 1;
+  const std::int64_t thread =
+      static_cast<std::int64_t>(blockIdx.x) * ingest_indices_block_threads + threadIdx.x;
+  const std::int64_t sample = thread / period;
+  const std::int64_t table = thread % period;
+  if (sample >= grid.samples) return;
+  const std::uint32_t* row = payload + sample * grid.words;
+  std::uint32_t folded = 0;
+  for (std::int64_t word = table; word < grid.words; word += period) folded ^= row[word];
+  if (table == grid.tables) {
+    labels[sample] = token_of(folded, grid.classes);
+    return;
+  }
+  const std::int32_t index = token_of(folded, grid.table_rows);
+  if (grid.by_table) {
+    indices[table * grid.samples + sample] = index;
+  } else {
+    indices[sample * grid.tables + table] =
+        static_cast<std::int32_t>(table * grid.table_rows) + index;
+  }
+}
+
+}  // namespace
+
+Launch prepare_ingest_indices(const KernelShape& shape, DType, const KernelAttributes& attributes,
+                              const LaunchContext&) {
+  const auto [table_rows, classes, by_table] = attributes.as<kernels::IngestIndices>();
+  const IndexGrid grid{shape.rows,
+                       shape.columns,
+                       shape.depth,
+                       static_cast<std::uint32_t>(table_rows),
+                       static_cast<std::uint32_t>(classes),
+                       by_table};
+  const auto blocks = static_cast<unsigned>(
+      ceiling_quotient(shape.rows * (shape.columns + 1), ingest_indices_block_threads));
+  return [=](void* const* buffers, cudaStream_t stream) {
+    ingest_indices<<<blocks, ingest_indices_block_threads, 0, stream>>>(
+        static_cast<const std::uint32_t*>(buffers[0]), static_cast<std::int32_t*>(buffers[1]),
+        static_cast<std::int32_t*>(buffers[2]), grid);
+    check_launch("ingest_indices");
+  };
+}
+
+namespace {
+
+constexpr int ingest_tokens_block_threads = 256;
+constexpr int ingest_tokens_largest_slices = 8;
+
+struct TokenGrid {
+  std::int64_t positions;
+  std::int64_t labelled;  // of them, the first
+  std::int64_t words;
+  std::int64_t blocks_per_sample;
+  std::uint32_t vocabulary;
+};
+
+// A block takes blockDim.x neighbouring positions of one sample; its blockDim.y slices share the
+// words of each. Along x the threads of a warp read neighbouring words. Rows of T + 1 words start
+// at any address, so words move one by one.
+__global__ void __launch_bounds__(ingest_tokens_block_threads)
+    ingest_tokens(const std::uint32_t* payload, std::int32_t* tokens, std::int32_t* labels,
+                  TokenGrid grid) {
+  __shared__ std::uint32_t partial[ingest_tokens_block_threads];
+  const std::int64_t sample = blockIdx.x / grid.blocks_per_sample;
+  const std::int64_t position = (blockIdx.x % grid.blocks_per_sample) * blockDim.x + threadIdx.x;
+  const std::uint32_t* row = payload + sample * grid.words;
+  const std::int64_t period = grid.positions + 1;
+
+  std::uint32_t folded = 0;
+  if (position < period) {
+#pragma unroll 8
+    for (std::int64_t word = position + threadIdx.y * period; word < grid.words;
+         word += blockDim.y * period) {
+      folded ^= row[word];
+    }
+  }
+  partial[threadIdx.y * blockDim.x + threadIdx.x] = folded;
+  __syncthreads();
+  if (threadIdx.y != 0 || position >= period) return;
+
+  for (unsigned slice = 1; slice < blockDim.y; ++slice) {
+    folded ^= partial[slice * blockDim.x + threadIdx.x];
+  }
+  const std::int32_t token = token_of(folded, grid.vocabulary);
+  const std::int64_t first = sample * grid.positions;
+  if (position < grid.positions) tokens[first + position] = token;
+  if (position > 0) {
+    labels[first + position - 1] = position <= grid.labelled ? token : label_of_padding;
+  }
+}
+
+}  // namespace
+
+Launch prepare_ingest_tokens(const KernelShape& shape, DType, const KernelAttributes& attributes,
+                             const LaunchContext&) {
+  // As many slices as a position has words, so that no thread of a short sample is idle.
+  unsigned slices = 1;
+  while (slices < ingest_tokens_largest_slices && slices * (shape.columns + 1) < shape.depth)
+    slices *= 2;
+  const dim3 threads(ingest_tokens_block_threads / slices, slices);
+  const TokenGrid grid{
+      shape.columns, labelled_positions(shape, attributes), shape.depth,
+      ceiling_quotient(shape.columns + 1, threads.x),
+      static_cast<std::uint32_t>(attributes.as<kernels::IngestTokens>().vocabulary)};
+  const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
+  return [=](void* const* buffers, cudaStream_t stream) {
+    ingest_tokens<<<blocks, threads, 0, stream>>>(static_cast<const std::uint32_t*>(buffers[0]),
+                                                  static_cast<std::int32_t*>(buffers[1]),
+                                                  static_cast<std::int32_t*>(buffers[2]), grid);
+    check_launch("ingest_tokens");
+  };
+}
+
+}  // namespace stepgate

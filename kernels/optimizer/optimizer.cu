@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+// Kernels and launchers of the family; the header has their meaning and shapes.
+#include "kernels/optimizer/optimizer.h"
+
+#include "kernels/launch.cuh"
+#include "kernels/mixed_packs.cuh"
+#include "kernels/optimizer/adamw_update.cuh"
+#include "kernels/optimizer/block_sum.cuh"
+#include "kernels/optimizer/update_kernels.cuh"
+#include "kernels/update_control.h"
+
+namespace stepgate {
+namespace {
+
+struct AdamwOnDevice {
+  using Rates = AdamwRates;
+  using Named = kernels::Adamw;
+
+  static Rates rates(const Named::Attributes& rule) { return adamw_rates(rule); }
+  static __device__ __forceinline__ AdamwCorrections corrections(const AdamwRates& rates,
+                                                                 float updates) {
+    return adamw_corrections(rates, updates);
+  }
+  static __device__ __forceinline__ float step(const AdamwRates& rates,
+                                               const AdamwCorrections& corrections, float gradient,
+                                               float weight, float* moments) {
+    return adamw_step(rates, corrections, gradient, weight, moments[0], moments[1]);
+  }
+};
+
+}  // namespace
+
+UpdateLaunchers adamw_launchers() {
+  return launchers_of<AdamwOnDevice>();
+}
+
+namespace {
+
+struct LionOnDevice {
+  struct Rates {
+    float learning_rate, beta1, one_minus_beta1, beta2, one_minus_beta2;
+    float decay;  // learning_rate * weight_decay
+  };
+  struct Corrections {};
+  using Named = kernels::Lion;
+
+  static Rates rates(const Named::Attributes& rule) {
+    return {.learning_rate = static_cast<float>(rule.learning_rate),
+            .beta1 = static_cast<float>(rule.beta1),
+            .one_minus_beta1 = static_cast<float>(1 - rule.beta1),
+            .beta2 = static_cast<float>(rule.beta2),
+            .one_minus_beta2 = static_cast<float>(1 - rule.beta2),
+            .decay = static_cast<float>(rule.learning_rate * rule.weight_decay)};
+  }
+  static __device__ __forceinline__ Corrections corrections(const Rates&, float) { return {}; }
+  static __device__ __forceinline__ float step(const Rates& rates, Corrections, float gradient,
+                                               float weight, float* moments) {
+    const float c = fmaf(rates.one_minus_beta1, gradient, rates.beta1 * moments[0]);
+    moments[0] = fmaf(rates.one_minus_beta2, gradient, rates.beta2 * moments[0]);
+    const float sign = c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : c;
+    return fmaf(-rates.learning_rate, sign, fmaf(-rates.decay, weight, weight));
+  }
+};
+
+}  // namespace
+
+UpdateLaunchers lion_launchers() {
+  return launchers_of<LionOnDevice>();
+}
+
+namespace {
+
+template <class Number>
+struct Descend {
+  Number* weights;
+  const Number* gradients;
+  float learning_rate;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    auto weight = load<count>(weights, first);
+    const auto gradient = load<count>(gradients, first);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      weight.values[i] = from_float<Number>(
+          fmaf(-learning_rate, to_float(gradient.values[i]), to_float(weight.values[i])));
+    }
+    store<count>(weights, first, weight);
+  }
+};
+
+}  // namespace
+
+Launch prepare_sgd(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                   const LaunchContext&) {
+  const auto learning_rate = static_cast<float>(attributes.as<kernels::Sgd>().learning_rate);
+  const std::int64_t parameters = shape.rows * shape.columns;
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    return [parameters, learning_rate](void* const* buffers, cudaStream_t stream) {
+      const Descend<Number> element{static_cast<Number*>(buffers[0]),
+                                    static_cast<const Number*>(buffers[1]), learning_rate};
+      launch_elementwise<count>("sgd", parameters, element,
+                                aligned_to_access(element.weights, element.gradients), stream);
+    };
+  });
+}
+
+namespace {
+
+using Pass = ForeachPass;
+
+constexpr bool is_controlled(Pass pass) {
+  return pass != Pass::sqrt && pass != Pass::add;
+}
+
+// Operands between the target and the control.
+constexpr int inputs_of(Pass pass) {
+  if (pass == Pass::addcdiv) return 2;
+  return pass == Pass::lerp || pass == Pass::addcmul || pass == Pass::sqrt ? 1 : 0;
+}
+
+template <Pass pass, class Number>
+using Target =
+    std::conditional_t<pass == Pass::unscale || pass == Pass::decay || pass == Pass::addcdiv,
+                       Number, float>;
+
+template <Pass pass, class Number>
+using First = std::conditional_t<pass == Pass::lerp || pass == Pass::addcmul, Number, float>;
+
+// The number that the pass gives all elements alike and only the device knows.
+template <Pass pass>
+__device__ __forceinline__ float coefficient(const AdamwRates& rates, const float* control) {
+  if constexpr (pass == Pass::unscale) return control[update_control::factor];
+  if constexpr (pass == Pass::div) {
+    return adamw_corrections(rates, control[update_control::updates]).root_factor;
+  }
+  if constexpr (pass == Pass::addcdiv) {
+    return adamw_corrections(rates, control[update_control::updates]).step_size;
+  }
+  return 0.0f;
+}
+
+template <Pass pass>
+__device__ __forceinline__ float formula(const AdamwRates& rates, float coefficient, float target,
+                                         float first, float second) {
+  if constexpr (pass == Pass::unscale || pass == Pass::div) return coefficient * target;
+  if constexpr (pass == Pass::decay) return fmaf(-rates.decay, target, target);
+  if constexpr (pass == Pass::lerp) return fmaf(rates.one_minus_beta1, first - target, target);
+  if constexpr (pass == Pass::mul) return rates.beta2 * target;
+  if constexpr (pass == Pass::addcmul) return fmaf(rates.one_minus_beta2 * first, first, target);
+  if constexpr (pass == Pass::sqrt) return sqrtf(first);
+  if constexpr (pass == Pass::add) return target + rates.epsilon;
+  if constexpr (pass == Pass::addcdiv) return fmaf(-coefficient, first / second, target);
+}
+
+template <Pass pass, class Number>
+struct MakePass {
+  Target<pass, Number>* target;
+  const First<pass, Number>* first;
+  const float* second;
+  const float* control;
+  AdamwRates rates;
+
+  template <int count>
+  __device__ void apply(std::int64_t index) const {
+    Pack<Target<pass, Number>, count> out{};
+    Pack<First<pass, Number>, count> one{};
+    Pack<float, count> two{};
+    if constexpr (pass != Pass::sqrt) out = load<count>(target, index);
+    if constexpr (inputs_of(pass) > 0) one = load<count>(first, index);
+    if constexpr (inputs_of(pass) > 1) two = load<count>(second, index);
+    if constexpr (is_controlled(pass)) {
+      if (control[update_control::factor] == 0.0f) return;
+    }
+    const float scale = coefficient<pass>(rates, control);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      out.values[i] = from_float<Target<pass, Number>>(formula<pass>(
+          rates, scale, to_float(out.values[i]), to_float(one.values[i]), two.values[i]));
+    }
+    store<count>(target, index, out);
+  }
+};
+
+template <Pass pass, class Number>
+Launch launching(const KernelShape& shape, const AdamwRates& rates) {
+  // 16 bytes a thread where nothing is fp32.
+  constexpr bool all_stored = pass == Pass::unscale || pass == Pass::decay;
+  constexpr int count = all_stored ? access_bytes / static_cast<int>(sizeof(Number)) : mixed_count;
+  return [numbers = shape.rows * shape.columns, rates](void* const* buffers, cudaStream_t stream) {
+    constexpr int inputs = inputs_of(pass);
+    MakePass<pass, Number> element{};
+    element.target = static_cast<Target<pass, Number>*>(buffers[0]);
+    if (inputs > 0) element.first = static_cast<const First<pass, Number>*>(buffers[1]);
+    if (inputs > 1) element.second = static_cast<const float*>(buffers[2]);
+    if (is_controlled(pass)) element.control = static_cast<const float*>(buffers[1 + inputs]);
+    element.rates = rates;
+    const bool aligned = all_aligned_to_packs<count>(element.target, element.first, element.second);
+    launch_elementwise<count>("foreach pass", numbers, element, aligned, stream);
+  };
+}
+
+}  // namespace
+
+template <ForeachPass pass>
+Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                       const LaunchContext&) {
+  const AdamwRates rates = adamw_rates(attributes.as<kernels::Adamw>());
+  constexpr bool all_single =
+      std::is_same_v<Target<pass, void>, float> && std::is_same_v<First<pass, void>, float>;
+  if constexpr (all_single) {
+    return launching<pass, float>(shape, rates);
+  } else {
+    return with_storage(
+        dtype, [&](auto zero) -> Launch { return launching<pass, decltype(zero)>(shape, rates); });
+  }
+}
+
+using PreparePass = std::remove_pointer_t<Prepare>;
+template PreparePass prepare_foreach<ForeachPass::unscale>;
+template PreparePass prepare_foreach<ForeachPass::decay>;
+template PreparePass prepare_foreach<ForeachPass::lerp>;
+template PreparePass prepare_foreach<ForeachPass::mul>;
+template PreparePass prepare_foreach<ForeachPass::addcmul>;
+template PreparePass prepare_foreach<ForeachPass::sqrt>;
+template PreparePass prepare_foreach<ForeachPass::div>;
+template PreparePass prepare_foreach<ForeachPass::add>;
+template PreparePass prepare_foreach<ForeachPass::addcdiv>;
+
+namespace {
+
+constexpr int clip_block_threads = 512;
+
+struct ClipRates {
+  float max_norm;
+  float growth_interval;
+  float growth;
+  float backoff;
+};
+
+__device__ void skip(float* control, const ClipRates& rates) {
+  control[update_control::factor] = 0.0f;
+  control[update_control::good_updates] = 0.0f;
+  if (rates.growth_interval != 0.0f) control[update_control::loss_scale] *= rates.backoff;
+}
+
+__device__ void count_good_update(float* control, const ClipRates& rates) {
+  control[update_control::updates] += 1.0f;
+  const float good = control[update_control::good_updates] + 1.0f;
+  const bool grows = rates.growth_interval != 0.0f && good >= rates.growth_interval;
+  control[update_control::good_updates] = grows ? 0.0f : good;
+  if (grows) control[update_control::loss_scale] *= rates.growth;
+}
+
+// One block: a few thousand sums at most.
+__global__ void __launch_bounds__(clip_block_threads)
+    clip(const float* partials, float* control, std::int64_t count, ClipRates rates) {
+  float own = 0.0f;
+#pragma unroll 4
+  for (std::int64_t i = threadIdx.x; i < count; i += clip_block_threads) own += partials[i];
+  const float sum = block_sum<clip_block_threads>(own);
+  if (threadIdx.x != 0) return;
+  const float scale = control[update_control::loss_scale];
+  const float norm = sqrtf(sum) / scale;
+  control[update_control::norm] = norm;
+  if (!isfinite(norm)) return skip(control, rates);
+  const float limit = rates.max_norm / (norm + static_cast<float>(clip_epsilon));
+  const float clipped = rates.max_norm == 0.0f ? 1.0f : fminf(1.0f, limit);
+  control[update_control::factor] = clipped / scale;
+  count_good_update(control, rates);
+}
+
+}  // namespace
+
+Launch prepare_clip(const KernelShape& shape, DType, const KernelAttributes& attributes,
+                    const LaunchContext&) {
+  const ClipRates rates{
+      .max_norm = static_cast<float>(attributes.as<kernels::Clip>().max_norm),
+      .growth_interval = static_cast<float>(attributes.as<kernels::Clip>().growth_interval),
+      .growth = static_cast<float>(attributes.as<kernels::Clip>().growth),
+      .backoff = static_cast<float>(attributes.as<kernels::Clip>().backoff)};
+  return [count = shape.depth, rates](void* const* buffers, cudaStream_t stream) {
+    clip<<<1, clip_block_threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
+                                               static_cast<float*>(buffers[1]), count, rates);
+    check_launch("clip");
+  };
+}
+
+namespace {
+
+constexpr int square_sums_block_threads = 256;
+constexpr int blocks_per_multiprocessor = 6;  // 40 registers a thread: none spills
+constexpr int packs_in_flight = 4;            // of a thread: 96 KiB a multiprocessor
+
+template <int count, class Number>
+__device__ __forceinline__ float sum_with(float sum, const Pack<Number, count>& pack) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const float number = to_float(pack.values[i]);
+    sum = fmaf(number, number, sum);
+  }
+  return sum;
+}
+
+// A block for each piece.
+template <int count, class Number>
+__global__ void __launch_bounds__(square_sums_block_threads, blocks_per_multiprocessor)
+    square_sums(const Number* gradients, float* partials, std::int64_t numbers,
+                std::int64_t piece) {
+  constexpr int step = square_sums_block_threads * count;
+  const std::int64_t begin = blockIdx.x * piece;
+  const std::int64_t end = min(begin + piece, numbers);
+  // All indices below are the first of a pack that ends at `end` at most.
+  const std::int64_t last = end - count;
+  std::int64_t index = begin + threadIdx.x * count;
+  float sums[packs_in_flight] = {};
+  for (; index + (packs_in_flight - 1) * step <= last; index += packs_in_flight * step) {
+    Pack<Number, count> packs[packs_in_flight];
+#pragma unroll
+    for (int i = 0; i < packs_in_flight; ++i) packs[i] = load<count>(gradients, index + i * step);
+#pragma unroll
+    for (int i = 0; i < packs_in_flight; ++i) sums[i] = sum_with(sums[i], packs[i]);
+  }
+  for (; index <= last; index += step) {
+    sums[0] = sum_with(sums[0], load<count>(gradients, index));
+  }
+  // The one thread whose pack would reach behind the end takes what is left, number by number.
+  for (; index < end; ++index) sums[1] = sum_with(sums[1], load<1>(gradients, index));
+  const float sum = block_sum<square_sums_block_threads>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+}  // namespace
+
+Launch prepare_square_sums(const KernelShape& shape, DType dtype, const KernelAttributes&,
+                           const LaunchContext&) {
+  const std::int64_t piece = square_sum_piece(shape);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [shape, piece](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(Number);
+      const auto* gradients = static_cast<const Number*>(buffers[0]);
+      auto* const kernel =
+          aligned_to_access(gradients) ? square_sums<count, Number> : square_sums<1, Number>;
+      kernel<<<static_cast<unsigned>(shape.depth), square_sums_block_threads, 0, stream>>>(
+          gradients, static_cast<float*>(buffers[1]), shape.columns, piece);
+      check_launch("square_sums");
+    };
+  });
+}
+
+}  // namespace stepgate
