@@ -55,15 +55,12 @@ struct WorkerArguments {
   std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
 };
 
-// Arguments of a run on several ranks, and of `stepgate rank`.
+// Arguments of a run on several ranks.
 struct RankArguments {
   std::optional<int> count;          // that this process starts; absent: what the plans need
   double stall_seconds = 60;         // in which a rank must answer
   std::filesystem::path rendezvous;  // where a launcher's ranks find each other
-  std::string fault;                 // for tests: "1:load:KILL"; of `rank` without its number
-  int rank = 0;                      // which one a `rank` process is
-  bool traces = false;               // it will trace
-  int probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
+  std::string fault;                 // for tests: "1:load:KILL"
 };
 
 // Arguments of `stepgate new` alone.
@@ -98,8 +95,7 @@ struct Arguments {
   std::string subject;             // of it; this build when empty
   std::string commit;
   std::int64_t runs = 1;
-  bool gate_checked = false;  // accept: by an earlier run of the same command
-  std::string new_era;        // accept: why earlier runs count no more
+  std::string new_era;  // accept: why earlier runs count no more
   DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

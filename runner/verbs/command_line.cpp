@@ -70,8 +70,7 @@ class CommandLine {
     declare_new();
     declare_devices();
     declare_run();
-    declare_tracer();
-    declare_rank();
+    declare_serve();
     declare_worker();
     declare_accept();
     declare_history();
@@ -276,25 +275,11 @@ class CommandLine {
         ->needs(evidence);
   }
 
-  // No verb for people: what `run` starts.
-  void declare_tracer() {
-    CLI::App* tracer = verb("tracer", "trace steps as a run asks on standard input", trace_for_run);
-    takes_tags(takes_device(takes_scenarios(tracer)));
-    tracer->group("");
-  }
-
-  // Nor this one: a rank of a run.
-  void declare_rank() {
-    CLI::App* rank =
-        verb("rank", "run steps as a run of ranks asks on standard input", serve_as_rank);
-    takes_tags(takes_device(takes_scenarios(rank)));
-    RankArguments& given = arguments_.ranks;
-    rank->add_option("--rank", given.rank)->check(CLI::NonNegativeNumber);
-    rank->add_flag("--traces", given.traces);
-    rank->add_option("--probes", given.probes)->check(CLI::Range(2, most_ranks));
-    rank->add_option("--fault", given.fault);
-    takes_noise_and_injections(rank);
-    rank->group("");
+  // No verb for people: what others start.
+  void declare_serve() {
+    verb("serve", "do the job that another process of this program asks for on standard input",
+         serve_job)
+        ->group("");
   }
 
   void declare_worker() {
@@ -303,13 +288,8 @@ class CommandLine {
     WorkerArguments& given = arguments_.worker;
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
-    takes_noise_and_injections(worker);
-  }
-
-  void takes_noise_and_injections(CLI::App* added) {
-    WorkerArguments& given = arguments_.worker;
-    added->add_option("--noise-seed", given.noise)->group("");
-    added->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
+    worker->add_option("--noise-seed", given.noise)->group("");
+    worker->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
   }
 
   void declare_gate() {
@@ -419,7 +399,6 @@ class CommandLine {
                      "why the runs stored so far are not to be compared with these any more, "
                      "after a driver update, say, or a change that is meant")
         ->check(is_text);
-    accept->add_flag("--gate-checked", arguments_.gate_checked)->group("");
   }
 
   void declare_history() {

@@ -201,7 +201,13 @@ TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
   const Finished both =
       stepgate(on("moody", {"accept", "small.toml", "--runs", "2", "--seed", "1"}));
   EXPECT_TRUE(contains(both.out, "2 not accepted")) << both.out;
-  EXPECT_EQ(stepgate(on("moody", {"accept", "small.toml", "--gate-checked"})).exit_code, 0);
+  write("job",
+        R"({"baselines":"b","files":["small.toml"],"overrides":[],"tags":[],"excluded_tags":[],)"
+        R"("device":"simulated:moody","seed":1,"task":{"accept":{"commit":"","new_era":"",)"
+        R"("gate_checked":true,"ranks":null,"stall_seconds":60,"budget_seconds":null}}})");
+  const Finished checked =
+      ChildProcess("/bin/sh", {"-c", STEPGATE_PROGRAM " serve <job"}, place()).wait();
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
 }
 
 TEST_F(AcceptVerb, LosesNoRunWhenManyStoreAtOnce) {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/job.h"
+
+#include <gtest/gtest.h>
+
+#include "support/testing/planted_record.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+template <class One>
+Job planted() {
+  auto job = planted_record<Job>();
+  job.task = planted_record<One>();
+  return job;
+}
+const std::vector<Job> every_job{planted<TraceTask>(), planted<RankTask>(), planted<AcceptTask>()};
+
+std::string fault_of(const std::string& line) {
+  try {
+    (void)read_job(line);
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A field that the wire loses is another text on the way back.
+TEST(Job, CarriesEveryField) {
+  for (const Job& job : every_job) {
+    const Job back = read_job(to_line(job));
+    EXPECT_EQ(back.task.index(), job.task.index());
+    EXPECT_EQ(to_line(back), to_line(job));
+  }
+  Job of_bytes = planted<TraceTask>();
+  of_bytes.files = {"a b\n\xff.toml", "-x.toml"};
+  EXPECT_EQ(read_job(to_line(of_bytes)).files, of_bytes.files);
+}
+
+TEST(Job, IsWhatWasTyped) {
+  Job job = planted<TraceTask>();
+  const Arguments typed = arguments_of(job);
+  EXPECT_EQ(to_line(job_of(typed, typed.device.spec, typed.seed.value(), job.task)), to_line(job));
+}
+
+TEST(Job, IsRefusedWhereItIsDamaged) {
+  for (const Job& job : every_job) {
+    const std::string line = to_line(job);
+    for (std::size_t at = 0; at < line.size(); ++at) {
+      EXPECT_NE(fault_of(line.substr(0, at)), "") << at;
+      for (const char letter : {'"', '}', '-', '9', 'x'}) {
+        std::string damaged = line;
+        damaged[at] = letter;
+        (void)fault_of(damaged);  // it is another job, or refused, and ends no process
+      }
+    }
+  }
+}
+
+TEST(Job, SaysWhatIsWrongWithIt) {
+  const auto fault = [](std::string line, const std::string& part, const std::string& planted) {
+    return fault_of(line.replace(line.find(part), part.size(), planted));
+  };
+  const std::string way_out =
+      "; `stepgate serve` is started by other verbs: use those (`stepgate --help`)";
+  const std::string line = to_line(planted<RankTask>());
+  const std::string it = "the job on standard input ";
+  EXPECT_EQ(fault_of(""), it + "is missing" + way_out);
+  EXPECT_EQ(fault_of("trace"), it + "is not a JSON object" + way_out);
+  EXPECT_EQ(fault_of(std::string(100'000, '[')), it + "is not a JSON object" + way_out);
+  EXPECT_EQ(fault(line, "\"seed\"", "\"sed\""), it + "has no 'seed'" + way_out);
+  EXPECT_EQ(fault(line, "\"rank\":{", "\"dig\":{\"x\":1},\"ranks\":{").substr(0, it.size() + 10),
+            it + "has 'task'");
+  EXPECT_EQ(fault(line, "\"traces\":true", "\"traces\":1"),
+            it + "has 'task.rank.traces' 1, which is neither true nor false" + way_out);
+  EXPECT_EQ(fault(line, "\"traces\":true", "\"traces\":true,\"paints\":true"),
+            it + "has more than a job of this build" + way_out);
+}
+
+}  // namespace
+}  // namespace stepgate
