@@ -134,7 +134,7 @@ Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::
                               .new_era = first ? arguments.new_era : "",
                               .gate_checked = gate_checked,
                               .ranks = arguments.ranks.count,
-                              .stall_seconds = arguments.ranks.stall_seconds,
+                              .stall_seconds = arguments.stall_seconds,
                               .budget_seconds = arguments.budget_seconds});
   job.files = {file.string()};
   return job;
@@ -147,7 +147,7 @@ int accept_one_run(Arguments arguments, const AcceptTask& task) {
   arguments.commit = task.commit;
   arguments.new_era = task.new_era;
   arguments.ranks.count = task.ranks;
-  arguments.ranks.stall_seconds = task.stall_seconds;
+  arguments.stall_seconds = task.stall_seconds;
   arguments.budget_seconds = task.budget_seconds;
   return accept_or_be_interrupted(arguments, scenario_files(arguments).front(), task.gate_checked);
 }

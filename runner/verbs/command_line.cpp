@@ -157,11 +157,17 @@ class CommandLine {
   }
 
   void takes_ranks(CLI::App* added) {
-    RankArguments& given = arguments_.ranks;
     takes_rank_count(added);
-    added->add_option("--stall-seconds", given.stall_seconds, "a rank must answer within")
+    takes_stall(added);
+    added->add_option("--rank-fault", arguments_.ranks.fault)->group("");
+  }
+
+  void takes_stall(CLI::App* added) {
+    added
+        ->add_option("--stall-seconds", arguments_.stall_seconds,
+                     "a process that is started for this, a worker or a rank, must answer within "
+                     "(60)")
         ->check(is_seconds);
-    added->add_option("--rank-fault", given.fault)->group("");
   }
 
   void takes_budget(CLI::App* added, const char* what) {
@@ -340,8 +346,7 @@ class CommandLine {
     takes_environments(gate);
     gate->add_option("--evidence", arguments_.evidence,
                      "go on from what earlier runs of the same builds found, which this file has");
-    gate->add_option("--stall-seconds", given.stall_seconds, "a worker must answer within")
-        ->check(is_seconds);
+    takes_stall(gate);
     gate->add_option("--run-seconds", given.run_seconds,
                      "HEAD's own run of its sentences must end within (1800)")
         ->check(is_seconds);

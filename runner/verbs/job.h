@@ -18,7 +18,9 @@
 namespace stepgate {
 
 // Traces scenarios, as the lines of trace_all.h ask.
-struct TraceTask {};
+struct TraceTask {
+  bool operator==(const TraceTask&) const = default;
+};
 
 // Is one rank of a run, as rank_protocol.h asks.
 struct RankTask {
@@ -28,6 +30,7 @@ struct RankTask {
   std::optional<std::uint64_t> noise;  // as of WorkerArguments
   std::vector<std::string> injected;
   std::string fault;  // for tests: "load:KILL"
+  bool operator==(const RankTask&) const = default;
 };
 
 // Measures a run of the only scenario and stores it, as `accept` does; says nothing more.
@@ -36,8 +39,9 @@ struct AcceptTask {
   std::string new_era;
   bool gate_checked = false;  // by an earlier run of the same command
   std::optional<int> ranks;
-  double stall_seconds = 0;
+  std::optional<double> stall_seconds;
   std::optional<double> budget_seconds;
+  bool operator==(const AcceptTask&) const = default;
 };
 
 using Task = std::variant<TraceTask, RankTask, AcceptTask>;
@@ -51,6 +55,7 @@ struct Job {
   std::string device;  // empty: the best there is, as everywhere
   std::uint64_t seed = 0;
   Task task;
+  bool operator==(const Job&) const = default;
 };
 
 template <>
@@ -63,7 +68,7 @@ inline constexpr auto fields_of<RankTask> =
 template <>
 inline constexpr auto fields_of<AcceptTask> =
     fields<&AcceptTask::commit, &AcceptTask::new_era, &AcceptTask::gate_checked, &AcceptTask::ranks,
-           described<&AcceptTask::stall_seconds, Amount{}>, &AcceptTask::budget_seconds>;
+           &AcceptTask::stall_seconds, &AcceptTask::budget_seconds>;
 template <>
 inline constexpr auto fields_of<Job> =
     fields<&Job::baselines, &Job::files, &Job::overrides, &Job::tags, &Job::excluded_tags,

@@ -26,13 +26,8 @@ std::string fault_of(const std::string& line) {
   return "";
 }
 
-// A field that the wire loses is another text on the way back.
 TEST(Job, CarriesEveryField) {
-  for (const Job& job : every_job) {
-    const Job back = read_job(to_line(job));
-    EXPECT_EQ(back.task.index(), job.task.index());
-    EXPECT_EQ(to_line(back), to_line(job));
-  }
+  for (const Job& job : every_job) EXPECT_TRUE(read_job(to_line(job)) == job) << to_line(job);
   Job of_bytes = planted<TraceTask>();
   of_bytes.files = {"a b\n\xff.toml", "-x.toml"};
   EXPECT_EQ(read_job(to_line(of_bytes)).files, of_bytes.files);
@@ -41,7 +36,7 @@ TEST(Job, CarriesEveryField) {
 TEST(Job, IsWhatWasTyped) {
   Job job = planted<TraceTask>();
   const Arguments typed = arguments_of(job);
-  EXPECT_EQ(to_line(job_of(typed, typed.device.spec, typed.seed.value(), job.task)), to_line(job));
+  EXPECT_TRUE(job_of(typed, typed.device.spec, typed.seed.value(), job.task) == job);
 }
 
 TEST(Job, IsRefusedWhereItIsDamaged) {

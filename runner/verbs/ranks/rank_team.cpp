@@ -85,7 +85,7 @@ RankedSettings ranked_settings(const Arguments& arguments) {
   // 6 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
-      std::chrono::duration<double>(arguments.ranks.stall_seconds));
+      std::chrono::duration<double>(stall_seconds_of(arguments)));
   return {.stall = stall, .silence = std::max(least, stall / 10), .stopped = [] {
             return interrupted != 0;
           }};
