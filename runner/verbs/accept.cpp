@@ -23,6 +23,7 @@
 #include "support/toml/toml_text.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
+#include "verbs/job.h"
 #include "verbs/ranks/rank_team.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/verbs.h"
@@ -47,8 +48,8 @@ void prepare(Planned& planned, const std::filesystem::path& path, const Argument
 }
 
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
-                                          const Arguments& arguments, Device& device,
-                                          std::uint64_t seed) {
+                                          const Arguments& arguments, bool gate_checked,
+                                          Device& device, std::uint64_t seed) {
   const std::string& new_era = arguments.new_era;
   if (const auto reason = reason_against_storing(decided.verdict, !new_era.empty())) return reason;
   if (planned.baseline && new_era.empty()) {
@@ -56,7 +57,7 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
         reason_for_new_era(planned.scenario, planned.plans, decided.measurement, *planned.baseline);
     if (reason) return *reason + "; if that is meant, --new-era TEXT stores it and says why";
   }
-  if (arguments.gate_checked) return std::nullopt;
+  if (gate_checked) return std::nullopt;
   for (const Variant& variant : planned.scenario.variants) {
     SelfCheck check = self_check(planned.scenario, variant, planned.plans);
     const Planned itself{.scenario = std::move(check.scenario),
@@ -87,7 +88,7 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
           .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
-int accept_here(const Arguments& arguments) {
+int accept_here(const Arguments& arguments, bool gate_checked) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> one = plan_all(arguments, seed);
   Planned& planned = one.front();
@@ -102,7 +103,8 @@ int accept_here(const Arguments& arguments) {
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
   const Decided decided = decide_one(planned, *opened.device, seed, {}, Forecasts::hidden);
-  const auto reason = reason_against(planned, decided, arguments, *opened.device, seed);
+  const auto reason =
+      reason_against(planned, decided, arguments, gate_checked, *opened.device, seed);
   throw_if_interrupted();
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement,
@@ -113,45 +115,49 @@ int accept_here(const Arguments& arguments) {
 }
 
 // Wherever it was: what is left is the same.
-int accept_or_be_interrupted(const Arguments& arguments,
-                             std::span<const std::filesystem::path> only_file) {
+int accept_or_be_interrupted(const Arguments& arguments, const std::filesystem::path& only_file,
+                             bool gate_checked) {
   try {
-    return accept_here(arguments);
+    return accept_here(arguments, gate_checked);
   } catch (const Interrupted&) {
-    std::cerr << "interrupted: this run of " << only_file.front().stem().string()
-              << " was not stored\n";
+    std::cerr << "interrupted: this run of " << only_file.stem().string() << " was not stored\n";
     return interrupted_exit_code(interrupted);
   }
 }
 
-// The command line of one run of one file; a given seed is a seed of seeds.
-std::vector<std::string> one_run(const Arguments& arguments, const std::filesystem::path& file,
-                                 std::uint64_t index, bool gate_checked) {
-  std::vector<std::string> words{"--baselines", arguments.device.baselines.string(), "accept",
-                                 file.string()};
-  const auto add = [&](const std::string& option, const std::string& value) {
-    words.insert(words.end(), {option, value});
-  };
-  if (!arguments.device.spec.empty()) add("--device", arguments.device.spec);
-  if (!arguments.commit.empty()) add("--commit", arguments.commit);
-  // The runs after it are of the era that the first of them began.
-  if (!arguments.new_era.empty() && index == 0) add("--new-era", arguments.new_era);
-  if (arguments.ranks.count) add("--ranks", fmt::format("{}", *arguments.ranks.count));
-  add("--stall-seconds", fmt::format("{}", arguments.ranks.stall_seconds));
-  if (arguments.budget_seconds) add("--budget", fmt::format("{}", *arguments.budget_seconds));
-  if (arguments.seed) add("--seed", fmt::format("{}", random_bits(*arguments.seed, index)));
-  for (const std::string& setting : arguments.overrides) add("--set", setting);
-  if (gate_checked) words.emplace_back("--gate-checked");
-  return words;
+// One run of one file; `first` is the first of them.
+Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::uint64_t seed,
+            bool first, bool gate_checked) {
+  Job job = job_of(arguments, arguments.device.spec, seed,
+                   AcceptTask{.commit = arguments.commit,
+                              // The runs after it are of the era that the first of them began.
+                              .new_era = first ? arguments.new_era : "",
+                              .gate_checked = gate_checked,
+                              .ranks = arguments.ranks.count,
+                              .stall_seconds = arguments.stall_seconds,
+                              .budget_seconds = arguments.budget_seconds});
+  job.files = {file.string()};
+  return job;
 }
 
 }  // namespace
+
+int accept_one_run(Arguments arguments, const AcceptTask& task) {
+  stop_when_interrupted();
+  arguments.commit = task.commit;
+  arguments.new_era = task.new_era;
+  arguments.ranks.count = task.ranks;
+  arguments.stall_seconds = task.stall_seconds;
+  arguments.budget_seconds = task.budget_seconds;
+  return accept_or_be_interrupted(arguments, scenario_files(arguments).front(), task.gate_checked);
+}
 
 int accept_runs(const Arguments& arguments) {
   refuse_launcher("`accept` stores a run of one");
   stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
-  if (given.size() == 1 && arguments.runs == 1) return accept_or_be_interrupted(arguments, given);
+  if (given.size() == 1 && arguments.runs == 1)
+    return accept_or_be_interrupted(arguments, given.front(), false);
   // A fault in the last file is found before the first is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
   std::vector<std::filesystem::path> files;
@@ -164,14 +170,16 @@ int accept_runs(const Arguments& arguments) {
   }
   if (files.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
+  const std::uint64_t seed = seed_of(arguments);  // of seeds
   int worst = 0;
   AcceptedRuns runs{.asked = std::ssize(files) * arguments.runs};
   for (const std::filesystem::path& file : files) {
     bool gate_checked = false;
     for (std::int64_t run = 0; run < arguments.runs; ++run) {
       std::cout << std::flush;
-      const int code =
-          run_this_program(one_run(arguments, file, static_cast<std::uint64_t>(run), gate_checked));
+      const Job job = one_run(arguments, file, random_bits(seed, static_cast<std::uint64_t>(run)),
+                              run == 0, gate_checked);
+      const int code = run_this_program({"serve"}, own_program_link, to_line(job) + '\n');
       if (code == 0) ++runs.stored;
       gate_checked = gate_checked || code == 0;
       if (code == not_accepted_code) ++runs.refused;

@@ -41,7 +41,6 @@ struct GateArguments {
   // "NAME=value" that one side alone sees, to compare two environments of a program.
   std::vector<std::string> base_variables;
   std::vector<std::string> head_variables;
-  double stall_seconds = 60;
 
   bool of_commands() const { return base_command.has_value(); }
   bool looks_at(GatePart part) const { return only.empty() || only.contains(part); }
@@ -55,15 +54,11 @@ struct WorkerArguments {
   std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
 };
 
-// Arguments of a run on several ranks, and of `stepgate rank`.
+// Arguments of a run on several ranks.
 struct RankArguments {
   std::optional<int> count;          // that this process starts; absent: what the plans need
-  double stall_seconds = 60;         // in which a rank must answer
   std::filesystem::path rendezvous;  // where a launcher's ranks find each other
-  std::string fault;                 // for tests: "1:load:KILL"; of `rank` without its number
-  int rank = 0;                      // which one a `rank` process is
-  bool traces = false;               // it will trace
-  int probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
+  std::string fault;                 // for tests: "1:load:KILL"
 };
 
 // Arguments of `stepgate new` alone.
@@ -98,16 +93,22 @@ struct Arguments {
   std::string subject;             // of it; this build when empty
   std::string commit;
   std::int64_t runs = 1;
-  bool gate_checked = false;  // accept: by an earlier run of the same command
-  std::string new_era;        // accept: why earlier runs count no more
+  std::string new_era;  // accept: why earlier runs count no more
   DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;
+  std::optional<double> stall_seconds;  // see stall_seconds_of
   GateArguments gate;
   WorkerArguments worker;
   StarterArguments starter;
   RankArguments ranks;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
+
+// A process that this one starts, a worker or a rank, must answer within so many seconds.
+inline double stall_seconds_of(const Arguments& arguments) {
+  constexpr double usual = 60;
+  return arguments.stall_seconds.value_or(usual);
+}
 
 }  // namespace stepgate

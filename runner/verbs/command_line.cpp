@@ -70,8 +70,7 @@ class CommandLine {
     declare_new();
     declare_devices();
     declare_run();
-    declare_tracer();
-    declare_rank();
+    declare_serve();
     declare_worker();
     declare_accept();
     declare_history();
@@ -158,11 +157,17 @@ class CommandLine {
   }
 
   void takes_ranks(CLI::App* added) {
-    RankArguments& given = arguments_.ranks;
     takes_rank_count(added);
-    added->add_option("--stall-seconds", given.stall_seconds, "a rank must answer within")
+    takes_stall(added);
+    added->add_option("--rank-fault", arguments_.ranks.fault)->group("");
+  }
+
+  void takes_stall(CLI::App* added) {
+    added
+        ->add_option("--stall-seconds", arguments_.stall_seconds,
+                     "a process that is started for this, a worker or a rank, must answer within "
+                     "(60)")
         ->check(is_seconds);
-    added->add_option("--rank-fault", given.fault)->group("");
   }
 
   void takes_budget(CLI::App* added, const char* what) {
@@ -276,25 +281,11 @@ class CommandLine {
         ->needs(evidence);
   }
 
-  // No verb for people: what `run` starts.
-  void declare_tracer() {
-    CLI::App* tracer = verb("tracer", "trace steps as a run asks on standard input", trace_for_run);
-    takes_tags(takes_device(takes_scenarios(tracer)));
-    tracer->group("");
-  }
-
-  // Nor this one: a rank of a run.
-  void declare_rank() {
-    CLI::App* rank =
-        verb("rank", "run steps as a run of ranks asks on standard input", serve_as_rank);
-    takes_tags(takes_device(takes_scenarios(rank)));
-    RankArguments& given = arguments_.ranks;
-    rank->add_option("--rank", given.rank)->check(CLI::NonNegativeNumber);
-    rank->add_flag("--traces", given.traces);
-    rank->add_option("--probes", given.probes)->check(CLI::Range(2, most_ranks));
-    rank->add_option("--fault", given.fault);
-    takes_noise_and_injections(rank);
-    rank->group("");
+  // No verb for people: what others start.
+  void declare_serve() {
+    verb("serve", "do the job that another process of this program asks for on standard input",
+         serve_job)
+        ->group("");
   }
 
   void declare_worker() {
@@ -303,13 +294,8 @@ class CommandLine {
     WorkerArguments& given = arguments_.worker;
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
-    takes_noise_and_injections(worker);
-  }
-
-  void takes_noise_and_injections(CLI::App* added) {
-    WorkerArguments& given = arguments_.worker;
-    added->add_option("--noise-seed", given.noise)->group("");
-    added->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
+    worker->add_option("--noise-seed", given.noise)->group("");
+    worker->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
   }
 
   void declare_gate() {
@@ -360,8 +346,7 @@ class CommandLine {
     takes_environments(gate);
     gate->add_option("--evidence", arguments_.evidence,
                      "go on from what earlier runs of the same builds found, which this file has");
-    gate->add_option("--stall-seconds", given.stall_seconds, "a worker must answer within")
-        ->check(is_seconds);
+    takes_stall(gate);
     gate->add_option("--run-seconds", given.run_seconds,
                      "HEAD's own run of its sentences must end within (1800)")
         ->check(is_seconds);
@@ -419,7 +404,6 @@ class CommandLine {
                      "why the runs stored so far are not to be compared with these any more, "
                      "after a driver update, say, or a change that is meant")
         ->check(is_text);
-    accept->add_flag("--gate-checked", arguments_.gate_checked)->group("");
   }
 
   void declare_history() {

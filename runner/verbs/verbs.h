@@ -7,6 +7,9 @@
 
 namespace stepgate {
 
+struct RankTask;
+struct AcceptTask;
+
 using Verb = int (*)(const Arguments&);
 
 int list_scenarios(const Arguments&);
@@ -21,7 +24,11 @@ int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
 int work_for_gate(const Arguments&);
+int serve_job(const Arguments&);
+
+// The tasks of a job (job.h).
 int trace_for_run(const Arguments&);
-int serve_as_rank(const Arguments&);
+int serve_as_rank(const Arguments&, const RankTask&);
+int accept_one_run(Arguments, const AcceptTask&);
 
 }  // namespace stepgate

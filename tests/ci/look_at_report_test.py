@@ -58,7 +58,7 @@ common = [stepgate, "--baselines", os.path.join(repository, "baselines")]
 found = run(*common, "run", "scenarios", "--device", "simulated", "--seed", "1", "--report", "run.html")
 if found.returncode != 1:
     sys.exit(f"the run ended with {found.returncode}:\n{found.stdout}{found.stderr}")
-head = write("head", f'#!/bin/sh\nif [ "$3" = worker ]; then exec {stepgate} "$@" --injected extra_wait; fi\nexec {stepgate} "$@"\n')
+head = write("head", f'#!/bin/sh\nif [ "$3" = worker ]; then folder=$2; shift 3; set -- --baselines "$folder" worker --injected extra_wait "$@"; fi\nexec {stepgate} "$@"\n')
 os.chmod(head, 0o755)
 found = run(*common, "gate", "--base", stepgate, "--head", head, "--device", "simulated", "--seed", "1", "--pairs", "12",
             "--report", "gate.html", "scenarios/copy_overlap.toml", "scenarios/tie.toml")

@@ -129,6 +129,12 @@ class CommandLine : public testing::Test {
   std::filesystem::path root_;
 };
 
+// For a script that stands for a program: puts more options between its verb and its files.
+inline std::string adding(const std::string& options) {
+  return "folder=$2 verb=$3; shift 3; set -- --baselines \"$folder\" $verb " + options +
+         " \"$@\"; ";
+}
+
 inline bool contains(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }

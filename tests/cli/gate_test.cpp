@@ -96,12 +96,12 @@ class Gates : public CommandLine {
 
   // HEAD whose worker does something at the end of every step that no plan says.
   void head_that_injects(const std::string& what) const {
-    script("head", "if [ \"$3\" = worker ]; then exec " + program + " \"$@\" --injected " + what +
-                       "; fi\nexec " + program + " \"$@\"\n");
+    script("head", "if [ \"$3\" = worker ]; then " + adding("--injected " + what) + "fi\nexec " +
+                       program + " \"$@\"\n");
   }
 
   void head_with_knob(const std::string& knob) const {
-    script("head", "exec " + program + " \"$@\" --set " + knob + "\n");
+    script("head", adding("--set " + knob) + "exec " + program + " \"$@\"\n");
   }
 
   Finished gate(const std::vector<std::string>& files, std::vector<std::string> more = {},
@@ -182,9 +182,8 @@ TEST_F(Gates, WhatFailsWhileTheMechanismIsLookedForChangesNoAnswer) {
   script("head",
          "for word; do [ \"$word\" = --counts ] && counts=1; [ \"$word\" = --noise-seed ] && "
          "alone=1; done\n[ \"$counts$alone\" = 11 ] && exit 9\n"
-         "if [ \"$3\" = worker ]; then exec " +
-             program + " \"$@\" --injected repeated_products:10%; fi\nexec " + program +
-             " \"$@\"\n");
+         "if [ \"$3\" = worker ]; then " +
+             adding("--injected repeated_products:10%") + "fi\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time  tensor_cores/step")) << run.out;
@@ -273,8 +272,8 @@ TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
   const Finished known = gate({"tensor_cores"});
   EXPECT_EQ(known.exit_code, 0) << known.out << known.err;
   EXPECT_TRUE(contains(known.out, "BASE is no better")) << known.out;
-  script("head", "if [ \"$3\" = run ]; then exec " + program +
-                     " \"$@\" --set sync.where=step; fi\nexec " + program + " \"$@\"\n");
+  script("head", "if [ \"$3\" = run ]; then " + adding("--set sync.where=step") + "fi\nexec " +
+                     program + " \"$@\"\n");
   const Finished new_one = gate({"tensor_cores"});
   EXPECT_EQ(new_one.exit_code, 1) << new_one.out << new_one.err;
   EXPECT_TRUE(contains(new_one.out, "blocks     sentence  tensor_cores")) << new_one.out;
@@ -350,7 +349,8 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
 }
 
 TEST_F(Gates, CompareTwoEnvironmentsOfOneProgram) {
-  script("base", "exec " + program + " \"$@\" --set sync.where=${CUDA_TEST_WHERE:-none}\n");
+  script("base",
+         adding("--set sync.where=${CUDA_TEST_WHERE:-none}") + "exec " + program + " \"$@\"\n");
   script("head", text_of(place() / "base").substr(std::string("#!/bin/sh\n").size()));
   EXPECT_EQ(gate({"tensor_cores"}, {"--only", "counts", "--only", "time"}).exit_code, 0);
   const Finished run = gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--head-env",
@@ -509,7 +509,7 @@ TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
   write("tensor_cores.toml", tensor_cores + "[variant.step.gate]\nmargin = \"20%\"\n");
   const Finished allowed = gate_of_stored({"tensor_cores"});
   EXPECT_EQ(allowed.exit_code, 0) << allowed.out << allowed.err;
-  script("head", "exec " + program + " \"$@\" --set batch.size=1040\n");
+  head_with_knob("batch.size=1040");
   const Finished more = gate_of_stored({"tensor_cores"});
   EXPECT_EQ(more.exit_code, 4) << more.out << more.err;
   EXPECT_TRUE(contains(more.out, "not comparable")) << more.out;
@@ -684,8 +684,8 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
 
 TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   // The worker that counts hears two requests: hello and one answer, of another plan than BASE's.
-  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 2q | " + program +
-                     " \"$@\" --set sync.where=step; exit 0; }; done\nexec " + program +
+  script("head", "for word; do [ \"$word\" = --counts ] && { " + adding("--set sync.where=step") +
+                     "sed -u 2q | " + program + " \"$@\"; exit 0; }; done\nexec " + program +
                      " \"$@\"\n");
   const Finished run =
       gate({"copies", "launches", "waits"}, {"--only", "counts", "--only", "time"});
@@ -740,8 +740,8 @@ TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
   write("waits.toml", waits +
                           "steady = \"step.step_ms_mean >= 1 us\"\n[regime]\nsmall = "
                           "\"step.launches_per_step <= 15\"\n");
-  script("head", "if [ \"$3\" = run ]; then exec " + program +
-                     " \"$@\" --set model.kernels=20; fi\nexec " + program + " \"$@\"\n");
+  script("head", "if [ \"$3\" = run ]; then " + adding("--set model.kernels=20") + "fi\nexec " +
+                     program + " \"$@\"\n");
   const Finished run = gate({"waits"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "BASE is within it")) << run.out;
@@ -911,6 +911,26 @@ TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
     EXPECT_TRUE(child.ends(std::chrono::seconds(10)));
     EXPECT_EQ(child.wait().exit_code, 130);
     EXPECT_TRUE(std::filesystem::is_empty(place() / "tmp")) << hangs;
+  }
+}
+
+TEST_F(Gates, HandOnWhatWasTypedAndAFileThatIsCalledLikeAnOption) {
+  write("-x.toml", waits);
+  const std::string noting = "echo \"$@\" >>$3.calls\nexec " + program + " \"$@\"\n";
+  for (const char* side : {"base", "head"}) script(side, noting);
+  const Finished run =
+      gate({"-x"}, {"--stall-seconds", "45.5", "--set", "model.kernels=11", "--verbose", "--"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  for (const char* verb : {"worker", "run"}) {
+    std::ifstream calls(place() / (std::string(verb) + ".calls"));
+    std::string call;
+    ASSERT_TRUE(std::getline(calls, call)) << verb;
+    do {
+      EXPECT_TRUE(
+          contains(call, " --device simulated --set model.kernels=11 --stall-seconds 45.5 "))
+          << call;
+      EXPECT_TRUE(call.ends_with(" -- -x.toml")) << call;
+    } while (std::getline(calls, call));
   }
 }
 

@@ -24,8 +24,8 @@ class PlantedFaults : public CommandLine {
 
   // Without more arguments it is BASE.
   void head_with(const std::string& more_of_a_worker) const {
-    script("case \" $* \" in *\" worker \"*) set -- \"$@\" " + more_of_a_worker +
-           " ;; esac\nexec " STEPGATE_PROGRAM " \"$@\"\n");
+    script("if [ \"$3\" = worker ]; then " + adding(more_of_a_worker) +
+           "fi\nexec " STEPGATE_PROGRAM " \"$@\"\n");
   }
   // From so many steps of a work on, the system stops the worker for so long, so often.
   void head_that_stalls(double period_ms, double length_ms, int after_steps) const {

@@ -443,8 +443,8 @@ class RanksUnderAGate : public Ranks {
   // Writes a HEAD whose workers are started with one more option.
   void head_with(const std::string& option) const {
     const std::string program = STEPGATE_PROGRAM;
-    write("head", "#!/bin/sh\nif [ \"$3\" = worker ]; then exec " + program + " \"$@\" " + option +
-                      "; fi\nexec " + program + " \"$@\"\n");
+    write("head", "#!/bin/sh\nif [ \"$3\" = worker ]; then " + adding(option) + "fi\nexec " +
+                      program + " \"$@\"\n");
     std::filesystem::permissions(place() / "head", std::filesystem::perms::owner_all);
   }
   Finished gate() const {

@@ -3,6 +3,7 @@
 #include "support/process/run_program.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,18 @@ int exit_code_of(pid_t process) {
 ProcessError cannot_start_itself(const std::filesystem::path& program, int reason) {
   return ProcessError("cannot start itself: " + program.string() + ": " + std::strerror(reason) +
                       (reason == ENOENT ? "; mount /proc" : ""));
+}
+
+// A file of that text without a name, at its beginning; errno says why there is none.
+OpenFile file_of(std::string_view text) {
+  OpenFile file(::memfd_create("input", MFD_CLOEXEC));
+  while (!text.empty()) {
+    const ssize_t length = ::write(file.descriptor(), text.data(), text.size());
+    if (length < 0) return OpenFile();
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  ::lseek(file.descriptor(), 0, SEEK_SET);
+  return file;
 }
 
 volatile std::sig_atomic_t asked_to_stop = 0;
@@ -131,7 +144,8 @@ std::filesystem::path path_of_this_program(const std::filesystem::path& link) {
 }
 
 int run_this_program(const std::vector<std::string>& arguments,
-                     const std::filesystem::path& program) {
+                     const std::filesystem::path& program,
+                     const std::optional<std::string>& input) {
   std::vector<std::string> words{"stepgate"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::vector<char*> pointers = pointers_to(words);
@@ -139,12 +153,15 @@ int run_this_program(const std::vector<std::string>& arguments,
   if (::pipe2(report.data(), O_CLOEXEC) != 0) throw cannot_start_itself(program, errno);
   OpenFile read_end(report[0]);
   OpenFile write_end(report[1]);
+  OpenFile in;
+  if (input && (in = file_of(*input)).descriptor() < 0) throw cannot_start_itself(program, errno);
   const pid_t parent = ::getpid();
   const pid_t child = fork_own();
   if (child < 0) throw cannot_start_itself(program, errno);
   if (child == 0) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (input) ::dup2(in.descriptor(), STDIN_FILENO);
     if (::getppid() == parent) ::execv(program.c_str(), pointers.data());
     const int reason = errno;
     [[maybe_unused]] const auto said = ::write(report[1], &reason, sizeof reason);

@@ -24,13 +24,14 @@ inline const std::filesystem::path own_program_link = "/proc/self/exe";
 // Its path. Throws ProcessError where there is none.
 std::filesystem::path path_of_this_program(const std::filesystem::path& link = own_program_link);
 
-// Runs this program once more with these arguments, on the same streams, and returns its exit code:
-// 128 + n when signal n ended it. The child is asked to end when this process does. It has a
-// process group of its own: the signal that interrupts this process (support/interruption.h) is
-// sent on to it, once, and what has not ended by that soon is killed. Ctrl-Z stops both. Throws
-// ProcessError when it cannot be started.
+// Runs this program once more with these arguments, on the same streams but for an input that is
+// given, and returns its exit code: 128 + n when signal n ended it. The child is asked to end when
+// this process does. It has a process group of its own: the signal that interrupts this process
+// (support/interruption.h) is sent on to it, once, and what has not ended by that soon is killed.
+// Ctrl-Z stops both. Throws ProcessError when it cannot be started.
 int run_this_program(const std::vector<std::string>& arguments,
-                     const std::filesystem::path& program = own_program_link);
+                     const std::filesystem::path& program = own_program_link,
+                     const std::optional<std::string>& input = {});
 
 // A number for the executable that is running: another build of the program is another number.
 // Throws ProcessError when it cannot be read.

@@ -49,6 +49,12 @@ TEST(RunThisProgram, GivesItsExitCode) {
   EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
 }
 
+TEST(RunThisProgram, GivesItTheInputThatIsSaid) {
+  const std::string longer_than_a_pipe(1 << 20, 'x');
+  EXPECT_EQ(run_this_program({"-c", "test $(wc -c) = 1048576"}, "/bin/sh", longer_than_a_pipe), 0);
+  EXPECT_EQ(run_this_program({"-c", "test -z \"$(cat)\""}, "/bin/sh", ""), 0);
+}
+
 // As in a container without /proc.
 TEST(ThisProgram, SaysThatItCannotFindItself) {
   const std::filesystem::path nowhere = testing::TempDir() + "no/proc/self/exe";

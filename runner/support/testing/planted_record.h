@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <concepts>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -51,6 +52,14 @@ struct Planted<std::vector<Value>> {
     for (int each = 0; each < 2; ++each) Planted<Value>::plant(values.emplace_back(), number);
   }
 };
+template <class Key, class Value>
+struct Planted<std::map<Key, Value>> {
+  static void plant(std::map<Key, Value>& values, int& number) {
+    Key key{};
+    Planted<Key>::plant(key, number);
+    Planted<Value>::plant(values[key], number);
+  }
+};
 template <class Value, std::size_t length>
 struct Planted<std::array<Value, length>> {
   static void plant(std::array<Value, length>& values, int& number) {
@@ -58,7 +67,7 @@ struct Planted<std::array<Value, length>> {
   }
 };
 
-template <Record Value>
+template <class Value>
 Value planted_record() {
   Value value{};
   int number = 0;

@@ -36,8 +36,8 @@ struct Base {
 // from it.
 Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
   const std::vector<std::string> more{"--counts", "--seed", std::to_string(seed)};
-  const auto worker = start_worker(worker_request(
-      arguments, program_command(arguments, arguments.gate.base, "worker", more), DuelSide::base));
+  const auto worker = start_worker(
+      worker_request(arguments, worker_command(arguments, DuelSide::base, more), DuelSide::base));
   Base base{.hello = worker->hello(), .works = {}, .counted = {}};
   if (base.hello.simulated && !arguments.device.spec.starts_with("simulated"))
     throw NotGatedError(std::string(simulated_unasked));
@@ -73,6 +73,7 @@ class Gates {
         seed_(random_bits(seed, fnv1a(work_, fnv1a_start))),
         settings_{.margin = margin_of(arguments_.gate.margin)} {
     arguments_.files = {scenario.file};
+    arguments_.worker.calibrated = base_.hello.calibrated;
     const auto variant =
         std::ranges::find(scenario.variants, work_.substr(work_.find('/') + 1), &Variant::name);
     if (variant != scenario.variants.end() && variant->gate.margin)
@@ -104,19 +105,17 @@ class Gates {
                                      : std::chrono::nanoseconds(most_timing_of_a_tried_gate);
   }
 
-  Command side(const std::vector<Injection>& injected) const {
+  static std::vector<std::string> options_of(const std::vector<Injection>& injected) {
     std::vector<std::string> more;
-    for (const std::string& calibrated : base_.hello.calibrated)
-      more.insert(more.end(), {"--calibrated", calibrated});
     for (const Injection& injection : injected)
       more.insert(more.end(), {"--injected", text_of(injection)});
-    return program_command(arguments_, arguments_.gate.base, "worker", more);
+    return more;
   }
 
   std::optional<TriedGate> gate(const InjectedSides& sides) {
     const std::uint64_t seed = random_bits(seed_, gates_++);
-    const LaunchWorker launch = worker_launcher(arguments_, side(sides.base), side(sides.head),
-                                                LaunchSeeds::of_pairs, seed);
+    const LaunchWorker launch =
+        pairs_launcher(arguments_, seed, options_of(sides.base), options_of(sides.head));
     if (!both_) both_ = introduce(launch);
     if (!both_) return std::nullopt;
     const DuelMeasurement measured = measure_duel(duel_request(
@@ -170,6 +169,7 @@ bool test_all(const Arguments& arguments, std::span<const Scenario> scenarios,
 int test_the_gate(const Arguments& given) {
   Arguments arguments = given;
   if (arguments.gate.base.empty()) arguments.gate.base = path_of_this_program().string();
+  arguments.gate.head = arguments.gate.base;
   check_request(arguments);
   const std::vector<Scenario> scenarios = scenarios_with_wanted_tags(arguments);
   refuse_namesakes(scenarios);

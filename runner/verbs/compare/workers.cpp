@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/compare/workers.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -45,16 +46,18 @@ void refuse_namesakes(std::span<const Scenario> scenarios) {
 
 Command program_command(const Arguments& arguments, const std::string& program,
                         const std::string& verb, const std::vector<std::string>& more) {
-  Command command{program_path(program)};
-  command.insert(command.end(), {"--baselines", arguments.device.baselines.string(), verb});
-  for (const auto& file : arguments.files) command.push_back(file.string());
+  Command command{program_path(program), "--baselines", arguments.device.baselines.string(), verb};
   if (!arguments.device.spec.empty())
     command.insert(command.end(), {"--device", arguments.device.spec});
   for (const std::string& knob : arguments.overrides)
     command.insert(command.end(), {"--set", knob});
   if (arguments.ranks.count)
     command.insert(command.end(), {"--ranks", std::to_string(*arguments.ranks.count)});
+  if (arguments.stall_seconds)
+    command.insert(command.end(), {"--stall-seconds", fmt::format("{}", *arguments.stall_seconds)});
   command.insert(command.end(), more.begin(), more.end());
+  command.emplace_back("--");
+  for (const auto& file : arguments.files) command.push_back(file.string());
   return command;
 }
 
@@ -99,31 +102,22 @@ std::vector<std::string> environment_of(const Arguments& arguments, DuelSide sid
 ChildRequest worker_request(const Arguments& arguments, Command command, DuelSide side) {
   return {.command = std::move(command),
           .name = side == DuelSide::base ? "BASE" : "HEAD",
-          .stall = of_seconds(arguments.gate.stall_seconds),
+          .stall = of_seconds(stall_seconds_of(arguments)),
           .stopped = [] { return interrupted != 0; },
           .environment = environment_of(arguments, side)};
 }
 
-LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command head,
-                             LaunchSeeds seeds, std::uint64_t seed) {
+LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed,
+                            const std::vector<std::string>& more_of_base,
+                            const std::vector<std::string>& more_of_head) {
   return [=](DuelSide side, std::int64_t launch) {
-    ChildRequest request = worker_request(arguments, side == DuelSide::base ? base : head, side);
-    const auto add = [&](const char* option, std::uint64_t value) {
-      request.command.insert(request.command.end(), {option, std::to_string(value)});
-    };
+    std::vector<std::string> more = side == DuelSide::base ? more_of_base : more_of_head;
     const auto number = static_cast<std::uint64_t>(launch);
     // Launches are counted over both sides, two a pair.
-    if (seeds == LaunchSeeds::of_pairs) add("--seed", random_bits(seed, number / 2));
-    if (seeds == LaunchSeeds::of_pairs) add("--noise-seed", random_bits(~seed, number));
-    return start_worker(std::move(request));
+    more.insert(more.end(), {"--seed", std::to_string(random_bits(seed, number / 2)),
+                             "--noise-seed", std::to_string(random_bits(~seed, number))});
+    return start_worker(worker_request(arguments, worker_command(arguments, side, more), side));
   };
-}
-
-LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed) {
-  return worker_launcher(arguments, worker_command(arguments, DuelSide::base),
-                         worker_command(arguments, DuelSide::head),
-                         arguments.gate.of_commands() ? LaunchSeeds::none : LaunchSeeds::of_pairs,
-                         seed);
 }
 
 DuelRequest duel_request(const Arguments& arguments, const Introduction& both,

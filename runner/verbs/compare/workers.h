@@ -33,7 +33,8 @@ void check_device_name(const DeviceChoice&);
 // Throws RequestError for two scenarios of one name, since a gate compares by names.
 void refuse_namesakes(std::span<const Scenario>);
 
-// `<program> --baselines B VERB FILES` with the device and knobs as given, and `more` behind.
+// `<program> --baselines B VERB ... -- FILES`, with the device, knobs, ranks and time to answer as
+// they were given, and `more`. Every command line of another stepgate is made here.
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,
                         const std::vector<std::string>& more = {});
 
@@ -53,20 +54,11 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 
 ChildRequest worker_request(const Arguments&, Command, DuelSide);
 
-// Which seeds the launches get.
-enum class LaunchSeeds {
-  none,  // foreign workers have no --seed
-  // Both sides of a pair get the same contents and the same draws of the loader, which are new at
-  // every pair; only simulated noise is a launch's own.
-  of_pairs
-};
-
-// Fresh processes of both sides.
-LaunchWorker worker_launcher(const Arguments&, Command base, Command head, LaunchSeeds,
-                             std::uint64_t seed);
-
-// Both sides' workers as they are timed.
-LaunchWorker pairs_launcher(const Arguments&, std::uint64_t seed);
+// Fresh processes of both sides, as they are timed. Both of a pair get the same contents and the
+// same draws of the loader, which are new at every pair; only simulated noise is a launch's own.
+LaunchWorker pairs_launcher(const Arguments&, std::uint64_t seed,
+                            const std::vector<std::string>& more_of_base = {},
+                            const std::vector<std::string>& more_of_head = {});
 
 // How the works are timed and when that ends, as time_as_a_gate says. `counted` are the counts of
 // both sides, as far as they are known. Throws RequestError for a number of pairs that can decide

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/ranks/child_link.h"
 
-#include <utility>
-
 #include "support/process/child.h"
 
 namespace stepgate {
@@ -13,11 +11,13 @@ constexpr std::chrono::seconds time_to_finish{5};
 
 class ChildLink : public RankLink {
  public:
-  explicit ChildLink(Command command)
-      : child_({.command = std::move(command),
+  explicit ChildLink(const Job& job)
+      : child_({.command = serve_command(),
                 .name = "a rank",
                 .stall = time_to_finish,
-                .stopped = {}}) {}
+                .stopped = {}}) {
+    ChildLink::send(to_line(job));
+  }
 
   void send(std::string_view line) override {
     try {
@@ -54,8 +54,8 @@ class ChildLink : public RankLink {
 
 }  // namespace
 
-std::unique_ptr<RankLink> start_rank(Command command) {
-  return std::make_unique<ChildLink>(std::move(command));
+std::unique_ptr<RankLink> start_rank(const Job& job) {
+  return std::make_unique<ChildLink>(job);
 }
 
 }  // namespace stepgate

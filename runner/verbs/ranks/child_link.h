@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "support/process/command.h"
+#include "verbs/job.h"
 #include "verbs/ranks/rank_link.h"
 
 namespace stepgate {
 
 // Throws std::system_error when the system has no process or pipe left. The child and all that it
 // started end with the link.
-std::unique_ptr<RankLink> start_rank(Command);
+std::unique_ptr<RankLink> start_rank(const Job&);
 
 }  // namespace stepgate

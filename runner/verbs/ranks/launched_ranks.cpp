@@ -135,7 +135,7 @@ class Leader : public RankTeam {
   std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
     gather();
     std::vector<std::unique_ptr<RankLink>> links;
-    links.push_back(start_rank(rank_command(arguments_, seed, what, 0, as_.local_rank)));
+    links.push_back(start_rank(rank_job(arguments_, seed, what, 0, as_.local_rank)));
     const std::string start = fmt::format(
         "{}{}{}", start_word, what == RanksFor::tracing ? tracing_word : timing_word, seed);
     for (int rank = 1; rank < as_.count; ++rank)
@@ -260,8 +260,7 @@ class Attendant {
     words.remove_prefix(std::min(words.size(), (traces ? tracing_word : timing_word).size()));
     const auto seed = number_in<std::uint64_t>(words);
     if (!seed) return;
-    rank_ =
-        start_rank(rank_command(arguments_, *seed, traces ? RanksFor::tracing : RanksFor::timing,
+    rank_ = start_rank(rank_job(arguments_, *seed, traces ? RanksFor::tracing : RanksFor::timing,
                                 as_.rank, as_.local_rank));
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate rank`: one rank of a run, in a process of its own. Standard input and output belong to
+// The task of a rank process: one rank of a run. Standard input and output belong to
 // the protocol.
 #include <cstdlib>
 #include <functional>
@@ -13,6 +13,7 @@
 #include "support/text/diagnostic.h"
 #include "support/toml/toml_text.h"
 #include "verbs/fit_to_device.h"
+#include "verbs/job.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_server.h"
 #include "verbs/ranks/rank_team.h"
@@ -41,14 +42,14 @@ std::vector<PlannedStep> steps_of(const std::vector<CollectiveProbe>& probes) {
   return steps;
 }
 
-int serve(const Arguments& arguments, Device& device, std::vector<PlannedStep> plans,
+int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
           std::function<std::vector<PlannedStep>()> more_plans) {
-  RankSubject subject{.rank = arguments.ranks.rank,
+  RankSubject subject{.rank = static_cast<int>(task.rank),
                       .build = hexadecimal(digest_of_this_program()),
                       .plans = std::move(plans),
                       .more_plans = std::move(more_plans),
                       .fault = {}};
-  if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);
+  if (!task.fault.empty()) subject.fault = played_fault(task.fault);
   RankServer server(device, std::move(subject));
   serve_rank(std::cin, std::cout, server);
   return 0;
@@ -66,14 +67,14 @@ void choose_links(const std::vector<Planned>& all) {
 
 }  // namespace
 
-int serve_as_rank(const Arguments& arguments) {
+int serve_as_rank(const Arguments& arguments, const RankTask& task) {
   const std::uint64_t seed = seed_of(arguments);
   DeviceChoice choice = arguments.device;
-  choice.seed = arguments.worker.noise.value_or(seed);
-  choice.tracing = arguments.ranks.traces;
-  if (arguments.ranks.probes > 0) {
+  choice.seed = task.noise.value_or(seed);
+  choice.tracing = task.traces;
+  if (task.probes > 0) {
     const OpenedDevice opened = open_device(choice);
-    return serve(arguments, *opened.device, steps_of(collective_probes(arguments.ranks.probes)),
+    return serve(task, *opened.device, steps_of(collective_probes(static_cast<int>(task.probes))),
                  {});
   }
   std::vector<Planned> all = plan_all(arguments, seed);
@@ -83,7 +84,7 @@ int serve_as_rank(const Arguments& arguments) {
     fit_to_device(all, opened.device->identity(), seed);
   } catch (const RequestError&) {  // who asks has the same scenarios and says so
   }
-  return serve(arguments, *opened.device, with_injections(steps_of(all), arguments.worker.injected),
+  return serve(task, *opened.device, with_injections(steps_of(all), task.injected),
                [&all] { return steps_with_anchors(all); });
 }
 

@@ -15,7 +15,6 @@
 #include "support/process/attached_tool.h"
 #include "support/text/diagnostic.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/own_command.h"
 #include "verbs/ranks/child_link.h"
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/trace/trace_all.h"
@@ -52,29 +51,33 @@ bool are_gpus(const Arguments& arguments) {
 // Children of this process.
 class OwnRanks : public RankTeam {
  public:
-  OwnRanks(const Arguments& arguments, int count) : arguments_(arguments), count_(count) {}
+  // With `probes` they measure collectives of so many ranks and run no scenario.
+  OwnRanks(const Arguments& arguments, int count, int probes = 0)
+      : arguments_(arguments), count_(count), probes_(probes) {}
 
   int count() const override { return count_; }
 
   std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
     std::vector<std::unique_ptr<RankLink>> links;
-    for (int rank = 0; rank < count_; ++rank)
-      links.push_back(start_rank(rank_command(arguments_, seed, what, rank, rank)));
+    for (int rank = 0; rank < count_; ++rank) {
+      Job job = rank_job(arguments_, seed, what, rank, rank);
+      std::get<RankTask>(job.task).probes = probes_;
+      links.push_back(start_rank(job));
+    }
     return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
   }
 
  private:
   const Arguments& arguments_;
   int count_;
+  int probes_;
 };
 
 }  // namespace
 
 std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments& arguments, int count,
                                                std::uint64_t seed) {
-  Arguments own = arguments;
-  own.ranks.probes = count;
-  return OwnRanks(own, count).assemble(seed, RanksFor::timing);
+  return OwnRanks(arguments, count, count).assemble(seed, RanksFor::timing);
 }
 
 RankedSettings ranked_settings(const Arguments& arguments) {
@@ -82,7 +85,7 @@ RankedSettings ranked_settings(const Arguments& arguments) {
   // 6 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
-      std::chrono::duration<double>(arguments.ranks.stall_seconds));
+      std::chrono::duration<double>(stall_seconds_of(arguments)));
   return {.stall = stall, .silence = std::max(least, stall / 10), .stopped = [] {
             return interrupted != 0;
           }};
@@ -103,23 +106,20 @@ void refuse_one_gpu(const Arguments& arguments) {
                      "say --device cuda, and choose with CUDA_VISIBLE_DEVICES");
 }
 
-Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor what, int rank,
-                     int local_rank) {
+Job rank_job(const Arguments& arguments, std::uint64_t seed, RanksFor what, int rank,
+             int local_rank) {
   std::string spec = resolved_spec(arguments.device);
   if (spec == gpu) spec = fmt::format("{}:{}", gpu, local_rank);
-  std::vector<std::string> more{"--rank", std::to_string(rank)};
-  if (what == RanksFor::tracing) more.emplace_back("--traces");
-  if (arguments.ranks.probes > 0)
-    more.insert(more.end(), {"--probes", std::to_string(arguments.ranks.probes)});
-  if (arguments.worker.noise)
-    more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
-  for (const std::string& injection : arguments.worker.injected)
-    more.insert(more.end(), {"--injected", injection});
+  RankTask task{.rank = rank,
+                .traces = what == RanksFor::tracing,
+                .noise = arguments.worker.noise,
+                .injected = arguments.worker.injected,
+                .fault = {}};
   // "1:load:KILL" is rank 1's.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))
-    more.insert(more.end(), {"--fault", arguments.ranks.fault.substr(mine.size())});
-  return own_command(arguments, "rank", spec, seed, arguments.files, more);
+    task.fault = arguments.ranks.fault.substr(mine.size());
+  return job_of(arguments, std::move(spec), seed, std::move(task));
 }
 
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "support/process/command.h"
+#include "verbs/job.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/launcher.h"
 #include "verbs/ranks/ranked_device.h"
@@ -90,7 +90,7 @@ void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const Arguments&);
 
-// The command of one rank process.
-Command rank_command(const Arguments&, std::uint64_t seed, RanksFor, int rank, int local_rank);
+// The job of one rank process.
+Job rank_job(const Arguments&, std::uint64_t seed, RanksFor, int rank, int local_rank);
 
 }  // namespace stepgate

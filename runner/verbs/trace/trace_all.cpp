@@ -18,7 +18,7 @@
 #include "support/process/attached_tool.h"
 #include "support/process/child.h"
 #include "support/time_of_scope.h"
-#include "verbs/own_command.h"
+#include "verbs/job.h"
 
 namespace stepgate {
 namespace {
@@ -90,11 +90,11 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
       return folder.path() / (std::to_string(index) + ".json");
     };
     auto begun = std::chrono::steady_clock::now();
-    Child child({.command = own_command(arguments, "tracer", resolved_spec(arguments.device), seed,
-                                        arguments.files),
-                 .name = "the tracing process",
-                 .stall = stall,
-                 .stopped = [] { return interrupted != 0; }});
+    Child child(
+        {.command = serve_command(), .name = "the tracing process", .stall = stall, .stopped = [] {
+           return interrupted != 0;
+         }});
+    child.ask(to_line(job_of(arguments, resolved_spec(arguments.device), seed, TraceTask{})));
     for (; done < order.size(); ++done) {
       const std::size_t index = order[done];
       line.show("tracing " + all[index].scenario.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate tracer`: the other end of trace_all. A line on standard input names a scenario and the
-// file for its traces, a line on standard output says that it is there.
+// The task of a tracing process: the other end of trace_all. A line on standard input names a
+// scenario and the file for its traces, a line on standard output says that it is there.
 #include <algorithm>
 #include <future>
 #include <iostream>
