@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -P check_layers.cmake`: fails on an include that points to the right, between
-# stations or between the rooms of one; on an analysis of a plan whose facts are known; on a fixture that a product needs;
+# stations or between the rooms of one; on an analysis of a plan whose facts are known; on a plan that is named where
+# subjects are measured and judged; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
 set(order support stats kernels allocators scenario plan device measure judge history duel report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
@@ -18,6 +19,10 @@ set(rooms_report text trace picture ci html json)
 # A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
 set(given_facts "^(measure|judge|history|duel|report)$")
 set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")
+# Subjects are measured and judged (measure/subject.h), planned or not: these files name no plan. Tests of the judge are
+# among them; those of the measuring have plans that a simulated device carries out.
+set(of_subjects "^runner/(judge/|measure/(rounds/|schedule\\.|subject\\.|arithmetic\\.))")
+set(plan_names "StepPlan|PlannedStep|PlanFacts|include *\"(runner/)?plan/")
 set(most_files 40)
 set(wrong "")
 
@@ -40,6 +45,12 @@ function(check_folder folder station position)
     find_room(${station} "${own}" own_room)
     if(own MATCHES "^${station}/[a-z_]+/" AND own_room EQUAL -1 AND NOT station STREQUAL "kernels" AND NOT is_apparatus)
       set(wrong "${wrong}\n  ${name}: lies in a room that rooms_${station} does not list")
+    endif()
+    if(name MATCHES "${of_subjects}" AND (name MATCHES "^runner/judge/" OR NOT is_apparatus))
+      file(STRINGS ${file} plans REGEX "${plan_names}")
+      foreach(line IN LISTS plans)
+        set(wrong "${wrong}\n  ${name}: names a plan: ${line}")
+      endforeach()
     endif()
     file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*\"")
     foreach(include IN LISTS includes)
@@ -112,5 +123,5 @@ endforeach()
 check_floors()
 check_families_are_listed()
 if(wrong)
-  message(FATAL_ERROR "These point to the right of the line (${order}), or of a station's rooms, or at an analysis whose result comes with the plan:${wrong}")
+  message(FATAL_ERROR "These point to the right of the line (${order}), or of a station's rooms, at an analysis whose result comes with the plan, or at a plan where a subject will do:${wrong}")
 endif()

@@ -10,7 +10,7 @@
 #include "device/profile.h"
 #include "device/simulated/simulated_device.h"
 #include "judge/judge.h"
-#include "measure/rounds/measure.h"
+#include "measure/planned_subject.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
@@ -48,9 +48,9 @@ void decide_the_suite_simulated(benchmark::State& state) {
       const JudgeSettings settings;
       MeasureRequest request;
       request.knobs = scenario.measure;
-      request.enough = enough_evidence(scenario, plans, settings);
+      request.enough = enough_evidence(scenario, subjects_of(plans), settings);
       const Measurement measurement = measure(*device, plans, request);
-      benchmark::DoNotOptimize(judge(scenario, plans, measurement, settings));
+      benchmark::DoNotOptimize(judge(scenario, subjects_of(plans), measurement, settings));
     }
   }
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
-# that nobody may have in each of several ways, a floor of too many files and a family that no list has, and fails
-# unless check_layers.cmake names every one of them.
+# that nobody may have in each of several ways, plans where subjects are judged, a floor of too many files and a family that no list has, and
+# fails unless check_layers.cmake names every one of them.
 set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
   runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp)
@@ -27,6 +27,13 @@ file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})
 foreach(file include IN ZIP_LISTS planted_in planted)
   file(APPEND ${PLACE}/${file} "${include}\n")
 endforeach()
+# A plan where subjects are judged, in a test too, and where they are measured.
+set(names_a_plan runner/judge/judge.h runner/judge/judge_test.cpp runner/measure/rounds/measure.h runner/measure/schedule.cpp)
+set(plans_named "class PlannedStep" "#include \"plan/testing/plan_by_hand.h\"" "#include \"plan/step_plan.h\"" "struct StepPlan")
+foreach(file plan IN ZIP_LISTS names_a_plan plans_named)
+  file(APPEND ${PLACE}/${file} "${plan}\n")
+endforeach()
+file(APPEND ${PLACE}/runner/measure/rounds/measure_test.cpp "#include \"plan/step_plan.h\"\n")
 file(WRITE ${PLACE}/runner/judge/shed/shed.h "")
 file(WRITE ${PLACE}/runner/verbs/x1.h "")
 file(WRITE ${PLACE}/kernels/lost/lost.cpp "")
@@ -49,6 +56,15 @@ foreach(told "kernels/lost/lost.cpp: no family of kernels/kernels.h"
 endforeach()
 if(NOT report MATCHES "runner/stats/many: 41 files on one floor")
   message(FATAL_ERROR "a floor of 41 files is not reported:\n${report}")
+endif()
+foreach(file plan IN ZIP_LISTS names_a_plan plans_named)
+  string(FIND "${report}" "${file}: names a plan: ${plan}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "'${plan}' in ${file} is not reported:\n${report}")
+  endif()
+endforeach()
+if(report MATCHES "measure_test.cpp: names a plan")
+  message(FATAL_ERROR "a test of the measuring may have plans:\n${report}")
 endif()
 foreach(file include IN ZIP_LISTS planted_in planted)
   string(FIND "${report}" "${file}: ${include}" at)

@@ -47,8 +47,8 @@ std::vector<Trace> take_traces(StepResult&& result) {
 }
 
 // A device that has nothing better waits between the segments: its numbers are the same.
-std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> steps,
-                                                const Interleaving& how) {
+std::vector<StepResult> StepRunner::run_interleaved(std::span<LoadedStep* const> steps,
+                                                    const Interleaving& how) {
   const Observe segment{.wash_out_steps = how.wash_out_steps, .steps = how.steps};
   std::vector<std::optional<StepResult>> results(steps.size());
   for (std::size_t place = 0; place < how.order.size(); ++place) {

@@ -245,10 +245,33 @@ inline constexpr auto fields_of<Interleaving> =
 // has another place than the others.
 constexpr int only_slot = 0;
 
-class Device {
+// Runs loaded steps: all that measuring needs of a device, whoever has loaded them.
+class StepRunner {
  public:
-  virtual ~Device() = default;
+  virtual ~StepRunner() = default;
   virtual DeviceIdentity identity() const = 0;
+  // Steady time in which budgets count: the machine's, or that of a simulated one, whose runs then
+  // depend on nothing but their seed. Only differences matter.
+  virtual std::chrono::nanoseconds now() const {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
+  // Wall time that was spent in loading so far; 0 where nobody counts.
+  std::chrono::nanoseconds time_loading() const { return time_loading_; }
+  // Runs steps that were loaded into slots of this device at the same time; what it returns is of
+  // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
+  // for steps that have no reason against interleaving. Throws DeviceError.
+  virtual std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
+                                                  const Interleaving&);
+  // Reading of what goes on around the device. May take milliseconds of host time, so it is for the
+  // time between rounds. Nothing from a device without surroundings; does not throw.
+  virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
+
+ protected:
+  std::chrono::nanoseconds time_loading_{0};
+};
+
+class Device : public StepRunner {
+ public:
   // The libraries found at run time that steps of this plan may get kernels from, with their
   // versions: {"cuDNN", "9.14.0"}, {"cuDNN", "none"}. Two runs of such a plan must share them to be
   // compared; steps of other plans do not depend on them. May take a second when first asked.
@@ -269,18 +292,6 @@ class Device {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) {
     return load_into(slot, plan, LoadDraw{});
   }
-  // Steady time in which budgets count: the machine's, or that of a simulated one, whose runs then
-  // depend on nothing but their seed. Only differences matter.
-  virtual std::chrono::nanoseconds now() const {
-    return std::chrono::steady_clock::now().time_since_epoch();
-  }
-  // Wall time that was spent in loading so far; 0 where nobody counts.
-  std::chrono::nanoseconds time_loading() const { return time_loading_; }
-  // Runs steps that were loaded into slots of this device at the same time; what it returns is of
-  // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
-  // for plans without a reason_against_interleaving. Throws DeviceError.
-  virtual std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
-                                                  const Interleaving&);
   // Why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
   // For rank 0: the bytes that the devices of all ranks need to find each other. Throws DeviceError
@@ -295,12 +306,6 @@ class Device {
   // As a rank of several, whose GPUs have these UUIDs. Does not throw; empty of a device that
   // communicates with nobody.
   virtual Communication communication(std::span<const std::string> /*uuids*/) { return {}; }
-  // Reading of what goes on around the device. May take milliseconds of host time, so it is for the
-  // time between rounds. Nothing from a device without surroundings; does not throw.
-  virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
-
- protected:
-  std::chrono::nanoseconds time_loading_{0};
 };
 
 }  // namespace stepgate

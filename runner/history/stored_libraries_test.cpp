@@ -26,7 +26,7 @@ SentenceVerdict against(const std::vector<DeviceKey>& stored, const std::vector<
   for (StoredRun& run : baseline.runs) {
     run.variants.front().libraries = libraries_in_words(stored);
   }
-  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   measurement.variants.front().libraries = now;
   return judged(scenario, baseline, measurement);
 }
@@ -88,12 +88,12 @@ TEST(StoredRuns, AreNotThoseOfGpusThatAreLinkedOtherwise) {
 
 TEST(StoredLibraries, AreThoseOfTheVariantAndNotOfAnother) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
-  Measurement measurement = measured(plans, 1);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
+  Measurement measurement = measured(subjects, 1);
   ASSERT_GE(measurement.variants.size(), 2U);
   measurement.variants.back().libraries = cudnn("9.14.0");
   const auto stored_of = [&] {
-    return stored_run(scenario, plans, measurement, {}).variants.front().libraries;
+    return stored_run(scenario, subjects, measurement, {}).variants.front().libraries;
   };
   EXPECT_EQ(stored_of(), "");
   measurement.variants.front().libraries = cudnn("9.15.0");

@@ -63,11 +63,11 @@ std::optional<std::string> reason_without_rounds(const Expectation& sentence,
 }  // namespace
 
 void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
-                      std::span<const PlannedStep> plans, const Measurement& measurement,
+                      std::span<const Subject> subjects, const Measurement& measurement,
                       const JudgeSettings& settings, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict& verdict) {
-  const std::vector<Sources> rounds = rounds_that_decide(sentence, plans, measurement);
-  SentenceTest test(sentence, plans, settings, earlier);
+  const std::vector<Sources> rounds = rounds_that_decide(sentence, subjects, measurement);
+  SentenceTest test(sentence, subjects, settings, earlier);
   const Outcome outcome_before = test.outcome();
   const auto missing = reason_without_rounds(sentence, scenario, measurement);
   if (missing) verdict.reason = *missing;
@@ -79,7 +79,7 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   test.describe(scenario.measure.confidence, verdict);
   if (!verdict.timed && !verdict.level) return;
   if (rounds.empty() && !verdict.left) {
-    verdict.right = side_value(sentence.right, {.plans = plans});
+    verdict.right = side_value(sentence.right, {.subjects = subjects});
   } else if (verdict.evidence == Evidence::traced) {
     verdict.left = typical(sentence.left, rounds);
     verdict.right = typical(sentence.right, rounds);
@@ -95,14 +95,15 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
                                     fewest_rounds(settings.beta));
   if (verdict.outcome == Outcome::undecided && missing) verdict.reason = *missing;
   if (verdict.evidence == Evidence::traced && !rounds.empty())
-    verdict.reason += ranks_in_words(sentence, plans, *measurement.traced);
+    verdict.reason += ranks_in_words(sentence, subjects, *measurement.traced);
   if (outcome_before != Outcome::undecided) return;  // what trusted rounds have decided stays so
   std::optional<std::string> doubt;
   if (disturbance) {
     doubt = "environment: " + *disturbance;
   } else if (verdict.evidence == Evidence::timed) {
-    doubt = verdict.timed ? doubt_about(sentence, plans, measurement, *verdict.timed)
-                          : doubt_about_rare_work(sentence, plans, measurement, ratio_of(verdict));
+    doubt = verdict.timed
+                ? doubt_about(sentence, subjects, measurement, *verdict.timed)
+                : doubt_about_rare_work(sentence, subjects, measurement, ratio_of(verdict));
   }
   if (!doubt) return;
   verdict.outcome = Outcome::undecided;
@@ -110,12 +111,13 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   verdict.reason = reason_in_doubt(*doubt, sentence, verdict, scenario.measure.confidence);
 }
 
-bool traced_rounds_decide(const Scenario& scenario, std::span<const PlannedStep> plans,
+bool traced_rounds_decide(const Scenario& scenario, std::span<const Subject> subjects,
                           const Traced& traced, const JudgeSettings& settings) {
   const auto decided = [&](const Expectation& sentence) {
     if (names_stored(sentence) || evidence_of(sentence) != Evidence::traced) return true;
-    SentenceTest test(sentence, plans, settings, {});
-    for (const TracedRound& round : traced.rounds) test.add({.plans = plans, .traced = &round});
+    SentenceTest test(sentence, subjects, settings, {});
+    for (const TracedRound& round : traced.rounds)
+      test.add({.subjects = subjects, .traced = &round});
     return !test.is_open();
   };
   return std::all_of(scenario.regime.begin(), scenario.regime.end(), decided) &&

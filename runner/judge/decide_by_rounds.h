@@ -14,13 +14,13 @@ namespace stepgate {
 // A sentence of timed or traced evidence, into the verdict that names it; its test goes on from
 // earlier contrasts. It stays undecided where the rounds themselves raise a doubt (doubts.h) or
 // something disturbed them, unless earlier runs have decided it.
-void decide_by_rounds(const Expectation&, const Scenario&, std::span<const PlannedStep>,
+void decide_by_rounds(const Expectation&, const Scenario&, std::span<const Subject>,
                       const Measurement&, const JudgeSettings&, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict&);
 
 // Whether more rounds than these, without any from earlier, could change the outcome of no sentence
 // of traced evidence.
-bool traced_rounds_decide(const Scenario&, std::span<const PlannedStep>, const Traced&,
+bool traced_rounds_decide(const Scenario&, std::span<const Subject>, const Traced&,
                           const JudgeSettings&);
 
 }  // namespace stepgate

@@ -167,10 +167,10 @@ TEST(TracedSentence, NeedsMoreThanAFewRounds) {
 TEST(TracedSentence, IsNoLongerOpenOnceItsRoundsDecideIt) {
   const Scenario scenario =
       scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05), no_waits()});
-  const std::vector<PlannedStep> plans = counted_by_script();
+  const std::vector<Subject> subjects = counted_by_script();
   const auto decide = [&](std::int64_t rounds) {
     const Traced traced = traced_rounds(traced_by_script().rounds.front().variants, rounds);
-    return traced_rounds_decide(scenario, plans, traced, {});
+    return traced_rounds_decide(scenario, subjects, traced, {});
   };
   EXPECT_FALSE(decide(3));
   EXPECT_TRUE(decide(fewest_traced_rounds_to_hold(scenario, {})));
@@ -201,18 +201,18 @@ TEST(TracedSentence, IsSkippedOutsideTheRegimeWhichATraceMayDecide) {
 
 TEST(TracedSentence, GoesOnFromEarlierTracedRounds) {
   const Scenario scenario = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
-  const std::vector<PlannedStep> plans = counted_by_script();
+  const std::vector<Subject> subjects = counted_by_script();
   Script script;
   script.step_time = noisy(1, 1);
   const Traced few = traced_rounds(traced_by_script().rounds.front().variants, 4);
   const Judged first = measure_and_judge(scenario, script, 1, few);
   ASSERT_EQ(first.verdict.outcome, Outcome::undecided);
   JudgeSettings settings;
-  settings.earlier = evidence_of_rounds(scenario, plans, first.measurement, settings);
+  settings.earlier = evidence_of_rounds(scenario, subjects, first.measurement, settings);
   EXPECT_EQ(most_rounds(settings.earlier), 4);
-  EXPECT_FALSE(nothing_left_to_measure(scenario, plans, settings));
+  EXPECT_FALSE(nothing_left_to_measure(scenario, subjects, settings));
   EXPECT_EQ(fewest_traced_rounds(scenario, settings), 2);
-  const Verdict second = judge(scenario, plans, first.measurement, settings);
+  const Verdict second = judge(scenario, subjects, first.measurement, settings);
   EXPECT_EQ(second.outcome, Outcome::holds);
   EXPECT_EQ(second.sentences.front().level->earlier_rounds, 4);
 }
@@ -388,14 +388,13 @@ TEST(Level, OfATimeBesideALimitOfNothingSaysNothingForTheLimit) {
 // Steps of 1 ms that need 494.7e9 FLOPs, on a GPU whose peak for tf32 is 494.7e12 a second.
 SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit,
                                 int ranks = 1) {
-  std::vector<PlannedStep> plans;
-  for (StepPlan& plan : plans_named({"baseline", "fix"})) {
-    plan.tokens_per_sample = 128;
-    plan.dtype = DType::tf32;
-    plan.ranks.count = ranks;
-    PlanFacts facts;
-    facts.model_flops = 494.7e9 / 2;
-    plans.emplace_back(std::move(plan), std::move(facts));
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  for (Subject& subject : subjects) {
+    subject.batch_size = 64 * ranks;
+    subject.tokens = 64 * ranks * 128;
+    subject.dtype = DType::tf32;
+    subject.ranks = ranks;
+    subject.model_flops = 494.7e9 / 2;
   }
   const Scenario scenario =
       scenario_of({sentence("rate", {{of("fix", metric)}}, Relation::at_least, {{limit}})});
@@ -411,7 +410,7 @@ SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double li
     }
   }
   measurement.variants = {{.name = "baseline"}, {.name = "fix"}};
-  return judge(scenario, plans, measurement, {}).sentences.front();
+  return judge(scenario, subjects, measurement, {}).sentences.front();
 }
 
 TEST(Rates, CountTheTokensOfEverySample) {

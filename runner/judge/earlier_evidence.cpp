@@ -28,13 +28,14 @@ std::vector<double> as_kept(std::span<const double> numbers) {
 
 // As they are bet on. Nothing of a sentence with a round that does not know its values.
 EarlierRounds rounds_in(const std::vector<Expectation>& sentences,
-                        std::span<const PlannedStep> plans, const Measurement& measurement,
+                        std::span<const Subject> subjects, const Measurement& measurement,
                         const JudgeSettings& settings) {
   EarlierRounds all;
   for (const Expectation& sentence : sentences) {
     if (!is_decided_by_rounds(sentence)) continue;
-    SentenceTest test(sentence, plans, settings, {});
-    for (const Sources& round : rounds_that_decide(sentence, plans, measurement)) test.add(round);
+    SentenceTest test(sentence, subjects, settings, {});
+    for (const Sources& round : rounds_that_decide(sentence, subjects, measurement))
+      test.add(round);
     if (!test.values_are_known() || test.contrasts().empty()) continue;
     all.contrasts[name_in_files(sentence)] = as_kept(test.contrasts());
     if (!test.times().empty()) all.times[name_in_files(sentence)] = as_kept(test.times());
@@ -44,11 +45,11 @@ EarlierRounds rounds_in(const std::vector<Expectation>& sentences,
 
 // Adds the run's look for sentences about stored times; there is none before the run has all the
 // rounds for it.
-void add_looks(const std::vector<Expectation>& sentences, std::span<const PlannedStep> plans,
+void add_looks(const std::vector<Expectation>& sentences, std::span<const Subject> subjects,
                const Measurement& measurement, EarlierEvidence& to) {
   for (const Expectation& sentence : sentences) {
     if (!compares_stored_times(sentence)) continue;
-    const auto look = look_at_stored(sentence, plans, measurement);
+    const auto look = look_at_stored(sentence, subjects, measurement);
     if (!look) continue;
     to.stored[name_in_files(sentence)] = {look->contrast + 0.0};
     to.stored_anchors[name_in_files(sentence)] = {look->anchor + 0.0};
@@ -96,21 +97,21 @@ std::int64_t most_rounds(const EarlierEvidence& earlier) {
   return most;
 }
 
-bool is_refuted_by_earlier(const Scenario& scenario, std::span<const PlannedStep> plans,
+bool is_refuted_by_earlier(const Scenario& scenario, std::span<const Subject> subjects,
                            const JudgeSettings& settings) {
   return std::any_of(
       scenario.expect.begin(), scenario.expect.end(), [&](const Expectation& sentence) {
         return is_decided_by_rounds(sentence) &&
-               SentenceTest(sentence, plans, settings, settings.earlier.expect).outcome() ==
+               SentenceTest(sentence, subjects, settings, settings.earlier.expect).outcome() ==
                    Outcome::refuted;
       });
 }
 
-bool nothing_left_to_measure(const Scenario& scenario, std::span<const PlannedStep> plans,
+bool nothing_left_to_measure(const Scenario& scenario, std::span<const Subject> subjects,
                              const JudgeSettings& settings) {
   if (settings.earlier.runs == 0) return false;
   const auto outcome_of = [&](const Expectation& sentence, const EarlierRounds& earlier) {
-    return SentenceTest(sentence, plans, settings, earlier).outcome();
+    return SentenceTest(sentence, subjects, settings, earlier).outcome();
   };
   bool all_decided = true;
   for (const Expectation& sentence : scenario.regime) {
@@ -127,12 +128,12 @@ bool nothing_left_to_measure(const Scenario& scenario, std::span<const PlannedSt
   return all_decided;
 }
 
-EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const PlannedStep> plans,
+EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const Subject> subjects,
                                    const Measurement& measurement, const JudgeSettings& settings) {
   EarlierEvidence evidence{.runs = 1,
-                           .regime = rounds_in(scenario.regime, plans, measurement, settings),
-                           .expect = rounds_in(scenario.expect, plans, measurement, settings)};
-  add_looks(scenario.expect, plans, measurement, evidence);
+                           .regime = rounds_in(scenario.regime, subjects, measurement, settings),
+                           .expect = rounds_in(scenario.expect, subjects, measurement, settings)};
+  add_looks(scenario.expect, subjects, measurement, evidence);
   return evidence;
 }
 
@@ -140,15 +141,15 @@ bool is_trusted(const Measurement& measurement) {
   return !measurement.another_step && !environment_of(measurement).disturbance();
 }
 
-Measurement unmeasured(const Scenario& scenario, std::span<const PlannedStep> plans,
+Measurement unmeasured(const Scenario& scenario, std::span<const Subject> subjects,
                        const DeviceIdentity& device, std::uint64_t seed) {
   Measurement measurement;
   measurement.device = device;
-  measurement.scenario = scenario.name;
   measurement.scenario_fingerprint = scenario.fingerprint;
   measurement.seed = seed;
-  for (const StepPlan& plan : plans) {
-    measurement.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
+  for (const Subject& subject : subjects) {
+    measurement.variants.push_back(
+        {.name = subject.name, .batch_size = subject.batch_size.value_or(0)});
   }
   return measurement;
 }

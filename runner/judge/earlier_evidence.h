@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -64,22 +64,22 @@ bool has_sentence_to_go_on_from(const Scenario&);
 std::int64_t most_rounds(const EarlierEvidence&);
 
 // Whether the earlier evidence alone refutes any of its sentences.
-bool is_refuted_by_earlier(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
+bool is_refuted_by_earlier(const Scenario&, std::span<const Subject>, const JudgeSettings&);
 
 // True when the earlier evidence alone decides every timed sentence, or refutes one of the regime:
 // more rounds would change no outcome.
-bool nothing_left_to_measure(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
+bool nothing_left_to_measure(const Scenario&, std::span<const Subject>, const JudgeSettings&);
 
 // The contrasts of the measurement's own rounds, as one run. A sentence with a value that the
 // device does not know has none.
-EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const PlannedStep>,
-                                   const Measurement&, const JudgeSettings&);
+EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const Subject>, const Measurement&,
+                                   const JudgeSettings&);
 
 // Whether its rounds are something to go on from: its losses agree and nothing disturbed it.
 bool is_trusted(const Measurement&);
 
 // The measurement of a run that measures nothing because nothing is left to measure.
-Measurement unmeasured(const Scenario&, std::span<const PlannedStep>, const DeviceIdentity&,
+Measurement unmeasured(const Scenario&, std::span<const Subject>, const DeviceIdentity&,
                        std::uint64_t seed);
 
 }  // namespace stepgate

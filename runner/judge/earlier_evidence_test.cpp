@@ -130,25 +130,25 @@ TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
 // Whole runs of a fake device.
 struct Continued {
   Scenario scenario = scenario_of({no_slower()});
-  std::vector<PlannedStep> plans = counted_by_script();
+  std::vector<Subject> subjects = counted_by_script();
   JudgeSettings settings;
 
   Judged run(double fix_ratio, std::uint64_t seed) const {
     Script script;
     script.step_time = noisy(fix_ratio, seed);
-    FakeDevice device(script);
+    FakeRunner runner(script);
     MeasureRequest request;
     request.knobs = scenario.measure;
     request.seed = seed;
     request.fewest_rounds = fewest_rounds_to_hold(scenario, settings);
-    request.enough = enough_evidence(scenario, plans, settings);
+    request.enough = enough_evidence(scenario, subjects, settings);
     Judged judged;
-    judged.measurement = measure(device, plans, request);
-    judged.verdict = judge(scenario, plans, judged.measurement, settings);
+    judged.measurement = measure(runner, subjects, request);
+    judged.verdict = judge(scenario, subjects, judged.measurement, settings);
     return judged;
   }
   EarlierEvidence evidence(const Judged& judged) const {
-    return evidence_of_rounds(scenario, plans, judged.measurement, settings);
+    return evidence_of_rounds(scenario, subjects, judged.measurement, settings);
   }
 };
 
@@ -160,7 +160,7 @@ TEST(EarlierEvidence, IsContinuedByTheNextRunAndTold) {
   EXPECT_EQ(first.verdict.earlier_runs, 0);
   line.settings.earlier = line.evidence(first);
   EXPECT_EQ(fewest_rounds_to_hold(line.scenario, line.settings), 1);
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   const Judged second = line.run(0.98, 5);
   const SentenceVerdict& sentence = second.verdict.sentences.front();
   EXPECT_EQ(second.verdict.earlier_runs, 1);
@@ -179,17 +179,17 @@ TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
   Continued line;
   const Judged first = line.run(1.05, 1);
   ASSERT_EQ(first.verdict.outcome, Outcome::refuted);
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   line.settings.earlier = line.evidence(first);
-  ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
-  const Verdict verdict =
-      judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
+  ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
+  const Verdict verdict = judge(line.scenario, line.subjects,
+                                unmeasured(line.scenario, line.subjects, {}, 9), line.settings);
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
   EXPECT_EQ(verdict.rounds, 0);
   EXPECT_EQ(verdict.sentences.front().timed->ratio, first.verdict.sentences.front().timed->ratio);
   // A stricter alpha, of a larger suite, may take the outcome back: then there is something left.
   line.settings.alpha = 1e-12;
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
 }
 
 TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
@@ -200,9 +200,9 @@ TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
   const Judged first = line.run(1, 1);  // a host share of 25 %
   ASSERT_EQ(first.verdict.sentences[0].outcome, Outcome::skipped);
   line.settings.earlier = line.evidence(first);
-  EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
-  const Verdict verdict =
-      judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
+  EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
+  const Verdict verdict = judge(line.scenario, line.subjects,
+                                unmeasured(line.scenario, line.subjects, {}, 9), line.settings);
   EXPECT_EQ(verdict.regime[0].outcome, Outcome::refuted);
   EXPECT_EQ(verdict.sentences[0].outcome, Outcome::skipped);
 }

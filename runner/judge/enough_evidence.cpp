@@ -41,8 +41,8 @@ std::int64_t own_rounds(std::int64_t of_a_comparison, Evidence evidence, const S
 
 class Watch {
  public:
-  Watch(const Scenario& scenario, std::span<const PlannedStep> plans, const JudgeSettings& settings)
-      : plans_(plans),
+  Watch(const Scenario& scenario, std::vector<Subject> subjects, const JudgeSettings& settings)
+      : subjects_(std::move(subjects)),
         settings_(settings),
         fewest_rounds_(
             own_rounds(fewest_rounds(settings.beta), Evidence::timed, scenario, settings)) {
@@ -50,13 +50,13 @@ class Watch {
                            std::vector<SentenceTest>& tests) {
       for (const Expectation& sentence : sentences) {
         if (is_decided_by(sentence, Evidence::timed))
-          tests.emplace_back(sentence, plans_, settings_, earlier);
+          tests.emplace_back(sentence, subjects_, settings_, earlier);
       }
     };
     watch(scenario.regime, settings.earlier.regime, regime_);
     watch(scenario.expect, settings.earlier.expect, expect_);
   }
-  // The tests refer to the settings.
+  // The tests refer to settings and subjects.
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
@@ -67,7 +67,7 @@ class Watch {
     for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
       const Round& round = measurement.rounds[rounds_seen_];
       if (round.environment_after) environment_.add(*round.environment_after);
-      const Sources sources{.plans = plans_, .round = &round, .device = &measurement.device};
+      const Sources sources{.subjects = subjects_, .round = &round, .device = &measurement.device};
       for (std::vector<SentenceTest>* tests : {&regime_, &expect_}) {
         for (SentenceTest& test : *tests) test.add(sources);
       }
@@ -87,7 +87,7 @@ class Watch {
                         [](const SentenceTest& test) { return test.is_open(); });
   }
 
-  std::span<const PlannedStep> plans_;
+  std::vector<Subject> subjects_;
   JudgeSettings settings_;
   std::int64_t fewest_rounds_;
   EnvironmentLog environment_;
@@ -98,10 +98,10 @@ class Watch {
 
 }  // namespace
 
-Enough enough_evidence(const Scenario& scenario, std::span<const PlannedStep> plans,
+Enough enough_evidence(const Scenario& scenario, std::vector<Subject> subjects,
                        const JudgeSettings& settings) {
   // A std::function must be copyable; its copies are the same watch.
-  const auto watch = std::make_shared<Watch>(scenario, plans, settings);
+  const auto watch = std::make_shared<Watch>(scenario, std::move(subjects), settings);
   return [watch](const Measurement& measurement) { return watch->enough(measurement); };
 }
 

@@ -12,9 +12,9 @@
 #include "judge/decide_by_rounds.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
-#include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/library_notes.h"
+#include "judge/mechanism/trace_notes.h"
 #include "judge/sentences/counted_sentence.h"
 #include "judge/sentences/reasons.h"
 #include "judge/stored/stored_sentence.h"
@@ -25,7 +25,7 @@
 namespace stepgate {
 namespace {
 
-VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& measurement) {
+VariantSummary summary_of(const Subject& subject, int variant, const Measurement& measurement) {
   double steps = 0;
   double elapsed = 0;
   double host_busy = 0;
@@ -46,11 +46,11 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
     }
   }
   VariantSummary summary;
-  summary.name = plan.variant;
-  summary.allocator_simulation = plan.allocator_simulation;
+  summary.name = subject.name;
+  summary.allocator_simulation = subject.allocator_simulation;
   if (elapsed > 0) {
     summary.step_seconds_mean = elapsed / steps;
-    summary.samples_per_second = mean_batch_size(plan) * steps / elapsed;
+    if (subject.batch_size) summary.samples_per_second = *subject.batch_size * steps / elapsed;
     if (host_known) summary.host_share = host_busy / elapsed;
     if (clock_known) {
       summary.sm_clock_hertz = cycles / elapsed;
@@ -64,26 +64,26 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
   return summary;
 }
 
-// For reading, not deciding: one for each plan, in order, with the counts that sentences of the
+// For reading, not deciding: one for each subject, in order, with the counts that sentences of the
 // scenario name. Mean over all scored steps; percentiles by nearest rank over the single step
 // times; nothing where there were no rounds or the device does not know.
 std::vector<VariantSummary> summaries_of(const Scenario& scenario,
-                                         std::span<const PlannedStep> plans,
+                                         std::span<const Subject> subjects,
                                          const Measurement& measurement) {
   std::vector<VariantSummary> summaries;
-  for (const PlannedStep& plan : plans) {
-    summaries.push_back(summary_of(plan, static_cast<int>(summaries.size()), measurement));
+  for (const Subject& subject : subjects) {
+    summaries.push_back(summary_of(subject, static_cast<int>(summaries.size()), measurement));
     summaries.back().peak_bytes =
-        static_cast<std::int64_t>(plan.facts().count(Metric::peak_live).value_or(0));
+        static_cast<std::int64_t>(subject.count(Metric::peak_live).value_or(0));
   }
   for (const std::vector<Expectation>* sentences : {&scenario.regime, &scenario.expect}) {
     for (const Expectation& sentence : *sentences) {
       for (const MetricOf& metric : metrics_in(sentence)) {
         if (metric.stored || row_of(metric.metric).evidence >= Evidence::timed) continue;
-        const std::size_t variant = plan_named(plans, metric.variant);
-        const auto count = is_none_by_plan(plans[variant], metric.metric)
+        const std::size_t variant = subject_named(subjects, metric.variant);
+        const auto count = counts_no_ranks(subjects[variant], metric.metric)
                                ? std::optional(0.0)
-                               : plans[variant].facts().count(metric.metric);
+                               : subjects[variant].count(metric.metric);
         if (count) summaries[variant].counts[metric.metric] = *count;
       }
     }
@@ -103,11 +103,10 @@ SentenceVerdict blank(const Expectation& sentence) {
 
 class Judge {
  public:
-  Judge(const Scenario& scenario, std::span<const PlannedStep> plans,
-        const Measurement& measurement, const JudgeSettings& settings,
-        const std::optional<std::string>& disturbance)
+  Judge(const Scenario& scenario, std::span<const Subject> subjects, const Measurement& measurement,
+        const JudgeSettings& settings, const std::optional<std::string>& disturbance)
       : scenario_(scenario),
-        plans_(plans),
+        subjects_(subjects),
         measurement_(measurement),
         settings_(settings),
         disturbance_(disturbance) {}
@@ -153,18 +152,18 @@ class Judge {
     SentenceVerdict verdict = blank(sentence);
     if (names_stored(sentence)) {
       verdict.about_stored_runs = true;
-      decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
+      decide_stored(sentence, scenario_, subjects_, measurement_, settings_, verdict);
     } else if (verdict.evidence < Evidence::timed) {
-      decide_counted(sentence, plans_, measurement_, {}, verdict);
+      decide_counted(sentence, subjects_, measurement_, {}, verdict);
     } else {
-      decide_by_rounds(sentence, scenario_, plans_, measurement_, settings_, earlier, disturbance_,
-                       verdict);
+      decide_by_rounds(sentence, scenario_, subjects_, measurement_, settings_, earlier,
+                       disturbance_, verdict);
     }
     return verdict;
   }
 
   const Scenario& scenario_;
-  std::span<const PlannedStep> plans_;
+  std::span<const Subject> subjects_;
   const Measurement& measurement_;
   const JudgeSettings& settings_;
   const std::optional<std::string>& disturbance_;
@@ -190,7 +189,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
 // of refuted lines first, then those of undecided ones. Where there are none the first variant and
 // each other one.
 std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
-                                            std::span<const PlannedStep> plans,
+                                            std::span<const Subject> subjects,
                                             const Measurement& measurement,
                                             std::span<const SentenceVerdict> verdicts) {
   std::vector<PairToExplain> pairs;
@@ -200,8 +199,8 @@ std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
       const Expectation& sentence = scenario.expect[index];
       if (verdicts[index].outcome != outcome || !has_error_rate(sentence)) continue;
       const auto [first, other] =
-          std::minmax({plan_named(plans, only_metric(sentence.left)->variant),
-                       plan_named(plans, only_metric(sentence.right)->variant)});
+          std::minmax({subject_named(subjects, only_metric(sentence.left)->variant),
+                       subject_named(subjects, only_metric(sentence.right)->variant)});
       const bool known =
           std::ranges::any_of(pairs, [&, first = first, other = other](const PairToExplain& pair) {
             return pair.first == first && pair.other == other;
@@ -210,34 +209,34 @@ std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
     }
   }
   if (pairs.empty()) {
-    for (std::size_t other = 1; other < plans.size(); ++other) pairs.push_back({.other = other});
+    for (std::size_t other = 1; other < subjects.size(); ++other) pairs.push_back({.other = other});
   }
   for (PairToExplain& pair : pairs)
     pair.timed_ratio = timed_ratio(measurement, pair.first, pair.other);
   return pairs;
 }
 
-// Adds what the trace shows, and whether it is a trace of the plans.
-void add_mechanism(const Scenario& scenario, std::span<const PlannedStep> plans,
+// Adds what the trace shows, and whether it is what was planned.
+void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
                    const Measurement& measurement, Verdict& verdict) {
   const Traced& traced = *measurement.traced;
-  plans = plans.first(std::min(plans.size(), scenario.variants.size()));
+  subjects = subjects.first(std::min(subjects.size(), scenario.variants.size()));
   verdict.calibrated = traced.calibrated;
   verdict.mechanism =
-      mechanism_of(plans, traced, verdict.variants,
-                   pairs_to_explain(scenario, plans, measurement, verdict.sentences));
-  for (std::string& note : shorter_trace_notes(plans, *verdict.mechanism))
+      mechanism_of(subjects, traced, verdict.variants,
+                   pairs_to_explain(scenario, subjects, measurement, verdict.sentences));
+  for (std::string& note : shorter_trace_notes(subjects, *verdict.mechanism))
     verdict.notes.push_back(std::move(note));
-  for (std::string& note : unsteady_notes(plans, traced)) {
+  for (std::string& note : unsteady_notes(subjects, traced)) {
     verdict.notes.push_back(std::move(note));
   }
   for (std::string& note : library_record_notes(traced)) verdict.notes.push_back(std::move(note));
-  verdict.broken = reason_against_conformance(plans, traced);
+  if (!traced.not_as_planned.empty()) verdict.broken = traced.not_as_planned;
 }
 
 }  // namespace
 
-// Values of plans are exact up to the rounding of fractions such as 1/3.
+// Counts are exact up to the rounding of fractions such as 1/3.
 bool relation_holds(const Expectation& sentence, double left, double right) {
   const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
   switch (sentence.relation) {
@@ -257,22 +256,22 @@ bool relation_holds(const Expectation& sentence, double left, double right) {
   return false;
 }
 
-Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
+Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
               const Measurement& measurement, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, measurement.device, settings);
   const EnvironmentLog environment = environment_of(measurement);
   verdict.environment = environment.in_words();
   verdict.disturbance = environment.disturbance();
-  const Judge judge(scenario, plans, measurement, settings, verdict.disturbance);
+  const Judge judge(scenario, subjects, measurement, settings, verdict.disturbance);
   verdict.regime = judge.regime();
   verdict.sentences = judge.sentences(verdict.regime);
   verdict.outcome = worst(verdict.sentences);
   // Anchors are no variants of the scenario.
   verdict.variants = summaries_of(
-      scenario, plans.first(std::min(plans.size(), scenario.variants.size())), measurement);
-  verdict.batch_bytes = plans.front()->batch_bytes;
-  verdict.param_bytes = plans.front()->param_bytes;
-  if (measurement.traced) add_mechanism(scenario, plans, measurement, verdict);
+      scenario, subjects.first(std::min(subjects.size(), scenario.variants.size())), measurement);
+  verdict.batch_bytes = subjects.front().batch_bytes;
+  verdict.param_bytes = subjects.front().param_bytes;
+  if (measurement.traced) add_mechanism(scenario, subjects, measurement, verdict);
   verdict.planned_only = measurement.planned_only;
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.earlier_runs = settings.earlier.runs;

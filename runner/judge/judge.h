@@ -6,13 +6,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "judge/earlier_evidence.h"
 #include "judge/stored/baseline.h"
 #include "judge/verdict/sides.h"
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -34,9 +35,8 @@ struct JudgeSettings {
   bool is_kept = false;
 };
 
-// The plans are those that were measured: the scenario's, in its order, then any anchors.
-Verdict judge(const Scenario&, std::span<const PlannedStep>, const Measurement&,
-              const JudgeSettings&);
+// The subjects are those that were measured: the scenario's, in its order, then any anchors.
+Verdict judge(const Scenario&, std::span<const Subject>, const Measurement&, const JudgeSettings&);
 
 // For a run of these scenarios as one suite: a comparison of timed or traced evidence is refuted as
 // soon as its e-value suffices whatever becomes of the others (judge_suite.h), so that any of them
@@ -45,9 +45,9 @@ Verdict judge(const Scenario&, std::span<const PlannedStep>, const Measurement&,
 JudgeSettings suite_settings(std::span<const Scenario* const>);
 
 // True once every timed sentence is decided, or one of the regime is refuted; and at once when the
-// environment lets none be decided. Scenario and plans must outlive it. Use it for one measurement:
-// it remembers the rounds that it has seen.
-Enough enough_evidence(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
+// environment lets none be decided. The scenario must outlive it. Use it for one measurement: it
+// remembers the rounds that it has seen.
+Enough enough_evidence(const Scenario&, std::vector<Subject>, const JudgeSettings&);
 
 // The fewest rounds for which a budget must have room: with fewer rounds of its own some timed
 // sentence could not hold; 1 where no sentence is timed.

@@ -52,7 +52,7 @@ std::optional<Means> means_of(std::span<const Round> rounds, int variant) {
 
 std::optional<Means> means_of(const Measurement& measurement, const std::string& name) {
   const auto found = std::find_if(measurement.variants.begin(), measurement.variants.end(),
-                                  [&](const VariantSubject& one) { return one.name == name; });
+                                  [&](const MeasuredVariant& one) { return one.name == name; });
   if (found == measurement.variants.end()) return std::nullopt;
   return means_of(measurement.rounds, static_cast<int>(found - measurement.variants.begin()));
 }

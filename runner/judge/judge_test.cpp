@@ -191,6 +191,29 @@ TEST(Judge, KnowsThatAStepOfOneRankCommunicatesWithNobody) {
     EXPECT_EQ(line.outcome, Outcome::holds) << line.name << ": " << line.reason;
 }
 
+// Such as two programs: nothing of them is known but their waits.
+TEST(Judge, DecidesWhatNobodyHasPlanned) {
+  const std::vector<Subject> programs{
+      {.name = "baseline", .counts = {{Metric::host_waits_per_step, 1}}},
+      {.name = "fix", .counts = {{Metric::host_waits_per_step, 0}}}};
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 0.9),
+                   fix_against_baseline(Metric::host_waits_per_step, Relation::less, 1),
+                   fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.1)});
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  const Verdict verdict =
+      measure_and_judge(scenario, script, 1, traced_by_script(), programs).verdict;
+  EXPECT_FALSE(verdict.broken);
+  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::holds) << verdict.sentences[0].reason;
+  EXPECT_EQ(verdict.sentences[1].outcome, Outcome::holds) << verdict.sentences[1].reason;
+  EXPECT_EQ(verdict.sentences[2].outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.sentences[2].reason, "the rounds of 'fix' do not tell its samples_per_s");
+  EXPECT_NE(verdict.notes.front().find("what they compute is not known"), std::string::npos)
+      << verdict.notes.front();
+  EXPECT_FALSE(verdict.variants[0].samples_per_second);
+}
+
 TEST(Judge, SkipsTimedSentencesOutsideTheRegimeButDecidesPlans) {
   const auto share = [](double at_least) {
     return sentence("host_bound", {{of("baseline", Metric::host_share)}}, Relation::at_least,

@@ -61,12 +61,12 @@ std::int64_t outliers_allowed(std::int64_t rounds) {
   return allowed;
 }
 
-SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedStep> plans,
+SentenceTest::SentenceTest(const Expectation& sentence, std::span<const Subject> subjects,
                            const JudgeSettings& settings, const EarlierRounds& earlier)
     : sentence_(sentence),
-      plans_(plans),
+      subjects_(subjects),
       bounds_(bounds_of(sentence)),
-      places_(static_cast<int>(plans.size())) {
+      places_(static_cast<int>(subjects.size())) {
   const std::span<const double> known = contrasts_for(sentence, earlier.contrasts);
   contrasts_.assign(known.begin(), known.end());
   earlier_rounds_ = std::ssize(known);
@@ -81,7 +81,7 @@ SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedS
 }
 
 int SentenceTest::variant_of(const Side& side) const {
-  return static_cast<int>(plan_named(plans_, only_metric(side)->variant));
+  return static_cast<int>(subject_named(subjects_, only_metric(side)->variant));
 }
 
 double SentenceTest::log_ratio_of_percentiles(double left, double right) const {
@@ -109,7 +109,7 @@ void SentenceTest::add_earlier(std::span<const double> contrasts, std::span<cons
         };
         const Round of_sums{.segments = {side(variant_of(sentence_.left), kept[1]),
                                          side(variant_of(sentence_.right), kept[2])}};
-        if (const auto total = contrast_in_total({.plans = plans_, .round = &of_sums}))
+        if (const auto total = contrast_in_total({.subjects = subjects_, .round = &of_sums}))
           in_total = total;
       }
     }

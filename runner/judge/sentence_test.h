@@ -32,8 +32,8 @@ std::int64_t outliers_allowed(std::int64_t rounds);
 
 class SentenceTest {
  public:
-  // Goes on from earlier rounds. Sentence and plans must outlive it.
-  SentenceTest(const Expectation&, std::span<const PlannedStep>, const JudgeSettings&,
+  // Goes on from earlier rounds. Sentence and subjects must outlive it.
+  SentenceTest(const Expectation&, std::span<const Subject>, const JudgeSettings&,
                const EarlierRounds& earlier);
 
   // A round of the kind that decides the sentence. After one in which a value is not known nothing
@@ -84,7 +84,7 @@ class SentenceTest {
   bool most_are_inside() const;
 
   const Expectation& sentence_;
-  std::span<const PlannedStep> plans_;
+  std::span<const Subject> subjects_;
   std::vector<Bound> bounds_;
   std::optional<TimedSentence> test_;  // of a comparison
   std::optional<TailCounts> tails_;    // of one of high percentiles

@@ -27,13 +27,13 @@ std::int64_t rounded_up(std::int64_t steps, std::int64_t period) {
   return (steps + period - 1) / period * period;
 }
 
-// Whole periods of all plans; where those take too many steps, of the plan with the longest one
-// that does not.
-std::int64_t period_of(std::span<const PlannedStep> plans, std::int64_t most) {
+// Whole periods of all subjects; where those take too many steps, of the one with the longest
+// period that does not.
+std::int64_t period_of(std::span<const Subject> subjects, std::int64_t most) {
   std::int64_t of_all = 1;
   std::int64_t longest = 1;
-  for (const PlannedStep& plan : plans) {
-    const std::int64_t own = common_period(plan, most).value_or(1);
+  for (const Subject& subject : subjects) {
+    const std::int64_t own = common_period(subject, most).value_or(1);
     longest = std::max(longest, own);
     of_all = std::min(std::lcm(of_all, own), most + 1);
   }
@@ -42,9 +42,9 @@ std::int64_t period_of(std::span<const PlannedStep> plans, std::int64_t most) {
 
 }  // namespace
 
-std::optional<std::int64_t> common_period(const PlannedStep& plan, std::int64_t most) {
+std::optional<std::int64_t> common_period(const Subject& subject, std::int64_t most) {
   std::int64_t period = 1;
-  for (const PeriodicWork& work : plan.facts().periodic) {
+  for (const PeriodicWork& work : subject.periodic) {
     period = std::lcm(period, work.every);
     if (period > most) return std::nullopt;
   }
@@ -64,31 +64,32 @@ UncoveredWork uncovered_work(std::span<const PeriodicWork> periodic, std::int64_
   return uncovered;
 }
 
-std::int64_t wash_out_steps(const PlannedStep& plan, nanoseconds step_time) {
-  const std::int64_t until_deep = std::min<std::int64_t>(
-      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan->steps_in_flight + 2);
+std::int64_t wash_out_steps(const Subject& subject, nanoseconds step_time) {
+  const std::int64_t until_deep =
+      std::min<std::int64_t>(time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1,
+                             subject.steps_in_flight + 2);
   const std::int64_t made_meanwhile =
-      plan->loader.depth > 0 ? plan->loader.depth + steps_at_the_loaders_pace : 0;
-  return std::max(until_deep, made_meanwhile + plan.facts().prefetch_depth);
+      subject.loader_depth > 0 ? subject.loader_depth + steps_at_the_loaders_pace : 0;
+  return std::max(until_deep, made_meanwhile + subject.prefetch_depth);
 }
 
-std::int64_t segment_steps(std::span<const PlannedStep> plans, const MeasureKnobs& knobs,
+std::int64_t segment_steps(std::span<const Subject> subjects, const MeasureKnobs& knobs,
                            std::span<const nanoseconds> step_times) {
   const auto [least, longest] = std::ranges::minmax_element(step_times);
   const nanoseconds fastest = std::max(*least, nanoseconds(1));
   const nanoseconds slowest = std::max(*longest, nanoseconds(1));
-  const PlannedStep& slowest_plan = plans[static_cast<std::size_t>(longest - step_times.begin())];
+  const Subject& slowest_subject = subjects[static_cast<std::size_t>(longest - step_times.begin())];
   std::int64_t steps =
       std::max(std::min(preferred_segment / fastest, longest_for_the_fastest / slowest) + 1,
-               wash_out_steps(slowest_plan, slowest));
+               wash_out_steps(slowest_subject, slowest));
   const std::int64_t for_percentiles = (knobs.fewest_steps + 1) / 2;
   steps = std::max(std::min(steps, knobs.steps), for_percentiles);
   const std::chrono::duration<double> share(knobs.max_seconds / (2 * rounds_in_a_budget) /
-                                            static_cast<double>(plans.size()));
+                                            static_cast<double>(subjects.size()));
   const nanoseconds longest_here =
       std::max(longest_segment, std::chrono::duration_cast<nanoseconds>(share));
   const std::int64_t most = std::max({knobs.steps, longest_here / slowest, 2 * for_percentiles});
-  const std::int64_t period = period_of(plans, most);
+  const std::int64_t period = period_of(subjects, most);
   return rounded_up(steps, period) <= most ? rounded_up(steps, period) : most / period * period;
 }
 

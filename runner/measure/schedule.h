@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long a segment is and in which order the variants run: pure functions of a plan, the time of
-// its step and the seed. measure.cpp runs them.
+// How long a segment is and in which order the variants run: pure functions of a subject, the time
+// of its step and the seed. measure.cpp runs them.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/scenario.h"
 #include "support/random.h"
 
@@ -18,9 +18,9 @@ namespace stepgate {
 
 // After so many steps everything that happens every n steps has happened equally often. Nothing
 // when that is more than `most`.
-std::optional<std::int64_t> common_period(const PlannedStep&, std::int64_t most);
+std::optional<std::int64_t> common_period(const Subject&, std::int64_t most);
 
-// Describes the work of which segments of so many steps do not hold whole periods, by the plan.
+// Describes the work of which segments of so many steps do not hold whole periods.
 struct UncoveredWork {
   const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
   double seconds_a_step = 0;             // on average
@@ -35,18 +35,18 @@ UncoveredWork uncovered_work(std::span<const PeriodicWork>, std::int64_t segment
 // Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
 // get, since the segment before it ended with an empty one, and that the batches are used up which
 // a loader made in the meantime. At least 1.
-std::int64_t wash_out_steps(const PlannedStep&, std::chrono::nanoseconds step_time);
+std::int64_t wash_out_steps(const Subject&, std::chrono::nanoseconds step_time);
 
 // Scored steps a segment, as many for every variant: means, maxima and percentiles of different
 // numbers of steps are biased against each other where some steps take far longer than others.
 // About 5 ms of the fastest variant or 8 ms of the slowest, whichever are fewer steps, and no
 // fewer than the slowest one washes out, at most knobs.steps; no fewer than half of
 // knobs.fewest_steps, since a round has two. Then as many as make it hold whole periods of
-// everything in the plans that happens every n steps, so that every segment pays for the same rare
+// everything that the subjects do every n steps, so that every segment pays for the same rare
 // operations: where knobs.steps allows it, and beyond that where it takes no variant longer than
-// 100 ms, or than leaves time for twelve rounds. `step_times` are those of the plans, in their
-// order.
-std::int64_t segment_steps(std::span<const PlannedStep>, const MeasureKnobs&,
+// 100 ms, or than leaves time for twelve rounds. `step_times` are those of the subjects, in
+// their order.
+std::int64_t segment_steps(std::span<const Subject>, const MeasureKnobs&,
                            std::span<const std::chrono::nanoseconds> step_times);
 
 // A fresh uniform permutation of the first `count` numbers: the order of a round, and the slots of

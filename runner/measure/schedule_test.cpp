@@ -15,21 +15,21 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-PlannedStep plan_with_periods(const std::vector<std::int64_t>& periods) {
-  StepPlan plan = plans_named({"a"}).front();
+Subject with_periods(const std::vector<std::int64_t>& periods) {
+  Subject subject{.name = "a"};
   for (const std::int64_t every : periods)
-    plan.operations.push_back({.name = "work", .action = HostWork{1}, .every = every});
-  return with_facts(std::move(plan));
+    subject.periodic.push_back({.name = "work", .every = every});
+  return subject;
 }
 
-std::int64_t steps_of(const PlannedStep& plan, const MeasureKnobs& knobs, nanoseconds time) {
-  return segment_steps(std::span(&plan, 1), knobs, std::span(&time, 1));
+std::int64_t steps_of(const Subject& subject, const MeasureKnobs& knobs, nanoseconds time) {
+  return segment_steps(std::span(&subject, 1), knobs, std::span(&time, 1));
 }
 
 TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
-  const PlannedStep plan = plan_with_periods({});
+  const Subject subject = with_periods({});
   const MeasureKnobs knobs;
-  const auto steps = [&](nanoseconds time) { return steps_of(plan, knobs, time); };
+  const auto steps = [&](nanoseconds time) { return steps_of(subject, knobs, time); };
   EXPECT_EQ(steps(50us), 50) << "the knob is the most";
   EXPECT_EQ(steps(200us), 26);
   EXPECT_EQ(steps(5ms), 2);
@@ -38,24 +38,24 @@ TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
 
 TEST(Schedule, GivesEverySegmentWholePeriodsOfRareOperations) {
   const MeasureKnobs knobs;
-  EXPECT_EQ(steps_of(plan_with_periods({8}), knobs, 1ms), 8);
-  EXPECT_EQ(steps_of(plan_with_periods({8, 12}), knobs, 1ms), 24);
+  EXPECT_EQ(steps_of(with_periods({8}), knobs, 1ms), 8);
+  EXPECT_EQ(steps_of(with_periods({8, 12}), knobs, 1ms), 24);
 }
 
 TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
-  const PlannedStep plan = plan_with_periods({300});
+  const Subject subject = with_periods({300});
   const MeasureKnobs knobs{.max_seconds = 2};
-  EXPECT_EQ(steps_of(plan, knobs, 300us), 300);
-  EXPECT_EQ(steps_of(plan, knobs, 400us), 13) << "120 ms are too long";
-  EXPECT_EQ(steps_of(plan, {.steps = 300, .max_seconds = 2}, 400us), 300)
+  EXPECT_EQ(steps_of(subject, knobs, 300us), 300);
+  EXPECT_EQ(steps_of(subject, knobs, 400us), 13) << "120 ms are too long";
+  EXPECT_EQ(steps_of(subject, {.steps = 300, .max_seconds = 2}, 400us), 300)
       << "but not where the scenario asks for them";
 }
 
 // 30 seconds are twelve rounds of two segments of 0.625 s for each of two variants.
 TEST(Schedule, GoesOnForWholePeriodsWhereTheBudgetStillAllowsTwelveRounds) {
   const auto steps = [](std::size_t variants, std::int64_t every, nanoseconds time) {
-    const std::vector<PlannedStep> plans(variants, plan_with_periods({every}));
-    return segment_steps(plans, {}, std::vector<nanoseconds>(variants, time));
+    const std::vector<Subject> subjects(variants, with_periods({every}));
+    return segment_steps(subjects, {}, std::vector<nanoseconds>(variants, time));
   };
   EXPECT_EQ(steps(2, 500, 1200us), 500);
   EXPECT_EQ(steps(2, 500, 1300us), 4);
@@ -65,41 +65,40 @@ TEST(Schedule, GoesOnForWholePeriodsWhereTheBudgetStillAllowsTwelveRounds) {
 
 // Segments of different lengths are biased against each other where a few steps take far longer.
 TEST(Schedule, ScoresAsManyStepsOfEveryVariant) {
-  StepPlan deep = plan_with_periods({});
-  deep.loader.depth = 24;
-  const std::vector<PlannedStep> plans{plan_with_periods({4}), with_facts(deep),
-                                       plan_with_periods({6})};
+  Subject deep = with_periods({});
+  deep.loader_depth = 24;
+  const std::vector<Subject> subjects{with_periods({4}), deep, with_periods({6})};
   const std::vector<nanoseconds> equal(3, 1ms);
-  EXPECT_EQ(segment_steps(plans, {}, equal), 12) << "5 ms, in periods of 4 and 6";
-  const std::vector<PlannedStep> plain(2, plan_with_periods({}));
+  EXPECT_EQ(segment_steps(subjects, {}, equal), 12) << "5 ms, in periods of 4 and 6";
+  const std::vector<Subject> plain(2, with_periods({}));
   EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{500us, 600us}), 11);
   EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{500us, 3ms}), 3);
   EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{2ms, 8ms}), 2);
 }
 
 TEST(Schedule, LeavesAPeriodOutThatNoSegmentCovers) {
-  const std::vector<PlannedStep> plans{plan_with_periods({8}), plan_with_periods({100'000})};
-  EXPECT_EQ(segment_steps(plans, {}, std::vector<nanoseconds>(2, 1ms)), 8);
+  const std::vector<Subject> subjects{with_periods({8}), with_periods({100'000})};
+  EXPECT_EQ(segment_steps(subjects, {}, std::vector<nanoseconds>(2, 1ms)), 8);
 }
 
 TEST(Schedule, ScoresWhatAPercentileNeedsInTwoSegments) {
-  EXPECT_EQ(steps_of(plan_with_periods({}), {.fewest_steps = 300}, 1ms), 150);
-  EXPECT_EQ(steps_of(plan_with_periods({}), {.fewest_steps = 300}, 20ms), 150);
-  EXPECT_EQ(steps_of(plan_with_periods({7}), {.fewest_steps = 300}, 1ms), 154);
+  EXPECT_EQ(steps_of(with_periods({}), {.fewest_steps = 300}, 1ms), 150);
+  EXPECT_EQ(steps_of(with_periods({}), {.fewest_steps = 300}, 20ms), 150);
+  EXPECT_EQ(steps_of(with_periods({7}), {.fewest_steps = 300}, 1ms), 154);
 }
 
 TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
-  StepPlan plan = plan_with_periods({});
-  plan.steps_in_flight = 9;
-  EXPECT_EQ(wash_out_steps(with_facts(plan), 100us), 11);
-  EXPECT_EQ(wash_out_steps(with_facts(plan), 1ms), 6);
-  EXPECT_EQ(wash_out_steps(with_facts(plan), 100ms), 1);
+  Subject subject = with_periods({});
+  subject.steps_in_flight = 9;
+  EXPECT_EQ(wash_out_steps(subject, 100us), 11);
+  EXPECT_EQ(wash_out_steps(subject, 1ms), 6);
+  EXPECT_EQ(wash_out_steps(subject, 100ms), 1);
 }
 
 TEST(Schedule, WashesOutTheBatchesThatTheLoaderMadeInTheMeantime) {
-  StepPlan plan = plan_with_periods({});
-  plan.loader.depth = 20;
-  EXPECT_EQ(wash_out_steps(with_facts(plan), 100ms), 23);
+  Subject subject = with_periods({});
+  subject.loader_depth = 20;
+  EXPECT_EQ(wash_out_steps(subject, 100ms), 23);
 }
 
 TEST(Schedule, DealsEveryPermutationAlike) {
@@ -116,8 +115,8 @@ TEST(Segments, HoldAsManyStartsOfTheLoaderAsOthers) {
   plan.operations.push_back(
       {.name = "log", .phase = Phase::log, .action = HostWork{1}, .every = 20});
   plan.loader = {.depth = 2, .restart_every = 50};
-  EXPECT_EQ(common_period(with_facts(plan), 1000), 100);
-  EXPECT_EQ(common_period(with_facts(plan), 99), std::nullopt);
+  EXPECT_EQ(common_period(subject_of(with_facts(plan)), 1000), 100);
+  EXPECT_EQ(common_period(subject_of(with_facts(plan)), 99), std::nullopt);
 }
 
 }  // namespace

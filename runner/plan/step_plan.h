@@ -22,11 +22,9 @@
 #include "plan/stream.h"
 #include "scenario/choices.h"
 #include "scenario/scenario.h"
+#include "scenario/sentences/step_counts.h"
 
 namespace stepgate {
-
-enum class Phase { data_wait, h2d, forward, backward, optimizer, evaluation, log, sync, host };
-constexpr int phase_count = 9;
 
 // Managed memory has one address on host and device; its pages go to whoever touches them.
 enum class MemoryKind { device, pinned, pageable, registered, managed };
@@ -190,7 +188,6 @@ struct HostWork {
   std::optional<int> rank = {};  // that alone does it; absent: every one
 };
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather };
 enum class Reduction { sum, average };
 
 // All ranks together: it begins when the last of them has come to it. A rank's part is as much of

@@ -11,6 +11,7 @@
 #include "history/baseline/acceptance.h"
 #include "history/baseline/baseline_file.h"
 #include "judge/stored/stored_sentence.h"
+#include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_accepted.h"
@@ -53,8 +54,8 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
   const std::string& new_era = arguments.new_era;
   if (const auto reason = reason_against_storing(decided.verdict, !new_era.empty())) return reason;
   if (planned.baseline && new_era.empty()) {
-    const auto reason =
-        reason_for_new_era(planned.scenario, planned.plans, decided.measurement, *planned.baseline);
+    const auto reason = reason_for_new_era(planned.scenario, subjects_of(planned.plans),
+                                           decided.measurement, *planned.baseline);
     if (reason) return *reason + "; if that is meant, --new-era TEXT stores it and says why";
   }
   if (gate_checked) return std::nullopt;
@@ -107,9 +108,9 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
       reason_against(planned, decided, arguments, gate_checked, *opened.device, seed);
   throw_if_interrupted();
   if (reason) return refuse(planned, *reason);
-  const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement,
-                                   provenance_of(arguments, planned.scenario, seed, identity.kind),
-                                   arguments.new_era);
+  const StoredRun run = stored_run(
+      planned.scenario, subjects_of(planned.plans), decided.measurement,
+      provenance_of(arguments, planned.scenario, seed, identity.kind), arguments.new_era);
   print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
   return 0;
 }

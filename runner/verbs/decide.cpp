@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "measure/rounds/measure.h"
+#include "measure/planned_subject.h"
 #include "report/text/print_verdict.h"
 #include "report/text/progress_line.h"
 #include "support/interruption.h"
@@ -23,7 +23,6 @@ JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
 Measurement by_plans_alone(const Planned& planned, DeviceIdentity device) {
   Measurement none;
   none.planned_only = true;
-  none.scenario = planned.scenario.name;
   none.device = std::move(device);
   none.scenario_fingerprint = planned.scenario.fingerprint;
   return none;
@@ -42,7 +41,7 @@ std::optional<std::string> calibration_failure(const Planned& planned) {
 }  // namespace
 
 Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeSettings settings) {
-  return judge(planned.scenario, planned.plans, measurement,
+  return judge(planned.scenario, subjects_of(planned.plans), measurement,
                settings_of(planned, std::move(settings)));
 }
 
@@ -51,7 +50,8 @@ std::optional<Decided> decide_before_rounds(const Planned& planned, const Device
   settings = settings_of(planned, std::move(settings));
   if (is_planned_only(planned.scenario)) {
     Measurement none = by_plans_alone(planned, device);
-    return Decided{judge(planned.scenario, planned.plans, none, settings), std::move(none)};
+    return Decided{judge(planned.scenario, subjects_of(planned.plans), none, settings),
+                   std::move(none)};
   }
   if (const auto unmet = unmet_requirement(planned.scenario, device)) {
     return Decided{skipped_verdict(planned.scenario, device, *unmet, settings), {}};
@@ -68,7 +68,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   if (auto decided = decide_before_rounds(planned, device.identity(), settings))
     return std::move(*decided);
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-  const Enough enough = enough_evidence(planned.scenario, planned.plans, settings);
+  const Enough enough = enough_evidence(planned.scenario, subjects_of(planned.plans), settings);
   MeasureRequest request;
   request.knobs = planned.scenario.measure;
   request.scenario_fingerprint = planned.scenario.fingerprint;
@@ -96,7 +96,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   decided.wall_times = measurement.wall_times;
   {
     const TimeOfScope judging(decided.wall_times[WallPart::judging]);
-    decided.verdict = judge(planned.scenario, planned.plans, measurement, settings);
+    decided.verdict = judge(planned.scenario, subjects_of(planned.plans), measurement, settings);
   }
   decided.measurement = std::move(measurement);
   return decided;
@@ -105,7 +105,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
 Decided decide_without_rounds(const Planned& planned, const DeviceIdentity& device,
                               std::uint64_t seed, JudgeSettings settings,
                               const std::string& failure) {
-  Measurement none = unmeasured(planned.scenario, planned.plans, device, seed);
+  Measurement none = unmeasured(planned.scenario, subjects_of(planned.plans), device, seed);
   none.traced = planned.traced;
   Decided decided{judge_one(planned, none, std::move(settings)), std::move(none)};
   decided.verdict.failed = failure;

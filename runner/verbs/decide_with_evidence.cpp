@@ -59,7 +59,7 @@ std::string note_on_others(const EvidenceFile& file, const EvidenceKey& key, con
     const bool same_text = other.fingerprint == key.fingerprint;
     words += fmt::format("{} '{}' ({} rounds{}", index == 0 ? ":" : ",", other.subject,
                          most_rounds(settings.earlier), same_text ? "" : ", of another text");
-    if (same_text && is_refuted_by_earlier(planned.scenario, planned.plans, settings))
+    if (same_text && is_refuted_by_earlier(planned.scenario, subjects_of(planned.plans), settings))
       words += ", refuted";
     words += ')';
   }
@@ -103,7 +103,8 @@ class RunOnRecord {
 
  private:
   EarlierEvidence found_in(const Measurement& measurement) const {
-    return evidence_of_rounds(planned_.scenario, planned_.plans, measurement, settings_);
+    return evidence_of_rounds(planned_.scenario, subjects_of(planned_.plans), measurement,
+                              settings_);
   }
 
   EvidenceTurn& turn_;
@@ -147,8 +148,9 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
       settings.earlier.runs == 0 ? note_on_others(turn.before(), key, planned, settings) : "";
   // Stored baselines are compared with rounds of this run.
   if (planned.fewest_rounds == 0 &&
-      nothing_left_to_measure(planned.scenario, planned.plans, settings)) {
-    Measurement none = unmeasured(planned.scenario, planned.plans, device.identity(), seed);
+      nothing_left_to_measure(planned.scenario, subjects_of(planned.plans), settings)) {
+    Measurement none =
+        unmeasured(planned.scenario, subjects_of(planned.plans), device.identity(), seed);
     none.traced = planned.traced;
     return {judge_one(planned, none, settings), std::move(none)};
   }

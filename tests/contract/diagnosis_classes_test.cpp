@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "judge/mechanism/diagnose.h"
+#include "measure/planned_subject.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
@@ -70,7 +71,7 @@ TEST_P(DiagnosisOf, StepsThatWereBuiltToBeOfAClassIsThatClass) {
     const Traced traced =
         trace_rounds(*device, plans, {.rounds = 3, .max_seconds = 1e6, .seed = 1});
     ASSERT_EQ(traced.unavailable, "");
-    const Mechanism mechanism = mechanism_of(plans, traced, {}, {});
+    const Mechanism mechanism = mechanism_of(subjects_of(plans), traced, {}, {});
     const std::string& diagnosis = mechanism.variants.at(0).diagnosis;
     EXPECT_EQ(diagnosis.substr(0, diagnosis.find(':')), built.bound) << diagnosis;
     EXPECT_EQ(mechanism.variants.at(0).bound_class, built.bound_class) << diagnosis;

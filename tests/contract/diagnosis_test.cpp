@@ -11,8 +11,9 @@
 #include <limits>
 
 #include "device/simulated/simulated_device.h"
-#include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
+#include "measure/planned_subject.h"
+#include "measure/trace/conformance.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/compose/build_step_plan.h"
@@ -46,7 +47,7 @@ std::vector<PlannedStep> plans_of_text(const std::string& text) {
 
 Mechanism mechanism_of_plans(const std::vector<PlannedStep>& plans) {
   const PairToExplain first_and_last{.other = plans.size() - 1};
-  return mechanism_of(plans, traced(plans), {}, {&first_and_last, 1});
+  return mechanism_of(subjects_of(plans), traced(plans), {}, {&first_and_last, 1});
 }
 
 VariantMechanism of_variant(const Mechanism& mechanism, const std::string& name) {
@@ -200,7 +201,7 @@ TEST(Diagnosis, OfRandomStepsIsThatOfManyStepsOfThem) {
     const auto device = make_simulated_device(
         read_profile(source / "baselines/nvidia-h200/device.toml"), {.seed = 1});
     const Traced few = trace_rounds(*device, plans, {.rounds = 5, .enough_rounds = 5, .seed = 1});
-    const VariantMechanism seen = mechanism_of(plans, few, {}, {}).variants.front();
+    const VariantMechanism seen = mechanism_of(subjects_of(plans), few, {}, {}).variants.front();
     const auto step = device->load(plans.front());
     Trace trace =
         *step->run({.wash_out_steps = enough_to_settle, .steps = many + 8, .trace = true}).trace;

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "judge/judge.h"
-#include "measure/rounds/measure.h"
+#include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 
 namespace stepgate {
@@ -19,13 +19,13 @@ inline Measurement measured_on(Device& device, const Scenario& scenario,
   MeasureRequest request;
   request.knobs = scenario.measure;
   request.seed = seed;
-  request.enough = enough_evidence(scenario, plans, {});
+  request.enough = enough_evidence(scenario, subjects_of(plans), {});
   return measure(device, plans, request);
 }
 
 inline Verdict judged_on(Device& device, const Scenario& scenario,
                          std::span<const PlannedStep> plans, std::uint64_t seed) {
-  return judge(scenario, plans, measured_on(device, scenario, plans, seed), {});
+  return judge(scenario, subjects_of(plans), measured_on(device, scenario, plans, seed), {});
 }
 
 // So large a share of the gates may be wrong at that rate: three standard errors more.

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "measure/rounds/measure.h"
+#include "measure/planned_subject.h"
 #include "measure/rounds/same_step.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
@@ -138,7 +138,8 @@ Measurement measured(Device& device, const std::vector<PlannedStep>& plans) {
 // The first steps, so many others, and the first ones again in the same place.
 std::optional<AnotherStep> compared_again(Device& device, const std::vector<PlannedStep>& plans,
                                           std::int64_t between) {
-  SameStep same(plans);
+  const std::vector<Subject> subjects = subjects_of(plans);
+  SameStep same(subjects);
   std::vector<std::unique_ptr<LoadedStep>> loaded;
   for (const PlannedStep& plan : plans) loaded.push_back(device.load(plan));
   const auto first_steps = [&] {

@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "measure/planned_subject.h"
 #include "measure/rounds/same_step.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
@@ -94,7 +95,8 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
     if (test.kind == DeviceKind::simulated) continue;
     const std::vector<PlannedStep> plans = plans_of(knobs_for(test.kind), variants);
     const auto device = test.make();
-    SameStep ledger(plans);
+    const std::vector<Subject> subjects = subjects_of(plans);
+    SameStep ledger(subjects);
     ledger.begin(0);
     for (std::size_t variant = 0; variant < plans.size(); ++variant)
       ledger.add(static_cast<int>(variant), device->load(plans[variant])->run({.steps = 30}));
@@ -114,7 +116,8 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   };
   const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
   const auto disagrees = [&](int variant) {
-    SameStep ledger(plans);
+    const std::vector<Subject> subjects = subjects_of(plans);
+    SameStep ledger(subjects);
     ledger.begin(0);
     for (int other = 0; other < static_cast<int>(plans.size()); ++other) {
       StepResult result;
@@ -147,7 +150,8 @@ TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
        }},
   };
   const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
-  SameStep ledger(plans);
+  const std::vector<Subject> subjects = subjects_of(plans);
+  SameStep ledger(subjects);
   ledger.begin(0);
   for (int variant = 0; variant < static_cast<int>(plans.size()); ++variant) {
     StepResult result;

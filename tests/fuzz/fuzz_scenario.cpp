@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "judge/judge.h"
+#include "measure/planned_subject.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "tests/fuzz/fuzzed_scenario.h"
@@ -47,9 +48,8 @@ void check(const PlannedStep& step) {
 void judge_by_plans(const Scenario& scenario, const std::vector<PlannedStep>& plans) {
   Measurement none;
   none.planned_only = true;
-  none.scenario = scenario.name;
   none.scenario_fingerprint = scenario.fingerprint;
-  const Verdict verdict = judge(scenario, plans, none, {});
+  const Verdict verdict = judge(scenario, subjects_of(plans), none, {});
   require(verdict.sentences.size() == scenario.expect.size(), "every sentence is judged");
 }
 

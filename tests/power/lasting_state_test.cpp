@@ -117,7 +117,7 @@ class ClockDrop : public Surroundings {
 Measurement nothing_yet() {
   Measurement made;
   made.variants = {{.name = "baseline"}, {.name = "fix"}};
-  for (VariantSubject& variant : made.variants) variant.segment_steps = steps;
+  for (MeasuredVariant& variant : made.variants) variant.segment_steps = steps;
   return made;
 }
 
@@ -156,7 +156,7 @@ struct Shares {
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
   static const Expectation sentence =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
-  static const std::vector<PlannedStep> plans = steps_named({"baseline", "fix"});
+  static const std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
   static const JudgeSettings settings;
   static const EarlierRounds none;
   Shares shares;
@@ -164,17 +164,17 @@ Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_roun
     const auto seed = first_seed + static_cast<std::uint64_t>(gate);
     const auto surroundings = make(Random(2 * seed));
     Random random(2 * seed + 1);
-    SentenceTest test(sentence, plans, settings, none);
+    SentenceTest test(sentence, subjects, settings, none);
     Measurement measurement = nothing_yet();
     for (int round = 0; round < most_rounds && (test.is_open() || round < least_rounds); ++round) {
       surroundings->begin_round(round);
       measurement.rounds.push_back(round_of(*surroundings, limit + beyond, random));
-      test.add({.plans = plans, .round = &measurement.rounds.back()});
+      test.add({.subjects = subjects, .round = &measurement.rounds.back()});
     }
     if (test.outcome() == Outcome::undecided) continue;
     SentenceVerdict verdict;
     test.describe(0.95, verdict);
-    const bool doubted = doubt_about(sentence, plans, measurement, *verdict.timed).has_value();
+    const bool doubted = doubt_about(sentence, subjects, measurement, *verdict.timed).has_value();
     shares.doubted += doubted;
     shares.refuted += !doubted && verdict.outcome == Outcome::refuted;
     shares.held += !doubted && verdict.outcome == Outcome::holds;

@@ -93,7 +93,7 @@ Seen seen_at(double deviation, double margin) {
   for (std::uint64_t seed = 1; seed <= processes; ++seed) {
     const auto device = process(deviation, gate, seed, like_a_gpu);
     const Measurement measured = measured_on(*device, gate.scenario, plans, seed);
-    const Verdict verdict = judge(gate.scenario, plans, measured, settings);
+    const Verdict verdict = judge(gate.scenario, subjects_of(plans), measured, settings);
     const SentenceVerdict& line = verdict.sentences.front();
     const auto contains = [&](double ratio) {
       const auto interval = line.timed->interval;

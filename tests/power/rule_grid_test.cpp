@@ -216,17 +216,17 @@ class Line {
  public:
   explicit Line(std::size_t lines)
       : sentence_(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin)),
-        plans_(steps_named({"baseline", "fix"})) {
+        subjects_(subjects_named({"baseline", "fix"})) {
     settings_.alpha = alpha_of_a_line(lines);
     settings_.beta = beta;
   }
 
-  SentenceTest test() const { return {sentence_, plans_, settings_, none_}; }
-  Sources sources(const Round& round) const { return {.plans = plans_, .round = &round}; }
+  SentenceTest test() const { return {sentence_, subjects_, settings_, none_}; }
+  Sources sources(const Round& round) const { return {.subjects = subjects_, .round = &round}; }
 
  private:
   Expectation sentence_;
-  std::vector<PlannedStep> plans_;
+  std::vector<Subject> subjects_;
   JudgeSettings settings_;
   EarlierRounds none_;
 };

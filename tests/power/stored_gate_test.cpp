@@ -11,7 +11,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "judge/judge.h"
-#include "measure/rounds/measure.h"
+#include "measure/planned_subject.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
@@ -65,10 +65,11 @@ class StoredGate : public testing::Test {
     for (std::uint64_t earlier = 1; earlier <= stored_runs; ++earlier) {
       Provenance provenance;
       provenance.seed = earlier;
-      settings.baseline->runs.push_back(
-          stored_run(scenario, plans, run(1000 * seed + earlier, 1), std::move(provenance)));
+      settings.baseline->runs.push_back(stored_run(
+          scenario, subjects_of(plans), run(1000 * seed + earlier, 1), std::move(provenance)));
     }
-    return judge(scenario, plans, run(1000 * seed, slowdown, usual_noise, of_anchor), settings)
+    return judge(scenario, subjects_of(plans), run(1000 * seed, slowdown, usual_noise, of_anchor),
+                 settings)
         .outcome;
   }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 
+#include "measure/planned_subject.h"
 #include "measure/rounds/same_step.h"
 #include "measure/schedule.h"
 #include "measure/trace/time_breakdown.h"
@@ -86,8 +87,9 @@ std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanosec
     if (traces.empty()) return std::nullopt;
     return std::move(traces.front());  // of ranks, which have the same counts
   }
-  const std::int64_t period = common_period(plan, steps).value_or(steps);
-  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), period);
+  const Subject subject = subject_of(plan);
+  const std::int64_t period = common_period(subject, steps).value_or(steps);
+  const std::int64_t wash_out = std::max(wash_out_steps(subject, step_time), period);
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
 }
 

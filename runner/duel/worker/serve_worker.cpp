@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "duel/worker/count_step.h"
+#include "measure/planned_subject.h"
 #include "measure/schedule.h"
 #include "support/process/one_cpu.h"
 #include "support/text/nearest.h"
@@ -142,9 +143,10 @@ LoadedForTiming load_for_timing(Device& device, const PlannedStep& planned,
       worker_pilot_time / std::max(*first.elapsed, std::chrono::nanoseconds(1)), 1,
       most_worker_pilot_steps);
   const StepResult pilot = step->run({.steps = steps});
+  const Subject subject = subject_of(planned);
   return {.step = std::move(step),
-          .says = {.wash_out_steps = wash_out_steps(planned, *pilot.elapsed / steps),
-                   .period_steps = common_period(planned, longest_period).value_or(1),
+          .says = {.wash_out_steps = wash_out_steps(subject, *pilot.elapsed / steps),
+                   .period_steps = common_period(subject, longest_period).value_or(1),
                    .periodic = planned.facts().periodic}};
 }
 

@@ -29,7 +29,8 @@ Expectation equal(const std::string& variant, const std::string& copy, double wi
 
 SelfCheck self_check(const Scenario& scenario, const Variant& variant,
                      std::span<const PlannedStep> plans) {
-  const StepPlan& plan = plans[plan_named(plans, variant.name)];
+  const StepPlan& plan =
+      *std::ranges::find(plans, variant.name, [](const StepPlan& step) { return step.variant; });
   Variant copy = variant;
   copy.name += " again";
   SelfCheck check;

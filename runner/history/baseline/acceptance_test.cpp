@@ -6,6 +6,8 @@
 
 #include "judge/testing/stored_runs_by_hand.h"
 #include "judge/verdict/words.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/count/facts_of.h"
 
 namespace stepgate {
 namespace {
@@ -71,7 +73,7 @@ TEST(Acceptance, WantsTheGateShownEqualToItselfAndNotJustNotRefuted) {
 
 TEST(SelfCheck, PlansTheSameStepTwice) {
   const Scenario scenario = scenario_of_one({});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
   const SelfCheck check = self_check(scenario, scenario.variants[0], plans);
   ASSERT_EQ(check.plans.size(), 2U);
   EXPECT_EQ(check.plans[0].variant, "fix");

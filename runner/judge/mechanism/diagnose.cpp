@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "device/planned_memory.h"
 #include "judge/verdict/words.h"
 #include "measure/schedule.h"
 
@@ -194,16 +193,15 @@ class Mean {
   std::size_t variant_;
 };
 
-VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t variant,
+VariantMechanism mechanism_of_variant(const Subject& subject, std::size_t variant,
                                       const Traced& traced,
                                       std::span<const VariantSummary> summaries) {
   const Mean mean(traced, variant);
   VariantMechanism mechanism;
-  mechanism.variant = plan->variant;
+  mechanism.variant = subject.name;
   mechanism.time = mean.time();
   mechanism.values = mean.values();
-  if (plan->ranks.count > 1 && variant < traced.worst.size())
-    mechanism.ranks = traced.worst[variant];
+  if (subject.ranks > 1 && variant < traced.worst.size()) mechanism.ranks = traced.worst[variant];
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     mechanism.phases[phase] = mean.phase(phase);
   }
@@ -217,7 +215,7 @@ VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t varia
   if (timed && *summaries[variant].step_seconds_mean > 0 && mechanism.time.step > 0) {
     mechanism.slowdown = mechanism.time.step / *summaries[variant].step_seconds_mean;
   }
-  mechanism.planned = planned_memory(plan, plan.facts().held);
+  mechanism.planned = subject.planned_memory;
   mechanism.memory = traced.rounds.back().variants[variant].memory;
   return mechanism;
 }
@@ -239,7 +237,7 @@ std::string diagnosis_of(const TimeBreakdown& time, const std::map<Metric, doubl
                      in_words(largest), part_share_in_words(time, second), in_words(second));
 }
 
-std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> variants,
+std::vector<std::string> shorter_trace_notes(std::span<const Subject> variants,
                                              const Mechanism& mechanism) {
   constexpr double shorter = 0.98;
   std::vector<std::string> notes;
@@ -250,8 +248,7 @@ std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> varian
         "a traced step of '{}' takes {} the time of a timed one: its trace does not show all that "
         "timed steps do",
         variant.variant, factor_in_words(*variant.slowdown)));
-    const UncoveredWork uncovered =
-        uncovered_work(variants[index].facts().periodic, mechanism.steps);
+    const UncoveredWork uncovered = uncovered_work(variants[index].periodic, mechanism.steps);
     if (uncovered.rarest)
       notes.back() += fmt::format("; '{}' happens every {} steps, and {} were traced",
                                   uncovered.rarest->name, uncovered.rarest->every, mechanism.steps);
@@ -259,7 +256,7 @@ std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> varian
   return notes;
 }
 
-Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced& traced,
+Mechanism mechanism_of(std::span<const Subject> variants, const Traced& traced,
                        std::span<const VariantSummary> summaries,
                        std::span<const PairToExplain> pairs) {
   Mechanism mechanism{.unavailable = traced.unavailable,

@@ -34,12 +34,11 @@ std::string diagnosis_of(const TimeBreakdown&, const std::map<Metric, double>& v
 
 // Which variants' traced steps are shorter than their timed ones by more than a fiftieth, which no
 // tracing can do: so they are not the same steps.
-std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> variants,
-                                             const Mechanism&);
+std::vector<std::string> shorter_trace_notes(std::span<const Subject> variants, const Mechanism&);
 
 // The mechanism of the scenario's variants, which come first in every traced round. Their summaries
 // tell what tracing costs. There is one separation for each pair to explain, in their order.
-Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced&,
+Mechanism mechanism_of(std::span<const Subject> variants, const Traced&,
                        std::span<const VariantSummary>, std::span<const PairToExplain>);
 
 }  // namespace stepgate

@@ -50,7 +50,7 @@ std::vector<std::string> library_notes(const Measurement& measurement) {
     std::vector<std::string> variants;
   };
   std::vector<Note> notes;
-  for (const VariantSubject& variant : measurement.variants) {
+  for (const MeasuredVariant& variant : measurement.variants) {
     if (variant.choices.empty()) continue;
     const std::string words = in_words(variant.choices);
     auto note =

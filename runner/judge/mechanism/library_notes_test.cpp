@@ -17,13 +17,13 @@ KernelChoice ours(const std::string& kernel, const std::string& reason) {
   return {.kernel = kernel, .library = {}, .reason = reason};
 }
 
-VariantSubject variant(const std::string& name, std::vector<KernelChoice> choices) {
-  VariantSubject subject{.name = name, .batch_size = 1};
+MeasuredVariant variant(const std::string& name, std::vector<KernelChoice> choices) {
+  MeasuredVariant subject{.name = name, .batch_size = 1};
   subject.choices = std::move(choices);
   return subject;
 }
 
-std::vector<std::string> notes_of(std::vector<VariantSubject> variants) {
+std::vector<std::string> notes_of(std::vector<MeasuredVariant> variants) {
   Measurement measurement;
   measurement.variants = std::move(variants);
   return library_notes(measurement);

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "judge/verdict/words.h"
-#include "plan/compose/step_names.h"
 #include "stats/moments.h"
 
 namespace stepgate {
@@ -37,7 +36,7 @@ struct RareWork {
 // arguments must outlive it.
 class VariantPair {
  public:
-  VariantPair(std::span<const PlannedStep> variants, std::size_t first, std::size_t other,
+  VariantPair(std::span<const Subject> variants, std::size_t first, std::size_t other,
               const Traced& traced)
       : variants_(variants), first_(first), other_(other), traced_(traced) {}
 
@@ -53,17 +52,17 @@ class VariantPair {
   std::vector<RareWork> rare_work() const;
 
  private:
-  // The plan's, of what no trace counts or what is too rare for this one.
+  // The subject's, of what no trace counts or what is too rare for this one.
   std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
   bool differs_everywhere(Metric metric) const;
-  // By the plans, whose counts are those of the trace. Launches of a graph have no phase.
+  // By the subjects' counts, which are those of the trace. Launches of a graph have no phase.
   std::optional<Phase> phase_of(Metric metric) const;
   std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
   // Every round of the one beyond every round of the other.
   bool is_shown(TimePart part) const;
   std::pair<double, double> range(std::size_t variant, TimePart part) const;
 
-  std::span<const PlannedStep> variants_;
+  std::span<const Subject> variants_;
   std::size_t first_;
   std::size_t other_;
   const Traced& traced_;
@@ -119,12 +118,6 @@ std::optional<Phase> main_phase(const std::array<double, phase_count>& differenc
     if (std::abs(differences[phase]) > share_of_a_phase * sum) return static_cast<Phase>(phase);
   }
   return std::nullopt;
-}
-
-bool captures_in(const StepPlan& plan, std::size_t phase) {
-  return std::ranges::any_of(plan.operations, [&](const Operation& operation) {
-    return operation.captured && operation.phase == static_cast<Phase>(phase);
-  });
 }
 
 std::vector<CountDifference> VariantPair::counts() const {
@@ -190,20 +183,20 @@ double VariantPair::mean_step(std::size_t variant) const {
 std::optional<double> VariantPair::count(const TracedRound& round, std::size_t variant,
                                          Metric metric) const {
   const auto traced = traced_value(round, variant, metric);
-  const PlanFacts& facts = variants_[variant].facts();
+  const Subject& subject = variants_[variant];
   const bool is_traced =
       std::ranges::find(traced_tally, metric, &TallyRow::metric) != traced_tally.end();
-  const bool is_too_rare = std::ranges::any_of(facts.periodic, [&](const PeriodicWork& work) {
+  const bool is_too_rare = std::ranges::any_of(subject.periodic, [&](const PeriodicWork& work) {
     return traced_.steps % work.every != 0 && work.counts.contains(metric);
   });
-  return traced || (is_traced && !is_too_rare) ? traced : facts.count(metric);
+  return traced || (is_traced && !is_too_rare) ? traced : subject.count(metric);
 }
 
 std::vector<RareWork> VariantPair::rare_work() const {
   std::vector<RareWork> rare;
   for (const std::size_t variant : {first_, other_}) {
-    for (const PeriodicWork& work : variants_[variant].facts().periodic) {
-      if (traced_.steps % work.every != 0) rare.push_back({work, variants_[variant]->variant});
+    for (const PeriodicWork& work : variants_[variant].periodic) {
+      if (traced_.steps % work.every != 0) rare.push_back({work, variants_[variant].name});
     }
   }
   return rare;
@@ -224,11 +217,10 @@ bool VariantPair::differs_everywhere(Metric metric) const {
 std::optional<Phase> VariantPair::phase_of(Metric metric) const {
   std::array<double, phase_count> differences{};
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
-    const bool graph =
-        captures_in(variants_[first_], phase) || captures_in(variants_[other_], phase);
+    const bool graph = variants_[first_].in_graph[phase] || variants_[other_].in_graph[phase];
     if (graph && metric == Metric::launches_per_step) return std::nullopt;
-    differences[phase] = variants_[first_].facts().phases[phase][metric] -
-                         variants_[other_].facts().phases[phase][metric];
+    differences[phase] =
+        variants_[first_].phases[phase][metric] - variants_[other_].phases[phase][metric];
   }
   return main_phase(differences);
 }
@@ -443,11 +435,11 @@ std::optional<double> timed_ratio(const Measurement& measurement, std::size_t fi
   return std::exp(mean);
 }
 
-Separation separation_of(std::span<const PlannedStep> variants, const PairToExplain& explained,
+Separation separation_of(std::span<const Subject> variants, const PairToExplain& explained,
                          const Traced& traced) {
   const VariantPair pair(variants, explained.first, explained.other, traced);
-  Separation separation{.first = variants[explained.first]->variant,
-                        .other = variants[explained.other]->variant,
+  Separation separation{.first = variants[explained.first].name,
+                        .other = variants[explained.other].name,
                         .counts = pair.counts(),
                         .part = pair.part(),
                         .phase = {},

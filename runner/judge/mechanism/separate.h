@@ -26,7 +26,6 @@ std::optional<double> timed_ratio(const Measurement&, std::size_t first, std::si
 // A count differs when it does so in every traced round; a part of the time when all rounds of one
 // variant lie beyond all rounds of the other by at least a hundredth of a step. Where no part does
 // it says whether the clock tells them apart all the same, and what is rarer than the traced steps.
-Separation separation_of(std::span<const PlannedStep> variants, const PairToExplain&,
-                         const Traced&);
+Separation separation_of(std::span<const Subject> variants, const PairToExplain&, const Traced&);
 
 }  // namespace stepgate

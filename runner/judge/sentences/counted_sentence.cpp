@@ -19,12 +19,12 @@ bool is_same_count(double one, double other) {
 
 // Why the traced rounds do not give the sentence's counts, in words; nothing when they do.
 std::optional<std::string> reason_against_counts(const Expectation& sentence,
-                                                 std::span<const PlannedStep> plans,
+                                                 std::span<const Subject> subjects,
                                                  const Traced& traced) {
   for (const MetricOf& metric : metrics_in(sentence)) {
     if (metric.stored || row_of(metric.metric).evidence != Evidence::exact) continue;
-    const std::size_t variant = plan_named(plans, metric.variant);
-    if (is_none_by_plan(plans[variant], metric.metric)) continue;
+    const std::size_t variant = subject_named(subjects, metric.variant);
+    if (counts_no_ranks(subjects[variant], metric.metric)) continue;
     const auto first = traced_value(traced.rounds.front(), variant, metric.metric);
     for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
       const auto value = traced_value(traced.rounds[round], variant, metric.metric);
@@ -39,11 +39,11 @@ std::optional<std::string> reason_against_counts(const Expectation& sentence,
 
 }  // namespace
 
-void decide_counted(const Expectation& sentence, std::span<const PlannedStep> plans,
+void decide_counted(const Expectation& sentence, std::span<const Subject> subjects,
                     const Measurement& measurement,
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     SentenceVerdict& verdict) {
-  Sources sources{.plans = plans, .stored = stored};
+  Sources sources{.subjects = subjects, .stored = stored};
   if (evidence_of(sentence) == Evidence::exact && !measurement.planned_only) {
     if (const auto missing = reason_without_trace(measurement)) {
       const auto left = side_value(sentence.left, sources);
@@ -52,7 +52,7 @@ void decide_counted(const Expectation& sentence, std::span<const PlannedStep> pl
       if (left && right) verdict.reason += planned_instead(sentence, *left, *right, verdict.unit);
       return;
     }
-    if (auto against = reason_against_counts(sentence, plans, *measurement.traced)) {
+    if (auto against = reason_against_counts(sentence, subjects, *measurement.traced)) {
       verdict.reason = std::move(*against);
       return;
     }

@@ -16,7 +16,7 @@ namespace stepgate {
 // A sentence of plan or exact evidence, into the verdict that names it. `stored` gives the value of
 // metrics with `stored.`; it may be empty. Sides stay absent where a value is not known, with the
 // reason in words.
-void decide_counted(const Expectation&, std::span<const PlannedStep>, const Measurement&,
+void decide_counted(const Expectation&, std::span<const Subject>, const Measurement&,
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     SentenceVerdict&);
 

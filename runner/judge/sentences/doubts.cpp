@@ -72,12 +72,12 @@ std::int64_t rarest_seen_by(Metric metric) {
 
 class Doubts {
  public:
-  Doubts(const Expectation& sentence, std::span<const PlannedStep> plans,
+  Doubts(const Expectation& sentence, std::span<const Subject> subjects,
          const Measurement& measurement, const TimedEvidence& evidence)
       : measurement_(measurement),
         evidence_(evidence),
-        left_(static_cast<int>(plan_named(plans, only_metric(sentence.left)->variant))),
-        right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
+        left_(static_cast<int>(subject_named(subjects, only_metric(sentence.left)->variant))),
+        right_(static_cast<int>(subject_named(subjects, only_metric(sentence.right)->variant))),
         is_rate_(is_rate(only_metric(sentence.left)->metric)),
         way_to_limit_(way_to_limit(sentence, evidence.ratio)),
         matters_(share_that_matters * std::abs(way_to_limit_)) {}
@@ -154,16 +154,16 @@ class Doubts {
 }  // namespace
 
 std::optional<std::string> doubt_about_rare_work(const Expectation& sentence,
-                                                 std::span<const PlannedStep> plans,
+                                                 std::span<const Subject> subjects,
                                                  const Measurement& measurement, double ratio) {
   if (measurement.rounds.empty()) return std::nullopt;
   for (const bool of_left : {true, false}) {
     for (const MetricOf& metric : metrics_in(of_left ? sentence.left : sentence.right)) {
       if (metric.stored || row_of(metric.metric).evidence != Evidence::timed) continue;
-      const std::size_t variant = plan_named(plans, metric.variant);
+      const std::size_t variant = subject_named(subjects, metric.variant);
       const std::int64_t segment = measurement.variants[variant].segment_steps;
       const UncoveredWork uncovered =
-          uncovered_work(plans[variant].facts().periodic, segment, rarest_seen_by(metric.metric));
+          uncovered_work(subjects[variant].periodic, segment, rarest_seen_by(metric.metric));
       if (!uncovered.rarest) continue;
       const double share = uncovered.seconds_a_step / step_seconds(measurement, variant);
       const double change = std::log1p(relative_price(metric, uncovered, measurement, variant));
@@ -180,7 +180,7 @@ std::optional<std::string> doubt_about_rare_work(const Expectation& sentence,
 }
 
 std::optional<std::string> doubt_about(const Expectation& sentence,
-                                       std::span<const PlannedStep> plans,
+                                       std::span<const Subject> subjects,
                                        const Measurement& measurement,
                                        const TimedEvidence& evidence) {
   if (measurement.rounds.empty()) return std::nullopt;
@@ -188,10 +188,10 @@ std::optional<std::string> doubt_about(const Expectation& sentence,
   // it.
   const bool counts = compares_high_percentiles(sentence);
   if (!counts) {
-    if (auto rare = doubt_about_rare_work(sentence, plans, measurement, evidence.ratio))
+    if (auto rare = doubt_about_rare_work(sentence, subjects, measurement, evidence.ratio))
       return rare;
   }
-  const Doubts doubts(sentence, plans, measurement, evidence);
+  const Doubts doubts(sentence, subjects, measurement, evidence);
   if (auto carried = doubts.carry_over()) return carried;
   if (auto ahead = doubts.run_ahead()) return ahead;
   return counts ? std::nullopt : doubts.change();

@@ -9,7 +9,7 @@
 
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/sentences/expectation.h"
 
 namespace stepgate {
@@ -18,7 +18,7 @@ namespace stepgate {
 // every n steps that its segments do not hold whole periods of, and by the plan that would bring
 // the ratio nearer to its limit by more than a fifth of the distance. A percentile of the steps
 // does not see what is much rarer than the steps beyond it.
-std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<const PlannedStep>,
+std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<const Subject>,
                                                  const Measurement&, double ratio);
 
 // In words, of a comparison, the first of these that is there:
@@ -28,7 +28,7 @@ std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<c
 // - the ratio changed while it was measured, by more than half that distance: the halves of the run
 //   disagree, or rounds agree with the round before.
 // The last two at a level of 0.1 % each.
-std::optional<std::string> doubt_about(const Expectation&, std::span<const PlannedStep>,
+std::optional<std::string> doubt_about(const Expectation&, std::span<const Subject>,
                                        const Measurement&, const TimedEvidence&);
 
 }  // namespace stepgate

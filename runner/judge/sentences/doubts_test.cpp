@@ -26,7 +26,7 @@ struct Made {
   Measurement measurement(Random& random) const {
     Measurement made;
     made.variants = {{.name = "baseline"}, {.name = "fix"}};
-    for (VariantSubject& variant : made.variants) variant.segment_steps = 100;
+    for (MeasuredVariant& variant : made.variants) variant.segment_steps = 100;
     const auto of_steps = [](double logarithm, double steps) {
       return nanoseconds(std::llround(1e6 * steps * std::exp(logarithm)));
     };
@@ -51,7 +51,7 @@ struct Made {
 
 // About fix.step_ms_mean <= limit * baseline.step_ms_mean; a rate is the same the other way round.
 std::string doubt(const Made& made, double limit, Random& random,
-                  const std::vector<PlannedStep>& plans = steps_named({"baseline", "fix"})) {
+                  const std::vector<Subject>& subjects = subjects_named({"baseline", "fix"})) {
   TimedEvidence evidence;
   double sum = 0;
   for (const double contrast : made.contrasts) {
@@ -61,13 +61,13 @@ std::string doubt(const Made& made, double limit, Random& random,
   evidence.ratio = std::exp(sum / static_cast<double>(made.contrasts.size()));
   const Measurement measured = made.measurement(random);
   const auto of_time =
-      doubt_about(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, limit), plans,
+      doubt_about(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, limit), subjects,
                   measured, evidence);
   for (double& contrast : evidence.contrasts) contrast = -contrast;
   evidence.ratio = 1 / evidence.ratio;
   const auto of_rate =
-      doubt_about(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1 / limit), plans,
-                  measured, evidence);
+      doubt_about(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1 / limit),
+                  subjects, measured, evidence);
   EXPECT_EQ(of_time.has_value(), of_rate.has_value());
   return of_time.value_or("");
 }
@@ -128,27 +128,26 @@ TEST(Doubts, AreThereWhereTheRatioWanders) {
 
 TEST(Doubts, AreThereWhereSegmentsHoldNoWholePeriodOfWhatCostsMuch) {
   Random random(4);
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  plans[1].operations.push_back(
-      {.name = "evaluate", .action = HostWork{30'000'000}, .every = 700});  // 4 % of a step
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  subjects[1].periodic = {{.name = "evaluate", .every = 700, .rough_seconds = 0.03}};  // 4 %
   const Made made{.contrasts = white(8, random)};
-  const std::string reason = doubt(made, 1.05, random, with_facts(plans));
+  const std::string reason = doubt(made, 1.05, random, subjects);
   EXPECT_NE(reason.find("'evaluate' of 'fix' happens every 700 steps and a segment holds 100"),
             std::string::npos)
       << reason;
   EXPECT_NE(reason.find("'measure.steps = 700' would cover it"), std::string::npos) << reason;
-  plans[1].operations.back().every = 50;
-  EXPECT_EQ(doubt(made, 1.05, random, with_facts(plans)), "") << "two whole periods";
-  plans[1].operations.back() = {
-      .name = "log", .action = HostWork{700'000}, .every = 700};  // 0.1 % of a step
-  EXPECT_EQ(doubt(made, 1.05, random, with_facts(plans)), "") << "a fiftieth of the distance";
+  subjects[1].periodic[0].every = 50;
+  EXPECT_EQ(doubt(made, 1.05, random, subjects), "") << "two whole periods";
+  subjects[1].periodic = {{.name = "log", .every = 700, .rough_seconds = 7e-4}};  // 0.1 %
+  EXPECT_EQ(doubt(made, 1.05, random, subjects), "") << "a fiftieth of the distance";
 }
 
-std::vector<PlannedStep> restarting(std::size_t variant, std::int64_t every) {
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  plans[variant].loader = {
-      .depth = 2, .restart_every = every, .start_nanoseconds = 40'000 * every};  // 4 % of a step
-  return with_facts(plans);
+std::vector<Subject> restarting(std::size_t variant, std::int64_t every) {
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  subjects[variant].periodic = {{.name = "start of the loader's workers",
+                                 .every = every,
+                                 .rough_seconds = 4e-5 * static_cast<double>(every)}};  // 4 %
+  return subjects;
 }
 
 TEST(Doubts, AreThereWhereTheWorkersOfALoaderStartMoreRarelyThanASegmentShows) {

@@ -279,13 +279,13 @@ std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict&
                                                    fewest_rounds));
 }
 
-std::string ranks_in_words(const Expectation& sentence, std::span<const PlannedStep> plans,
+std::string ranks_in_words(const Expectation& sentence, std::span<const Subject> subjects,
                            const Traced& traced) {
   std::vector<MetricOf> named;
   std::string words;
   for (const MetricOf& metric : metrics_in(sentence)) {
     if (metric.stored || std::ranges::find(named, metric) != named.end()) continue;
-    const std::size_t variant = plan_named(plans, metric.variant);
+    const std::size_t variant = subject_named(subjects, metric.variant);
     const auto rank = rank_behind(traced, variant, metric);
     if (!rank) continue;
     named.push_back(metric);

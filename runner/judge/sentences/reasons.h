@@ -46,7 +46,7 @@ std::string reason_by_rounds(const Expectation&, const SentenceVerdict&, const M
 
 // "; two.exposed_comm_us is rank 1's, two.comm_overlap is rank 2's": whose numbers its traced
 // metrics have, where variants have several ranks and those differ. Empty elsewhere.
-std::string ranks_in_words(const Expectation&, std::span<const PlannedStep>, const Traced&);
+std::string ranks_in_words(const Expectation&, std::span<const Subject>, const Traced&);
 
 // The reason for a sentence that is not decided although it was measured: why, and that.
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const SentenceVerdict&,

@@ -29,11 +29,11 @@ Segment segment(int variant, std::chrono::nanoseconds step, std::size_t stalled)
 SentenceVerdict decided(const Expectation& expectation, const Segment& baseline, const Segment& fix,
                         bool interleaved = true, const EarlierRounds& earlier = {},
                         int own_rounds = rounds) {
-  const std::vector<PlannedStep> plans = counted_by_script();
+  const std::vector<Subject> subjects = counted_by_script();
   const JudgeSettings settings;
-  SentenceTest test(expectation, plans, settings, earlier);
+  SentenceTest test(expectation, subjects, settings, earlier);
   const Round round{.segments = {baseline, fix}, .interleaved = interleaved};
-  for (int done = 0; done < own_rounds; ++done) test.add({.plans = plans, .round = &round});
+  for (int done = 0; done < own_rounds; ++done) test.add({.subjects = subjects, .round = &round});
   SentenceVerdict verdict;
   test.describe(0.95, verdict);
   return verdict;

@@ -45,12 +45,12 @@ std::optional<StoredTime> stored_time(std::span<const Round> rounds, int variant
   return stored;
 }
 
-StoredVariant stored_variant(const Variant& variant, std::span<const PlannedStep> plans,
+StoredVariant stored_variant(const Variant& variant, std::span<const Subject> subjects,
                              const Measurement& measurement) {
   const std::span<const Round> rounds = stored_rounds(measurement);
-  const std::size_t index = plan_named(plans, variant.name);
-  const std::string& anchor = plans[index].facts().anchor;
-  const std::size_t anchor_index = plan_named(plans, anchor_variant(anchor));
+  const std::size_t index = subject_named(subjects, variant.name);
+  const std::string& anchor = subjects[index].anchor;
+  const std::size_t anchor_index = subject_named(subjects, anchor_variant(anchor));
   StoredVariant stored;
   stored.name = variant.name;
   stored.knobs = fingerprint_of(variant.knobs);
@@ -62,7 +62,7 @@ StoredVariant stored_variant(const Variant& variant, std::span<const PlannedStep
     const StoredAs as = stored_as(row);
     if (as == StoredAs::nothing) continue;
     if (as == StoredAs::count) {
-      const auto value = plans[index].facts().count(row.metric);
+      const auto value = subjects[index].count(row.metric);
       if (value) stored.counts.push_back({.metric = row.metric, .value = *value});
     } else if (auto time = stored_time(rounds, static_cast<int>(index),
                                        static_cast<int>(anchor_index), row.metric)) {
@@ -93,14 +93,14 @@ std::optional<double> contrast_to_anchor(const Round& round, int variant, int an
   return std::log(*value) - std::log(*reference);
 }
 
-StoredRun stored_run(const Scenario& scenario, std::span<const PlannedStep> plans,
+StoredRun stored_run(const Scenario& scenario, std::span<const Subject> subjects,
                      const Measurement& measurement, Provenance provenance, std::string new_era) {
   StoredRun run;
   run.provenance = std::move(provenance);
   run.new_era = std::move(new_era);
   run.environment = environment_of(measurement.device);
   for (const Variant& variant : scenario.variants) {
-    run.variants.push_back(stored_variant(variant, plans, measurement));
+    run.variants.push_back(stored_variant(variant, subjects, measurement));
   }
   return run;
 }

@@ -12,7 +12,7 @@
 #include "judge/environment/environment.h"
 #include "judge/verdict/sides.h"
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -79,7 +79,7 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 
 // The run as it will be stored. Plans are the measured ones, the scenario's variants first, then
 // anchors. At least rounds_of_stored_run rounds.
-StoredRun stored_run(const Scenario&, std::span<const PlannedStep>, const Measurement&, Provenance,
+StoredRun stored_run(const Scenario&, std::span<const Subject>, const Measurement&, Provenance,
                      std::string new_era = "");
 
 // The name of the luck that a machine deals once for all runs that are made in a row, such as

@@ -38,9 +38,9 @@ std::span<const Round> compared_rounds(const Measurement& measurement) {
       .first(std::min<std::size_t>(measurement.rounds.size(), rounds_of_stored_run));
 }
 
-int anchor_for(std::span<const PlannedStep> plans, int variant) {
-  const std::string& anchor = plans[static_cast<std::size_t>(variant)].facts().anchor;
-  return static_cast<int>(plan_named(plans, anchor_variant(anchor)));
+int anchor_for(std::span<const Subject> subjects, int variant) {
+  const std::string& anchor = subjects[static_cast<std::size_t>(variant)].anchor;
+  return static_cast<int>(subject_named(subjects, anchor_variant(anchor)));
 }
 
 // The part of a sentence's rates that the nth look at the same stored runs may spend: three
@@ -61,21 +61,21 @@ double mean_of_units(const Units& units) {
 // One timed sentence against its stored runs.
 class TimedAgainstStored {
  public:
-  TimedAgainstStored(const Expectation& sentence, std::span<const PlannedStep> plans,
+  TimedAgainstStored(const Expectation& sentence, std::span<const Subject> subjects,
                      const Measurement& measurement, const JudgeSettings& settings)
       : sentence_(sentence),
-        plans_(plans),
+        subjects_(subjects),
         measurement_(measurement),
         rounds_(compared_rounds(measurement)),
         settings_(settings),
         alpha_(settings.suite_alpha / static_cast<double>(settings.stored_lines)),
         metric_(first_stored(sentence)),
-        variant_(static_cast<int>(plan_named(plans, metric_.variant))),
-        anchor_(anchor_for(plans, variant_)) {}
+        variant_(static_cast<int>(subject_named(subjects, metric_.variant))),
+        anchor_(anchor_for(subjects, variant_)) {}
 
   void decide(const MatchingRuns& stored, double confidence, SentenceVerdict& verdict) {
     add_units(stored);
-    const auto new_run = look_at_stored(sentence_, plans_, measurement_);
+    const auto new_run = look_at_stored(sentence_, subjects_, measurement_);
     if (normalised_.empty() || !new_run) {
       verdict.reason = unknown_time_reason(metric_.metric);
       return;
@@ -267,8 +267,8 @@ class TimedAgainstStored {
   double in_units_of_metric(double log_seconds) const {
     const double seconds = std::exp(log_seconds);
     if (!is_rate(metric_.metric)) return seconds;
-    const PlannedStep& plan = plans_[static_cast<std::size_t>(variant_)];
-    return amount_per_step(plan, nullptr, metric_.metric).value() / seconds;
+    const Subject& subject = subjects_[static_cast<std::size_t>(variant_)];
+    return amount_per_step(subject, nullptr, metric_.metric).value() / seconds;
   }
 
   // Mean of log(left / right); fills in the sides.
@@ -276,7 +276,7 @@ class TimedAgainstStored {
     double centre = 0;
     double log_right = 0;
     for (const Round& round : rounds_) {
-      const Sources sources{.plans = plans_, .round = &round, .stored = [&](const MetricOf&) {
+      const Sources sources{.subjects = subjects_, .round = &round, .stored = [&](const MetricOf&) {
                               return std::optional(stored_value(round));
                             }};
       centre += contrast_of(sentence_, sources).value();
@@ -327,7 +327,7 @@ class TimedAgainstStored {
 
   void describe(const MatchingRuns& stored, StoredEvidence& evidence) const {
     evidence.unit = stored.unit;
-    evidence.anchor_name = plans_[static_cast<std::size_t>(variant_)].facts().anchor;
+    evidence.anchor_name = subjects_[static_cast<std::size_t>(variant_)].anchor;
     for (std::size_t unit = 0; unit < normalised_.size(); ++unit) {
       const std::vector<double>& runs = normalised_[unit];
       evidence.runs += std::ssize(runs);
@@ -363,7 +363,7 @@ class TimedAgainstStored {
   }
 
   const Expectation& sentence_;
-  std::span<const PlannedStep> plans_;
+  std::span<const Subject> subjects_;
   const Measurement& measurement_;
   std::span<const Round> rounds_;
   const JudgeSettings& settings_;
@@ -413,12 +413,12 @@ std::string upgrades_since_latest(const Baseline& baseline, const Measurement& m
 }
 
 void decide_timed(const Expectation& sentence, const Scenario& scenario,
-                  std::span<const PlannedStep> plans, const Measurement& measurement,
+                  std::span<const Subject> subjects, const Measurement& measurement,
                   const JudgeSettings& settings, SentenceVerdict& verdict) {
   const MetricOf first = first_stored(sentence);
   const Variant& variant = variant_named(scenario, first.variant);
-  const std::size_t index = plan_named(plans, variant.name);
-  const std::string& anchor = plans[index].facts().anchor;
+  const std::size_t index = subject_named(subjects, variant.name);
+  const std::string& anchor = subjects[index].anchor;
   const MatchingRuns matching =
       matching_runs(*settings.baseline, environment_of(measurement.device), variant, anchor,
                     libraries_in_words(measurement.variants[index].libraries));
@@ -432,7 +432,7 @@ void decide_timed(const Expectation& sentence, const Scenario& scenario,
   } else if (std::ssize(measurement.rounds) < rounds_of_stored_run) {
     verdict.reason = too_few_rounds_reason(std::ssize(measurement.rounds));
   } else {
-    TimedAgainstStored(sentence, plans, measurement, settings)
+    TimedAgainstStored(sentence, subjects, measurement, settings)
         .decide(matching, scenario.measure.confidence, verdict);
     if (verdict.stored) {
       verdict.stored->upgrades = upgrades_since_latest(*settings.baseline, measurement);
@@ -450,7 +450,7 @@ std::vector<Unit> values_of(const std::map<std::string, Unit>& units) {
 }
 
 void decide_stored_counts(const Expectation& sentence, const Scenario& scenario,
-                          std::span<const PlannedStep> plans, const Measurement& measurement,
+                          std::span<const Subject> subjects, const Measurement& measurement,
                           const JudgeSettings& settings, SentenceVerdict& verdict) {
   const auto latest_of = [&](const MetricOf& metric) {
     return latest(*settings.baseline, variant_named(scenario, metric.variant));
@@ -468,7 +468,7 @@ void decide_stored_counts(const Expectation& sentence, const Scenario& scenario,
                            : changed_knobs_reason(metric.variant) + way_to_compare(scenario, false);
     return;
   }
-  decide_counted(sentence, plans, measurement, stored_count, verdict);
+  decide_counted(sentence, subjects, measurement, stored_count, verdict);
 }
 
 }  // namespace
@@ -479,18 +479,18 @@ bool needs_anchors(const Scenario& scenario) {
 }
 
 std::optional<StoredLook> look_at_stored(const Expectation& sentence,
-                                         std::span<const PlannedStep> plans,
+                                         std::span<const Subject> subjects,
                                          const Measurement& measurement) {
   const std::span<const Round> rounds = compared_rounds(measurement);
   if (std::ssize(rounds) < rounds_of_stored_run) return std::nullopt;
   const MetricOf metric = first_stored(sentence);
-  const auto variant = static_cast<int>(plan_named(plans, metric.variant));
-  const std::string anchor =
-      anchor_variant(plans[static_cast<std::size_t>(variant)].facts().anchor);
-  const auto of_anchor = std::find_if(plans.begin(), plans.end(),
-                                      [&](const StepPlan& plan) { return plan.variant == anchor; });
-  if (of_anchor == plans.end()) return std::nullopt;
-  const auto index = static_cast<int>(of_anchor - plans.begin());
+  const auto variant = static_cast<int>(subject_named(subjects, metric.variant));
+  const std::string anchor = anchor_variant(subjects[static_cast<std::size_t>(variant)].anchor);
+  const auto of_anchor =
+      std::find_if(subjects.begin(), subjects.end(),
+                   [&](const Subject& subject) { return subject.name == anchor; });
+  if (of_anchor == subjects.end()) return std::nullopt;
+  const auto index = static_cast<int>(of_anchor - subjects.begin());
   StoredLook sum;
   for (const Round& round : rounds) {
     const auto contrast = contrast_to_anchor(round, variant, index, metric.metric);
@@ -576,7 +576,7 @@ MatchingRuns matching_runs(const Baseline& baseline, const Environment& now,
 }
 
 std::optional<std::string> reason_for_new_era(const Scenario& scenario,
-                                              std::span<const PlannedStep> plans,
+                                              std::span<const Subject> subjects,
                                               const Measurement& measurement,
                                               const Baseline& baseline) {
   for (const Variant& variant : scenario.variants) {
@@ -584,10 +584,10 @@ std::optional<std::string> reason_for_new_era(const Scenario& scenario,
         std::any_of(baseline.runs.begin(), baseline.runs.end(),
                     [&](const StoredRun& run) { return find_variant(run, variant.name); });
     if (!is_known) continue;
-    const std::size_t index = plan_named(plans, variant.name);
-    const MatchingRuns matching = matching_runs(
-        baseline, environment_of(measurement.device), variant, plans[index].facts().anchor,
-        libraries_in_words(measurement.variants[index].libraries));
+    const std::size_t index = subject_named(subjects, variant.name);
+    const MatchingRuns matching =
+        matching_runs(baseline, environment_of(measurement.device), variant, subjects[index].anchor,
+                      libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
     // A knob that every run is given anew is nobody's change.
     const bool is_calibrated = measurement.traced && measurement.traced->calibrated;
@@ -598,17 +598,17 @@ std::optional<std::string> reason_for_new_era(const Scenario& scenario,
 }
 
 void decide_stored(const Expectation& sentence, const Scenario& scenario,
-                   std::span<const PlannedStep> plans, const Measurement& measurement,
+                   std::span<const Subject> subjects, const Measurement& measurement,
                    const JudgeSettings& settings, SentenceVerdict& verdict) {
   if (!settings.baseline) {
     verdict.outcome = Outcome::no_baseline;
     verdict.reason = no_baseline_reason(scenario);
   } else if (evidence_of(sentence) != Evidence::timed) {
-    decide_stored_counts(sentence, scenario, plans, measurement, settings, verdict);
+    decide_stored_counts(sentence, scenario, subjects, measurement, settings, verdict);
   } else if (measurement.rounds.empty()) {
     verdict.reason = no_rounds_reason();
   } else {
-    decide_timed(sentence, scenario, plans, measurement, settings, verdict);
+    decide_timed(sentence, scenario, subjects, measurement, settings, verdict);
   }
 }
 

@@ -56,17 +56,17 @@ struct StoredLook {
   double anchor = 0;    // log(anchor's seconds)
 };
 // Nothing with fewer rounds, without anchors, or where the device does not know.
-std::optional<StoredLook> look_at_stored(const Expectation&, std::span<const PlannedStep>,
+std::optional<StoredLook> look_at_stored(const Expectation&, std::span<const Subject>,
                                          const Measurement&);
 
 // Why the run would begin a new era if it were stored, in words: of a variant that the baseline
 // knows none of its runs can be compared with this one. Another device of the same model is no era,
 // and neither is a variant that is new or a knob that was calibrated.
-std::optional<std::string> reason_for_new_era(const Scenario&, std::span<const PlannedStep>,
+std::optional<std::string> reason_for_new_era(const Scenario&, std::span<const Subject>,
                                               const Measurement&, const Baseline&);
 
 // A sentence with `stored.`, of plan, exact or timed evidence, into the verdict that names it.
-void decide_stored(const Expectation&, const Scenario&, std::span<const PlannedStep>,
+void decide_stored(const Expectation&, const Scenario&, std::span<const Subject>,
                    const Measurement&, const JudgeSettings&, SentenceVerdict&);
 
 }  // namespace stepgate

@@ -20,7 +20,7 @@ bool says(const SentenceVerdict& verdict, const std::string& words) {
 TEST(StoredSentence, HasNoBaselineAndSaysHowToGetOne) {
   const Scenario scenario = scenario_of_one({no_slide});
   const SentenceVerdict verdict =
-      judged(scenario, std::nullopt, measured(plans_with_anchors(scenario), 1));
+      judged(scenario, std::nullopt, measured(subjects_with_anchors(scenario), 1));
   EXPECT_EQ(verdict.outcome, Outcome::no_baseline);
   EXPECT_EQ(verdict.reason,
             "no run is stored for this device; `stepgate accept scenarios/small.toml` stores one");
@@ -53,14 +53,14 @@ Baseline made_at(const Scenario& scenario, const std::vector<std::string>& dates
 
 TEST(StoredSentence, IsUndecidedAgainstFiveRunsOfOneSitting) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   // Stored before boots were: the day.
   const std::vector<std::string> of_a_day{"2026-11-21T08:00:00Z", "2026-11-21T12:00:00Z"};
   const std::vector<std::string> of_an_hour{"2026-11-21T08:01:00Z", "2026-11-21T08:02:00Z"};
   for (const Baseline& baseline :
        {made_at(scenario, of_a_day, ""), made_at(scenario, of_an_hour, "0x1")}) {
     for (const double contrast : {0.9, 1.0, 1.1}) {
-      const SentenceVerdict verdict = judged(scenario, baseline, measured(plans, contrast));
+      const SentenceVerdict verdict = judged(scenario, baseline, measured(subjects, contrast));
       EXPECT_EQ(verdict.outcome, Outcome::undecided);
       EXPECT_TRUE(says(verdict, " against 5 stored runs of 1 sitting, of ")) << verdict.reason;
     }
@@ -74,7 +74,7 @@ TEST(StoredSentence, CountsRunsOfOneSittingOnce) {
                                      "2026-11-21T09:30:00Z", "2026-11-22T08:00:00Z"},
                                     "0x1");
   const SentenceVerdict verdict =
-      judged(scenario, baseline, measured(plans_with_anchors(scenario), 1));
+      judged(scenario, baseline, measured(subjects_with_anchors(scenario), 1));
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
   EXPECT_EQ(verdict.stored->unit, StoredUnit::sitting);
   EXPECT_EQ(verdict.stored->runs, 5);
@@ -82,7 +82,7 @@ TEST(StoredSentence, CountsRunsOfOneSittingOnce) {
   EXPECT_TRUE(says(verdict, " against 5 stored runs of 3 sittings, which differ by "));
   Baseline booted = baseline;
   booted.runs[1].provenance.boot = "0x2";
-  EXPECT_EQ(judged(scenario, booted, measured(plans_with_anchors(scenario), 1))
+  EXPECT_EQ(judged(scenario, booted, measured(subjects_with_anchors(scenario), 1))
                 .stored->runs_of_units.size(),
             4U);
 }
@@ -92,7 +92,7 @@ TEST(StoredSentence, CountsEveryRunOfASimulatedDevice) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = made_at(scenario, {"2026-11-21T08:00:00Z"}, "");
   for (StoredRun& run : baseline.runs) run.environment.kind = "simulated";
-  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   measurement.device.kind = DeviceKind::simulated;
   const SentenceVerdict verdict = judged(scenario, baseline, measurement);
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
@@ -103,14 +103,14 @@ TEST(StoredSentence, CountsEveryRunOfASimulatedDevice) {
 // Many sentences share what may be wrongly refuted, but not with comparisons of two variants.
 TEST(StoredSentence, SharesItsAlphaWithTheOthersAboutStoredRuns) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
-  const Measurement slower = measured(plans, 1.027);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
+  const Measurement slower = measured(subjects, 1.027);
   const auto outcome = [&](std::int64_t stored_lines, double alpha) {
     const JudgeSettings settings{.alpha = alpha,
                                  .stored_lines = stored_lines,
 
                                  .baseline = baseline_of(scenario, quiet)};
-    return judge(scenario, plans, slower, settings).sentences.front().outcome;
+    return judge(scenario, subjects, slower, settings).sentences.front().outcome;
   };
   EXPECT_EQ(outcome(1, 0.01), Outcome::refuted);
   EXPECT_EQ(outcome(1, 1e-4), Outcome::refuted);
@@ -147,7 +147,7 @@ TEST(StoredSentence, NamesCommitsOnceAndCountsThoseThatItDoesNotName) {
   const std::vector<std::string> commits{whole + "-dirty", whole + "-dirty", "b", "c", "d"};
   for (std::size_t run = 0; run < commits.size(); ++run)
     baseline.runs[run].provenance.commit = commits[run];
-  const Measurement now = measured(plans_with_anchors(scenario), 1);
+  const Measurement now = measured(subjects_with_anchors(scenario), 1);
   EXPECT_TRUE(says(judged(scenario, baseline, now),
                    ", of ffffffffff-dirty, b, c and 1 more, newest 2026-11-14;"));
   baseline.runs.pop_back();
@@ -160,7 +160,7 @@ SentenceVerdict on_a_machine(double slower, double contrast,
                              const Expectation& sentence = no_slide) {
   const Scenario scenario = scenario_of_one({sentence});
   return judged(scenario, baseline_of(scenario, quiet),
-                measured(plans_with_anchors(scenario), contrast, rounds_of_stored_run, slower));
+                measured(subjects_with_anchors(scenario), contrast, rounds_of_stored_run, slower));
 }
 
 // An anchor that slows down as much as the step must not bless it.
@@ -247,7 +247,7 @@ TEST(StoredSentence, JudgesTokensAsItJudgesSamples) {
     knobs.optim.kind = OptimKind::adamw;
     const auto verdict_of = [&](double contrast) {
       return judged(scenario, baseline_of(scenario, quiet),
-                    measured(plans_with_anchors(scenario), contrast));
+                    measured(subjects_with_anchors(scenario), contrast));
     };
     EXPECT_EQ(verdict_of(1).outcome, Outcome::holds);
     const SentenceVerdict slower = verdict_of(1.05);
@@ -269,7 +269,7 @@ TEST(StoredSentence, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
     sign = -sign;
   }
   const SentenceVerdict verdict =
-      judged(scenario, baseline, measured(plans_with_anchors(scenario), 1));
+      judged(scenario, baseline, measured(subjects_with_anchors(scenario), 1));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(
       says(verdict, "; the raw value is not shown to be within the limit; only a change of"))
@@ -278,13 +278,13 @@ TEST(StoredSentence, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
 
 TEST(StoredSentence, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
   settings.is_kept = true;
   const std::string name = name_in_files(no_slide);
   const auto now = [&](double slower) {
-    const Measurement run = measured(plans, 1, rounds_of_stored_run, slower);
-    return judge(scenario, plans, run, settings).sentences.front().outcome;
+    const Measurement run = measured(subjects, 1, rounds_of_stored_run, slower);
+    return judge(scenario, subjects, run, settings).sentences.front().outcome;
   };
   settings.earlier = {
       .runs = 1, .stored = {{name, {1.0}}}, .stored_anchors = {{name, {log_of_anchor}}}};
@@ -313,7 +313,7 @@ TEST(StoredSentence, IsNotDecidedByRunningAgain) {
   constexpr double deviation = 0.002;
   const double at_the_limit = 1 - std::log(0.98);
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
   settings.is_kept = true;
   Random random(seed);
@@ -329,8 +329,8 @@ TEST(StoredSentence, IsNotDecidedByRunningAgain) {
                         .stored = {{name_in_files(no_slide), earlier}},
                         .stored_anchors = {{name_in_files(no_slide),
                                             std::vector<double>(earlier.size(), log_of_anchor)}}};
-    const Measurement last = measured(plans, at_the_limit + deviation * random.normal());
-    const Outcome outcome = judge(scenario, plans, last, settings).sentences.front().outcome;
+    const Measurement last = measured(subjects, at_the_limit + deviation * random.normal());
+    const Outcome outcome = judge(scenario, subjects, last, settings).sentences.front().outcome;
     refuted += outcome == Outcome::refuted;
     held += outcome == Outcome::holds;
   }
@@ -344,7 +344,7 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
   for (const Expectation& sentence :
        {no_slide, fix_against_stored(Metric::step_ms_mean, Relation::at_most, 1 / 0.98)}) {
     const Scenario scenario = scenario_of_one({sentence});
-    const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+    const std::vector<Subject> subjects = subjects_with_anchors(scenario);
     JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
     settings.is_kept = true;
     const auto after = [&](const std::vector<double>& earlier, double contrast) {
@@ -352,7 +352,7 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
                           .stored = {{name_in_files(sentence), earlier}},
                           .stored_anchors = {{name_in_files(sentence),
                                               std::vector<double>(earlier.size(), log_of_anchor)}}};
-      return judge(scenario, plans, measured(plans, contrast), settings).sentences.front();
+      return judge(scenario, subjects, measured(subjects, contrast), settings).sentences.front();
     };
     const SentenceVerdict both = after({1.022}, 1.018);
     EXPECT_EQ(both.outcome, Outcome::undecided);
@@ -389,16 +389,16 @@ TEST(StoredSentence, IsRefutedOutsideItsRegimeTooButHoldsOnlyInside) {
                                           Relation::at_most, {{1.0}})});
   scenario.regime = {
       sentence("short", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{1e-9}})};
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   const JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
-  const Verdict slower = judge(scenario, plans, measured(plans, 1.05), settings);
+  const Verdict slower = judge(scenario, subjects, measured(subjects, 1.05), settings);
   EXPECT_EQ(slower.regime[0].outcome, Outcome::refuted);
   EXPECT_EQ(slower.sentences[0].outcome, Outcome::refuted);
   EXPECT_TRUE(says(slower.sentences[0], "; outside its regime too: "))
       << slower.sentences[0].reason;
   EXPECT_EQ(slower.sentences[1].outcome, Outcome::skipped);
   EXPECT_EQ(slower.outcome, Outcome::refuted);
-  const Verdict as_fast = judge(scenario, plans, measured(plans, 1.0), settings);
+  const Verdict as_fast = judge(scenario, subjects, measured(subjects, 1.0), settings);
   EXPECT_EQ(as_fast.sentences[0].outcome, Outcome::skipped);
 }
 
@@ -429,15 +429,15 @@ TEST(StoredSentence, SaysWhenThePercentileWasNotStored) {
   Baseline baseline = baseline_of(scenario, quiet);
   for (StoredRun& run : baseline.runs) run.variants[0].times.resize(1);
   const SentenceVerdict verdict =
-      judged(scenario, baseline, measured(plans_with_anchors(scenario), 1));
+      judged(scenario, baseline, measured(subjects_with_anchors(scenario), 1));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_EQ(verdict.reason, "step_ms_p95 is not known, of this run or of the stored ones");
 }
 
 TEST(StoredSentence, WantsAsManyRoundsAsAStoredRunHas) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const SentenceVerdict verdict =
-      judged(scenario, baseline_of(scenario, quiet), measured(plans_with_anchors(scenario), 5, 11));
+  const SentenceVerdict verdict = judged(scenario, baseline_of(scenario, quiet),
+                                         measured(subjects_with_anchors(scenario), 5, 11));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(says(verdict, "11 rounds were measured, but a run is compared by its first 12"));
 }
@@ -454,9 +454,9 @@ TEST(StoredSentence, IsForecastToTakeAsManyRoundsAsTheRunMustHave) {
 
 TEST(StoredSentence, LooksAtTheFirstRoundsOnly) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
-  Measurement measurement = measured(plans, 1.0);
-  for (const Round& round : measured(plans, 9.0).rounds) measurement.rounds.push_back(round);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
+  Measurement measurement = measured(subjects, 1.0);
+  for (const Round& round : measured(subjects, 9.0).rounds) measurement.rounds.push_back(round);
   EXPECT_EQ(judged(scenario, baseline_of(scenario, quiet), measurement).outcome, Outcome::holds);
 }
 
@@ -471,7 +471,7 @@ class OtherEnvironment : public testing::TestWithParam<Elsewhere> {};
 
 TEST_P(OtherEnvironment, IsNotComparableAndNamesTheKeyWithBothValues) {
   const Scenario scenario = scenario_of_one({no_slide});
-  Measurement measurement = measured(plans_with_anchors(scenario), 5);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 5);
   GetParam().change(measurement.device);
   const SentenceVerdict verdict = judged(scenario, baseline_of(scenario, quiet), measurement);
   EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
@@ -531,7 +531,7 @@ TEST(StoredSentence, NamesWhatWasUpgradedSinceTheRunsWereStored) {
     run.environment.driver = "580.65.06";
     run.environment.cublas = "13.0.2";
   }
-  Measurement now = measured(plans_with_anchors(scenario), 1, rounds_of_stored_run, 2);
+  Measurement now = measured(subjects_with_anchors(scenario), 1, rounds_of_stored_run, 2);
   now.device.driver = "580.95.05";
   const SentenceVerdict same_branch = judged(scenario, baseline, now);
   EXPECT_EQ(same_branch.outcome, Outcome::machine_slower);
@@ -549,7 +549,7 @@ TEST(StoredSentence, NamesWhatWasUpgradedSinceTheRunsWereStored) {
 
 TEST(MatchingRuns, IgnoreWhatEitherSideDoesNotKnowAndTheDriversLastNumbers) {
   const Scenario scenario = scenario_of_one({no_slide});
-  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   measurement.device.power_limit.clear();
   measurement.device.driver = "580.200";
   EXPECT_EQ(judged(scenario, baseline_of(scenario, quiet), measurement).outcome, Outcome::holds);
@@ -557,7 +557,7 @@ TEST(MatchingRuns, IgnoreWhatEitherSideDoesNotKnowAndTheDriversLastNumbers) {
 
 TEST(MatchingRuns, PoolDevicesOnceThereAreThreeAndCountThese) {
   const Scenario scenario = scenario_of_one({no_slide});
-  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   measurement.device.uuid = "GPU-9";
   Baseline baseline = baseline_of(scenario, quiet);
   baseline.runs[0].environment.uuid = "GPU-2";
@@ -573,7 +573,7 @@ TEST(MatchingRuns, PoolDevicesOnceThereAreThreeAndCountThese) {
 
 TEST(MatchingRuns, AreThoseOfADeviceThatIsKnownWhateverOthersSay) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   std::vector<double> runs = quiet;
   runs.insert(runs.end(), {1.2, 1.3, 1.4});
   Baseline baseline = baseline_of(scenario, runs);
@@ -591,7 +591,7 @@ TEST(MatchingRuns, TakeThisDevicesRunsAloneFromTwoDevices) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = baseline_of(scenario, quiet);
   baseline.runs[0].environment.uuid = "GPU-2";
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 4);
 }
 
@@ -599,7 +599,7 @@ TEST(MatchingRuns, PassOverRunsOfAnotherDriver) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = baseline_of(scenario, quiet);
   baseline.runs[0].environment.driver = "570.1";
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 4);
 }
 
@@ -607,7 +607,7 @@ TEST(MatchingRuns, EndWhereTheKnobsChange) {
   Scenario scenario = scenario_of_one({no_slide});
   const Baseline baseline = baseline_of(scenario, quiet);
   scenario.variants[0].knobs.batch.size = 65;
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   const SentenceVerdict verdict = judged(scenario, baseline, measurement);
   EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
   EXPECT_TRUE(says(verdict, "the knobs of 'fix' are not those of the stored runs"));
@@ -617,14 +617,14 @@ TEST(MatchingRuns, EndWhereTheAnchorChanges) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = baseline_of(scenario, quiet);
   for (StoredRun& run : baseline.runs) run.variants[0].anchor = "launch.0";
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   EXPECT_TRUE(says(judged(scenario, baseline, measurement),
                    "the anchor is 'launch.1', the stored runs have 'launch.0'"));
 }
 
 TEST(MatchingRuns, BeginWithTheLastNewEraAmongThem) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   std::vector<double> runs = quiet;
   runs.insert(runs.begin(), {0.5, 0.5, 0.5});
   Baseline baseline = baseline_of(scenario, runs);
@@ -642,11 +642,11 @@ TEST(MatchingRuns, BeginWithTheLastNewEraAmongThem) {
 
 TEST(NewEra, IsNamedForAnotherEnvironmentOrOtherKnobsAndForNothingElse) {
   Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
-  Measurement measurement = measured(plans, 1);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
+  Measurement measurement = measured(subjects, 1);
   Baseline baseline = baseline_of(scenario, quiet);
   const auto reason = [&] {
-    return reason_for_new_era(scenario, plans, measurement, baseline).value_or("");
+    return reason_for_new_era(scenario, subjects, measurement, baseline).value_or("");
   };
   EXPECT_EQ(reason(), "");
   measurement.device.uuid = "GPU-2";
@@ -669,7 +669,7 @@ TEST(NewEra, IsNamedForAnotherEnvironmentOrOtherKnobsAndForNothingElse) {
 
 TEST(MatchingRuns, AreNoneInABaselineWithoutRunsOrWithoutTheVariant) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1);
   Baseline baseline = baseline_of(scenario, quiet);
   for (StoredRun& run : baseline.runs) run.variants[0].name = "other";
   EXPECT_TRUE(says(judged(scenario, baseline, measurement), "hold no variant 'fix'"));
@@ -680,7 +680,7 @@ TEST(MatchingRuns, AreNoneInABaselineWithoutRunsOrWithoutTheVariant) {
 TEST(StoredCounts, AreComparedExactlyOnAnyMachine) {
   const Scenario scenario =
       scenario_of_one({fix_against_stored(Metric::launches_per_step, Relation::at_most, 1)});
-  Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1, 0);
   measurement.device.name = "another GPU";
   Baseline baseline = baseline_of(scenario, {1});
   EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::holds);
@@ -695,7 +695,7 @@ TEST(StoredCounts, AreThoseOfTheLatestRunWithTheSameKnobs) {
       scenario_of_one({fix_against_stored(Metric::launches_per_step, Relation::equal, 1)});
   Baseline baseline = baseline_of(scenario, {1, 1});
   baseline.runs[0].variants[0].counts[0].value = 1;
-  const Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  const Measurement measurement = measured(subjects_with_anchors(scenario), 1, 0);
   EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::holds);
   scenario.variants[0].knobs.batch.size = 65;
   EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::not_comparable);
@@ -704,7 +704,7 @@ TEST(StoredCounts, AreThoseOfTheLatestRunWithTheSameKnobs) {
 TEST(StoredCounts, AreComparedWithWhatTheTraceOfThisRunCounted) {
   const Scenario scenario =
       scenario_of_one({fix_against_stored(Metric::host_waits_per_step, Relation::at_most, 1)});
-  Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  Measurement measurement = measured(subjects_with_anchors(scenario), 1, 0);
   const Baseline baseline = baseline_of(scenario, {1});
   const SentenceVerdict without = judged(scenario, baseline, measurement);
   EXPECT_EQ(without.outcome, Outcome::undecided);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: sentences built by hand, scenarios round them, a plan that counts what the test
-// says, and what traces would have told of its variants.
+// For tests only: sentences built by hand, scenarios round them, subjects that count what the
+// test says, and what traces would have told of them.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "judge/judge.h"
-#include "measure/rounds/measure.h"
-#include "measure/testing/fake_device.h"
-#include "measure/trace/traced.h"
+#include "measure/testing/fake_runner.h"
+#include "measure/testing/traced_by_hand.h"
 #include "scenario/scenario.h"
 #include "support/random.h"
 
@@ -57,74 +56,22 @@ inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expecta
 }
 
 // The baseline waits for the device once a step and holds twice the memory of the fix.
-inline std::vector<PlannedStep> counted_by_script() {
-  std::vector<PlannedStep> steps;
-  for (StepPlan& plan : plans_named({"baseline", "fix"})) {
-    const bool baseline = plan.variant == "baseline";
+inline std::vector<Subject> counted_by_script() {
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  for (Subject& subject : subjects) {
+    const bool baseline = subject.name == "baseline";
     const double bytes = (baseline ? 64 : 32) * 1024.0 * 1024.0;
-    PlanFacts facts;
-    facts.counts = {{Metric::host_waits_per_step, baseline ? 1 : 0},
-                    {Metric::peak_reserved, bytes},
-                    {Metric::peak_live, bytes}};
-    steps.emplace_back(std::move(plan), std::move(facts));
+    subject.counts = {{Metric::host_waits_per_step, baseline ? 1 : 0},
+                      {Metric::peak_reserved, bytes},
+                      {Metric::peak_live, bytes}};
   }
-  return steps;
+  return subjects;
 }
 
 struct Judged {
   Measurement measurement;
   Verdict verdict;
 };
-
-// Parts of a step, in microseconds.
-struct PartsByHand {
-  double math = 0;
-  double memory = 0;
-  double latency = 0;
-  double copies = 0;
-  double communication = 0;
-  double idle_after_wait = 0;
-  double idle_for_data = 0;
-  double idle_for_host = 0;
-  double idle_in_queue = 0;
-};
-
-inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double> values = {}) {
-  TracedStep step;
-  step.values = std::move(values);
-  const auto seconds = [](double microseconds) { return microseconds / 1e6; };
-  step.time = {.math = seconds(parts.math),
-               .memory = seconds(parts.memory),
-               .latency = seconds(parts.latency),
-               .copies = seconds(parts.copies),
-               .communication = seconds(parts.communication),
-               .idle_after_wait = seconds(parts.idle_after_wait),
-               .idle_for_data = seconds(parts.idle_for_data),
-               .idle_for_host = seconds(parts.idle_for_host),
-               .idle_in_queue = seconds(parts.idle_in_queue)};
-  const TimeBreakdown& time = step.time;
-  step.time.step = time.math + time.memory + time.latency + time.copies + time.communication +
-                   time.idle_after_wait + time.idle_for_data + time.idle_for_host +
-                   time.idle_in_queue;
-  return step;
-}
-
-// The same steps in every round.
-inline Traced traced_rounds(const std::vector<TracedStep>& variants, std::size_t rounds = 7) {
-  Traced traced;
-  traced.steps = 20;
-  traced.wall_time = std::chrono::milliseconds(100 * static_cast<std::int64_t>(rounds));
-  traced.rounds.assign(rounds, TracedRound{variants});
-  return traced;
-}
-
-// Every traced round gets the next of the values of one variant's metric.
-inline void set_values(Traced& traced, std::size_t variant, Metric metric,
-                       const std::vector<double>& values) {
-  for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
-    traced.rounds[round].variants[variant].values[metric] = values[round % values.size()];
-  }
-}
 
 // A trace of the two variants: the same waits as counted_by_script, 400 us of idle time after each.
 inline Traced traced_by_script() {
@@ -141,19 +88,19 @@ inline Traced traced_by_script() {
 
 // Measures the scenario on the script and judges it, as a whole run would.
 inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed,
-                                std::optional<Traced> traced = traced_by_script()) {
-  const std::vector<PlannedStep> plans = counted_by_script();
-  FakeDevice device(script);
+                                std::optional<Traced> traced = traced_by_script(),
+                                const std::vector<Subject>& subjects = counted_by_script()) {
+  FakeRunner runner(script);
   MeasureRequest request;
   request.knobs = scenario.measure;
   request.scenario_fingerprint = 0x1234;
   request.seed = seed;
   request.fewest_rounds = fewest_rounds_to_hold(scenario, {});
-  request.enough = enough_evidence(scenario, plans, {});
+  request.enough = enough_evidence(scenario, subjects, {});
   Judged judged;
-  judged.measurement = measure(device, plans, request);
+  judged.measurement = measure(runner, subjects, request);
   judged.measurement.traced = std::move(traced);
-  judged.verdict = judge(scenario, plans, judged.measurement, {});
+  judged.verdict = judge(scenario, subjects, judged.measurement, {});
   return judged;
 }
 

@@ -10,9 +10,6 @@
 #include "judge/judge.h"
 #include "judge/stored/baseline.h"
 #include "judge/testing/fake_scenario.h"
-#include "plan/compose/build_step_plan.h"
-#include "plan/count/facts_of.h"
-#include "plan/derive/anchors.h"
 
 namespace stepgate {
 
@@ -38,8 +35,15 @@ inline const Expectation no_slide =
 // Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
 inline const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
 
-inline std::vector<PlannedStep> plans_with_anchors(const Scenario& scenario) {
-  return with_anchors(with_facts(build_step_plans(scenario, 1)));
+// The variant, which launches 26 kernels a step, and its anchor.
+inline std::vector<Subject> subjects_with_anchors(const Scenario& scenario) {
+  const Knobs& knobs = scenario.variants.front().knobs;
+  std::vector<Subject> subjects = subjects_named({"fix", anchor_variant("launch.1")});
+  subjects[0].batch_size = static_cast<double>(knobs.batch.size);
+  subjects[0].tokens = *subjects[0].batch_size * static_cast<double>(knobs.model.seq);
+  subjects[0].counts = {{Metric::launches_per_step, 26}, {Metric::host_waits_per_step, 0}};
+  subjects[0].anchor = "launch.1";
+  return subjects;
 }
 
 inline DeviceIdentity machine() {
@@ -61,16 +65,16 @@ inline const double log_of_anchor = std::log(anchor_seconds);
 
 // Rounds in which the step takes exp(contrast) times the anchor's 100 us, and everything so many
 // times as long.
-inline Measurement measured(const std::vector<PlannedStep>& plans, double contrast,
+inline Measurement measured(const std::vector<Subject>& subjects, double contrast,
                             std::int64_t rounds = rounds_of_stored_run, double slower = 1) {
   Measurement measurement;
   measurement.device = machine();
-  for (const StepPlan& plan : plans) {
-    measurement.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
+  for (const Subject& subject : subjects) {
+    measurement.variants.push_back({.name = subject.name, .batch_size = *subject.batch_size});
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
     Round made;
-    for (int variant = 0; variant < static_cast<int>(plans.size()); ++variant) {
+    for (int variant = 0; variant < static_cast<int>(subjects.size()); ++variant) {
       const double seconds = slower * anchor_seconds * (variant == 0 ? std::exp(contrast) : 1);
       const std::chrono::nanoseconds step(static_cast<std::int64_t>(std::round(1e9 * seconds)));
       made.segments.push_back(
@@ -84,10 +88,10 @@ inline Measurement measured(const std::vector<PlannedStep>& plans, double contra
 // One run for each contrast, each on a day of its own.
 inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>& contrasts) {
   Baseline baseline{"baselines/nvidia-h200/small.toml", scenario.name, {}};
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   for (const double contrast : contrasts) {
     const std::string day = std::to_string(10 + baseline.runs.size());
-    baseline.runs.push_back(stored_run(scenario, plans, measured(plans, contrast),
+    baseline.runs.push_back(stored_run(scenario, subjects, measured(subjects, contrast),
                                        {.date = "2026-11-" + day + "T10:00:00Z",
                                         .commit = "0123abc",
                                         .stepgate = "0.1.0",
@@ -101,16 +105,16 @@ inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>&
 // The verdict on the only sentence of a run with that contrast.
 inline SentenceVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
                               const Measurement& measurement) {
-  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   const JudgeSettings settings{.baseline = baseline};
-  return judge(scenario, plans, measurement, settings).sentences.front();
+  return judge(scenario, subjects, measurement, settings).sentences.front();
 }
 
 inline SentenceVerdict judged(const Expectation& sentence, const std::vector<double>& stored,
                               double contrast) {
   const Scenario scenario = scenario_of_one({sentence});
   return judged(scenario, baseline_of(scenario, stored),
-                measured(plans_with_anchors(scenario), contrast));
+                measured(subjects_with_anchors(scenario), contrast));
 }
 
 }  // namespace stepgate

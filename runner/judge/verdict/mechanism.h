@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
-#include "scenario/sentences/metric.h"
+#include "scenario/sentences/step_counts.h"
 
 namespace stepgate {
 
@@ -67,7 +66,7 @@ struct CountDifference {
   Metric metric = Metric::launches_per_step;
   double first = 0;
   double other = 0;
-  std::optional<Phase> phase;  // where most of the difference lies; absent where plans do not tell
+  std::optional<Phase> phase;  // where most of the difference lies; absent where that is not known
 };
 
 // The differences that separate two variants.

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Diagnosis, separation and conformance of traces that are written down by hand.
+// Diagnosis, separation and notes of traces that are written down by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "judge/judge.h"
-#include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/separate.h"
+#include "judge/mechanism/trace_notes.h"
 #include "judge/testing/fake_scenario.h"
-#include "plan/compose/build_step_plan.h"
-#include "plan/count/facts_of.h"
 
 namespace stepgate {
 namespace {
@@ -50,12 +48,12 @@ TEST(Diagnose, DoesNotCallAStepMemoryBoundThatWaitsForOneLoadAfterTheOther) {
 }
 
 TEST(Diagnose, NamesTheRankThatComesLastInEveryTracedRound) {
-  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario_of({}), 1));
+  const std::vector<Subject> subjects = counted_by_script();
   const auto diagnosis_with = [&](const std::vector<double>& ranks) {
     TracedStep step = traced_step({.math = 100}, {{Metric::skew_us, 200e-6}});
-    Traced traced = traced_rounds(std::vector<TracedStep>(plans.size(), step));
+    Traced traced = traced_rounds(std::vector<TracedStep>(subjects.size(), step));
     if (!ranks.empty()) set_values(traced, 0, Metric::last_rank, ranks);
-    return mechanism_of(plans, traced, {}, {}).variants.front().diagnosis;
+    return mechanism_of(subjects, traced, {}, {}).variants.front().diagnosis;
   };
   EXPECT_NE(diagnosis_with({2}).find("; rank 2 comes last to its collectives, up to 200 us after "
                                      "the first"),
@@ -89,8 +87,8 @@ TEST(Diagnose, DoesNotSpeakOfWaitsThatNobodyCounted) {
 }
 
 std::string separation(const Traced& traced) {
-  const std::vector<PlannedStep> plans = counted_by_script();
-  return separation_of(plans, {}, traced).sentence;
+  const std::vector<Subject> subjects = counted_by_script();
+  return separation_of(subjects, {}, traced).sentence;
 }
 
 TEST(Separate, NamesTheCountAndThePartOfTheTimeThatDiffer) {
@@ -121,25 +119,30 @@ TEST(Separate, DoesNotCallScatterADifference) {
   EXPECT_EQ(separation(traced).find("nothing separates"), 0U) << separation(traced);
 }
 
-// Says what timed rounds find of the two, and what of the plan is rarer than the traced steps.
+// Says what timed rounds find of the two, and what is rarer than the traced steps.
 std::string separation_by_clock(const Traced& traced, std::optional<double> ratio,
                                 std::int64_t every) {
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  plans[0].loader = {.depth = 2, .restart_every = every, .start_nanoseconds = 1'000'000};
-  plans[0].operations.push_back({.name = "pause", .action = HostWork{1'000'000}, .every = every});
-  plans[1].operations = plans[0].operations;
-  return separation_of(with_facts(plans), {.timed_ratio = ratio}, traced).sentence;
+  const Metric starts = Metric::loader_starts_per_step;
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  for (Subject& subject : subjects) {
+    subject.counts = {{Metric::host_waits_per_step, 0}, {starts, 0}};
+    subject.periodic = {{.name = "pause", .every = every, .rough_seconds = 1e-3}};
+  }
+  subjects[0].counts[starts] = 1.0 / static_cast<double>(every);
+  subjects[0].periodic.push_back(
+      {.name = "start of the loader's workers", .every = every, .counts = {starts}});
+  return separation_of(subjects, {.timed_ratio = ratio}, traced).sentence;
 }
 
 TEST(Separate, DoesNotSayThatNothingDiffersWhereTheClockTellsThemApart) {
   const TracedStep same = traced_step({.math = 100}, {{Metric::host_waits_per_step, 1}});
   const Traced traced = traced_rounds({same, same});
-  const std::vector<PlannedStep> plans = counted_by_script();
-  EXPECT_EQ(separation_of(plans, {.timed_ratio = 1.5}, traced).sentence,
+  const std::vector<Subject> subjects = counted_by_script();
+  EXPECT_EQ(separation_of(subjects, {.timed_ratio = 1.5}, traced).sentence,
             "no traced step separates baseline and fix; by the clock baseline takes 1.50x the time "
             "of fix: what differs is rarer than the 20 traced steps, or less than scatters there");
   EXPECT_EQ(
-      separation_of(plans, {.timed_ratio = 0.8}, traced)
+      separation_of(subjects, {.timed_ratio = 0.8}, traced)
           .sentence.find("no traced step separates baseline and fix; by the clock fix takes 1.25x"),
       0U);
 }
@@ -160,13 +163,15 @@ TEST(Separate, NamesTheCountAndTheWorkThatAreRarerThanTheTracedSteps) {
 }
 
 // The trace does not tell how often it waits: once in 300 steps.
-TEST(Separate, TakesCountsOfWhatIsRarerThanTheTraceFromThePlan) {
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  plans[0].operations.push_back(
-      {.name = "read", .phase = Phase::log, .action = HostWaits{}, .every = 250});
+TEST(Separate, TakesCountsOfWhatIsRarerThanTheTraceFromTheSubject) {
+  constexpr Metric waits = Metric::host_waits_per_step;
+  std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
+  subjects[0].periodic = {{.name = "read", .every = 250, .counts = {waits}}};
+  subjects[0].phases[static_cast<std::size_t>(Phase::log)].host_waits = 1.0 / 250;
+  subjects[0].counts[waits] = 1.0 / 250;
   const TracedStep baseline = traced_step({.math = 100});
   const TracedStep fix = traced_step({.math = 100}, {{Metric::host_waits_per_step, 0}});
-  EXPECT_EQ(separation_of(with_facts(plans), {}, traced_rounds({baseline, fix})).sentence,
+  EXPECT_EQ(separation_of(subjects, {}, traced_rounds({baseline, fix})).sentence,
             "baseline waits for the device 0.004x a step (log); fix 0x; where the time goes does "
             "not differ by more than its scatter");
 }
@@ -215,113 +220,26 @@ TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
             "than its scatter");
 }
 
-std::string conformance(const Traced& traced) {
-  const std::vector<PlannedStep> plans = counted_by_script();
-  return reason_against_conformance(plans, traced).value_or("agrees");
+// NCCL says this for itself.
+LibraryRecord record_of_nccl() {
+  return {.library = "NCCL 2.28.9",
+          .algorithms = {{CollectiveKind::all_reduce, 64, "tree", "LL", 1},
+                         {CollectiveKind::all_reduce, 1 << 20, "ring", "simple", 16},
+                         {CollectiveKind::all_reduce, 25 << 20, "ring", "simple", 16},
+                         {CollectiveKind::all_gather, 1 << 20, "ring", "simple", 16}}};
 }
 
-TEST(Conformance, FindsACountThatIsNotThePlans) {
-  Traced traced = traced_by_script();
-  EXPECT_EQ(conformance(traced), "agrees");
-  traced.rounds[2].variants[1].values[Metric::host_waits_per_step] = 2;
-  EXPECT_EQ(conformance(traced),
-            "the trace of 'fix' is not its plan: host_waits_per_step is 2 in traced round 3 and 0 "
-            "by the plan");
-}
-
-// Rank 1 of the second variant waits once more than the others.
-TEST(Conformance, NamesTheRankThatCountsSomethingElse) {
+Traced traced_with(const LibraryRecord& library) {
   Traced traced = traced_by_script();
   for (TracedRound& round : traced.rounds) {
-    round.ranks.resize(round.variants.size());
-    for (int rank = 0; rank < 3; ++rank) {
-      TracedStep step = round.variants[1];
-      step.rank = rank;
-      round.ranks[1].push_back(step);
-    }
+    for (TracedStep& step : round.variants) step.library = library;
   }
-  EXPECT_EQ(conformance(traced), "agrees");
-  traced.rounds[2].ranks[1][1].values[Metric::host_waits_per_step] = 1;
-  EXPECT_EQ(conformance(traced),
-            "the trace of 'fix' is not its plan: host_waits_per_step is 1 on rank 1 in traced "
-            "round 3 and 0 by the plan");
+  return traced;
 }
 
-TEST(Conformance, ComparesRanksWhereThePlanDoesNotKnow) {
-  PlanFacts facts;
-  facts.counts = {{Metric::launches_per_step, 3}};
-  facts.may_differ = {Metric::launches_per_step};
-  const std::vector<PlannedStep> plans{{plans_named({"fix"}).front(), facts}};
-  Traced traced = traced_rounds({traced_step({})});
-  for (TracedRound& round : traced.rounds) {
-    round.ranks.resize(1);
-    for (int rank = 0; rank < 3; ++rank) {
-      round.ranks[0].push_back(traced_step({}, {{Metric::launches_per_step, 4}}));
-      round.ranks[0].back().rank = rank;
-    }
-  }
-  EXPECT_EQ(reason_against_conformance(plans, traced), std::nullopt) << "though the plan says 3";
-  traced.rounds[1].ranks[0][2].values[Metric::launches_per_step] = 5;
-  EXPECT_EQ(reason_against_conformance(plans, traced),
-            "the ranks of 'fix' do not agree: launches_per_step is 5 on rank 2 in traced round 2 "
-            "and 4 on rank 0");
-}
-
-TEST(Conformance, AllowsForTheRoundingOfFractionsOnly) {
-  PlanFacts third;
-  third.counts = {{Metric::host_waits_per_step, 1.0 / 3}};
-  const std::vector<PlannedStep> plans{{plans_named({"fix"}).front(), third}};
-  const auto reason = [&](double traced) {
-    return reason_against_conformance(
-        plans, traced_rounds({traced_step({}, {{Metric::host_waits_per_step, traced}})}));
-  };
-  EXPECT_FALSE(reason(10.0 / 30));
-  EXPECT_TRUE(reason(11.0 / 30));
-}
-
-TEST(Conformance, SaysInWhichOperationTheyPart) {
-  StepPlan plan = plans_named({"fix"}).front();
-  plan.operations = {{.name = "forward", .phase = Phase::forward, .action = HostWork{}},
-                     {.name = "log", .phase = Phase::log, .action = HostWork{}}};
-  const std::vector<PlannedStep> plans{with_facts(plan)};
-  Traced traced = traced_rounds({traced_step({}, {{Metric::host_waits_per_step, 1}})});
-  Trace timeline;
-  timeline.steps = 2;
-  timeline.spans = {{.operation = 1}, {.operation = -1}};
-  const HostCall wait{.name = "cudaMemcpy", .kind = CallKind::copy, .can_block = true, .span = 0};
-  HostCall of_the_runner = wait;
-  of_the_runner.span = 1;
-  timeline.calls = {wait, of_the_runner, wait};
-  traced.timelines = {{timeline}};
-  EXPECT_EQ(reason_against_conformance(plans, traced),
-            "the trace of 'fix' is not its plan: host_waits_per_step is 1 in traced round 1 and 0 "
-            "by the plan; in 'log' the timeline has 1 a step (cudaMemcpy), the plan 0");
-}
-
-TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
-  Traced traced = traced_by_script();
-  for (TracedRound& round : traced.rounds) {
-    round.variants[1].memory.peak_allocated_bytes = 32 << 20;  // as planned
-  }
-  EXPECT_EQ(conformance(traced), "agrees");
-  traced.rounds[0].variants[1].memory.peak_allocated_bytes += 1 << 20;
-  EXPECT_EQ(conformance(traced),
-            "the trace of 'fix' is not its plan: its buffers held 33 MiB of device memory at once "
-            "(34603008 bytes), and 32 MiB by the plan (33554432)");
-}
-
-TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
-  Traced traced = traced_by_script();
-  EXPECT_TRUE(library_record_notes(traced).empty());
-  for (TracedRound& round : traced.rounds) {
-    round.variants[1].library =
-        LibraryRecord{.library = "NCCL 2.28.9",
-                      .algorithms = {{CollectiveKind::all_reduce, 64, "tree", "LL", 1},
-                                     {CollectiveKind::all_reduce, 1 << 20, "ring", "simple", 16},
-                                     {CollectiveKind::all_reduce, 25 << 20, "ring", "simple", 16},
-                                     {CollectiveKind::all_gather, 1 << 20, "ring", "simple", 16}}};
-  }
-  EXPECT_EQ(conformance(traced), "agrees");
+TEST(TraceNotes, TellHowALibraryCarriesOutCollectives) {
+  EXPECT_TRUE(library_record_notes(traced_by_script()).empty());
+  Traced traced = traced_with(record_of_nccl());
   EXPECT_EQ(library_record_notes(traced),
             std::vector<std::string>{
                 "NCCL 2.28.9 itself says how it carries out collectives: all-reduce of 64 B: "
@@ -332,58 +250,37 @@ TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
   EXPECT_EQ(library_record_notes(traced)[1],
             "of collectives in a graph NCCL 2.28.9 speaks when they are captured and not when they "
             "run; that each launch has them is counted by plan and trace alone");
-  // The library records that count are those of rank 0, and the difference of another rank is not
-  // lost.
-  for (TracedRound& round : traced.rounds) {
-    round.ranks.resize(2);
-    round.ranks[1] = {round.variants[1], round.variants[1]};
-    round.ranks[1][1].rank = 1;
-  }
-  EXPECT_EQ(conformance(traced), "agrees");
-  traced.rounds[1].ranks[1][1].library->difference = "it has 7 and not 8";
-  EXPECT_EQ(conformance(traced),
-            "what NCCL 2.28.9 enqueued of 'fix' at rank 1 is not its plan, in traced round 2: it "
-            "has 7 and not 8");
 }
 
-TEST(Conformance, SaysOnceThatALibraryOfCollectivesSaysNothing) {
-  Traced traced = traced_by_script();
-  for (TracedRound& round : traced.rounds) {
-    for (TracedStep& step : round.variants)
-      step.library = LibraryRecord{.library = "NCCL 2.27.3", .unavailable = "it is too old"};
-  }
-  EXPECT_EQ(conformance(traced), "agrees");
-  EXPECT_EQ(library_record_notes(traced),
-            std::vector<std::string>{"collectives of rank 0 are counted by plan and trace alone, "
-                                     "without NCCL 2.27.3's own record: it is too old"});
+TEST(TraceNotes, SayOnceThatALibraryOfCollectivesSaysNothing) {
+  EXPECT_EQ(
+      library_record_notes(traced_with({.library = "NCCL 2.27.3", .unavailable = "it is too old"})),
+      std::vector<std::string>{"collectives of rank 0 are counted by plan and trace alone, "
+                               "without NCCL 2.27.3's own record: it is too old"});
 }
 
-TEST(Conformance, SaysOnceWhatTheSimulatedMachineGuesses) {
-  Traced traced = traced_by_script();
+TEST(TraceNotes, SayOnceWhatTheSimulatedMachineGuesses) {
   const std::string guessed = "collectives of 2 ranks take what a ring makes of those of 4";
-  for (TracedRound& round : traced.rounds) {
-    for (TracedStep& step : round.variants)
-      step.library = LibraryRecord{.library = "the simulated machine", .guessed = guessed};
-  }
-  EXPECT_EQ(conformance(traced), "agrees");
-  EXPECT_EQ(library_record_notes(traced), std::vector<std::string>{guessed});
+  EXPECT_EQ(
+      library_record_notes(traced_with({.library = "the simulated machine", .guessed = guessed})),
+      std::vector<std::string>{guessed});
 }
 
-TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {
+TEST(Mechanism, BreaksARunWhoseTraceIsNotWhatWasPlanned) {
   Script script;
   script.step_time = noisy(1 / 1.3, 1);
   Traced traced = traced_by_script();
-  set_values(traced, 1, Metric::host_waits_per_step, {1});
+  traced.not_as_planned = "the trace of 'fix' is not its plan: it waits";
   const Verdict verdict =
       measure_and_judge(
           scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
           script, 1, traced)
           .verdict;
   ASSERT_TRUE(verdict.broken);
-  EXPECT_EQ(verdict.broken->find("the trace of 'fix' is not its plan"), 0U) << *verdict.broken;
+  EXPECT_EQ(*verdict.broken, "the trace of 'fix' is not its plan: it waits");
 }
 
-TEST(Conformance, NotesWhatIsNoPartOfASteadyStep) {
+TEST(TraceNotes, TellWhatIsNoPartOfASteadyStep) {
   Traced traced = traced_by_script();
   traced.rounds[0].variants[0].unsteady[UnsteadyKind::module_loading] = 1;
   traced.rounds[1].variants[0].unsteady[UnsteadyKind::module_loading] = 2;
@@ -430,10 +327,10 @@ TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
   scenario.expect = {line("small_graph", Relation::at_least, "small"),
                      line("large_graph", Relation::at_least, "large"),
                      line("small", Relation::at_most, "small_graph")};
-  const std::vector<PlannedStep> plans =
-      steps_named({"small", "small_graph", "large", "large_graph"});
+  const std::vector<Subject> subjects =
+      subjects_named({"small", "small_graph", "large", "large_graph"});
   Measurement measurement;
-  for (const PlannedStep& plan : plans) measurement.variants.push_back({.name = plan->variant});
+  for (const Subject& subject : subjects) measurement.variants.push_back({.name = subject.name});
   const double times[] = {2, 1, 5, 5.1};
   Random random(1);
   for (int round = 0; round < 20; ++round) {
@@ -450,14 +347,14 @@ TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
   measurement.traced = traced_rounds(std::vector<TracedStep>(4, traced_step({.math = 100})));
   measurement.traced->timelines.resize(4);
   const auto separations_of = [&] {
-    const Verdict verdict = judge(scenario, plans, measurement, {});
+    const Verdict verdict = judge(scenario, subjects, measurement, {});
     std::vector<std::string> named;
     for (const Separation& one : verdict.mechanism->separations)
       named.push_back(one.first + " " + one.other);
     return named;
   };
   EXPECT_EQ(separations_of(), (std::vector<std::string>{"large large_graph", "small small_graph"}));
-  const Verdict verdict = judge(scenario, plans, measurement, {});
+  const Verdict verdict = judge(scenario, subjects, measurement, {});
   EXPECT_NE(verdict.mechanism->separations[1].sentence.find(
                 "by the clock small takes 2.00x the time of small_graph"),
             std::string::npos)

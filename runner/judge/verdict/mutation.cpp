@@ -18,11 +18,12 @@ std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict&
   return names;
 }
 
-std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFacts& after) {
+std::vector<ChangedCount> changed_counts(const std::map<Metric, double>& before,
+                                         const std::map<Metric, double>& after) {
   std::vector<ChangedCount> different;
-  for (const auto& [metric, value] : before.counts) {
-    const auto now = after.counts.find(metric);
-    if (now != after.counts.end() && now->second != value)
+  for (const auto& [metric, value] : before) {
+    const auto now = after.find(metric);
+    if (now != after.end() && now->second != value)
       different.push_back({metric, value, now->second});
   }
   return different;

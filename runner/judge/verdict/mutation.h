@@ -3,12 +3,12 @@
 // when somebody turned a knob. The verbs make and decide such scenarios.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "judge/verdict/verdict.h"
-#include "plan/plan_facts.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -64,8 +64,9 @@ struct Mutations {
 std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict& after,
                                            bool refuted_alone);
 
-// Counts that both plans have, and differently.
-std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFacts& after);
+// Counts that both have, and differently.
+std::vector<ChangedCount> changed_counts(const std::map<Metric, double>& before,
+                                         const std::map<Metric, double>& after);
 
 // The effect of a mutation that changed the step, from the verdicts before and after it.
 MutationEffect effect_of(const Verdict& before, const Verdict& after);

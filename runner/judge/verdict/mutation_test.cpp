@@ -51,11 +51,9 @@ TEST(Mutation, NamesTheSentencesInTheirOrder) {
       << "a sentence that is gone does not hold";
 }
 
-TEST(Mutation, TellsWhatPlansCountDifferently) {
-  PlanFacts was;
-  was.counts = {{Metric::launches_per_step, 26}, {Metric::copies_per_step, 1}};
-  PlanFacts is;
-  is.counts = {{Metric::launches_per_step, 26}, {Metric::copies_per_step, 0}};
+TEST(Mutation, TellsWhatStepsCountDifferently) {
+  const std::map<Metric, double> was{{Metric::launches_per_step, 26}, {Metric::copies_per_step, 1}};
+  const std::map<Metric, double> is{{Metric::launches_per_step, 26}, {Metric::copies_per_step, 0}};
   const std::vector<ChangedCount> changed = changed_counts(was, is);
   ASSERT_EQ(changed.size(), 1U);
   EXPECT_EQ(changed[0].metric, Metric::copies_per_step);

@@ -67,17 +67,17 @@ std::optional<double> per(std::optional<double> value, double unit) {
 
 std::optional<double> metric_value(const MetricOf& metric, const Sources& sources) {
   if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
-  const std::size_t variant = plan_named(sources.plans, metric.variant);
-  const PlannedStep& plan = sources.plans[variant];
-  if (is_none_by_plan(plan, metric.metric)) return 0;
+  const std::size_t variant = subject_named(sources.subjects, metric.variant);
+  const Subject& subject = sources.subjects[variant];
+  if (counts_no_ranks(subject, metric.metric)) return 0;
   switch (row_of(metric.metric).evidence) {
     case Evidence::plan:
-      return plan.facts().count(metric.metric);
+      return subject.count(metric.metric);
     case Evidence::exact:
       return sources.traced ? traced_value(*sources.traced, variant, metric.metric)
-                            : plan.facts().count(metric.metric);
+                            : subject.count(metric.metric);
     case Evidence::timed: {
-      const auto amount = amount_per_step(plan, sources.device, metric.metric);
+      const auto amount = amount_per_step(subject, sources.device, metric.metric);
       if (!sources.round || !amount) return std::nullopt;
       return round_value(*sources.round, static_cast<int>(variant), *amount, metric.metric);
     }
@@ -95,36 +95,37 @@ std::optional<double> factor_value(const Factor& factor, const Sources& sources)
   if (const auto* number = std::get_if<double>(&factor)) return *number;
   if (const auto* metric = std::get_if<MetricOf>(&factor)) return metric_value(*metric, sources);
   if (const auto* bound = std::get_if<BoundClass>(&factor)) return number_of(*bound);
-  const StepPlan& first = sources.plans.front();
+  const Subject& first = sources.subjects.front();
   const bool batch = std::get<PlanSize>(factor) == PlanSize::batch_bytes;
   return static_cast<double>(batch ? first.batch_bytes : first.param_bytes);
 }
 
 }  // namespace
 
-std::size_t plan_named(std::span<const PlannedStep> plans, const std::string& variant) {
-  const auto found = std::find_if(plans.begin(), plans.end(),
-                                  [&](const StepPlan& plan) { return plan.variant == variant; });
-  require(found != plans.end(), "sentences name variants of their scenario");
-  return static_cast<std::size_t>(found - plans.begin());
+std::size_t subject_named(std::span<const Subject> subjects, const std::string& variant) {
+  const auto found = std::find_if(subjects.begin(), subjects.end(),
+                                  [&](const Subject& subject) { return subject.name == variant; });
+  require(found != subjects.end(), "sentences name variants of their scenario");
+  return static_cast<std::size_t>(found - subjects.begin());
 }
 
-std::optional<double> amount_per_step(const PlannedStep& plan, const DeviceIdentity* device,
+std::optional<double> amount_per_step(const Subject& subject, const DeviceIdentity* device,
                                       Metric metric) {
-  if (metric == Metric::tokens_per_s) return mean_tokens(plan);
-  if (metric == Metric::samples_per_s_per_rank) return mean_batch_size(plan) / plan->ranks.count;
-  if (metric != Metric::mfu) return mean_batch_size(plan);
-  if (!device) return std::nullopt;
-  return per(plan.facts().model_flops, peak_flops_per_second(*device, plan->dtype).value_or(0));
+  if (!is_rate(metric)) return 1;
+  if (metric == Metric::tokens_per_s) return subject.tokens;
+  if (metric == Metric::samples_per_s_per_rank) return per(subject.batch_size, subject.ranks);
+  if (metric != Metric::mfu) return subject.batch_size;
+  if (!device || !subject.dtype) return std::nullopt;
+  return per(subject.model_flops, peak_flops_per_second(*device, *subject.dtype).value_or(0));
 }
 
-bool is_none_by_plan(const StepPlan& plan, Metric metric) {
+bool counts_no_ranks(const Subject& subject, Metric metric) {
   using enum Metric;
   constexpr std::array of_ranks{
       all_reduces_per_step,   reduce_scatters_per_step,  all_gathers_per_step,
       payload_bytes_per_step, collectives_per_step,      wire_bytes_per_step,
       unbucketed_per_step,    late_collectives_per_step, early_comm_waits_per_step};
-  return plan.ranks.count == 1 && std::ranges::find(of_ranks, metric) != of_ranks.end();
+  return subject.ranks == 1 && std::ranges::find(of_ranks, metric) != of_ranks.end();
 }
 
 std::optional<double> round_value(const Round& round, int variant, double amount, Metric metric) {
@@ -230,16 +231,16 @@ std::optional<double> contrast_of(const Expectation& sentence, const Sources& so
 }
 
 std::vector<Sources> rounds_that_decide(const Expectation& sentence,
-                                        std::span<const PlannedStep> plans,
+                                        std::span<const Subject> subjects,
                                         const Measurement& measurement) {
   std::vector<Sources> all;
   if (evidence_of(sentence) != Evidence::traced) {
     for (const Round& round : measurement.rounds) {
-      all.push_back({.plans = plans, .round = &round, .device = &measurement.device});
+      all.push_back({.subjects = subjects, .round = &round, .device = &measurement.device});
     }
   } else if (measurement.traced) {
     for (const TracedRound& round : measurement.traced->rounds) {
-      all.push_back({.plans = plans, .traced = &round});
+      all.push_back({.subjects = subjects, .traced = &round});
     }
   }
   return all;

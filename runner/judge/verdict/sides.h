@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The values of the two sides of a sentence: by the plan alone, in one timed round, or in one
+// The values of the two sides of a sentence: by the subject alone, in one timed round, or in one
 // traced round.
 #pragma once
 
@@ -9,16 +9,16 @@
 #include <string>
 
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/sentences/expectation.h"
 
 namespace stepgate {
 
-// Where values come from. Plan metrics are facts of the plan. Exact ones come from the traced round
-// where there is one, and from the plan elsewhere: conformance.h sees to it that both say the same.
-// Timed and traced ones come from their rounds.
+// Where values come from. Plan metrics are counts of the subject. Exact ones come from the traced
+// round where there is one, and from the subject elsewhere: measure/trace/conformance.h sees to it
+// that both say the same. Timed and traced ones come from their rounds.
 struct Sources {
-  std::span<const PlannedStep> plans;
+  std::span<const Subject> subjects;
   const Round* round = nullptr;
   const TracedRound* traced = nullptr;
   const DeviceIdentity* device = nullptr;  // of those rounds: whose peak rate an mfu is of
@@ -26,12 +26,12 @@ struct Sources {
   std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
 
-// The index of the variant's plan, which exists.
-std::size_t plan_named(std::span<const PlannedStep>, const std::string& variant);
+// The index of the subject with that name, which exists.
+std::size_t subject_named(std::span<const Subject>, const std::string& variant);
 
 // The amount a step that a rate counts: samples, tokens, or for mfu the seconds that its FLOPs take
-// at the device's peak rate. Nothing where that rate is not known.
-std::optional<double> amount_per_step(const PlannedStep&, const DeviceIdentity*, Metric);
+// at the device's peak rate. Nothing where any of it is not known; 1 of what is no rate.
+std::optional<double> amount_per_step(const Subject&, const DeviceIdentity*, Metric);
 
 // The value of a timed metric, for one variant of one round. Mean and rates, of this amount a step,
 // come from the geometric mean of its segments, and shares and host time from their totals.
@@ -48,9 +48,9 @@ std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metr
 // The same, the time of one kernel and the class included.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
 
-// Whether nothing in the plan could raise a count, so that it is 0: those of what ranks do
-// together, which plans and traces of one rank leave out.
-bool is_none_by_plan(const StepPlan&, Metric);
+// Whether the count is of what ranks do together, and the subject is of one: then it is 0, and
+// counts and traces leave it out.
+bool counts_no_ranks(const Subject&, Metric);
 
 // The rank whose value that is, of several. Nothing where none of them is worse than the others.
 std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricOf&);
@@ -67,7 +67,7 @@ double nearly_nothing(const Expectation&);
 
 // The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
 // the timed ones or the traced ones. The arguments must outlive them.
-std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const PlannedStep>,
+std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Subject>,
                                         const Measurement&);
 
 // The metrics of a side, in order.

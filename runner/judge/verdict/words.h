@@ -9,13 +9,9 @@
 #include <string_view>
 
 #include "judge/verdict/verdict.h"
-#include "scenario/sentences/metric.h"
+#include "scenario/sentences/metric_words.h"
 
 namespace stepgate {
-
-// A value in the metric's base unit: "1.234 ms", "4 MiB", "12", "34.1 %", "88.5k/s"; with so many
-// digits more.
-std::string in_words(double value, MetricUnit, int more_digits = 0);
 
 // A ratio of two like things: "1.31x", and "1.003x" close to 1.
 std::string factor_in_words(double ratio, int more_digits = 0);

@@ -35,8 +35,8 @@ TEST(MeasuredChoices, AreThoseOfTheVariantThatHasSome) {
   };
   const Measurement measurement = measured(script);
   ASSERT_EQ(measurement.rounds.size(), 2U);
-  const VariantSubject& plain = measurement.variants[0];
-  const VariantSubject& attentive = measurement.variants[1];
+  const MeasuredVariant& plain = measurement.variants[0];
+  const MeasuredVariant& attentive = measurement.variants[1];
   EXPECT_TRUE(plain.libraries.empty() && plain.choices.empty());
   ASSERT_EQ(attentive.libraries.size(), 1U);
   EXPECT_EQ(attentive.libraries[0].name, "cuDNN");

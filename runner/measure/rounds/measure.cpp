@@ -89,32 +89,34 @@ void append(const Segment& next, Segment& segment) {
 
 class Run {
  public:
-  Run(Device& device, std::span<const PlannedStep> plans, const MeasureRequest& request)
+  Run(StepRunner& device, std::span<const Subject> subjects, const LoadSubject& load,
+      const MeasureRequest& request)
       : device_(device),
-        plans_(plans),
+        subjects_(subjects),
+        load_(load),
         request_(request),
         start_(device.now()),
         began_(std::chrono::steady_clock::now()),
         loaded_before_(device.time_loading()),
         random_(request.seed),
-        same_step_(plans),
-        loaded_(plans.size()),
-        step_times_(plans.size()) {
+        same_step_(subjects),
+        loaded_(subjects.size()),
+        step_times_(subjects.size()) {
     result_.device = device.identity();
-    result_.scenario = plans.front()->scenario;
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
-    for (const PlannedStep& plan : plans) {
+    for (const Subject& subject : subjects) {
       result_.variants.push_back(
-          {.name = plan->variant,
-           .batch_size = mean_batch_size(plan),
-           .tokens = mean_tokens(plan),
-           .model_flops = plan.facts().model_flops,
-           .peak_flops_per_second = peak_flops_per_second(result_.device, plan->dtype),
-           .libraries = device.libraries_for(plan),
-           .ranks = plan->ranks.count});
+          {.name = subject.name,
+           .batch_size = subject.batch_size.value_or(0),
+           .tokens = subject.tokens.value_or(0),
+           .model_flops = subject.model_flops.value_or(0),
+           .peak_flops_per_second =
+               subject.dtype ? peak_flops_per_second(result_.device, *subject.dtype) : std::nullopt,
+           .libraries = subject.libraries,
+           .ranks = subject.ranks});
     }
-    result_.not_compared = pairs_not_compared(plans);
+    result_.not_compared = pairs_not_compared(subjects);
   }
 
   Measurement measure() {
@@ -153,7 +155,7 @@ class Run {
     const TimeOfScope judging(result_.wall_times[WallPart::judging]);
     return request_.enough(result_);
   }
-  int variants() const { return static_cast<int>(plans_.size()); }
+  int variants() const { return static_cast<int>(subjects_.size()); }
 
   void report_progress() const {
     if (!request_.progress) return;
@@ -172,7 +174,7 @@ class Run {
     for (int slot = 0; slot < variants(); ++slot) {
       const auto place = std::find(slots_.begin(), slots_.end(), slot);
       const auto variant = static_cast<std::size_t>(place - slots_.begin());
-      loaded_[variant] = device_.load_into(slot, plans_[variant], draw_);
+      loaded_[variant] = load_(variant, slot, draw_);
       note_choices(variant);
     }
     same_step_.begin(draw_.first_step);
@@ -182,8 +184,8 @@ class Run {
   std::int64_t first_step() {
     constexpr std::int64_t longest_period = 1'000'000;
     std::int64_t period = 1;
-    for (const PlannedStep& plan : plans_) {
-      const std::int64_t own = common_period(plan, longest_period).value_or(longest_period);
+    for (const Subject& subject : subjects_) {
+      const std::int64_t own = common_period(subject, longest_period).value_or(longest_period);
       period = std::min(std::lcm(period, own), longest_period);
     }
     return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(period)));
@@ -225,7 +227,7 @@ class Run {
     const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
     bool timed = true;
     for (std::int64_t step = 0; step < count; ++step) {
-      for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
         timed = run(variant, {.steps = 1, .gradients = true}).elapsed.has_value() && timed;
       }
     }
@@ -246,10 +248,10 @@ class Run {
   void begin_again() {
     const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
     const nanoseconds loaded = device_.time_loading();
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
       if (loaded_[variant]->restart()) continue;
       loaded_[variant].reset();
-      loaded_[variant] = device_.load_into(slots_[variant], plans_[variant], draw_);
+      loaded_[variant] = load_(variant, slots_[variant], draw_);
     }
     loaded_to_compare_ = device_.time_loading() - loaded;
     same_step_.begin(draw_.first_step);
@@ -271,9 +273,9 @@ class Run {
     alone.max_seconds /= variants();  // for its part
     alone.fewest_steps = 0;           // it counts no percentiles
     std::int64_t most = 0;
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
       const std::int64_t steps = wanted ? *wanted
-                                        : segment_steps(plans_.subspan(variant, 1), alone,
+                                        : segment_steps(subjects_.subspan(variant, 1), alone,
                                                         std::span(step_times_).subspan(variant, 1));
       run(variant, {.steps = steps});
       most = std::max(most, steps);
@@ -317,10 +319,10 @@ class Run {
   // Lengths by the step times, whether steps run interleaved, and what a round costs: the first one
   // is run to see.
   void choose_schedule() {
-    const std::int64_t scored = segment_steps(plans_, request_.knobs, step_times_);
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      VariantSubject& subject = result_.variants[variant];
-      subject.wash_out_steps = wash_out_steps(plans_[variant], step_times_[variant]);
+    const std::int64_t scored = segment_steps(subjects_, request_.knobs, step_times_);
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
+      MeasuredVariant& subject = result_.variants[variant];
+      subject.wash_out_steps = wash_out_steps(subjects_[variant], step_times_[variant]);
       subject.segment_steps = scored;
     }
     result_.segments_because = reason_for_segments();
@@ -361,12 +363,12 @@ class Run {
   // The reason for segments as far as it is known before anything is tried.
   std::string reason_for_segments() const {
     if (request_.knobs.interleave == Interleave::segments) return "the scenario asks for it";
-    if (plans_.size() == 1) return "there is one variant";
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      const std::string& reason = plans_[variant].facts().against_interleaving;
+    if (subjects_.size() == 1) return "there is one variant";
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
+      const std::string& reason = subjects_[variant].against_interleaving;
       if (!reason.empty()) return reason;
       if (step_times_[variant] > longest_interleaved_step)
-        return fmt::format("a step of '{}' takes more than {} ms", plans_[variant]->variant,
+        return fmt::format("a step of '{}' takes more than {} ms", subjects_[variant].name,
                            longest_interleaved_step / 1ms);
     }
     return "";
@@ -412,8 +414,8 @@ class Run {
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
       if (!carried) return "too few short segments follow one of their own kind to compare them";
-      const std::string& first = plans_.front()->variant;
-      const std::string& other = plans_[static_cast<std::size_t>(variant)]->variant;
+      const std::string& first = subjects_.front().name;
+      const std::string& other = subjects_[static_cast<std::size_t>(variant)].name;
       if (matters(*carried)) {
         return fmt::format(
             "steps of '{}' and of '{}' disturb each other: their ratio changes by {} % where "
@@ -515,7 +517,7 @@ class Run {
 
   Segment run_segment(int variant, bool follows_itself) {
     const auto index = static_cast<std::size_t>(variant);
-    const VariantSubject& subject = result_.variants[index];
+    const MeasuredVariant& subject = result_.variants[index];
     StepResult result =
         run(index, {.wash_out_steps = subject.wash_out_steps, .steps = subject.segment_steps});
     require(result.elapsed.has_value(), "a device that knew the time once knows it always");
@@ -560,7 +562,7 @@ class Run {
     std::vector<LoadedStep*> steps;
     for (const auto& step : loaded_) steps.push_back(step.get());
     std::vector<StepResult> results = device_.run_interleaved(steps, how);
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
       note(variant, results[variant], cycles * length - results[variant].steps);
     }
     return round_of(how, std::move(results));
@@ -598,8 +600,9 @@ class Run {
     return round;
   }
 
-  Device& device_;
-  std::span<const PlannedStep> plans_;
+  StepRunner& device_;
+  std::span<const Subject> subjects_;
+  const LoadSubject& load_;
   const MeasureRequest& request_;
   nanoseconds start_;
   std::chrono::steady_clock::time_point began_;
@@ -630,10 +633,10 @@ std::int64_t bytes_kept(const Round& round) {
   return bytes;
 }
 
-Measurement measure(Device& device, std::span<const PlannedStep> plans,
+Measurement measure(StepRunner& device, std::span<const Subject> subjects, const LoadSubject& load,
                     const MeasureRequest& request) {
-  require(!plans.empty(), "there is something to measure");
-  return Run(device, plans, request).measure();
+  require(!subjects.empty(), "there is something to measure");
+  return Run(device, subjects, load, request).measure();
 }
 
 }  // namespace stepgate

@@ -7,10 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -33,9 +34,14 @@ struct MeasureRequest {
   std::function<void(const Progress&)> progress;  // may be empty
 };
 
-// Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
-// its losses and gradients are compared. Ends early when variants are not the same step, or a
-// signal asks for an end. At least one plan. Throws DeviceError.
-Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);
+// Loads the subject with that index into a slot of the runner. Throws DeviceError.
+using LoadSubject =
+    std::function<std::unique_ptr<LoadedStep>(std::size_t subject, int slot, const LoadDraw&)>;
+
+// Loads every subject, warms up, and runs rounds. A device without a notion of time yields none,
+// but its losses and gradients are compared. Ends early when variants are not the same step, or a
+// signal asks for an end. At least one subject. Throws DeviceError.
+Measurement measure(StepRunner&, std::span<const Subject>, const LoadSubject&,
+                    const MeasureRequest&);
 
 }  // namespace stepgate

@@ -24,11 +24,11 @@ using std::chrono::nanoseconds;
 
 Measurement measure_three_variants(std::uint64_t seed, std::int64_t rounds = 60) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b", "c"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b", "c"});
   MeasureRequest request = request_for(rounds);
   request.seed = seed;
-  return measure(device, plans, request);
+  return measure(runner, subjects, request);
 }
 
 std::vector<int> order_of(const Round& round) {
@@ -81,9 +81,9 @@ TEST(Measure, LoadsEveryVariantOnceARound) {
   std::size_t loads = 0;
   for (const std::int64_t rounds : {10, 30}) {
     Script script{.step_time = always(1ms)};
-    FakeDevice device(script);
-    const auto plans = steps_named({"a", "b", "c"});
-    measure(device, plans, request_for(rounds));
+    FakeRunner runner(script);
+    const auto subjects = subjects_named({"a", "b", "c"});
+    measure(runner, subjects, request_for(rounds));
     if (rounds == 30) {
       EXPECT_EQ(script.draws.size() - loads, 60U);
     }
@@ -93,10 +93,10 @@ TEST(Measure, LoadsEveryVariantOnceARound) {
 
 TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  auto plans = plans_named({"a", "b"});
-  plans[1].operations.push_back({.name = "work", .action = HostWork{1}, .every = 7});
-  measure(device, with_facts(plans), request_for(60));
+  FakeRunner runner(script);
+  auto subjects = subjects_named({"a", "b"});
+  subjects[1].periodic = {{.name = "work", .every = 7}};
+  measure(runner, subjects, request_for(60));
   std::set<std::int64_t> first_steps;
   std::set<std::uint64_t> loaders;
   for (std::size_t load = 0; load < script.draws.size(); load += 2) {
@@ -112,9 +112,9 @@ TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
 // So that of two variants each follows itself as often as the other.
 TEST(Measure, LetsTheFirstVariantOfTheOrderFollowItself) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  for (const Round& round : measure(device, plans, request_for(20)).rounds) {
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  for (const Round& round : measure(runner, subjects, request_for(20)).rounds) {
     ASSERT_EQ(round.segments.size(), 4U);
     const std::vector<std::int64_t> own{round.segments[0].own_steps, round.segments[1].own_steps,
                                         round.segments[2].own_steps, round.segments[3].own_steps};
@@ -138,9 +138,9 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
 
 TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  const Measurement measurement = measure(device, plans, interleaved_request(8));
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  const Measurement measurement = measure(runner, subjects, interleaved_request(8));
   EXPECT_EQ(measurement.segments_because, "");
   ASSERT_EQ(measurement.rounds.size(), 8U);
   for (const Round& round : measurement.rounds) {
@@ -163,10 +163,10 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
     std::map<std::int64_t, std::size_t> runs;
     for (const std::int64_t rounds : {8, 12}) {
       Script script{.step_time = always(1ms)};
-      FakeDevice device(script);
+      FakeRunner runner(script);
       MeasureRequest request = interleaved_request(rounds);
       request.knobs.warmup_steps = warmup;
-      EXPECT_EQ(measure(device, steps_named({"a", "b"}), request).segments_because, "");
+      EXPECT_EQ(measure(runner, subjects_named({"a", "b"}), request).segments_because, "");
       runs[rounds] = script.runs.size();
     }
     return (runs[12] - runs[8]) / 4;
@@ -178,25 +178,25 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
 
 // Rounds are short: one of four variants follows itself in two rounds of five.
 TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
-  const auto plans = steps_named({"a", "b", "c", "d"});
+  const auto subjects = subjects_named({"a", "b", "c", "d"});
   MeasureRequest request = interleaved_request(1);
   for (request.seed = 1; request.seed <= 40; ++request.seed) {
     Script script{.step_time = always(1ms)};
-    FakeDevice device(script);
-    EXPECT_EQ(measure(device, plans, request).segments_because, "") << "seed " << request.seed;
+    FakeRunner runner(script);
+    EXPECT_EQ(measure(runner, subjects, request).segments_because, "") << "seed " << request.seed;
   }
 }
 
 // Orders that are dealt independently take 16 on average.
 TEST(Measure, NeedsFewTrialsToCompareManyVariants) {
-  const auto plans = steps_named({"a", "b", "c", "d", "e", "f"});
+  const auto subjects = subjects_named({"a", "b", "c", "d", "e", "f"});
   MeasureRequest request = interleaved_request(1);
-  const std::size_t segments_of_a_round = plans.size() * (1 + 12);
+  const std::size_t segments_of_a_round = subjects.size() * (1 + 12);
   double trials = 0;
   for (request.seed = 1; request.seed <= 40; ++request.seed) {
     Script script{.step_time = always(1ms)};
-    FakeDevice device(script);
-    EXPECT_EQ(measure(device, plans, request).segments_because, "") << "seed " << request.seed;
+    FakeRunner runner(script);
+    EXPECT_EQ(measure(runner, subjects, request).segments_because, "") << "seed " << request.seed;
     // Besides, a round to see what one costs, and the round itself.
     trials += static_cast<double>(script.runs.size() / segments_of_a_round) - 2;
   }
@@ -205,12 +205,12 @@ TEST(Measure, NeedsFewTrialsToCompareManyVariants) {
 
 TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   Script script{.step_time = always(10ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  EXPECT_EQ(measure(device, plans, interleaved_request(2)).segments_because,
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  EXPECT_EQ(measure(runner, subjects, interleaved_request(2)).segments_because,
             "a step of 'a' takes more than 2 ms");
   script.step_time = always(100us);
-  EXPECT_EQ(measure(device, plans, request_for(2)).segments_because, "the scenario asks for it");
+  EXPECT_EQ(measure(runner, subjects, request_for(2)).segments_because, "the scenario asks for it");
 }
 
 // Each step of b leaves 20 us of work to whoever comes next.
@@ -221,9 +221,9 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
         script.runs.size() > 1 && script.runs[script.runs.size() - 2].first == "b";
     return follows_b && variant == "a" ? 120us : 100us;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  const Measurement measurement = measure(device, plans, interleaved_request(12));
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  const Measurement measurement = measure(runner, subjects, interleaved_request(12));
   EXPECT_NE(measurement.segments_because.find("disturb each other"), std::string::npos)
       << measurement.segments_because;
   const auto carried = carry_over_between(measurement.rounds, 0, 1);

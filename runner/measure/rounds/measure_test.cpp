@@ -20,13 +20,13 @@ using std::chrono::nanoseconds;
 
 TEST(Measure, StopsWhenThereIsEnoughEvidence) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.enough = [](const Measurement& measurement) { return measurement.rounds.size() == 9; };
   std::vector<std::int64_t> progress;
   request.progress = [&](const Progress& done) { progress.push_back(done.rounds); };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_EQ(measurement.rounds.size(), 9U);
   EXPECT_FALSE(measurement.budget_spent);
   EXPECT_EQ(progress, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
@@ -35,10 +35,10 @@ TEST(Measure, StopsWhenThereIsEnoughEvidence) {
 // It ends as soon as it looks around: in its warm-up, with no round.
 TEST(Measure, EndsOnASignalBeforeItsFirstRound) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   interrupted = SIGINT;
-  const Measurement measurement = measure(device, plans, request_for(100));
+  const Measurement measurement = measure(runner, subjects, request_for(100));
   interrupted = 0;
   EXPECT_TRUE(measurement.rounds.empty());
   EXPECT_LT(measurement.device_time, 100ms);
@@ -46,11 +46,11 @@ TEST(Measure, EndsOnASignalBeforeItsFirstRound) {
 
 TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(100'000);
   request.knobs.max_seconds = 3;
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_TRUE(measurement.budget_spent);
   EXPECT_LE(measurement.wall_time, 3s);
   EXPECT_GT(measurement.wall_time, 2800ms);
@@ -59,18 +59,18 @@ TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
 
 TEST(Measure, EndsWhenItsRecordIsFullButNotBeforeTheFewestRounds) {
   Script script{.step_time = always(10ns)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.knobs.steps = 400'000;  // four segments of them are 40 MB a round
   request.knobs.warmup_steps = 4;
-  const Measurement six = measure(device, plans, request);
+  const Measurement six = measure(runner, subjects, request);
   EXPECT_TRUE(six.record_full);
   EXPECT_FALSE(six.budget_spent);
   EXPECT_EQ(std::ssize(six.rounds), request.fewest_rounds);
   EXPECT_EQ(six.expected.most_rounds, request.fewest_rounds);
   request.knobs.steps = 100'000;
-  const Measurement more = measure(device, plans, request);
+  const Measurement more = measure(runner, subjects, request);
   EXPECT_TRUE(more.record_full);
   EXPECT_GT(std::ssize(more.rounds), request.fewest_rounds);
   EXPECT_LE(std::ssize(more.rounds), more.expected.most_rounds + 1);
@@ -83,12 +83,12 @@ TEST(Measure, EndsWhenItsRecordIsFullButNotBeforeTheFewestRounds) {
 
 TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
   Script script{.step_time = always(10ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.knobs.warmup_steps = 10;
   request.knobs.max_seconds = 1;
-  const Measurement refused = measure(device, plans, request);
+  const Measurement refused = measure(runner, subjects, request);
   EXPECT_TRUE(refused.budget_refused);
   EXPECT_TRUE(refused.rounds.empty());
   EXPECT_GT(refused.expected.round, 100ms);
@@ -98,15 +98,15 @@ TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
           .count();
   script.now = 0ms;
   request.knobs.max_seconds = enough + 0.001;
-  const Measurement measured = measure(device, plans, request);
+  const Measurement measured = measure(runner, subjects, request);
   EXPECT_FALSE(measured.budget_refused);
   EXPECT_GE(measured.rounds.size(), 6U);
 }
 
 TEST(Measure, ExpectsWhatARoundThenCosts) {
   Script script{.step_time = always(3ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b", "c"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b", "c"});
   const auto before = std::make_shared<nanoseconds>(0);
   const auto cost = std::make_shared<nanoseconds>(0);
   MeasureRequest request = request_for(10);
@@ -114,7 +114,7 @@ TEST(Measure, ExpectsWhatARoundThenCosts) {
     if (now.rounds == 2) *cost = now.spent - *before;
     *before = now.spent;
   };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_EQ(measurement.expected.round, *cost);
   EXPECT_EQ(measurement.expected.most_rounds, 10);
 }
@@ -128,9 +128,9 @@ TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
     read.temperature_celsius = static_cast<double>(reading);
     return read;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b", "c"});
-  const Measurement measurement = measure(device, plans, request_for(8));
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b", "c"});
+  const Measurement measurement = measure(runner, subjects, request_for(8));
   ASSERT_EQ(runs_before.size(), 9U);
   for (std::size_t reading = 1; reading < runs_before.size(); ++reading) {
     // Every load settles each variant before its segments.
@@ -148,9 +148,9 @@ TEST(Measure, WarmsUpUntilTheStepTimesAreSteady) {
   Script script{.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
     return std::chrono::microseconds(1000 + std::max<std::int64_t>(0, 500 - step));
   }};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  const Measurement measurement = measure(device, plans, request_for(10));
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  const Measurement measurement = measure(runner, subjects, request_for(10));
   EXPECT_TRUE(measurement.steady);
   EXPECT_GE(measurement.warmup_steps, 450);
   EXPECT_LE(measurement.warmup_steps, 600);
@@ -161,22 +161,22 @@ TEST(Measure, SaysWhenItNeverBecameSteady) {
   script.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
     return std::chrono::microseconds(1000 + step);
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.max_seconds = 20;
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_FALSE(measurement.steady);
   EXPECT_EQ(measurement.rounds.size(), 8U);
 }
 
 TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
   Script script{.step_time = always(1ms)};
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.warmup_steps = 33;
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_EQ(measurement.warmup_steps, 33);
   ASSERT_EQ(measurement.rounds.size(), 8U);
   for (const Round& round : measurement.rounds) {
@@ -186,15 +186,15 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
 
 TEST(Measure, ScoresNothingWithoutAClockButComparesLosses) {
   Script script;
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
-  const Measurement agreeing = measure(device, plans, request_for(5));
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  const Measurement agreeing = measure(runner, subjects, request_for(5));
   EXPECT_TRUE(agreeing.rounds.empty());
   EXPECT_FALSE(agreeing.another_step);
   script.loss = [](const std::string& variant, std::int64_t step) {
     return variant == "b" && step == 5 ? 2.0F : 1.0F;
   };
-  const Measurement disagreeing = measure(device, plans, request_for(5));
+  const Measurement disagreeing = measure(runner, subjects, request_for(5));
   ASSERT_TRUE(disagreeing.another_step);
   EXPECT_EQ(disagreeing.another_step->step, 5);
 }
@@ -205,13 +205,13 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
   script.loss = [&](const std::string& variant, std::int64_t step) {
     return variant == "b" && step == lies_at ? 2.0F : 1.0F;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.progress = [&](const Progress& now) {
     if (now.rounds == 3) lies_at = 10;
   };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   ASSERT_TRUE(measurement.another_step);
   EXPECT_EQ(measurement.another_step->step, 10);
   EXPECT_EQ(measurement.rounds.size(), 3U);
@@ -224,16 +224,16 @@ TEST(Measure, BeginsTheFirstStepsAgainAfterTheRoundsWithoutANewLoad) {
   script.loss = [&](const std::string& variant, std::int64_t) {
     return lies && variant == "b" ? 2.0F : 1.0F;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(5);
-  EXPECT_FALSE(measure(device, plans, request).another_step);
+  EXPECT_FALSE(measure(runner, subjects, request).another_step);
   std::size_t loads = 0;
   request.progress = [&](const Progress& now) {
     lies = now.rounds == 5;
     loads = script.draws.size();
   };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   EXPECT_EQ(measurement.rounds.size(), 5U);
   ASSERT_TRUE(measurement.another_step);
   EXPECT_TRUE(measurement.another_step->after_the_rounds);
@@ -248,15 +248,15 @@ TEST(Measure, LoadsAnewWhatCannotBeginAgain) {
   script.loss = [&](const std::string& variant, std::int64_t) {
     return lies && variant == "b" ? 2.0F : 1.0F;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
   MeasureRequest request = request_for(5);
   std::size_t loads = 0;
   request.progress = [&](const Progress& now) {
     lies = now.rounds == 5;
     loads = script.draws.size();
   };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   ASSERT_TRUE(measurement.another_step);
   EXPECT_TRUE(measurement.another_step->after_the_rounds);
   ASSERT_EQ(script.draws.size(), loads + 2);
@@ -273,14 +273,13 @@ TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
     add_part({.elements = 100}, values.data(), DType::fp32, sketches[0]);
     return sketches;
   };
-  FakeDevice device(script);
-  auto learning = plans_named({"a", "b"});
-  for (StepPlan& plan : learning) plan.parameters = {{"weight", 0, 100}};
-  const auto plans = with_facts(learning);
+  FakeRunner runner(script);
+  auto subjects = subjects_named({"a", "b"});
+  for (Subject& subject : subjects) subject.arithmetic->parameters = {"weight"};
   MeasureRequest request = request_for(5);
-  EXPECT_FALSE(measure(device, plans, request).another_step);
+  EXPECT_FALSE(measure(runner, subjects, request).another_step);
   request.progress = [&](const Progress& now) { value = now.rounds == 5 ? 2 : 1; };
-  const Measurement measurement = measure(device, plans, request);
+  const Measurement measurement = measure(runner, subjects, request);
   ASSERT_TRUE(measurement.another_step);
   EXPECT_EQ(measurement.another_step->variant, measurement.another_step->against);
   EXPECT_TRUE(measurement.another_step->after_the_rounds);
@@ -323,11 +322,11 @@ TEST(Measure, ComparesTheLossesOfEveryLoad) {
   script.loss = [&](const std::string& variant, std::int64_t) {
     return script.draws.size() == 8 && variant == "b" ? 2.0F : 1.0F;
   };
-  FakeDevice device(script);
-  const auto plans = steps_named({"a", "b", "c", "d"});
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b", "c", "d"});
   MeasureRequest request = request_for(5);
   request.knobs.interleave = Interleave::automatic;
-  EXPECT_TRUE(measure(device, plans, request).another_step);
+  EXPECT_TRUE(measure(runner, subjects, request).another_step);
 }
 
 }  // namespace

@@ -63,11 +63,11 @@ struct ExpectedCost {
   double deviation = 0;  // of a round's log-ratio of two variants, as the warm-up lets expect
 };
 
-struct VariantSubject {
+struct MeasuredVariant {
   std::string name;
   double batch_size = 0;   // samples a step, of all ranks together, on average
   double tokens = 0;       // a step, on average; 0: samples are no sequences
-  double model_flops = 0;  // a step: PlanFacts::model_flops
+  double model_flops = 0;  // a step: Subject::model_flops
   std::optional<double> peak_flops_per_second = {};  // of the device: device/peak_rates.h
   // Libraries that its steps depend on besides the device, and kernels that they got (device.h). A
   // choice that a later load made otherwise stands behind the first.
@@ -110,17 +110,16 @@ struct NotCompared {
   std::vector<int> variants;
   std::vector<int> against;
   bool gradients_alone = false;  // their losses are
-  std::string reason;            // what the plans of `variants` have otherwise, in words
+  std::string reason;            // what `variants` compute otherwise, in words
 };
 
 struct Measurement {
   // No device took part, and none is needed: what plans count is all that there is.
   bool planned_only = false;
   DeviceIdentity device;
-  std::string scenario;
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;
-  std::vector<VariantSubject> variants;
+  std::vector<MeasuredVariant> variants;
   std::optional<EnvironmentReading> environment_before = {};  // read before the first round
   std::vector<Round> rounds;
   std::int64_t warmup_steps = 0;  // run of each variant before the first round, at most

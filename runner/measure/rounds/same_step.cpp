@@ -20,110 +20,54 @@ namespace {
 
 constexpr std::int64_t first_steps = 8;
 
-// By which cuBLASLt chooses how a GEMM adds up.
-std::int64_t workspace_bytes_of(const StepPlan& plan) {
-  std::int64_t bytes = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    if (buffer.purpose == Purpose::workspace) bytes += buffer.bytes;
-  }
-  return bytes;
-}
-
-// Kernels of the model and of the optimizer. Evaluation changes nothing of the model.
-std::set<std::string_view> kernels_of(const StepPlan& plan) {
-  std::set<std::string_view> kernels;
-  for (const Operation& operation : plan.operations) {
-    const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward ||
-                          operation.phase == Phase::optimizer;
-    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (computes && launch) kernels.insert(launch->kernel.name());
-  }
-  return kernels;
-}
-
-// Each kernel of the optimizer with the attributes that it is launched with, once.
-std::vector<std::pair<std::string_view, KernelAttributes>> update_of(const StepPlan& plan) {
-  std::vector<std::pair<std::string_view, KernelAttributes>> update;
-  for (const Operation& operation : plan.operations) {
-    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (!launch || operation.phase != Phase::optimizer) continue;
-    const std::pair each(launch->kernel.name(), launch->attributes);
-    if (std::ranges::find(update, each) == update.end()) update.push_back(each);
-  }
-  return update;
-}
-
 // Two variants are comparable where they share all of this; the first that they do not share, in
 // words, and nothing where they share all: the same batches, as many of them by as many ranks,
 // model, parameters, precision and workspace, and the same kernels.
-std::string other_arithmetic(const StepPlan& plan, const StepPlan& other) {
-  if (plan.seed != other.seed) return "other numbers to begin with";
-  if (plan.ranks.count != other.ranks.count)
-    return fmt::format("{} ranks and not {}", plan.ranks.count, other.ranks.count);
-  if (plan.batch_sizes != other.batch_sizes || plan.batch_bytes != other.batch_bytes ||
-      plan.lengths != other.lengths)
+std::string other_arithmetic(const Subject& subject, const Subject& against) {
+  if (!subject.arithmetic || !against.arithmetic) return "what they compute is not known";
+  const Arithmetic& own = *subject.arithmetic;
+  const Arithmetic& other = *against.arithmetic;
+  if (own.seed != other.seed) return "other numbers to begin with";
+  if (subject.ranks != against.ranks)
+    return fmt::format("{} ranks and not {}", subject.ranks, against.ranks);
+  if (own.batch_sizes != other.batch_sizes || subject.batch_bytes != against.batch_bytes ||
+      own.lengths != other.lengths)
     return "other batches";
-  if (plan.dtype != other.dtype) return "another precision";
-  if (plan.model != other.model || plan.param_bytes != other.param_bytes) return "another model";
-  const std::int64_t workspace = workspace_bytes_of(plan);
-  const std::int64_t other_workspace = workspace_bytes_of(other);
-  if (workspace != other_workspace) {
+  if (subject.dtype != against.dtype) return "another precision";
+  if (own.model != other.model || subject.param_bytes != against.param_bytes)
+    return "another model";
+  if (own.workspace_bytes != other.workspace_bytes) {
     return fmt::format("a workspace of {} and not {} bytes, by which its GEMMs are chosen",
-                       workspace, other_workspace);
+                       own.workspace_bytes, other.workspace_bytes);
   }
-  const std::set<std::string_view> kernels = kernels_of(plan);
-  const std::set<std::string_view> other_kernels = kernels_of(other);
-  std::vector<std::string_view> differing;
-  std::ranges::set_symmetric_difference(kernels, other_kernels, std::back_inserter(differing));
-  if (differing.empty()) {
-    const auto update = update_of(plan);
-    const auto other_update = update_of(other);
-    return std::ranges::is_permutation(update, other_update) ? "" : "another update";
-  }
+  std::vector<std::string> differing;
+  std::ranges::set_symmetric_difference(own.kernels, other.kernels, std::back_inserter(differing));
+  if (differing.empty())
+    return std::ranges::is_permutation(own.update, other.update) ? "" : "another update";
   return fmt::format("other kernels: only one of them has {}", fmt::join(differing, ", "));
 }
 
-// Collectives round where they add, as kernels do.
-ModelLaunches launches_of(const StepPlan& plan, const StepPlan& other) {
-  const auto of_the_model = [](const StepPlan& step) {
-    std::vector<const Action*> actions;
-    for (const Operation& operation : step.operations) {
-      const bool is_launch = std::holds_alternative<LaunchKernel>(operation.action);
-      const bool is_collective = std::holds_alternative<Collective>(operation.action);
-      const bool is_of_the_model =
-          operation.phase == Phase::forward || operation.phase == Phase::backward;
-      if ((is_launch || is_collective) && is_of_the_model) actions.push_back(&operation.action);
-    }
-    return actions;
-  };
-  const auto are_alike = [](const Action* one, const Action* two) {
-    if (one->index() != two->index()) return false;
-    if (const auto* launch = std::get_if<LaunchKernel>(one)) {
-      const auto& same = std::get<LaunchKernel>(*two);
-      return launch->kernel.name() == same.kernel.name() && launch->shape == same.shape &&
-             launch->dtype == same.dtype && launch->attributes == same.attributes;
-    }
-    const auto& collective = std::get<Collective>(*one);
-    const auto& same = std::get<Collective>(*two);
-    return collective.kind == same.kind && collective.dtype == same.dtype &&
-           collective.reduction == same.reduction &&
-           payload_bytes(collective) == payload_bytes(same);
-  };
-  const bool same = plan.gemm_algorithms == other.gemm_algorithms &&
-                    std::ranges::equal(of_the_model(plan), of_the_model(other), are_alike);
+ModelLaunches launches_of(const Arithmetic& own, const Arithmetic& other) {
+  const bool same =
+      own.gemm_algorithms == other.gemm_algorithms && own.model_work == other.model_work;
   return same ? ModelLaunches::same : ModelLaunches::others;
 }
 
-const PlannedStep& plan_at(std::span<const PlannedStep> plans, int variant) {
-  return plans[static_cast<std::size_t>(variant)];
+const Subject& subject_at(std::span<const Subject> subjects, int variant) {
+  return subjects[static_cast<std::size_t>(variant)];
+}
+
+std::string reason_against_gradients(const Subject& subject) {
+  return subject.arithmetic ? subject.arithmetic->against_gradients : "";
 }
 
 // Variants of the same arithmetic, by the first of each class.
-std::vector<std::vector<int>> classes_of(std::span<const PlannedStep> plans) {
+std::vector<std::vector<int>> classes_of(std::span<const Subject> subjects) {
   std::vector<std::vector<int>> classes;
-  for (int variant = 0; variant < std::ssize(plans); ++variant) {
+  for (int variant = 0; variant < std::ssize(subjects); ++variant) {
     const auto own = std::ranges::find_if(classes, [&](const std::vector<int>& alike) {
-      return other_arithmetic(plan_at(plans, variant), plan_at(plans, alike.front())).empty();
+      return other_arithmetic(subject_at(subjects, variant), subject_at(subjects, alike.front()))
+          .empty();
     });
     (own == classes.end() ? classes.emplace_back() : *own).push_back(variant);
   }
@@ -131,9 +75,9 @@ std::vector<std::vector<int>> classes_of(std::span<const PlannedStep> plans) {
 }
 
 // The first variant whose gradients can be read, else the first.
-int reference_of(const std::vector<int>& alike, std::span<const PlannedStep> plans) {
+int reference_of(const std::vector<int>& alike, std::span<const Subject> subjects) {
   const auto found = std::ranges::find_if(alike, [&](int variant) {
-    return reason_against_gradients(plan_at(plans, variant)).empty();
+    return reason_against_gradients(subject_at(subjects, variant)).empty();
   });
   return found == alike.end() ? alike.front() : *found;
 }
@@ -148,12 +92,11 @@ bool all_finite(const std::vector<GradientSketch>& gradients) {
 
 // The bounds were measured with 128 rows and two layers: of fewer rows a loss is the mean of fewer
 // rounded numbers, and through more layers rounding goes further.
-double fewer_rows_than_measured(const StepPlan& plan) {
-  const double rows = plan.tokens_per_sample > 0 ? mean_tokens(plan) : mean_batch_size(plan);
-  return std::sqrt(std::max(1.0, 128 / std::max(rows, 1.0)));
+double fewer_rows_than_measured(const Arithmetic& arithmetic) {
+  return std::sqrt(std::max(1.0, 128 / std::max(arithmetic.rows, 1.0)));
 }
-double deeper_than_measured(const StepPlan& plan) {
-  return std::sqrt(std::max(1.0, static_cast<double>(plan.model.layers) / 8));
+double deeper_than_measured(const Arithmetic& arithmetic) {
+  return std::sqrt(std::max(1.0, static_cast<double>(arithmetic.model.layers) / 8));
 }
 
 GradientSketch whole_of(const std::vector<GradientSketch>& gradients) {
@@ -198,14 +141,14 @@ double gradient_bound(DType dtype, ModelLaunches launches) {
   return 0;
 }
 
-std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep> plans) {
+std::vector<NotCompared> pairs_not_compared(std::span<const Subject> subjects) {
   std::vector<NotCompared> pairs;
-  const std::vector<std::vector<int>> classes = classes_of(plans);
+  const std::vector<std::vector<int>> classes = classes_of(subjects);
   for (std::size_t own = 0; own < classes.size(); ++own) {
     const std::ptrdiff_t before = std::ssize(pairs);
     for (std::size_t other = 0; other < own; ++other) {
-      const std::string reason = other_arithmetic(plan_at(plans, classes[own].front()),
-                                                  plan_at(plans, classes[other].front()));
+      const std::string reason = other_arithmetic(subject_at(subjects, classes[own].front()),
+                                                  subject_at(subjects, classes[other].front()));
       auto told =
           std::ranges::find(pairs.begin() + before, pairs.end(), reason, &NotCompared::reason);
       if (told == pairs.end())
@@ -214,7 +157,7 @@ std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep> plans) 
     }
     std::vector<int> others = classes[own];
     for (const int variant : classes[own]) {
-      const std::string reason = reason_against_gradients(plan_at(plans, variant));
+      const std::string reason = reason_against_gradients(subject_at(subjects, variant));
       if (reason.empty()) continue;
       std::erase(others, variant);
       if (others.empty()) break;
@@ -225,25 +168,34 @@ std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep> plans) 
   return pairs;
 }
 
-SameStep::SameStep(std::span<const PlannedStep> plans) : plans_(plans), accounts_(plans.size()) {
-  for (const std::vector<int>& alike : classes_of(plans)) {
-    const int reference = reference_of(alike, plans);
+SameStep::SameStep(std::span<const Subject> subjects)
+    : subjects_(subjects), accounts_(subjects.size()) {
+  for (const std::vector<int>& alike : classes_of(subjects)) {
+    const int reference = reference_of(alike, subjects);
     for (const int variant : alike) {
       if (variant == reference) continue;
-      const StepPlan& plan = plan_at(plans, variant);
-      const ModelLaunches launches = launches_of(plan, plan_at(plans, reference));
+      const Arithmetic& own = arithmetic(variant);
+      const ModelLaunches launches = launches_of(own, arithmetic(reference));
       compared_.push_back(
           {.variant = variant,
            .against = reference,
            .adds_alike = launches == ModelLaunches::same,
-           .gradient_bound = gradient_bound(plan.dtype, launches) * deeper_than_measured(plan)});
+           .gradient_bound = gradient_bound(dtype(variant), launches) * deeper_than_measured(own)});
     }
   }
 }
 
+const Arithmetic& SameStep::arithmetic(int variant) const {
+  return subject_at(subjects_, variant).arithmetic.value();
+}
+
+DType SameStep::dtype(int variant) const {
+  return subject_at(subjects_, variant).dtype.value();
+}
+
 void SameStep::begin(std::int64_t first_step) {
   first_step_ = first_pending_step_ = first_step;
-  accounts_.assign(plans_.size(), {.next_step = first_step});
+  accounts_.assign(subjects_.size(), {.next_step = first_step});
   overflowed_.assign(compared_.size(), false);
   other_rank_.reset();
 }
@@ -254,6 +206,7 @@ void SameStep::add(int variant, const StepResult& result) {
   require(result.first_step == own.next_step, "a loaded step counts its steps without gaps");
   own.next_step += static_cast<std::int64_t>(result.losses.size());
   own.pending.insert(own.pending.end(), result.losses.begin(), result.losses.end());
+  if (!subject_at(subjects_, variant).arithmetic) return;  // nobody is compared with it
   if (!result.gradients.empty()) own.gradients[own.next_step - 1] = result.gradients;
   if (!other_rank_) other_rank_ = rank_difference(variant, result);
 }
@@ -263,11 +216,11 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
   const double loss = account(pair.variant).pending[index];
   const double expected = account(pair.against).pending[index];
   const std::int64_t trained = step - first_step_;
-  const StepPlan& plan = plans_[static_cast<std::size_t>(pair.variant)];
   // An update of fp16 whose gradients overflow in one order of additions alone is skipped there.
-  const bool may_skip = plan.dtype == DType::fp16 && !pair.adds_alike && trained >= 2;
-  const double bound = loss_bound(plan.dtype, may_skip ? std::max(trained, first_steps) : trained) *
-                       (trained < first_steps ? fewer_rows_than_measured(plan) : 1);
+  const bool may_skip = dtype(pair.variant) == DType::fp16 && !pair.adds_alike && trained >= 2;
+  const double bound =
+      loss_bound(dtype(pair.variant), may_skip ? std::max(trained, first_steps) : trained) *
+      (trained < first_steps ? fewer_rows_than_measured(arithmetic(pair.variant)) : 1);
   // Below a thousandth, a loss has been learned away and its relative error means nothing.
   const double size = std::max({std::abs(loss), std::abs(expected), 1e-3});
   const double difference = std::abs(loss - expected) / size;
@@ -287,7 +240,7 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
 std::optional<AnotherStep> SameStep::gradient_difference(
     ComparedPair& pair, std::int64_t step, const std::vector<GradientSketch>& gradients,
     const std::vector<GradientSketch>& others) const {
-  const StepPlan& plan = plans_[static_cast<std::size_t>(pair.variant)];
+  const std::vector<std::string>& parameters = arithmetic(pair.variant).parameters;
   const GradientSketch whole = whole_of(others);
   std::optional<AnotherStep> worst;
   for (std::size_t index = 0; index < std::min(gradients.size(), others.size()); ++index) {
@@ -303,13 +256,13 @@ std::optional<AnotherStep> SameStep::gradient_difference(
     ++pair.gradients;
     if (difference > pair.gradient) {
       pair.gradient = difference;
-      pair.parameter = plan.parameters[index].name;
+      pair.parameter = parameters[index];
     }
     if (difference <= (worst ? worst->value : pair.gradient_bound)) continue;
     worst = AnotherStep{.variant = pair.variant,
                         .against = pair.against,
                         .step = step,
-                        .parameter = plan.parameters[index].name,
+                        .parameter = parameters[index],
                         .value = difference,
                         .bound = pair.gradient_bound};
   }
@@ -318,8 +271,7 @@ std::optional<AnotherStep> SameStep::gradient_difference(
 
 std::optional<AnotherStep> SameStep::rank_difference(int variant, const StepResult& result) const {
   ComparedPair ranks{.variant = variant, .against = variant};
-  ranks.gradient_bound =
-      gradient_bound(plans_[static_cast<std::size_t>(variant)]->dtype, ModelLaunches::same);
+  ranks.gradient_bound = gradient_bound(dtype(variant), ModelLaunches::same);
   const std::int64_t step = result.first_step + static_cast<std::int64_t>(result.losses.size()) - 1;
   std::optional<AnotherStep> found;
   for (std::size_t other = 0; other < result.other_gradients.size() && !found; ++other) {
@@ -341,8 +293,8 @@ std::optional<AnotherStep> SameStep::difference_from_before() const {
   for (std::size_t variant = 0; variant < remembered_.size() && !found; ++variant) {
     const int own = static_cast<int>(variant);
     ComparedPair itself{.variant = own, .against = own};
-    itself.gradient_bound = gradient_bound(plans_[variant]->dtype, ModelLaunches::others);
     for (const auto& [step, gradients] : accounts_[variant].gradients) {
+      itself.gradient_bound = gradient_bound(dtype(own), ModelLaunches::others);
       const auto before = remembered_[variant].find(step);
       if (before != remembered_[variant].end() && !found)
         found = gradient_difference(itself, step, gradients, before->second);
@@ -365,8 +317,8 @@ std::optional<AnotherStep> SameStep::first_difference() {
       if (found) continue;
       const auto& own = account(pair.variant).gradients[step];
       const auto& other = account(pair.against).gradients[step];
-      overflowed_[index] = plans_[static_cast<std::size_t>(pair.variant)]->dtype == DType::fp16 &&
-                           !pair.adds_alike && all_finite(own) != all_finite(other);
+      overflowed_[index] = dtype(pair.variant) == DType::fp16 && !pair.adds_alike &&
+                           all_finite(own) != all_finite(other);
       if (!overflowed_[index]) found = gradient_difference(pair, step, own, other);
     }
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "measure/rounds/measurement.h"
-#include "plan/planned_step.h"
+#include "measure/subject.h"
 
 namespace stepgate {
 
@@ -28,12 +28,12 @@ enum class ModelLaunches { same, others };
 double gradient_bound(DType dtype, ModelLaunches);
 
 // Every pair of variants that is not compared, once. Variants of the same arithmetic are, each with
-// the first one of them whose gradients can be read.
-std::vector<NotCompared> pairs_not_compared(std::span<const PlannedStep>);
+// the first one of them whose gradients can be read; one without arithmetic is with none.
+std::vector<NotCompared> pairs_not_compared(std::span<const Subject>);
 
 class SameStep {
  public:
-  explicit SameStep(std::span<const PlannedStep>);
+  explicit SameStep(std::span<const Subject>);
 
   // Steps come from `first_step` on, which all variants begin with the same weights.
   void begin(std::int64_t first_step);
@@ -70,9 +70,11 @@ class SameStep {
                                                  const std::vector<GradientSketch>&,
                                                  const std::vector<GradientSketch>& others) const;
   std::optional<AnotherStep> rank_difference(int variant, const StepResult&) const;
+  const Arithmetic& arithmetic(int variant) const;
+  DType dtype(int variant) const;
   Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
 
-  std::span<const PlannedStep> plans_;
+  std::span<const Subject> subjects_;
   std::vector<Account> accounts_;
   std::vector<GradientsByStep> remembered_;  // by variant
   std::int64_t remembered_first_step_ = 0;

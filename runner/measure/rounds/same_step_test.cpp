@@ -29,8 +29,8 @@ StepResult losses(std::int64_t first_step, std::vector<float> values) {
 }
 
 TEST(SameStep, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
-  const auto plans = steps_named({"baseline", "fix"});
-  SameStep same(plans);
+  const auto steps = subjects_named({"baseline", "fix"});
+  SameStep same(steps);
   same.begin(0);
   same.add(0, losses(0, {2.0F, 1.5F, 1.0F}));
   same.add(1, losses(0, {2.0F, 1.50001F, 1.001F}));
@@ -44,8 +44,8 @@ TEST(SameStep, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
 }
 
 TEST(SameStep, NeverAcceptsANumberThatIsNone) {
-  const auto plans = steps_named({"baseline", "fix"});
-  SameStep same(plans);
+  const auto steps = subjects_named({"baseline", "fix"});
+  SameStep same(steps);
   same.begin(0);
   const float none = std::numeric_limits<float>::quiet_NaN();
   same.add(0, losses(0, {none}));
@@ -56,8 +56,8 @@ TEST(SameStep, NeverAcceptsANumberThatIsNone) {
 }
 
 TEST(SameStep, WaitsUntilBothHaveRunAStep) {
-  const auto plans = steps_named({"baseline", "fix"});
-  SameStep same(plans);
+  const auto steps = subjects_named({"baseline", "fix"});
+  SameStep same(steps);
   same.begin(0);
   same.add(0, losses(0, {1.0F, 1.0F}));
   same.add(1, losses(0, {1.0F}));
@@ -70,8 +70,8 @@ TEST(SameStep, WaitsUntilBothHaveRunAStep) {
 
 // How far losses may lie apart depends on how often a step has trained, not on its number.
 TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
-  const auto plans = steps_named({"baseline", "fix"});
-  SameStep same(plans);
+  const auto steps = subjects_named({"baseline", "fix"});
+  SameStep same(steps);
   same.begin(5000);
   same.add(0, losses(5000, {1.0F, 1.0F}));
   same.add(1, losses(5000, {1.0F, 1.0005F}));
@@ -84,7 +84,7 @@ TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
 TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
   auto plans = plans_named({"baseline", "larger", "larger_fix"});
   plans[1].batch_sizes = plans[2].batch_sizes = {128};
-  const auto steps = with_facts(plans);
+  const auto steps = subjects_of(with_facts(plans));
   SameStep same(steps);
   same.begin(0);
   same.add(0, losses(0, {1.0F}));
@@ -100,7 +100,7 @@ TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
 bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
   Knobs changed = knobs;
   change(changed.model);
-  const auto steps = with_facts({plan_of(knobs), plan_of(changed)});
+  const auto steps = subjects_of(with_facts({plan_of(knobs), plan_of(changed)}));
   SameStep same(steps);
   same.begin(0);
   same.add(0, losses(0, {1.0F}));
@@ -113,7 +113,7 @@ bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
 TEST(SameStep, ComparesOnlyVariantsOfAsManyRanks) {
   std::vector<StepPlan> plans = plans_named({"alone", "two", "two_too"});
   plans[1].ranks.count = plans[2].ranks.count = 2;
-  const auto steps = with_facts(plans);
+  const auto steps = subjects_of(with_facts(plans));
   SameStep same(steps);
   same.begin(0);
   same.add(0, losses(0, {2.0F}));
@@ -168,8 +168,8 @@ TEST(SameStep, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluatio
     plans[variant].buffers.push_back(
         {.name = "gemm workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
   }
-  std::vector<PlannedStep> steps;
-  for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
+  std::vector<Subject> steps;
+  for (StepPlan& plan : plans) steps.push_back(subject_of({std::move(plan), PlanFacts{}}));
   SameStep same(steps);
   same.begin(0);
   for (int variant = 0; variant < 4; ++variant)
@@ -231,10 +231,10 @@ TEST(SameStep, HasTheBoundsThatThePageHas) {
 
 // --- gradients -----------------------------------------------------------------------------------
 
-std::vector<PlannedStep> steps_that_learn() {
-  auto plans = plans_named({"baseline", "fix"});
-  for (StepPlan& plan : plans) plan.parameters = {{"weight", 0, 1000}, {"bias", 1000, 10}};
-  return with_facts(plans);
+std::vector<Subject> steps_that_learn() {
+  auto steps = subjects_named({"baseline", "fix"});
+  for (Subject& step : steps) step.arithmetic->parameters = {"weight", "bias"};
+  return steps;
 }
 
 // The gradient of each parameter, all of whose elements are this.
@@ -282,7 +282,7 @@ TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
 }
 
 // By how many comparisons, and lines that say why there is none, each pair of variants is covered.
-std::map<std::pair<int, int>, int> covered(const std::vector<PlannedStep>& steps, bool gradients) {
+std::map<std::pair<int, int>, int> covered(const std::vector<Subject>& steps, bool gradients) {
   std::map<std::pair<int, int>, int> pairs;
   std::map<int, std::vector<int>> compared;  // by the one that they are compared with
   const SameStep same(steps);
@@ -317,8 +317,8 @@ TEST(SameStep, SaysOfEveryPairOnceWhetherItIsComparedOrWhyNot) {
                                .captured = true,
                                .reads_gradients = GradientsRead{}}};
   }
-  std::vector<PlannedStep> steps;
-  for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
+  std::vector<Subject> steps;
+  for (StepPlan& plan : plans) steps.push_back(subject_of({std::move(plan), PlanFacts{}}));
   for (int one = 0; one < 6; ++one) {
     for (int other = one + 1; other < 6; ++other) {
       const auto pair = std::pair(one, other);
@@ -349,7 +349,7 @@ TEST(SameStep, SaysWhatAVariantHasOtherwiseThanAllOthersOnce) {
   auto plans = plans_named({"a", "b", "c"});
   plans[0].batch_sizes = {32};
   plans[1].batch_sizes = {16};
-  const auto lines = pairs_not_compared(with_facts(plans));
+  const auto lines = pairs_not_compared(subjects_of(with_facts(plans)));
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1].variants, (std::vector{2}));
   EXPECT_EQ(lines[1].against, (std::vector{0, 1}));
@@ -434,7 +434,7 @@ TEST(SameStep, HoldsOtherCollectivesToTheWiderBound) {
   std::vector<StepPlan> plans = {plan_of(knobs), plan_of(knobs)};
   knobs.ranks.sync_each_part = true;
   plans.push_back(plan_of(knobs));
-  const auto steps = with_facts(plans);
+  const auto steps = subjects_of(with_facts(plans));
   const SameStep same(steps);
   ASSERT_EQ(same.compared().size(), 2U);
   EXPECT_TRUE(same.compared()[0].adds_alike);
@@ -454,7 +454,7 @@ TEST(SameStep, LeavesFp16ThatOverflowsInOneOrderOfAdditionsAlone) {
       plans.push_back(plan_of(knobs));
       plans.back().parameters = {{"weight", 0, 1000}, {"bias", 1000, 10}};
     }
-    const auto steps = with_facts(plans);
+    const auto steps = subjects_of(with_facts(plans));
     SameStep same(steps);
     same.begin(0);
     ASSERT_EQ(same.compared().size(), 1U);
@@ -476,7 +476,7 @@ TEST(SameStep, WidensTheBoundsOfGradientsByTheDepthOfTheModel) {
   for (const std::int64_t layers : {2, 32}) {
     Knobs knobs = small_transformer();
     knobs.model.layers = layers;
-    const auto steps = with_facts({plan_of(knobs), plan_of(knobs)});
+    const auto steps = subjects_of(with_facts({plan_of(knobs), plan_of(knobs)}));
     bounds.push_back(SameStep(steps).compared().at(0).gradient_bound);
   }
   EXPECT_DOUBLE_EQ(bounds[0], gradient_bound(DType::bf16, ModelLaunches::same));
@@ -488,9 +488,24 @@ TEST(SameStep, ComparesOnlyVariantsOfTheSameUpdate) {
   std::vector<StepPlan> plans = {plan_of(knobs)};
   knobs.optim.clip = 1;  // in 16 bits the same kernels find the norm
   plans.push_back(plan_of(knobs));
-  const auto pairs = pairs_not_compared(with_facts(plans));
+  const auto pairs = pairs_not_compared(subjects_of(with_facts(plans)));
   ASSERT_EQ(pairs.size(), 1U);
   EXPECT_EQ(pairs[0].reason, "another update");
+}
+
+// Such as that of a program which nobody has planned.
+TEST(SameStep, SaysThatNobodyKnowsWhatAStepWithoutArithmeticComputes) {
+  auto steps = steps_that_learn();
+  steps.push_back({.name = "program"});
+  SameStep same(steps);
+  same.begin(0);
+  for (const int variant : {0, 1, 2}) same.add(variant, gradients(0, variant == 2 ? 2 : 1, 1));
+  EXPECT_FALSE(same.first_difference());
+  const auto pairs = pairs_not_compared(steps);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].variants, std::vector{2});
+  EXPECT_EQ(pairs[0].against, (std::vector{0, 1}));
+  EXPECT_EQ(pairs[0].reason, "what they compute is not known");
 }
 
 TEST(SameStep, RefusesAParameterThatIsNotReadAsAWholeInBoth) {

@@ -2,7 +2,6 @@
 // For tests only: what measure is asked for on a fake device.
 #pragma once
 
-#include "measure/rounds/measure.h"
 #include "measure/testing/fake_device.h"
 
 namespace stepgate {

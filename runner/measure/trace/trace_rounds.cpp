@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "measure/planned_subject.h"
 #include "measure/schedule.h"
+#include "measure/trace/conformance.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/worst_ranks.h"
 #include "support/random.h"
@@ -33,14 +35,15 @@ constexpr int patience = 5;
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
 std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
+  const Subject subject = subject_of(plan);
   const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_nanoseconds > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
-  const std::int64_t period = common_period(plan, most_traced_steps).value_or(1);
+  const std::int64_t period = common_period(subject, most_traced_steps).value_or(1);
   const auto& allocator = plan->allocator_simulation;
   const std::int64_t settled = allocator ? allocator->settled_after.value_or(0) : 0;
-  return std::max({wash_out_steps(plan, step_time), patient, period, settled});
+  return std::max({wash_out_steps(subject, step_time), patient, period, settled});
 }
 
 class Tracing {
@@ -195,7 +198,9 @@ Traced trace_rounds(Device& device, std::span<const PlannedStep> plans,
   Traced traced;
   traced.unavailable = device.reason_against_tracing();
   if (!traced.unavailable.empty()) return traced;
-  return Tracing(device, plans, request).run();
+  traced = Tracing(device, plans, request).run();
+  traced.not_as_planned = reason_against_conformance(plans, traced).value_or("");
+  return traced;
 }
 
 }  // namespace stepgate

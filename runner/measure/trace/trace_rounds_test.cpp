@@ -292,6 +292,18 @@ TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
   EXPECT_EQ(device.slots.size(), 1u);
 }
 
+// The device waits for nothing, and the plan for the device.
+TEST(TraceRounds, SaysWhereATraceIsNotThatOfItsPlan) {
+  Script script;
+  PlacingDevice device(script);
+  std::vector<StepPlan> plans = plans_named({"a"});
+  EXPECT_EQ(trace_rounds(device, with_facts(plans), {}).not_as_planned, "");
+  plans[0].operations.push_back({.name = "wait", .action = HostWaits{}});
+  EXPECT_EQ(trace_rounds(device, with_facts(plans), {}).not_as_planned,
+            "the trace of 'a' is not its plan: host_waits_per_step is 0 in traced round 1 and 1 by "
+            "the plan; in 'wait' the timeline has 0 a step, the plan 1; 1 more such difference");
+}
+
 TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
   const auto last_of = [](std::uint64_t seed) {
     Script script;

@@ -138,12 +138,15 @@ struct Traced {
   // The traces of the last round, by variant and then by rank, at least one each. Empty where
   // nobody draws them and all traces are their plans.
   std::vector<std::vector<Trace>> timelines;
+  // Why these are not the traces of their plans, in words (conformance.h); empty: they are.
+  std::string not_as_planned;
   std::chrono::nanoseconds wall_time{0};  // by the device's clock
   WallTimes wall_times = {};              // how long each part of tracing took this machine
 };
 template <>
 inline constexpr auto fields_of<Traced> =
     fields<&Traced::calibrated, &Traced::unavailable, &Traced::steps, &Traced::rounds,
-           &Traced::worst, &Traced::timelines, &Traced::wall_time, &Traced::wall_times>;
+           &Traced::worst, &Traced::timelines, &Traced::not_as_planned, &Traced::wall_time,
+           &Traced::wall_times>;
 
 }  // namespace stepgate

@@ -9,16 +9,11 @@ namespace stepgate {
 namespace {
 
 // In the order of the enums.
-constexpr std::array<std::string_view, phase_count> phase_names{
-    "data wait", "h2d", "forward", "backward", "optimizer", "evaluation", "log", "sync", "host"};
 constexpr std::array<std::string_view, 5> memory_names{"device", "pinned", "pageable", "registered",
                                                        "managed"};
 constexpr std::array<std::string_view, purpose_count> purpose_names{
     "weights",   "gradients", "optimizer state", "activations",
     "workspace", "batch",     "staging",         "bookkeeping"};
-
-constexpr std::array<std::string_view, 3> collective_names{"all-reduce", "reduce-scatter",
-                                                           "all-gather"};
 
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) {
@@ -28,14 +23,6 @@ std::string_view name_in(const Names& names, Value value) {
 }
 
 }  // namespace
-
-std::string_view name_of(Phase phase) {
-  return name_in(phase_names, phase);
-}
-
-std::string_view name_of(CollectiveKind kind) {
-  return name_in(collective_names, kind);
-}
 
 std::string_view name_of(MemoryKind memory) {
   return name_in(memory_names, memory);

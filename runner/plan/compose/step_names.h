@@ -8,9 +8,7 @@
 
 namespace stepgate {
 
-std::string_view name_of(Phase);           // "data wait"
-std::string_view name_of(CollectiveKind);  // "all-reduce"
-std::string_view name_of(MemoryKind);      // "pageable"
-std::string_view name_of(Purpose);         // "optimizer state"
+std::string_view name_of(MemoryKind);  // "pageable"
+std::string_view name_of(Purpose);     // "optimizer state"
 
 }  // namespace stepgate

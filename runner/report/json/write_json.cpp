@@ -142,7 +142,7 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
 // they got.
 Json libraries_of(const Measurement& measurement) {
   Json libraries = Json::object();
-  for (const VariantSubject& variant : measurement.variants) {
+  for (const MeasuredVariant& variant : measurement.variants) {
     if (variant.libraries.empty() && variant.choices.empty()) continue;
     libraries[variant.name] = {{"keys", with_plain_texts(record_json(variant.libraries))},
                                {"kernels", json_of(variant.choices)}};
@@ -206,7 +206,7 @@ Json json_of(const Measurement& measurement) {
       environment.push_back(with_plain_texts(record_json(round.environment_after)));
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
-  for (const VariantSubject& variant : measurement.variants) {
+  for (const MeasuredVariant& variant : measurement.variants) {
     variants.push_back({{"name", variant.name},
                         {"ranks", variant.ranks},
                         {"batch_size", whole_or_not(variant.batch_size)},
@@ -217,7 +217,7 @@ Json json_of(const Measurement& measurement) {
                         {"segment_steps", variant.segment_steps}});
   }
   std::vector<std::string> names;
-  for (const VariantSubject& variant : measurement.variants) names.push_back(variant.name);
+  for (const MeasuredVariant& variant : measurement.variants) names.push_back(variant.name);
   return {{"warmup_steps", measurement.warmup_steps},
           {"steady", measurement.steady},
           {"interleaved", measurement.segments_because.empty()},

@@ -138,10 +138,8 @@ TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
 TEST(WriteJson, HasTheLibrariesOfTheVariantsThatDependOnOne) {
   Script script;
   script.step_time = noisy(0.8, 9);
-  script.libraries = [](const std::string& variant) {
-    return variant == "fix" ? std::vector<DeviceKey>{{"cuDNN", "9.14.0"}}
-                            : std::vector<DeviceKey>{};
-  };
+  std::vector<Subject> subjects = counted_by_script();
+  subjects[1].libraries = {{"cuDNN", "9.14.0"}};
   script.choices = [](const std::string& variant, int) {
     if (variant != "fix") return std::vector<KernelChoice>{};
     return std::vector<KernelChoice>{{"attention", "cuDNN 9.14.0", ""},
@@ -149,7 +147,7 @@ TEST(WriteJson, HasTheLibrariesOfTheVariantsThatDependOnOne) {
   };
   const nlohmann::json report = written(measure_and_judge(
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}), script,
-      9));
+      9, traced_by_script(), subjects));
   EXPECT_EQ(report["measurement"]["libraries"], nlohmann::json::parse(R"({"fix": {
     "keys": {"cuDNN": "9.14.0"},
     "kernels": [{"kernel": "attention", "library": "cuDNN 9.14.0", "reason": ""},

@@ -33,7 +33,7 @@ std::string count_that_differs(const Planned& planned) {
   for (const PlannedStep& one : planned.plans) {
     const StepPlan& step = one;
     const std::vector<ChangedCount> changed =
-        changed_counts(planned.plans.front().facts(), one.facts());
+        changed_counts(planned.plans.front().facts().counts, one.facts().counts);
     if (changed.empty()) continue;
     const ChangedCount& count = changed.front();
     return fmt::format("{0}.{1} {2} {3}.{1}", step.variant, row_of(count.metric).name,

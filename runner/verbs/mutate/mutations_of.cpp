@@ -187,7 +187,8 @@ class Mutator {
     const auto of_it = [&](const Planned& planned) {
       return std::ranges::find(planned.plans, variant,
                                [](const StepPlan& plan) { return plan.variant; })
-          ->facts();
+          ->facts()
+          .counts;
     };
     return changed_counts(of_it(original_), of_it(changed));
   }

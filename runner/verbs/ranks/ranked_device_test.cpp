@@ -7,10 +7,11 @@
 #include <deque>
 #include <sstream>
 
-#include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
+#include "measure/planned_subject.h"
 #include "measure/testing/fake_device.h"
 #include "measure/testing/trace_by_hand.h"
+#include "measure/trace/conformance.h"
 #include "measure/trace/trace_rounds.h"
 #include "report/text/print_mechanism.h"
 #include "support/interruption.h"
@@ -329,7 +330,8 @@ TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
   Traced traced = trace_rounds(*all, planned, {.rounds = 2});
   ASSERT_EQ(traced.rounds.size(), 2U) << traced.unavailable;
   EXPECT_EQ(reason_against_conformance(planned, traced), std::nullopt);
-  const VariantMechanism mechanism = mechanism_of(planned, traced, {}, {}).variants.at(0);
+  const VariantMechanism mechanism =
+      mechanism_of(subjects_of(planned), traced, {}, {}).variants.at(0);
   EXPECT_NEAR(mechanism.values.at(Metric::exposed_comm_us), 70 * microsecond, close);
   EXPECT_NEAR(mechanism.values.at(Metric::comm_overlap), 10. / 60, close);
   ASSERT_TRUE(mechanism.ranks);

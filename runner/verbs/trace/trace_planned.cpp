@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "judge/decide_by_rounds.h"
-#include "judge/mechanism/conformance.h"
+#include "measure/planned_subject.h"
 #include "measure/trace/trace_rounds.h"
 #include "support/time_of_scope.h"
 #include "verbs/fit_to_device.h"
@@ -56,13 +56,12 @@ Traced trace_planned(Device& device, const Arguments& arguments, const Planned& 
   request.tells_driver_used = asks_driver_used(planned.scenario);
   request.nothing_open = [&](const Traced& so_far) {
     return std::ssize(so_far.rounds) >= fewest_traced_rounds_to_hold(planned.scenario, settings) &&
-           traced_rounds_decide(planned.scenario, plans, so_far, settings);
+           traced_rounds_decide(planned.scenario, subjects_of(plans), so_far, settings);
   };
   result = trace_rounds(device, plans, request);
   result.calibrated = found;
   result.wall_times[WallPart::calibration] = calibration;
-  if (timelines == Timelines::judged && !reason_against_conformance(plans, result))
-    result.timelines.clear();
+  if (timelines == Timelines::judged && result.not_as_planned.empty()) result.timelines.clear();
   return result;
 }
 

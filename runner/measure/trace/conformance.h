@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "judge/verdict/sides.h"
 #include "measure/trace/traced.h"
 #include "plan/planned_step.h"
 
@@ -21,12 +20,5 @@ namespace stepgate {
 // not exceed the plan's peak (a device that books none has nothing to compare). Nothing when all
 // agree.
 std::optional<std::string> reason_against_conformance(std::span<const PlannedStep>, const Traced&);
-
-// Whether the library of collectives counts them too, in so many words, and how it carries them
-// out; nothing where no variant has any.
-std::vector<std::string> library_record_notes(const Traced&);
-
-// Events of the traced steps that do not belong into a steady step, with what to do about them.
-std::vector<std::string> unsteady_notes(std::span<const PlannedStep>, const Traced&);
 
 }  // namespace stepgate
