@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "history/baseline/baseline_record.h"
-#include "history/evidence/evidence_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "judge/testing/stored_runs_by_hand.h"
 #include "support/files/temporary_folder.h"
@@ -113,26 +112,6 @@ TEST(StoredLibraries, AreWrittenReadBackAndDigested) {
   text.replace(text.find("9.14.0"), 6, "9.15.0");
   write_file(file, text);
   EXPECT_THROW((void)read_baseline(file, "small"), RequestError);
-}
-
-TEST(StoredLibraries, AreThoseOfAnEvidenceEntryToo) {
-  const Scenario scenario = scenario_of_one({});
-  const auto key = [&](const std::string& version) {
-    return evidence_key("build 1", scenario, machine(), cudnn(version));
-  };
-  const EvidenceRun run{
-      .seed = 1,
-      .date = "2026-11-22",
-      .stepgate = "0.1.0",
-      .evidence = {.runs = 1, .regime = {}, .expect = {.contrasts = {{"line", {0.5}}}}}};
-  const TemporaryFolder folder;
-  const std::filesystem::path file = folder.path() / "e.toml";
-  EvidenceTurn(file, key("9.14.0")).keep(run);
-  EvidenceTurn(file, key("")).keep(run);
-  const EvidenceFile read = read_evidence(file);
-  EXPECT_EQ(earlier_in(read, key("9.14.0")).runs, 1);
-  EXPECT_EQ(earlier_in(read, key("9.15.0")).runs, 0);
-  EXPECT_EQ(earlier_in(read, key("")).runs, 1);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run that goes on where earlier runs of the same pair ended: their contrasts are bet on first,
 // so that all runs together are one process. Under the tie it is a test martingale whenever one
-// stops or starts again, and "run again until it holds" gains nothing. evidence_file.h has the
+// stops or starts again, and "run again until it holds" gains nothing. ledger.h has the
 // file.
 #pragma once
 

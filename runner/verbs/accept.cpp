@@ -5,7 +5,6 @@
 // says of the machine that it tells no differences where there are none.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 
 #include "history/baseline/acceptance.h"
@@ -17,11 +16,9 @@
 #include "report/text/print_accepted.h"
 #include "report/text/verdict_words.h"
 #include "support/files/write_file.h"
-#include "support/fnv1a.h"
 #include "support/interruption.h"
 #include "support/process/run_program.h"
 #include "support/random.h"
-#include "support/toml/toml_text.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/job.h"
@@ -69,24 +66,6 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
     if (reason || interrupted) return reason;
   }
   return std::nullopt;
-}
-
-// Number of this machine's boot, where the system tells it; a hash of it is stored.
-std::string number_of_boot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string line;
-  return std::getline(file, line) ? hexadecimal(fnv1a(line)) : "";
-}
-
-// A boot says nothing about a device that has none.
-Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed,
-                         DeviceKind kind) {
-  return {.date = date_of(arguments),
-          .commit = commit_of(arguments, scenario.file),
-          .stepgate = STEPGATE_VERSION,
-          .scenario = scenario.fingerprint,
-          .seed = seed,
-          .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
 int accept_here(const Arguments& arguments, bool gate_checked) {

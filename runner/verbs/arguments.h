@@ -89,8 +89,9 @@ struct Arguments {
   std::filesystem::path plot;     // history: a drawing, or a folder of one for each variant
   std::filesystem::path profile;
   std::string date;
-  std::filesystem::path evidence;  // run: what earlier runs found
-  std::string subject;             // of it; this build when empty
+  std::filesystem::path
+      ledger;           // run, gate: what earlier runs found; history: instead of baselines
+  std::string subject;  // run: what is under test; this build when empty
   std::string commit;
   std::int64_t runs = 1;
   std::string new_era;  // accept: why earlier runs count no more

@@ -273,12 +273,12 @@ class CommandLine {
         "--no-trace", [&arguments = arguments_] { arguments.tracing = false; },
         "count nothing: exact sentences stay undecided");
     untraced->excludes(trace)->excludes(picture);
-    CLI::Option* evidence = run->add_option("--evidence", arguments_.evidence,
-                                            "go on from what earlier runs wrote into this file, "
-                                            "and add what this one finds");
+    CLI::Option* ledger = run->add_option("--ledger", arguments_.ledger,
+                                          "go on from what earlier runs of the same subject kept "
+                                          "in this folder, and keep what this one finds");
     run->add_option("--subject", arguments_.subject,
-                    "what the evidence is about, such as a commit; this build when left out")
-        ->needs(evidence);
+                    "what is under test, such as a commit; this build when left out")
+        ->needs(ledger);
   }
 
   // No verb for people: what others start.
@@ -344,8 +344,8 @@ class CommandLine {
         ->allow_extra_args(false);
     passes_variables(gate);
     takes_environments(gate);
-    gate->add_option("--evidence", arguments_.evidence,
-                     "go on from what earlier runs of the same builds found, which this file has");
+    gate->add_option("--ledger", arguments_.ledger,
+                     "go on from what earlier gates of the same builds kept in this folder");
     takes_stall(gate);
     gate->add_option("--run-seconds", given.run_seconds,
                      "HEAD's own run of its sentences must end within (1800)")
@@ -359,7 +359,7 @@ class CommandLine {
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
     for (const char* other : {"--stored", "--soak", "--head", "--head-files", "--accepted",
-                              "--only", "--base-command", "--base-env", "--head-env", "--evidence",
+                              "--only", "--base-command", "--base-env", "--head-env", "--ledger",
                               "--run-seconds", "--json", "--junit", "--summary", "--report"})
       self_test->excludes(gate->get_option(other));
     for (const char* other : {"--stored", "--soak"})
@@ -376,7 +376,7 @@ class CommandLine {
     base->needs(head);
     head->needs(base);
     for (const char* other :
-         {"--base", "--head", "--stored", "--soak", "--head-files", "--evidence", "--run-seconds"})
+         {"--base", "--head", "--stored", "--soak", "--head-files", "--ledger", "--run-seconds"})
       base->excludes(gate->get_option(other));
     gate->callback([&arguments = arguments_, &chosen = chosen_] {
       if (arguments.gate.of_commands() &&
@@ -411,6 +411,8 @@ class CommandLine {
         verb("history", "do the steps creep over the weeks? every stored run, no device needed",
              show_history);
     takes_files(history);
+    history->add_option("--ledger", arguments_.ledger,
+                        "read the runs that this folder keeps instead of stored ones");
     history->add_option("--json", arguments_.json,
                         "write every run, trend and change to this file, one JSON object a line");
     history->add_option("--plot", arguments_.plot,

@@ -25,9 +25,9 @@ Decided DecideOnDevice::decide(const Planned& planned) {
 }
 
 Decided DecideOnDevice::measured(const Planned& planned) {
-  return line_.evidence && !is_planned_only(planned.scenario)
-             ? decide_with_evidence(planned, line_.device, line_.seed, line_.settings,
-                                    line_.forecasts, *line_.evidence)
+  return line_.ledger && !is_planned_only(planned.scenario)
+             ? decide_with_ledger(planned, line_.device, line_.seed, line_.settings,
+                                  line_.forecasts, *line_.ledger)
              : decide_one(planned, line_.device, line_.seed, line_.settings, line_.forecasts);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "verbs/decide.h"
-#include "verbs/decide_with_evidence.h"
+#include "verbs/decide_with_ledger.h"
 
 namespace stepgate {
 
@@ -17,7 +17,7 @@ struct Line {
   DeviceIdentity identity;  // as it was before anything could fail
   std::uint64_t seed = 0;
   JudgeSettings settings;
-  std::optional<EvidenceRequest> evidence;
+  std::optional<LedgerRequest> ledger;
   Forecasts forecasts = Forecasts::hidden;
 };
 

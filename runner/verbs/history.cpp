@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate history`: reads what `accept` stored over the weeks, on whatever devices, and says
-// whether it creeps. Measures nothing.
+// `stepgate history`: reads what `accept` stored, or a ledger keeps, over the weeks, on whatever
+// devices, and says whether it creeps. Measures nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,7 +136,8 @@ int show_history(const Arguments& arguments) {
     throw RequestError("plans decide these scenarios, and nothing of them is stored",
                        "name one that is measured");
   }
-  Stored stored = read_stored(scenarios, arguments.device.baselines);
+  Stored stored = read_stored(
+      scenarios, arguments.ledger.empty() ? arguments.device.baselines : arguments.ledger);
   judge_drifts(stored.histories);
   const ExitCode code = code_of(stored);
   for (const VariantHistory& history : stored.histories) print_history(std::cout, history);

@@ -74,13 +74,13 @@ struct Option {
 };
 
 std::vector<Option> options_of(const Arguments& arguments) {
-  const std::string goes_on = "goes on from what is in it";
+  const std::string goes_on = "is a folder";
   const std::string several = "writes several files";
   std::vector<Option> options{
       {"--json", &arguments.json, ""},        {"--junit", &arguments.junit, ""},
       {"--summary", &arguments.summary, ""},  {"--report", &arguments.report, ""},
       {"--picture", &arguments.picture, ""},  {"--plot", &arguments.plot, several},
-      {"--trace", &arguments.trace, several}, {"--evidence", &arguments.evidence, goes_on},
+      {"--trace", &arguments.trace, several}, {"--ledger", &arguments.ledger, goes_on},
       {"--measure", &arguments.profile, ""}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
@@ -119,7 +119,8 @@ std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scena
     } else if (option.name == "--trace") {
       add_traces(file, scenarios, outputs);
     } else {
-      const bool is_folder = option.name == "--plot" && file.extension() != ".svg";
+      const bool is_folder =
+          option.name == "--ledger" || (option.name == "--plot" && file.extension() != ".svg");
       outputs.push_back({option.name, file, is_folder});
     }
   }
@@ -218,10 +219,10 @@ void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   }
 }
 
-// An option whose file is read and then written on purpose refuses by itself a file that is not of
-// its kind.
+// An option whose files are read and then written on purpose refuses by itself files that are not
+// of their kind.
 bool is_its_own_input(const Output& output) {
-  return output.option == "--evidence" || output.option == "--measure";
+  return output.option == "--ledger" || output.option == "--measure";
 }
 
 void refuse_over(const Inputs& inputs, const Output& output) {

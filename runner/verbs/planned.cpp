@@ -9,15 +9,19 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <random>
+#include <ranges>
 #include <set>
 
 #include "history/baseline/baseline_file.h"
+#include "history/ledger/ledger.h"
 #include "judge/stored/stored_sentence.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/inject.h"
+#include "report/text/verdict_words.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/read_file.h"
@@ -69,7 +73,7 @@ RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& sce
   if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
   const char* rounds = std::getenv(json_rounds_variable);
   return {.stepgate = STEPGATE_VERSION,
-          .build = hexadecimal(digest_of_this_program()),
+          .build = build_in_words(),
           .commit = commit_of(arguments, scenario_file),
           .date = date_of(arguments),
           .host = host.data(),
@@ -94,21 +98,96 @@ OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {
   return open_device(choice);
 }
 
+std::string build_in_words() {
+  return hexadecimal(digest_of_this_program());
+}
+
+std::string subject_under_test(const Arguments& arguments) {
+  const std::string& given = arguments.subject;
+  if (given.empty()) return "build " + build_in_words();
+  if (std::any_of(given.begin(), given.end(), [](char c) { return c < ' ' || c > '~'; })) {
+    throw RequestError("--subject has a character that is not printable ASCII",
+                       "name a commit or a version");
+  }
+  return given;
+}
+
+namespace {
+
+// Number of this machine's boot, where the system tells it; a hash of it is stored.
+std::string number_of_boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  return std::getline(file, line) ? hexadecimal(fnv1a(line)) : "";
+}
+
+}  // namespace
+
+Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed,
+                         DeviceKind kind) {
+  return {.date = date_of(arguments),
+          .commit = commit_of(arguments, scenario.file),
+          .stepgate = STEPGATE_VERSION,
+          .scenario = scenario.fingerprint,
+          .seed = seed,
+          .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
+}
+
+bool names_any_stored(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.expect, names_stored) ||
+         std::ranges::any_of(scenario.regime, names_stored);
+}
+
+namespace {
+
+// Accepted runs win over those of a ledger, which are never mixed with them.
+void look_into_ledger(Planned& planned, const DeviceIdentity& device, const Arguments& arguments) {
+  const std::string& scenario = planned.scenario.name;
+  const auto others =
+      runs_of_others(read_ledger(baseline_path(arguments.ledger, device, scenario), scenario),
+                     {.subject = subject_under_test(arguments), .build = build_in_words()});
+  if (!others) return;
+  const bool is_accepted = planned.baseline && !planned.baseline->runs.empty();
+  if (is_accepted) {
+    planned.compared_with = fmt::format(
+        "`stored.` is what was accepted into {}; the runs of other builds in {} count "
+        "for nothing here",
+        planned.baseline->file, others->file);
+    return;
+  }
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> subjects;  // the newest first
+  for (const StoredRun& run : others->runs | std::views::reverse) {
+    std::string subject = fmt::format("'{}'", run.provenance.subject);
+    if (std::ranges::find(subjects, subject) == subjects.end())
+      subjects.push_back(std::move(subject));
+  }
+  const std::string rest = subjects.size() > most_named ? ", ..." : "";
+  subjects.resize(std::min(subjects.size(), most_named));
+  planned.compared_with =
+      fmt::format("no run is accepted for this device: `stored.` is {} of other builds in {}: {}{}",
+                  counted_in_words(std::ssize(others->runs), "run"), others->file,
+                  fmt::join(subjects, ", "), rest);
+  planned.baseline = others;
+}
+
+}  // namespace
+
 void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
                    const Arguments& arguments) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
     const Scenario& scenario = planned.scenario;
-    if (std::none_of(scenario.expect.begin(), scenario.expect.end(), names_stored) &&
-        std::none_of(scenario.regime.begin(), scenario.regime.end(), names_stored))
-      continue;
+    if (!names_any_stored(scenario)) continue;
     try {
       planned.baseline = read_baseline_if_any(
           baseline_path(arguments.device.baselines, device, scenario.name), scenario.name);
+      if (!arguments.ledger.empty()) look_into_ledger(planned, device, arguments);
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }
-    if (!planned.baseline || !needs_anchors(scenario)) continue;
+    // A run of a ledger is one that later builds are compared with.
+    if (arguments.ledger.empty() && !(planned.baseline && needs_anchors(scenario))) continue;
     planned.plans = with_anchors(std::move(planned.plans));
     planned.fewest_rounds = rounds_of_stored_run;
   }

@@ -24,6 +24,7 @@ struct Planned {
   Scenario scenario;
   std::vector<PlannedStep> plans;      // and those of anchors
   std::optional<Baseline> baseline{};  // what `stored.` means
+  std::string compared_with{};         // which runs these are, in words, where a ledger has some
   std::int64_t fewest_rounds = 0;      // that the measurement should have
   bool stretches = false;              // beyond its budget, where that has no room for them
   std::optional<Traced> traced{};      // absent when nobody asked
@@ -54,9 +55,22 @@ void refuse_calibration(const std::vector<Planned>&);
 // For verbs that only measure. Throws RequestError that names the scenarios without a device.
 void refuse_planned_only(const std::vector<Planned>&);
 
+// Whether any of its sentences speaks of stored runs.
+bool names_any_stored(const Scenario&);
+
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
-// compare with them. Throws RequestError with what is wrong in any of the files.
+// compare with them. Where `accept` stored none on this device, runs of other builds in the ledger
+// take their place. Throws RequestError with what is wrong in any of the files.
 void add_baselines(std::span<Planned>, const DeviceIdentity&, const Arguments&);
+
+// Names what is under test: this build where --subject does not say. Throws RequestError for a
+// character that is not printable ASCII.
+std::string subject_under_test(const Arguments&);
+std::string build_in_words();
+
+// Where a run of the scenario comes from that begins now. A boot is told of a GPU's machine alone:
+// it says nothing about a device that has none.
+Provenance provenance_of(const Arguments&, const Scenario&, std::uint64_t seed, DeviceKind);
 
 // The day and second to write into a file: what was given, or now.
 std::string date_of(const Arguments&);

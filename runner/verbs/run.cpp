@@ -142,7 +142,7 @@ class RunOfParts {
     const DeviceIdentity device = opened.device->identity();
     if (!info_ && part.scenarios.size() < all_.size()) refuse_wrong_requests(device);
     add_baselines(part.scenarios, device, arguments_);
-    const auto evidence = evidence_for(arguments_, part.scenarios, *opened.device, seed_);
+    const auto ledger = ledger_for(arguments_, part.scenarios, *opened.device, seed_);
     write_timelines(part.scenarios, all_.size(), device, arguments_);
     reports_.draw(part.scenarios, device);
     if (!info_) begin(opened);
@@ -151,7 +151,7 @@ class RunOfParts {
                          .identity = device,
                          .seed = seed_,
                          .settings = settings_,
-                         .evidence = evidence,
+                         .ledger = ledger,
                          .forecasts = arguments_.verbose ? Forecasts::printed : Forecasts::hidden});
     for (const Planned& planned : part.scenarios) {
       if (!decide(planned, line, telling_, *json_, decisions_)) return &planned.scenario;

@@ -72,10 +72,28 @@ for name in ["gate", "nightly"]:
 
 for file in ["github/nightly.yml", "gitlab/stepgate.yml", "buildkite/nightly.yml", "jenkins/Jenkinsfile.nightly"]:
     expect(re.search(r"\bci/jobs/sanitizers \S", read(file)), f"{file}: nothing starts ci/jobs/sanitizers")
-kept = {"github/gate.yml": "path: out/evidence\n", "gitlab/stepgate.yml": "paths: [out/evidence]\n",
-        "buildkite/gate.yml": "out/evidence/*", "jenkins/Jenkinsfile.gate": "stepgate-evidence/$CHANGE_ID"}
+kept = {"github/gate.yml": ["path: ${{ runner.temp }}/ledger\n"] * 2, "buildkite/gate.yml": ["stepgate-ledger/$$BUILDKITE_PULL_REQUEST"],
+        "gitlab/stepgate.yml": ["paths: [ledger-$CI_COMMIT_SHA]\n", 'take "$STEPGATE_LEDGER" "ledger-$CI_COMMIT_SHA"', "paths: [ledger-nightly]\n", "$STEPGATE_LEDGER/.\" ledger-nightly"],
+        "jenkins/Jenkinsfile.gate": ["stepgate-ledger/$CHANGE_ID"]}
 for file, words in kept.items():
-    expect(read(file).count(words) >= 2 or file.startswith("buildkite"), f"{file}: no evidence from earlier runs is kept: {words}")
+    for one in words:
+        expect(read(file).count(one) >= words.count(one), f"{file}: no ledger of earlier runs is kept: {one}")
+# A ledger in a checkout is one that a change may bring along.
+outside = r'"?(\$?\$HOME/|\$\{\{ runner\.temp \}\}/|/)'
+for name in ["gate", "nightly"]:
+    text = read("jobs/" + name)
+    expect('--ledger "$ledger"' in text and 'ledger_outside "$ledger" "$' in text, f"jobs/{name}: the ledger may lie in the checkout")
+    for file in [f"github/{name}.yml", "gitlab/stepgate.yml", f"buildkite/{name}.yml", f"jenkins/Jenkinsfile.{name}"]:
+        text = read(file)
+        calls = re.findall(rf"ci/jobs/{name} (\S+(?: [^\s&|']+)*)", text)
+        expect(calls, f"{file}: nothing starts ci/jobs/{name}")
+        for call in calls:
+            words = call.split()
+            ledger = words[4 if name == "gate" else 3] if len(words) > (4 if name == "gate" else 3) else ""
+            is_variable = re.fullmatch(r'"\$?\$STEPGATE_LEDGER"', ledger)
+            expect(is_variable or re.match(outside, ledger), f"{file}: the ledger lies in the checkout: {call}")
+        for value in re.findall(r"STEPGATE_LEDGER(?:=|: )(\S.*)", text):
+            expect(re.match(outside, value), f"{file}: the ledger lies in the checkout: {value}")
 expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
 
 # GitHub
@@ -175,7 +193,7 @@ for name in ["stepgate-gate", "stepgate-build-base"]:
 expect(any("setpriv --reuid" in line and "env -i" in line for line in gate.get("script", [])),
        f"{file}, stepgate-gate: the change sees the job's token")
 judged = [line for line in gate.get("script", []) if "ci/jobs/gate" in line]
-expect(judged and all(line.endswith(" trusted left") for line in judged), f"{file}, stepgate-gate: the change writes where reports are read")
+expect(judged and all(line.endswith(' trusted left "$STEPGATE_LEDGER"') for line in judged), f"{file}, stepgate-gate: the change writes where reports are read")
 after = "".join(merged(gate).get("after_script", []))
 expect(-1 < after.find("kill -KILL -1") < after.find("trusted/ci/jobs/take left out"), f"{file}, stepgate-gate: what is taken may still change")
 expect((gate.get("variables") or {}).get("GIT_STRATEGY") == "none", f"{file}: the change's files lie where it is judged")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # ci_files_test.py REPOSITORY FOLDER: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
 # planted here; and the scripts that those files start hand exit codes on and let nothing in.
-import hashlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import yaml
 
@@ -41,7 +41,7 @@ faults = [
     ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
     ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "own/ci/jobs/gate", "unconfined"),
     ("github/gate.yml", "exec own/ci/jobs/confined", "own/ci/jobs/confined", "hears of no end"),
-    ("github/gate.yml", "bin/stepgate base out &", "bin/stepgate base out", "hears of no end"),
+    ("github/gate.yml", 'base out "$STEPGATE_LEDGER" &', 'base out "$STEPGATE_LEDGER"', "hears of no end"),
     ("github/gate.yml", "github.sha", "github.event.workflow_run.head_sha", "the workflow's and base's own"),
     ("github/gate.yml", "    environment: ", "    name: ", "nobody is asked about forks"),
     ("github/gate.yml", "      contents: read\n      actions: read", "      statuses: write", "a token that writes"),
@@ -85,8 +85,18 @@ faults = [
     ("gitlab/stepgate.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
     ("buildkite/nightly.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
     ("jenkins/Jenkinsfile.nightly", "ci/jobs/sanitizers . sanitizers", "echo none", "nothing starts ci/jobs/sanitizers"),
-    ("github/gate.yml", "path: out/evidence", "path: out/other", "no evidence from earlier runs"),
-    ("gitlab/stepgate.yml", "paths: [out/evidence]", "paths: [out/other]", "no evidence from earlier runs"),
+    ("github/gate.yml", "path: ${{ runner.temp }}/ledger", "path: other", "no ledger of earlier runs"),
+    ("gitlab/stepgate.yml", "paths: [ledger-$CI_COMMIT_SHA]", "paths: [other]", "no ledger of earlier runs"),
+    ("gitlab/stepgate.yml", '"$STEPGATE_LEDGER/." ledger-nightly', '"$STEPGATE_LEDGER/." other', "no ledger of earlier runs"),
+    ("github/gate.yml", "STEPGATE_LEDGER: ${{ runner.temp }}/ledger", "STEPGATE_LEDGER: out/ledger", "the ledger lies in the checkout"),
+    ("github/gate.yml", 'base out "$STEPGATE_LEDGER"', "base out out/ledger", "the ledger lies in the checkout"),
+    ("github/nightly.yml", '"$HOME/stepgate-ledger"', "ledger", "the ledger lies in the checkout"),
+    ("gitlab/stepgate.yml", '. out "$STEPGATE_LEDGER"', ". out ledger", "the ledger lies in the checkout"),
+    ("buildkite/gate.yml", '"$$HOME/stepgate-ledger', '"stepgate-ledger', "the ledger lies in the checkout"),
+    ("buildkite/nightly.yml", ' "$$HOME/stepgate-ledger"', "", "the ledger lies in the checkout"),
+    ("jenkins/Jenkinsfile.gate", "STEPGATE_LEDGER=$HOME/", "STEPGATE_LEDGER=", "the ledger lies in the checkout"),
+    ("jenkins/Jenkinsfile.nightly", '"$HOME/stepgate-ledger"', "out/ledger", "the ledger lies in the checkout"),
+    ("jobs/nightly", 'ledger_outside "$ledger" "$sources" .', "true", "the ledger may lie in the checkout"),
     ("github/gate.yml", "          path: downloaded\n", "          path: head\n", "more than files"),
     ("github/gate.yml", "own/ci/jobs/take downloaded head", "mv downloaded head", "more than files"),
     ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
@@ -131,12 +141,13 @@ def fake_cuobjdump(text, code=0):
 jobs = os.path.join(repository, "ci/jobs")
 out = os.path.join(place, "out")
 head = fake("head", "exit 0\n")
+ledger = tempfile.mkdtemp()
 for code in [0, 1, 2, 3, 4, 77, 139]:
     stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\nexit {code}\n')
     fake("compute-sanitizer", "while [ $# -gt 0 ]; do case $1 in --tool|--error-exitcode) shift 2 ;; *) exec \"$@\" ;; esac; done\n")
     fake_cuobjdump(good)
     path = {"PATH": place + ":" + os.environ["PATH"]}
-    for words in [["gate", stepgate, head, repository, out], ["nightly", stepgate, repository, out],
+    for words in [["gate", stepgate, head, repository, out, ledger], ["nightly", stepgate, repository, out, ledger],
                   ["refresh", stepgate, repository, out], ["weekly", stepgate, repository, out]]:
         ended = run(os.path.join(jobs, words[0]), *words[1:], env=path)
         written = open(os.path.join(out, "exit_code")).read().strip()
@@ -146,14 +157,20 @@ for code in [0, 1, 2, 3, 4, 77, 139]:
         shutil.rmtree(out)
 calls = open(os.path.join(place, "calls")).read()
 expect(f"--baselines {repository}/baselines gate --base {place}/stepgate --head {head}" in calls, "gate: " + calls)
-digest = hashlib.sha256(open(head, "rb").read()).hexdigest()[:16]
-expect(f"--evidence {out}/evidence/{digest}.toml" in calls, "gate: does not go on from evidence: " + calls)
+expect(calls.count(f"--ledger {ledger}") == 14, "gate or nightly: does not go on from the ledger: " + calls)
+os.symlink(repository, os.path.join(ledger, "link"))
+for inside in [os.path.join(repository, "ledger"), os.path.join(ledger, "link/ledger"), "ledger", "."]:
+    for words in [["gate", stepgate, head, repository, out, inside], ["nightly", stepgate, repository, out, inside]]:
+        os.makedirs(out, exist_ok=True)
+        ended = run(os.path.join(jobs, words[0]), *words[1:], env=path, cwd=place)
+        expect(ended.returncode == 2 and "lies in the checkout" in ended.stderr, f"{words[0]}: takes the ledger {inside}: {ended}")
+shutil.rmtree(out)
 expect(f"gate --soak --head {place}/stepgate" in calls, "nightly: no soak: " + calls)
 expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "refresh writes to the trusted baselines")
 
 for spoil in [f"mkfifo {out}/exit_code", f"ln -s /dev/full {out}/exit_code", f"mkdir {out}/exit_code"]:
     stepgate = fake("stepgate", f"rm -f {out}/exit_code; {spoil}; exit 1\n")
-    ended = run(os.path.join(jobs, "gate"), stepgate, head, repository, out, env=path, timeout=20)
+    ended = run(os.path.join(jobs, "gate"), stepgate, head, repository, out, ledger, env=path, timeout=20)
     expect(ended.returncode == 1 and open(os.path.join(out, "exit_code")).read() == "1\n", f"gate: {spoil}: {ended}")
 shutil.rmtree(out)
 
@@ -173,13 +190,13 @@ for text, code, job, words in [
         ("cuobjdump info    : File 'stepgate' does not contain device code\n", 1, 1, "no kernel at all"),
         ("", 1, 4, "not checked: cuobjdump ended with 1"), (good, 0, 0, "sm_90: 2 kernels")]:
     fake_cuobjdump(text, code)
-    ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, env=path)
+    ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env=path)
     expect(ended.returncode == job and words in ended.stdout, f"nightly: {text!r} and {code} of cuobjdump: {ended}")
 few = os.path.join(place, "few programs")
 os.makedirs(few)
-for program in ["bash", "cat", "dirname", "mkdir", "python3", "rm", "sha256sum", "tee"]:
+for program in ["bash", "cat", "dirname", "mkdir", "python3", "realpath", "rm", "tee"]:
     os.symlink(shutil.which(program), os.path.join(few, program))
-ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, env={"PATH": few})
+ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env={"PATH": few})
 expect(ended.returncode == 4 and "not checked: no cuobjdump" in ended.stdout, f"nightly without cuobjdump: {ended}")
 
 # The sanitizers' job, of which every part is a program that ends as it is told: the worst code is the job's.
@@ -265,6 +282,12 @@ ended = run(os.path.join(jobs, "confined"), ".", "program", env=more, cwd=place)
 expect(ended.stdout.count(f":{place}\n") == 1 and f":{place}:ro" not in ended.stdout, "confined: one place twice: " + ended.stdout)
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
+with open(os.path.join(ledger, "kept.toml"), "w") as file:
+    file.write("kept\n")
+fake("tools/docker", 'for word; do case $word in *:' + ledger + ') cat "${word%:*}/kept.toml"; echo more >"${word%:*}/new.toml" ;; esac; done\n')
+ended = run(os.path.join(jobs, "confined"), out, "program", cwd=place,
+            env={**more, "STEPGATE_LEDGER": ledger, "PATH": os.path.join(place, "tools") + ":" + os.environ["PATH"]})
+expect(ended.stdout == "kept\n" and os.path.exists(os.path.join(ledger, "new.toml")), f"confined: no ledger goes in and out: {ended}")
 
 # Things that a stranger's program leaves in a folder, by shell scripts that work there; `secret` is
 # a file of the machine.
@@ -491,18 +514,21 @@ gitlab = yaml.safe_load(open(os.path.join(repository, "ci/gitlab/stepgate.yml"))
 after = gitlab[".stepgate-gpu"]["after_script"]
 for name in ["setpriv", "chown"]:
     fake("tools/" + name, "exit 1\n")
-run("bash", "-c", "rm -rf out; mkdir -p out/evidence out/history; echo 0 | tee out/exit_code out/.x out/history/x >out/evidence/x", cwd=place)
-run("bash", "-e", "-c", "\n".join(gitlab["stepgate-gate"]["script"]), env={**os.environ, "PATH": tools}, cwd=place)
+run("bash", "-c", "rm -rf out; mkdir -p out/history; echo 0 | tee out/exit_code out/.x >out/history/x", cwd=place)
+run("bash", "-e", "-c", "\n".join(gitlab["stepgate-gate"]["script"]), env={**os.environ, "PATH": tools, "STEPGATE_LEDGER": ledger, "CI_COMMIT_SHA": "1"}, cwd=place)
 os.remove(os.path.join(place, "tools/chown"))
-expect(sorted(os.listdir(out_folder)) == ["evidence", "exit_code"] and os.path.exists(os.path.join(out_folder, "evidence/x")) and
-       open(os.path.join(out_folder, "exit_code")).read() == "3\n", f"GitLab: begins with another job's {os.listdir(out_folder)}")
+expect(os.listdir(out_folder) == ["exit_code"] and open(os.path.join(out_folder, "exit_code")).read() == "3\n", f"GitLab: begins with another job's {os.listdir(out_folder)}")
 os.symlink(repository, os.path.join(place, "trusted"))
 for what, script in [(what, leaves[what]) for what in few]:
     shutil.rmtree(out_folder, ignore_errors=True)
     folder = left_by(script)
     fake("tools/setpriv", f'[ -e {out_folder}/evidence ] || echo "$@" >{place}/ended\n')  # as another user: nobody is killed here
-    ended = run("bash", "-e", "-c", "\n".join(after), env={**os.environ, **limits, "PATH": tools}, cwd=place, timeout=20)
+    os.makedirs(ledger, exist_ok=True)
+    with open(os.path.join(ledger, "kept.toml"), "w") as file:
+        file.write("kept\n")
+    ended = run("bash", "-e", "-c", "\n".join(after), env={**os.environ, **limits, "PATH": tools, "STEPGATE_LEDGER": ledger, "CI_COMMIT_SHA": "1"}, cwd=place, timeout=20)
     is_data(out_folder, f"GitLab: {what}")
+    expect(os.path.exists(os.path.join(place, "ledger-1/kept.toml")), f"GitLab: {what}: the ledger is lost: {ended}")
     expect("kill -KILL -1" in open(os.path.join(place, "ended")).read(), f"GitLab: {what}: {ended}")
     os.remove(os.path.join(place, "ended"))
 run("chmod", "-R", "u+rwX", place)

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "history/baseline/baseline_record.h"
 #include "support/random.h"
 #include "tests/cli/command_line.h"
 
@@ -179,16 +180,78 @@ TEST_F(AcceptVerb, StoresAFolderWithWhatIsCalibratedShortOfTimeOrDecidedByItsPla
   }
 }
 
-TEST_F(AcceptVerb, HasItsRunsKeptAsEvidence) {
+TEST_F(AcceptVerb, HasTheLooksAtItsRunsKept) {
   ASSERT_EQ(accept({"small.toml", "--runs", "5"}).exit_code, 0);
   for (int look = 1; look <= 2; ++look)
-    EXPECT_EQ(run({"small.toml", "--evidence", "e.toml"}).exit_code, 0);
+    EXPECT_EQ(run({"small.toml", "--ledger", "l"}).exit_code, 0);
   std::ostringstream text;
-  text << std::ifstream(place() / "e.toml").rdbuf();
-  const std::string kept = "[entry.run.stored]\n\"no_slide\" = [";
+  text << std::ifstream(place() / "l/simulated/gpu-of-round-numbers/small.toml").rdbuf();
+  const std::string kept = "[run.stored]\n\"no_slide\" = [";
   const auto first = text.str().find(kept);
   EXPECT_NE(first, std::string::npos) << text.str();
   EXPECT_NE(text.str().find(kept, first + 1), std::string::npos) << text.str();
+}
+
+// Each run of a subject of its own, as of a build of its own would be: named so, since here all are
+// one program.
+TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
+  const std::string folder = "l/simulated/gpu-of-round-numbers";
+  for (int build = 1; build <= 5; ++build) {
+    const Finished run = this->run({"small.toml", "--ledger", "l", "--subject",
+                                    std::to_string(build), "--seed", std::to_string(build)});
+    EXPECT_TRUE(contains(run.out, "no run is stored for this device"))
+        << "of one build: " << run.out;
+    // As another build would have written it.
+    Baseline ledger = read_baseline(place() / folder / "small.toml", "small");
+    ledger.runs.back().provenance.build = std::to_string(build);
+    ASSERT_FALSE(ledger.runs.back().variants.empty());
+    write(folder + "/kept" + std::to_string(build), baseline_text(ledger));
+    std::filesystem::remove(place() / folder / "small.toml");
+  }
+  Baseline ledger{.file = "", .scenario = "small", .runs = {}};
+  for (int build = 1; build <= 5; ++build) {
+    const auto kept = place() / folder / ("kept" + std::to_string(build));
+    ledger.runs.push_back(read_baseline(kept, "small").runs.back());
+    std::filesystem::remove(kept);
+  }
+  write(folder + "/small.toml", baseline_text(ledger));
+  const Finished same = run({"small.toml", "--ledger", "l", "--seed", "9"});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_TRUE(contains(same.out,
+                       "note: no run is accepted for this device: `stored.` is 5 runs of "
+                       "other builds in " +
+                           folder + "/small.toml: '5', '4', '3', ...\n"))
+      << same.out;
+  EXPECT_TRUE(contains(same.out, "against 5 stored runs")) << same.out;
+  // The same build again: what it found itself is no stored run.
+  const Finished again = run({"small.toml", "--ledger", "l", "--seed", "10"});
+  EXPECT_TRUE(contains(again.out, "against 5 stored runs")) << again.out;
+  const Finished renamed = run({"small.toml", "--ledger", "l", "--seed", "11", "--subject", "x"});
+  EXPECT_TRUE(contains(renamed.out, "against 5 stored runs")) << renamed.out;
+  // A build that is slower than the others is found, and nothing to compare with later.
+  ledger = read_baseline(place() / folder / "small.toml", "small");
+  ledger.runs.resize(5);
+  for (StoredRun& other : ledger.runs) {
+    for (StoredTime& time : other.variants[0].times) {
+      for (double& contrast : time.contrasts) contrast -= 0.1;
+    }
+  }
+  write(folder + "/small.toml", baseline_text(ledger));
+  const Finished slower = run({"small.toml", "--ledger", "l", "--seed", "12", "--subject", "y"});
+  EXPECT_EQ(slower.exit_code, 1) << slower.out;
+  ledger = read_baseline(place() / folder / "small.toml", "small");
+  EXPECT_EQ(ledger.runs.size(), 6U);
+  EXPECT_TRUE(ledger.runs.back().variants.empty());
+  // History reads the same files; the same command without them has nothing.
+  const Finished history = stepgate({"--baselines", "b", "history", "small.toml", "--ledger", "l"});
+  EXPECT_TRUE(contains(history.out, "small/fix")) << history.out << history.err;
+  EXPECT_TRUE(
+      contains(stepgate({"--baselines", "b", "history", "small.toml"}).out, "no run is stored"));
+  // Accepted runs win, and it says so.
+  ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
+  const Finished accepted = run({"small.toml", "--ledger", "l", "--seed", "14"});
+  EXPECT_TRUE(contains(accepted.out, "`stored.` is what was accepted into b/simulated/"))
+      << accepted.out;
 }
 
 TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {

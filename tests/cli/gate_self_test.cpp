@@ -150,7 +150,7 @@ TEST_F(GateSelfTest, RefusesBeforeItStartsAnything) {
   refused({"--base", "./nobody"}, "--base './nobody' is no program that can be started");
   refused({"--work", "small/fx"}, "no work is named 'small/fx'");
   for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
-           {"--head", program}, {"--json", "g.json"}, {"--soak"}, {"--evidence", "e"}})
+           {"--head", program}, {"--json", "g.json"}, {"--soak"}, {"--ledger", "e"}})
     refused(other, other.front());
   EXPECT_FALSE(exists("g.json"));
   const Finished alone = stepgate({"gate", "small.toml", "--trial-gates", "3"});

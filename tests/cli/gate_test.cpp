@@ -303,10 +303,10 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
   script("head", "true\nexec " + program + " \"$@\"\n");
   script("base", "[ \"$3\" = run ] && exit 3\nexec " + program + " \"$@\"\n");
   const auto rounds = [&](int seed) {
-    (void)gate({"tie"}, {"--evidence", "kept.toml"}, "simulated", seed);
+    (void)gate({"tie"}, {"--ledger", "kept"}, "simulated", seed);
     const Finished run =
         stepgate({"--baselines", baselines, "run", "tie.toml", "--device", "simulated", "--seed",
-                  std::to_string(10 + seed), "--evidence", "kept.toml", "--json", "run.json"});
+                  std::to_string(10 + seed), "--ledger", "kept", "--json", "run.json"});
     EXPECT_EQ(run.err, "");
     std::ifstream file(place() / "run.json");
     std::string line;
@@ -320,9 +320,10 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
 TEST_F(Gates, GoOnFromNothingOfBaseThatHeadWrote) {
   write("tie.toml", tie);
   script("base", "true\nexec " + program + " \"$@\"\n");
-  script("head", "[ \"$3\" = run ] || exec " + program + " \"$@\"\n" + program +
-                     " \"$@\"\ncode=$?; echo forged >kept.toml; exit $code\n");
-  const Finished run = gate({"tie"}, {"--evidence", "kept.toml"});
+  script("head",
+         "[ \"$3\" = run ] || exec " + program + " \"$@\"\n" + program +
+             " \"$@\"\ncode=$?; for f in kept/*/*/*.toml; do echo forged >$f; done; exit $code\n");
+  const Finished run = gate({"tie"}, {"--ledger", "kept"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "BASE is no better")) << run.out;
 }
@@ -331,7 +332,7 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   script("head", "true\nexec " + program + " \"$@\"\n");
   const auto duel = [&](int seed) {
     const Finished run =
-        gate({"waits"}, {"--only", "counts", "--only", "time", "--evidence", "kept.toml", "-v"},
+        gate({"waits"}, {"--only", "counts", "--only", "time", "--ledger", "kept", "-v"},
              "simulated", seed);
     EXPECT_EQ(run.exit_code, seed == 1 ? 0 : run.exit_code) << run.out << run.err;
     return run;

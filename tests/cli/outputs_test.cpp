@@ -29,7 +29,7 @@ const std::vector<RunOutput> run_outputs{{"--json"},
                                          {"--summary"},
                                          {"--report"},
                                          {"--picture"},
-                                         {"--evidence"},
+                                         {"--ledger", "/simulated/gpu-of-round-numbers/a.toml"},
                                          {"--trace", ".a.fix.json"}};
 
 class Outputs : public CommandLine {
@@ -58,6 +58,7 @@ TEST_F(Outputs, OfWhichTwoNameOneFileAreRefusedBeforeAnythingRuns) {
       if (one == two) continue;
       if (!run_outputs[two].suffix.empty()) continue;  // which no name alone would hit
       const std::string file = "x" + run_outputs[one].suffix;
+      std::filesystem::remove_all(place() / "x");
       write(file, "of yesterday");
       std::vector<std::string> call = words(run_outputs[one], "x");
       const std::vector<std::string> second = words(run_outputs[two], file);
@@ -82,8 +83,6 @@ TEST_F(Outputs, AreRefusedOverWhatIsReadByWhateverName) {
     for (const std::string& file :
          {std::string("of_base.toml"), std::string("base.toml"), std::string("./b/../base.toml"),
           std::string("hard.toml"), std::string("soft.toml"), profile}) {
-      if (output.option == "--evidence" && file == profile)
-        continue;  // refuses what is no evidence
       const std::string before = text(file);
       std::vector<std::string> call = words(output, file);
       SCOPED_TRACE(call[0] + " " + call[1]);
@@ -143,7 +142,7 @@ TEST_F(Outputs, FollowTheUmask) {
 TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe) {
   for (const RunOutput& output : run_outputs) {
     const Finished run = this->run(words(output, "-"));
-    const bool is_one_text = output.option != "--evidence" && output.option != "--trace";
+    const bool is_one_text = output.option != "--ledger" && output.option != "--trace";
     EXPECT_FALSE(exists("-")) << output.option;
     if (!is_one_text) {
       expect_refused(run, "and standard output is not that; name a file");

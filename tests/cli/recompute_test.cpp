@@ -261,8 +261,8 @@ TEST_F(Recompute, AgreesWithOneScenarioAndWithEarlierRuns) {
     for (int seed = 1; seed <= 2; ++seed) {
       const Finished run =
           stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run", file, "--device",
-                    "simulated:round-numbers", "--seed", std::to_string(seed), "--evidence",
-                    "evidence.toml", "--json", "one.json"});
+                    "simulated:round-numbers", "--seed", std::to_string(seed), "--ledger", "ledger",
+                    "--json", "one.json"});
       expect_agreement("one.json", run);
     }
   }

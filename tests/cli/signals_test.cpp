@@ -29,6 +29,8 @@ class Signals : public CommandLine {
           "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
   }
 
+  const std::string ledger = "l/simulated/gpu-of-round-numbers";
+
   static void wait_until(const std::function<bool()>& is_true) {
     for (int tries = 0; tries < 3000 && !is_true(); ++tries) std::this_thread::sleep_for(20ms);
   }
@@ -93,10 +95,10 @@ TEST_F(Signals, EndARunInItsWarmUp) {
 TEST_F(Signals, LeaveWhatTheRunSays) {
   ChildProcess run(STEPGATE_PROGRAM,
                    simulating({"a.toml", "b.toml", "--trace", "t.json", "--picture", "p.svg",
-                               "--evidence", "e.toml", "--json", "r.json", "--junit", "j.xml"}),
+                               "--ledger", "l", "--json", "r.json", "--junit", "j.xml"}),
                    place());
   ASSERT_TRUE(run.says("a: holds", 60s));
-  wait_until([&] { return contains(text_of(place() / "e.toml"), "scenario = \"b\""); });
+  wait_until([&] { return contains(text_of(place() / ledger / "b.toml"), "[run.expect]"); });
   run.send(SIGINT);
   ASSERT_TRUE(run.ends(2s));
   const Finished finished = run.wait();
@@ -107,11 +109,13 @@ TEST_F(Signals, LeaveWhatTheRunSays) {
   std::istringstream words(finished.err.substr(before.size()));
   for (std::string word; words >> word;) said.insert(word.substr(0, word.find(',')));
   std::set<std::string> there;
-  for (const auto& entry : std::filesystem::directory_iterator(place()))
-    there.insert(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(place())) {
+    if (entry.is_regular_file())
+      there.insert(std::filesystem::relative(entry.path(), place()).string());
+  }
   for (const char* given : {"a.toml", "b.toml", "deaf.toml", "open.toml"}) there.erase(given);
   EXPECT_EQ(said, there);
-  EXPECT_EQ(there.size(), 9U);  // four timelines, two pictures, evidence, verdicts and the report
+  EXPECT_EQ(there.size(), 10U);  // four timelines, two pictures, two of the ledger, two reports
 }
 
 TEST_F(Signals, LeaveNothingWhereNothingWasAskedFor) {
@@ -132,17 +136,17 @@ TEST_F(Signals, SayThatWhatStoodInAnOutputIsGone) {
 }
 
 TEST_F(Signals, EndTheWaitForALockThatIsTold) {
-  const FolderLock held(place());
+  const FolderLock held(place() / ledger);
   for (const int signal : {SIGINT, SIGTERM}) {
-    ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "--evidence", "e.toml"}), place());
+    ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "--ledger", "l"}), place());
     ASSERT_TRUE(says_on_error(run, place(), "waiting for "));
     run.send(signal);
     EXPECT_TRUE(run.ends(2s));
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
-    EXPECT_EQ(finished.err,
-              "waiting for ., which another process has locked\n"
-              "interrupted: 'a' is not decided; nothing was written\n");
+    EXPECT_EQ(finished.err, "waiting for " + ledger +
+                                ", which another process has locked\n"
+                                "interrupted: 'a' is not decided; nothing was written\n");
   }
 }
 

@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// As `stepgate run` does, without --evidence and traces.
+// As `stepgate run` does, without --ledger and traces.
 inline Measurement measured_on(Device& device, const Scenario& scenario,
                                std::span<const PlannedStep> plans, std::uint64_t seed) {
   MeasureRequest request;

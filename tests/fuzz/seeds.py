@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seeds.py FOLDER [FORM PATTERN]: fills the folder with what a fuzzer begins with, made of files of the tree.
+"""seeds.py FOLDER [FORM PATTERNS]: fills the folder with what a fuzzer begins with, made of files of the tree.
 
 Forms: files (as they are), records (of a file with digests its first run, as it is and with digests of zero, which fit
 anything in a build that fuzzes), sentences (of a scenario each), exchanges (each line of a conversation in a page), heads
@@ -33,7 +33,7 @@ FORMS = {
 def main(folder, form="files", pattern=None):
     os.makedirs(folder, exist_ok=True)
     made = 0
-    for file in sorted(glob.glob(pattern)) if pattern else []:
+    for file in sorted(file for one in (pattern or "").split() for file in glob.glob(one)):
         with open(file, encoding="utf-8") as source:
             for seed in FORMS[form](source.read()):
                 name = hashlib.sha1(seed.encode()).hexdigest()

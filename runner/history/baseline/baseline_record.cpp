@@ -8,14 +8,19 @@
 
 #include "support/text/diagnostic.h"
 #include "support/toml/toml.h"
+#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::string_view restore_run_hint =
-    "restore the file from version control, or take the whole [[run]] out";
+constexpr std::string_view restore_run_hint = "restore the file, or take the whole [[run]] out";
+constexpr std::string_view take_subject_out_hint =
+    "take out every [[run]] of this subject: what they found is then forgotten";
 constexpr std::string_view move_baseline_away_hint =
-    "restore the file from version control, or move it away and accept anew";
+    "restore the file, or move it away and begin anew";
+constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
+constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
+constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds of a round
 // No step is e^50 times an anchor.
 constexpr double largest_stored_contrast = 50;
 // Without the mean nothing of the variant could be compared.
@@ -35,16 +40,57 @@ void for_each_row(StoredAs as, const std::vector<Stored>& all, const Visit& visi
   }
 }
 
-// Every run once.
+// Calls visit(key, form, series) for each table, in the order of the file.
+void for_each_table(auto& found, const auto& visit) {
+  auto& [runs, regime, expect, stored, stored_anchors] = found;
+  auto& [regime_contrasts, regime_times] = regime;
+  auto& [expect_contrasts, expect_times] = expect;
+  visit("regime", kept_contrasts_form, regime_contrasts);
+  visit("expect", kept_contrasts_form, expect_contrasts);
+  visit("regime_times", kept_times_form, regime_times);
+  visit("expect_times", kept_times_form, expect_times);
+  visit("stored", kept_contrasts_form, stored);
+  visit("stored_anchors", kept_contrasts_form, stored_anchors);
+}
+
+// Every run once, and none of a subject without the one before it: with a run less, the rest would
+// be chosen evidence.
 void read_runs(RecordReader& file, Baseline& baseline) {
   std::set<std::uint64_t> digests;
   file.each_of("run", restore_run_hint, [&](RecordReader& record) {
-    StoredRun& run = baseline.runs.emplace_back();
+    StoredRun run;
     if (!record.digested(run)) return;
     if (!digests.insert(digest_of(run)).second) {
       record.fault("digest", "the same run is there twice");
     }
+    const bool is_accepted = run.provenance.subject.empty();
+    if (is_accepted && run.variants.empty()) {
+      record.fault("digest", "'variant' is missing in a run that names no subject");
+    } else if (!is_accepted && run.after != digest_of_latest(baseline, run)) {
+      record.fault(
+          "digest",
+          fmt::format("the run of '{}' before it was taken out, or moved", run.provenance.subject),
+          std::string(take_subject_out_hint));
+    }
+    baseline.runs.push_back(std::move(run));
   });
+}
+
+std::string_view header_of(const Baseline& baseline) {
+  const auto& runs = baseline.runs;
+  const bool is_ledger = runs.empty() || std::ranges::any_of(runs, [](const StoredRun& run) {
+                           return !run.provenance.subject.empty();
+                         });
+  if (is_ledger) {
+    return "# Runs that `stepgate run --ledger` goes on from, and that runs of other builds are "
+           "compared with. All runs of a subject may be taken out, never one of them.\n"
+           "# Digests find damage and slips of the hand, no intent, since anybody can compute one: "
+           "keep this file where no pull request can write.\n";
+  }
+  return "# Runs that later ones are compared with, written by `stepgate accept`. A run may be "
+         "taken out as a whole, never changed.\n"
+         "# A list holds one number a round: log(time / time of the anchor, a frozen step measured "
+         "beside it).\n";
 }
 
 }  // namespace
@@ -79,26 +125,40 @@ void ByMetric::read(RecordReader& record, std::string_view, std::vector<StoredCo
   });
 }
 
+void AsTables::write(RecordWriter& record, std::string_view, const EarlierEvidence& found) {
+  for_each_table(found, [&](std::string_view key, const SeriesForm& form, const auto& series) {
+    record.named_series(key, form, series);
+  });
+}
+
+void AsTables::read(RecordReader& record, std::string_view, EarlierEvidence& found) {
+  for_each_table(found, [&](std::string_view key, const SeriesForm& form, auto& series) {
+    record.named_series(key, form, series);
+  });
+}
+
 std::uint64_t digest_of(const StoredRun& run) {
   return record_digest("run", run);
+}
+
+std::string digest_of_latest(const Baseline& baseline, const StoredRun& pair) {
+  const auto latest = std::find_if(baseline.runs.rbegin(), baseline.runs.rend(),
+                                   [&](const StoredRun& run) { return is_same_pair(run, pair); });
+  return latest == baseline.runs.rend() ? "" : hexadecimal(digest_of(*latest));
 }
 
 std::string baseline_text(const Baseline& baseline) {
   RecordWriter record;
   record.count("format", baseline_format);
   record.fields(baseline);
-  return "# Runs that later ones are compared with, written by `stepgate accept`. A run may be "
-         "taken out as a whole, never changed.\n"
-         "# A list holds one number a round: log(time / time of the anchor, a frozen step measured "
-         "beside it).\n" +
-         record.text();
+  return std::string(header_of(baseline)) + record.text();
 }
 
 Baseline read_baseline(const std::filesystem::path& path, const std::string& scenario) {
   Baseline baseline{.file = path.generic_string(), .scenario = {}, .runs = {}};
   RecordFile file(path, "a baseline", move_baseline_away_hint);
   RecordReader& record = file.record();
-  if (record.is_format(baseline_format, "baseline", "move the file away and accept anew")) {
+  if (record.is_format(baseline_format, "baseline", "move the file away and begin anew")) {
     record.text("scenario", baseline.scenario);
     if (!file.has_faults() && baseline.scenario != scenario) {
       record.fault(

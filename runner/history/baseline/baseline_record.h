@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A baseline as text, what a person reads in a diff, and back, with every fault in its place.
+// Runs as text, what a person reads in a diff, and back, with every fault in its place: the one
+// format of baselines/ and of ledgers.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,11 @@ struct ByMetric {
   static void read(RecordReader&, std::string_view, std::vector<StoredTime>&);
   static void read(RecordReader&, std::string_view, std::vector<StoredCount>&);
 };
+// The evidence of a run of a ledger stands in six tables of lists.
+struct AsTables {
+  static void write(RecordWriter&, std::string_view, const EarlierEvidence&);
+  static void read(RecordReader&, std::string_view, EarlierEvidence&);
+};
 
 template <>
 inline constexpr auto fields_of<StoredVariant> =
@@ -41,11 +47,15 @@ template <>
 inline constexpr auto fields_of<Provenance> =
     fields<&Provenance::date, &Provenance::commit, &Provenance::stepgate,
            described<&Provenance::scenario, Named("scenario_fingerprint")>, &Provenance::seed,
-           described<&Provenance::boot, only_if_any>>;
+           described<&Provenance::boot, only_if_any>, described<&Provenance::subject, only_if_any>,
+           described<&Provenance::build, only_if_any>>;
 template <>
 inline constexpr auto fields_of<StoredRun> =
-    fields<described<&StoredRun::provenance, inlined>, described<&StoredRun::new_era, only_if_any>,
-           &StoredRun::environment, described<&StoredRun::variants, Named("variant")>>;
+    fields<described<&StoredRun::provenance, inlined>,
+           described<&StoredRun::libraries, only_if_any>, described<&StoredRun::after, only_if_any>,
+           described<&StoredRun::new_era, only_if_any>, &StoredRun::environment,
+           described<&StoredRun::variants, Named("variant"), only_if_any>,
+           described<&StoredRun::found, AsTables{}>>;
 template <>
 inline constexpr auto fields_of<Baseline> =
     fields<described<&Baseline::file, not_carried>, &Baseline::scenario,
@@ -57,10 +67,14 @@ std::string baseline_text(const Baseline&);
 
 // The baseline of that scenario. Throws RequestError with everything that is wrong: no TOML, an
 // unknown or missing key, a value of another type, a list of another length, a number that no run
-// can have measured, a run whose digest does not fit, a later format, another scenario.
+// can have measured, a run whose digest does not fit, one of a ledger whose forerunner is not
+// there, a later format, another scenario.
 Baseline read_baseline(const std::filesystem::path&, const std::string& scenario);
 
 // Digest of everything that is stored of a run.
 std::uint64_t digest_of(const StoredRun&);
+
+// The digest of the latest run of the same pair, in digits; empty where there is none.
+std::string digest_of_latest(const Baseline&, const StoredRun& pair);
 
 }  // namespace stepgate

@@ -180,7 +180,8 @@ class RecordReader {
           } else if constexpr (Record<Field>) {
             if (const TomlEntry* entry = keys_.required(key))
               read_table(*entry, in_words(key), key, field);
-          } else if (const TomlEntry* entry = keys_.required(key)) {
+          } else if (const TomlEntry* entry =
+                         says<MayBeMissing>(About{}) ? keys_.optional(key) : keys_.required(key)) {
             typename Field::value_type each{};
             if (record_in_detail::name_of_table(each) == nullptr) {
               for (const TomlKeys::Table& table : keys_.tables(*entry))

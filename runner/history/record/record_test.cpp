@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "history/baseline/baseline_record.h"
-#include "history/evidence/evidence_file.h"
 #include "support/files/temporary_folder.h"
 #include "support/text/diagnostic.h"
 
@@ -37,8 +36,8 @@ struct Format {
 std::vector<Format> formats() {
   return {{"baseline", source / "tests/golden/baseline.toml",
            [](const auto& file) { return baseline_text(read_baseline(file, "small")); }},
-          {"evidence", source / "tests/golden/evidence.toml",
-           [](const auto& file) { return evidence_text(read_evidence(file)); }}};
+          {"ledger", source / "tests/golden/ledger.toml",
+           [](const auto& file) { return baseline_text(read_baseline(file, "small")); }}};
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

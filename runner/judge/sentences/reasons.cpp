@@ -357,7 +357,7 @@ std::string unsteady_note(const Measurement& measurement) {
 
 std::string full_record_note(const Measurement& measurement) {
   return fmt::format(
-      "it ended after {}, whose record takes the {} MiB that are kept; with --evidence those of "
+      "it ended after {}, whose record takes the {} MiB that are kept; with --ledger those of "
       "the "
       "next run are added",
       rounds_in_words(std::ssize(measurement.rounds)), most_bytes_kept >> 20);

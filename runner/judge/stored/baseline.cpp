@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "scenario/knobs/fingerprint.h"
 #include "support/require.h"
@@ -103,6 +104,15 @@ StoredRun stored_run(const Scenario& scenario, std::span<const Subject> subjects
     run.variants.push_back(stored_variant(variant, subjects, measurement));
   }
   return run;
+}
+
+bool is_same_pair(const StoredRun& one, const StoredRun& other) {
+  const auto key = [](const StoredRun& run) {
+    const Environment& on = run.environment;
+    return std::tie(run.provenance.subject, run.provenance.scenario, on.kind, on.gpu, on.uuid,
+                    on.driver, on.cuda_runtime, on.cublas, run.libraries);
+  };
+  return key(one) == key(other);
 }
 
 std::string sitting_of(const StoredRun& run) {

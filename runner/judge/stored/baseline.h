@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Measurements of earlier runs of a scenario, as stored: values, and what they mean.
-// baseline_file.h reads and writes the files, and stored_sentence.h decides.
+// Earlier runs of a scenario, as they are kept: values, and what they mean. What `accept` stored
+// and what a ledger keeps are runs of this one kind. baseline_file.h reads and writes the files,
+// and stored_sentence.h decides.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/earlier_evidence.h"
 #include "judge/environment/environment.h"
 #include "judge/verdict/sides.h"
 #include "measure/rounds/measurement.h"
@@ -41,30 +43,43 @@ struct StoredVariant {
   std::vector<StoredCount> counts;
 };
 
-// Where a run comes from; none of it decides whether it may be compared.
+// Where a run comes from; none of it decides whether it may be compared, except that a run of a
+// ledger is not compared with those of its own subject or build.
 struct Provenance {
   std::string date;  // "2026-11-21T10:15:00Z"
   std::string commit;
   std::string stepgate;        // version
   std::uint64_t scenario = 0;  // fingerprint
   std::uint64_t seed = 0;
-  std::string boot;  // a number for the boot of the machine; empty where nobody knew
+  std::string boot;          // a number for the boot of the machine; empty where nobody knew
+  std::string subject = {};  // what was under test: printable ASCII; of a ledger's run alone
+  std::string build = {};    // digest of its program; likewise
   bool operator==(const Provenance&) const = default;
 };
 
 struct StoredRun {
   Provenance provenance;
+  // A ledger's run names what its steps depend on, "cuDNN 9.14.0", and the digest of the run before
+  // it of the same pair, so that a run that is taken out of the middle is missed.
+  std::string libraries = {};
+  std::string after = {};
   // Why earlier runs that it could be compared with count no more; empty where they do.
   std::string new_era;
   Environment environment;
-  std::vector<StoredVariant> variants;
+  std::vector<StoredVariant> variants;  // none of a run that is nothing to compare with
+  EarlierEvidence found = {};           // in its own rounds; nothing in what `accept` stored
 };
 
+// The runs of a scenario on a device model: a file of baselines/, or of a ledger.
 struct Baseline {
   std::string file;
   std::string scenario;
-  std::vector<StoredRun> runs;  // in the order in which they were accepted
+  std::vector<StoredRun> runs;  // in the order in which they were added
 };
+
+// Whether rounds of the one go on from those of the other: runs of one subject, of one scenario's
+// text, on one device with the same software.
+bool is_same_pair(const StoredRun&, const StoredRun&);
 
 // Times are stored for every round, and a plan's counts as one number.
 enum class StoredAs { nothing, times, count };

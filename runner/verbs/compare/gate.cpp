@@ -22,6 +22,7 @@
 #include "verbs/compare/self_test.h"
 #include "verbs/compare/time_both.h"
 #include "verbs/compare/workers.h"
+#include "verbs/decide_with_ledger.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
@@ -193,7 +194,7 @@ int gate(GateRequest request) {
   const Arguments& arguments = request.arguments;
   check_outputs(arguments, inputs_of(arguments));
   // HEAD may write where the judge does; what it puts in the place of a file is not followed.
-  if (!arguments.evidence.empty()) check_writable(request.file_of_pairs());
+  if (!arguments.ledger.empty()) check_ledger_writable(request.file_of_pairs(), arguments);
   const ReportFiles files(arguments);
   RunInfo info = info_of(request, arguments.files);
   // An earlier gate's reports are not this one's answer, not even if nothing can be started.

@@ -23,9 +23,11 @@ struct GateRequest {
   std::vector<Accepted> accepted = {};
   std::vector<Scenario> scenarios = {};  // BASE's; none of command lines
 
-  bool looks_at(GatePart part) const { return arguments.gate.looks_at(part); }
   // Pairs of launches of earlier gates.
-  std::filesystem::path file_of_pairs() const { return arguments.evidence.string() + ".pairs"; }
+  std::filesystem::path file_of_pairs() const {
+    return arguments.ledger / "pairs-of-launches.toml";
+  }
+  bool looks_at(GatePart part) const { return arguments.gate.looks_at(part); }
 };
 
 // As it was asked for, before any file of it is read. Throws RequestError for a wrong margin.

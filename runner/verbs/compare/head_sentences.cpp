@@ -138,10 +138,10 @@ RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std
   }
   set_variable(environment, json_rounds_variable, "none");
   std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
-  if (!arguments.evidence.empty()) {
-    // Neither side writes the file that the other goes on from, unless it cheats.
-    const char* own = side == DuelSide::base ? ".base" : "";
-    more.insert(more.end(), {"--evidence", arguments.evidence.string() + own});
+  if (!arguments.ledger.empty()) {
+    // Neither side writes the files that the other goes on from, unless it cheats.
+    const char* own = side == DuelSide::base ? "base" : "";
+    more.insert(more.end(), {"--ledger", (arguments.ledger / own).string()});
   }
   const Command command = program_command(of_files, program, "run", more);
   ChildRequest request = worker_request(arguments, command, side);

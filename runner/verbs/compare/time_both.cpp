@@ -9,7 +9,7 @@
 #include "duel/gate/compared_works.h"
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/soak.h"
-#include "history/evidence/evidence_file.h"
+#include "history/ledger/ledger.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "report/text/verdict_words.h"
@@ -65,8 +65,8 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
 }
 
 // Pairs of the same two programs in the same environments, of the same steps.
-EvidenceKey key_of_pairs(const GateRequest& request, const Introduction& both,
-                         const std::vector<std::string>& works) {
+StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
+                       const std::vector<std::string>& works) {
   const Arguments& arguments = request.arguments;
   const auto digest = [](const std::string& program) {
     return hexadecimal(digest_of_this_program(program_path(program)));
@@ -78,24 +78,25 @@ EvidenceKey key_of_pairs(const GateRequest& request, const Introduction& both,
                             &arguments.gate.base_variables, &arguments.gate.head_variables}) {
     for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
   }
-  return {.subject = "BASE " + digest(arguments.gate.base) + " HEAD " + digest(arguments.gate.head),
-          .scenario = "pairs of launches",
-          .fingerprint = fingerprint,
-          .kind = both.base.simulated ? "simulated" : "cuda",
-          .gpu = printable(both.base.device),
-          .uuid = {},
-          .driver = {},
-          .cuda_runtime = {},
-          .libraries = {}};
+  return {.provenance = {.date = date_of(arguments),
+                         .commit = {},
+                         .stepgate = STEPGATE_VERSION,
+                         .scenario = fingerprint,
+                         .seed = request.seed,
+                         .boot = {},
+                         .subject = "BASE " + digest(arguments.gate.base) + " HEAD " +
+                                    digest(arguments.gate.head),
+                         .build = build_in_words()},
+          .environment = {.kind = both.base.simulated ? "simulated" : "cuda",
+                          .gpu = printable(both.base.device)}};
 }
 
 // Every pair is kept as soon as it has ended, whatever ends the gate.
-void keep_every_pair(DuelRequest& duel, EvidenceTurn& turn, const GateRequest& request) {
+void keep_every_pair(DuelRequest& duel, LedgerTurn& turn, const StoredRun& begun) {
   duel.undecided = [&, decide = duel.undecided](const DuelMeasurement& so_far) {
-    turn.keep({.seed = request.seed,
-               .date = date_of(request.arguments),
-               .stepgate = STEPGATE_VERSION,
-               .evidence = {.runs = 1, .expect = pairs_found_in(so_far)}});
+    StoredRun run = begun;
+    run.found.expect = pairs_found_in(so_far);
+    turn.keep(std::move(run));
     return decide(so_far);
   };
 }
@@ -113,17 +114,18 @@ MeasuredPairs measure_pairs(const GateRequest& request, const Introduction& both
   DuelSettings settings = request.settings;
   settings.works_ahead = works_ahead_of_a_gate(works.size());
   settings.accepted_growths = accepted_growths(request.accepted, works, date_of(arguments));
-  std::optional<EvidenceTurn> turn;
-  if (!arguments.evidence.empty()) {
-    const EvidenceKey key = key_of_pairs(request, both, works);
-    turn.emplace(request.file_of_pairs(), key);
-    check_evidence_run(turn->before(), key, request.seed);
-    settings.earlier = earlier_in(turn->before(), key).expect;
+  std::optional<LedgerTurn> turn;
+  StoredRun begun;
+  if (!arguments.ledger.empty()) {
+    begun = run_of_pairs(request, both, works);
+    turn.emplace(request.file_of_pairs(), request.file_of_pairs().stem().string());
+    check_run_of_ledger(turn->before(), begun);
+    settings.earlier = earlier_in(turn->before(), begun).expect;
   }
   DuelRequest duel =
       duel_request(arguments, both, works, settings, pairs_launcher(arguments, request.seed),
                    request.seed, request.most_timing, counted);
-  if (turn) keep_every_pair(duel, *turn, request);
+  if (turn) keep_every_pair(duel, *turn, begun);
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   duel.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
     line.show("duel", done, spent);

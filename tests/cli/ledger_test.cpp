@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run --evidence` from outside.
+// `stepgate run --ledger` from outside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,19 +17,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class EvidenceOption : public CommandLine {
+class LedgerOption : public CommandLine {
  protected:
   static std::vector<std::string> words(std::vector<std::string> more,
-                                        const std::string& file = "e.toml") {
+                                        const std::string& ledger = "l") {
     more.insert(more.begin(), {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
-    more.insert(more.end(), {"--device", "simulated:round-numbers", "-v", "--evidence", file});
+    more.insert(more.end(), {"--device", "simulated:round-numbers", "-v", "--ledger", ledger});
     return more;
   }
   Finished run(const std::vector<std::string>& more) const { return stepgate(words(more)); }
 
+  // Where the ledger has a scenario.
+  static std::string file_of(const std::string& scenario) {
+    return "l/simulated/gpu-of-round-numbers/" + scenario + ".toml";
+  }
+  // All that the ledger has.
   std::string content() const {
     std::ostringstream text;
-    text << std::ifstream(place() / "e.toml").rdbuf();
+    std::error_code none;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(place() / "l", none)) {
+      if (file.path().extension() == ".toml") text << std::ifstream(file.path()).rdbuf();
+    }
     return text.str();
   }
   // A fault ends the wait too, and is found by what follows.
@@ -44,7 +52,7 @@ class EvidenceOption : public CommandLine {
   }
 };
 
-TEST_F(EvidenceOption, MakesARefutedScenarioStayRefuted) {
+TEST_F(LedgerOption, MakesARefutedScenarioStayRefuted) {
   write("refuted.toml", refuted);
   const Finished first = run({"refuted.toml"});
   EXPECT_EQ(first.exit_code, 1) << first.err;
@@ -62,7 +70,7 @@ TEST_F(EvidenceOption, MakesARefutedScenarioStayRefuted) {
 }
 
 // Its rounds are kept with what they took: total time is on its side as it was then.
-TEST_F(EvidenceOption, KeepsWhatHeldBefore) {
+TEST_F(LedgerOption, KeepsWhatHeldBefore) {
   write("holding.toml", holding);
   ASSERT_EQ(run({"holding.toml"}).exit_code, 0);
   const Finished again = run({"holding.toml", "--json", "report.json"});
@@ -71,17 +79,17 @@ TEST_F(EvidenceOption, KeepsWhatHeldBefore) {
                        "holding: holds by 5 rounds of 1 earlier run, which stays; nothing was "
                        "measured\n"))
       << again.out;
-  EXPECT_EQ(count("[[entry.run]]"), 1);
+  EXPECT_EQ(count("[[run]]"), 1);
 }
 
-TEST_F(EvidenceOption, ContinuesWhatIsUndecided) {
+TEST_F(LedgerOption, ContinuesWhatIsUndecided) {
   write("undecided.toml", undecided);
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
   const Finished second = run({"undecided.toml", "--seed", "2", "--json", "report.json"});
   EXPECT_TRUE(contains(second.out, ", continues 12 rounds of 1 earlier run; ")) << second.out;
   EXPECT_TRUE(contains(second.out, " over 24 rounds; ")) << second.out;
-  EXPECT_EQ(count("\n[[entry]]\n"), 1);
-  EXPECT_EQ(count("\n[[entry.run]]\n"), 2);
+  EXPECT_EQ(count("\n[[run]]\n"), 2);
+  EXPECT_EQ(count("\nafter = "), 1);
   std::ifstream file(place() / "report.json");
   const auto report = nlohmann::json::parse(file);
   EXPECT_EQ(report["earlier"]["runs"], 1);
@@ -90,7 +98,7 @@ TEST_F(EvidenceOption, ContinuesWhatIsUndecided) {
   EXPECT_EQ(report["expect"][0]["timed"]["contrasts"].size(), 24U);
 }
 
-TEST_F(EvidenceOption, StartsAnewForAnotherSubjectOrScenario) {
+TEST_F(LedgerOption, StartsAnewForAnotherSubjectOrScenario) {
   write("undecided.toml", undecided);
   ASSERT_EQ(run({"undecided.toml", "--subject", "0123abc", "--seed", "1"}).exit_code, 77);
   for (const std::vector<std::string>& other :
@@ -101,12 +109,13 @@ TEST_F(EvidenceOption, StartsAnewForAnotherSubjectOrScenario) {
     EXPECT_EQ(anew.exit_code, 77) << anew.err;
     EXPECT_FALSE(contains(anew.out, "earlier")) << anew.out;
   }
-  EXPECT_EQ(count("\n[[entry]]\n"), 4);
+  EXPECT_EQ(count("\n[[run]]\n"), 4);
+  EXPECT_EQ(count("\nafter = "), 0);
   EXPECT_EQ(count("\nsubject = \"0123abc\"\n"), 2);
   EXPECT_EQ(count("\nsubject = \"build 0x"), 1);
 }
 
-TEST_F(EvidenceOption, RefusesTheSameSeedTwiceBeforeItMeasures) {
+TEST_F(LedgerOption, RefusesTheSameSeedTwiceBeforeItMeasures) {
   write("undecided.toml", undecided);
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
   const std::string before = content();
@@ -114,40 +123,59 @@ TEST_F(EvidenceOption, RefusesTheSameSeedTwiceBeforeItMeasures) {
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_EQ(twice.out, "");
   EXPECT_EQ(twice.err,
-            "e.toml: a run of 'undecided' with seed 0x0000000000000001 is in it already; leave out "
+            "l/simulated/gpu-of-round-numbers/undecided.toml: a run of 'undecided' with seed "
+            "0x0000000000000001 is in it already; leave out "
             "--seed: the same orders and contents twice are not new evidence\n");
   EXPECT_EQ(content(), before);
 }
 
-TEST_F(EvidenceOption, RefusesWhatMakesNoSense) {
+TEST_F(LedgerOption, RefusesWhatMakesNoSense) {
   write("undecided.toml", undecided);
   EXPECT_EQ(stepgate({"run", "undecided.toml", "--subject", "0123abc"}).exit_code, 2);
   EXPECT_EQ(run({"undecided.toml", "undecided.toml"}).err,
-            "scenario 'undecided' is named twice; with --evidence, name it once\n");
+            "scenario 'undecided' is named twice; with --ledger, name it once\n");
   EXPECT_EQ(run({"undecided.toml", "--subject", "caf\xc3\xa9"}).exit_code, 2);
-  std::filesystem::create_directory(place() / "folder");
-  EXPECT_EQ(stepgate(words({"undecided.toml"}, "folder")).exit_code, 2);
-  EXPECT_EQ(run({"undecided.toml", "--json", "./e.toml"}).err,
-            "--evidence and --json name the same file, e.toml; give each a file of its own\n");
-  EXPECT_FALSE(exists("e.toml"));
+  write("file", "");
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "file")).exit_code, 2);
+  EXPECT_EQ(run({"undecided.toml", "--json", "l/r.json"}).err,
+            "--ledger and --json name the same file, l; give each a file of its own\n");
+  EXPECT_EQ(content(), "");
 }
 
-TEST_F(EvidenceOption, NeitherReadsNorOverwritesADamagedFile) {
+// Only `accept` writes what was accepted, by whatever name it is reached.
+TEST_F(LedgerOption, RefusesToLieAmongStoredRuns) {
+  write("undecided.toml", undecided);
+  write("b/simulated/gpu-of-round-numbers/x", "");
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers",
+                        place() / "b/round-numbers");
+  std::filesystem::create_directories(place() / "l");
+  std::filesystem::create_symlink("../b/simulated", place() / "l/simulated");
+  for (const char* ledger : {"b", "b/mine", "l"}) {
+    const Finished refused = stepgate({"--baselines", "b", "run", "undecided.toml", "--device",
+                                       "simulated:round-numbers", "--ledger", ledger});
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_TRUE(contains(refused.err, " lies among the stored runs in b, which only `accept`"))
+        << refused.err;
+  }
+  EXPECT_FALSE(exists("b/simulated/gpu-of-round-numbers/undecided.toml"));
+}
+
+TEST_F(LedgerOption, NeitherReadsNorOverwritesADamagedFile) {
   write("undecided.toml", undecided);
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
   const std::string good = content();
   for (const std::string& damaged :
        {good.substr(0, good.size() / 2), std::string(), "\xff" + good, undecided}) {
-    write("e.toml", damaged);
+    write(file_of("undecided"), damaged);
     const Finished refused = run({"undecided.toml"});
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_EQ(refused.out, "");
-    EXPECT_EQ(refused.err.find("e.toml:"), 0U) << refused.err;
+    EXPECT_EQ(refused.err.find(file_of("undecided") + ":"), 0U) << refused.err;
     EXPECT_EQ(content(), damaged);
   }
 }
 
-TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
+TEST_F(LedgerOption, LosesNoRunWhenManyRunAtOnce) {
   constexpr int processes = 8;
   write("undecided.toml", undecided);
   std::vector<std::unique_ptr<ChildProcess>> children;
@@ -155,8 +183,7 @@ TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
     const std::filesystem::path folder = place() / std::to_string(child);
     std::filesystem::create_directories(folder);
     children.push_back(std::make_unique<ChildProcess>(
-        STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../e.toml"),
-        folder));
+        STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../l"), folder));
   }
   std::vector<std::string> measured;
   for (const auto& child : children) {
@@ -172,43 +199,43 @@ TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
               1)
         << words;
   }
-  EXPECT_EQ(count("\n[[entry]]\n"), 1);
-  EXPECT_EQ(count("\n[[entry.run]]\n"), std::ssize(measured));
+  EXPECT_EQ(count("\n[[run]]\n"), std::ssize(measured));
+  EXPECT_EQ(count("\nafter = "), std::ssize(measured) - 1);
 }
 
 // Whoever ends a run that does not look well, by whatever signal, has not got rid of it.
-TEST_F(EvidenceOption, KeepsTheRoundsOfARunThatIsEnded) {
+TEST_F(LedgerOption, KeepsTheRoundsOfARunThatIsEnded) {
   write("endless.toml", endless);
   int runs = 0;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml"}), place());
-    wait_until([&] { return count("[entry.run.expect]\n") > runs; });
+    wait_until([&] { return count("[run.expect]\n") > runs; });
     child.send(signal);
     const Finished finished = child.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal) << finished.out;
-    EXPECT_EQ(count("[[entry.run]]"), ++runs);
+    EXPECT_EQ(count("[[run]]"), ++runs);
   }
-  EXPECT_EQ(count("[[entry]]\n"), 1);
+  EXPECT_EQ(count("\nafter = "), runs - 1);
   const Finished next = run({"endless.toml", "--set", "measure.max_seconds=0.5"});
   EXPECT_TRUE(contains(next.out, "of 3 earlier runs")) << next.out;
 }
 
 // Even one that shows nothing yet has begun.
-TEST_F(EvidenceOption, HasARunBeforeItsFirstRound) {
+TEST_F(LedgerOption, HasARunBeforeItsFirstRound) {
   write("endless.toml", endless);
   ChildProcess child(STEPGATE_PROGRAM,
                      words({"endless.toml", "--seed", "1", "--set", "measure.warmup=1000000"}),
                      place());
-  wait_until([&] { return exists("e.toml"); });
+  wait_until([&] { return count("[[run]]") == 1; });
   child.send(SIGKILL);
   (void)child.wait();
-  EXPECT_EQ(count("[[entry.run]]"), 1);
+  EXPECT_EQ(count("[[run]]"), 1);
   EXPECT_EQ(count("\"line\""), 0);
   EXPECT_TRUE(contains(run({"endless.toml", "--seed", "1", "--set", "measure.max_seconds=1"}).err,
                        "is in it already"));
 }
 
-TEST_F(EvidenceOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
+TEST_F(LedgerOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
   write("undecided.toml", undecided);
   // With a seed, since a tie may be decided in any run.
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
@@ -218,19 +245,18 @@ TEST_F(EvidenceOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
     const Finished next =
         run({"undecided.toml", "--set", knob, "--seed", std::to_string(runs + 1)});
     if (contains(next.out, "nothing was measured")) break;  // a tie is decided at last
-    EXPECT_EQ(count("[[entry.run]]"), ++runs) << knob;
+    EXPECT_EQ(count("[[run]]"), ++runs) << knob;
   }
-  EXPECT_EQ(count("[[entry]]\n"), 1) << content();
+  EXPECT_EQ(count("\nafter = "), runs - 1) << content();
   EXPECT_GE(runs, 2);
 }
 
 // Anything that makes it another pair starts from nothing, and says so.
-TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
+TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   write("refuted.toml", refuted);
   ASSERT_EQ(run({"refuted.toml", "--subject", "a"}).exit_code, 1);
-  const std::string known =
-      "note: starts from nothing, but e.toml has another entry of this "
-      "scenario on this device: 'a' (7 rounds";
+  const std::string known = "note: starts from nothing, but " + file_of("refuted") +
+                            " has other runs of this scenario on this device: 'a' (7 rounds";
   write("renamed.toml", refuted);
   write("other.toml", undecided);
   struct Way {
@@ -242,7 +268,7 @@ TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
         Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, refuted)\n"},
         Way{{"refuted.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
         Way{{"refuted.toml", "--subject", "a", "--set", "model.kernel_us=21"},
-            " has 3 other entries of this scenario"}}) {
+            "of another text), 'b' (7 rounds, of another text)"}}) {
     const Finished other = run(way.words);
     EXPECT_TRUE(contains(other.out, way.told)) << other.out;
   }
@@ -250,7 +276,7 @@ TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
 }
 
 // A green run is what somebody who changes a name, a side or a number looks for.
-TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
+TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
   write("tied.toml", undecided);
   ASSERT_EQ(run({"tied.toml"}).exit_code, 77);
   const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
@@ -273,15 +299,15 @@ TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
     words.insert(words.end(), way.words.begin(), way.words.end());
     const Finished other = run(words);
     EXPECT_EQ(other.exit_code, 0) << other.out;
-    EXPECT_TRUE(contains(other.out, "note: starts from nothing, but e.toml has ")) << other.out;
+    EXPECT_TRUE(contains(other.out, "note: starts from nothing, but l/")) << other.out;
   }
 }
 
-TEST_F(EvidenceOption, HasNothingToKeepWhereNoSentenceIsTimed) {
+TEST_F(LedgerOption, HasNothingToKeepWhereNoSentenceIsTimed) {
   write("counted.toml", two_variants("fix.launches_per_step <= baseline.launches_per_step"));
   EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
   EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
-  EXPECT_FALSE(exists("e.toml"));
+  EXPECT_FALSE(exists("l"));
 }
 
 }  // namespace
