@@ -98,8 +98,8 @@ endfunction()
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. READS marks tests of what parses, owns
 # memory or starts processes, which ci/test runs under sanitizers; the others run as released there, and under every sanitizer
-# at night (STEPGATE_TESTS_OF). A test is compiled without optimization, which takes half the time, unless it computes much
-# itself: it SIMULATES. One that runs the whole suite many times runs AS_RELEASED only: under a sanitizer it would take
+# at night (STEPGATE_TESTS_OF). A test is compiled without optimization, which takes half the time, or with little where it
+# computes much itself: it SIMULATES. One that runs the whole suite many times runs AS_RELEASED only: under a sanitizer it would take
 # minutes to say no more.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
@@ -109,14 +109,19 @@ function(stepgate_test name)
   if((ARG_READS AND STEPGATE_TESTS_OF STREQUAL "rest") OR (NOT ARG_READS AND STEPGATE_TESTS_OF STREQUAL "readers"))
     return()
   endif()
-  if(STEPGATE_SANITIZE AND (ARG_AS_RELEASED OR "power" IN_LIST ARG_LABELS))  # power: thousands of gates
+  if("power" IN_LIST ARG_LABELS AND (STEPGATE_SANITIZE OR NOT STEPGATE_POWER_TESTS))
+    return()
+  endif()
+  if(STEPGATE_SANITIZE AND ARG_AS_RELEASED)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::GTest)
   target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_dependencies(test_programs ${name})
-  if(NOT ARG_SIMULATES)
+  if(ARG_SIMULATES)
+    stepgate_optimize_little(${name})
+  else()
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
     if(STEPGATE_TEST_HEADERS_ONCE)
       target_precompile_headers(${name} REUSE_FROM stepgate_test_headers)

@@ -264,8 +264,9 @@ TEST(RunAllocator, SaysAfterHowManyStepsItAsksForTheSame) {
       ASSERT_TRUE(settled) << layers << " layers";
       EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
       EXPECT_EQ(reserved_after(*settled), reserved_after(*settled + 30)) << layers << " layers";
-      if (*settled > 1)
+      if (*settled > 1) {
         EXPECT_LT(reserved_after(*settled - 1), reserved_after(*settled)) << layers << " layers";
+      }
       latest = std::max(latest, *settled);
     }
   }

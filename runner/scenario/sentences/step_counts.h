@@ -44,9 +44,11 @@ struct Tally {
   double operator[](Metric) const;  // of tally_table
 };
 
+using TallyMember = double Tally::*;
+
 struct TallyRow {
   Metric metric;
-  double Tally::*amount;
+  TallyMember amount;
   bool of_ranks = false;  // a step of one rank has no such count
 };
 
