@@ -53,6 +53,11 @@ std::string is_seconds(const std::string& text) {
              : "must be a number of seconds above 0, not '" + text + "'";
 }
 
+// The variable that a job names its folder by may be unset: that is no run without a ledger.
+std::string is_folder_name(const std::string& text) {
+  return text.empty() ? "is empty; name a folder, or leave the option out" : "";
+}
+
 std::string is_text(const std::string& text) {
   return text.find_first_not_of(" \t") == std::string::npos ? "must say why" : "";
 }
@@ -275,7 +280,8 @@ class CommandLine {
     untraced->excludes(trace)->excludes(picture);
     CLI::Option* ledger = run->add_option("--ledger", arguments_.ledger,
                                           "go on from what earlier runs of the same subject kept "
-                                          "in this folder, and keep what this one finds");
+                                          "in this folder, and keep what this one finds")
+                              ->check(is_folder_name);
     run->add_option("--subject", arguments_.subject,
                     "what is under test, such as a commit; this build when left out")
         ->needs(ledger);
@@ -345,7 +351,8 @@ class CommandLine {
     passes_variables(gate);
     takes_environments(gate);
     gate->add_option("--ledger", arguments_.ledger,
-                     "go on from what earlier gates of the same builds kept in this folder");
+                     "go on from what earlier gates of the same builds kept in this folder")
+        ->check(is_folder_name);
     takes_stall(gate);
     gate->add_option("--run-seconds", given.run_seconds,
                      "HEAD's own run of its sentences must end within (1800)")
@@ -411,8 +418,10 @@ class CommandLine {
         verb("history", "do the steps creep over the weeks? every stored run, no device needed",
              show_history);
     takes_files(history);
-    history->add_option("--ledger", arguments_.ledger,
-                        "read the runs that this folder keeps instead of stored ones");
+    history
+        ->add_option("--ledger", arguments_.ledger,
+                     "read the runs that this folder keeps instead of stored ones")
+        ->check(is_folder_name);
     history->add_option("--json", arguments_.json,
                         "write every run, trend and change to this file, one JSON object a line");
     history->add_option("--plot", arguments_.plot,
