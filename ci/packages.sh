@@ -97,3 +97,15 @@ timed() {
   shift
   time "$@"
 }
+
+# processor_seconds <file>: seconds of processor time that a shell's children took, as its `times` wrote them to the file.
+processor_seconds() { awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$1"; }
+
+# refuse_more_than <seconds> <file>: fails where the children took more.
+refuse_more_than() {
+  local used
+  used=$(processor_seconds "$2")
+  [ "$used" -gt "$1" ] || return 0
+  echo "ci/test took $used s of processor time, more than $1; make a test or a build cheaper, or leave it to ci/jobs" >&2
+  return 1
+}

@@ -287,7 +287,7 @@ class CommandLine {
         ->needs(ledger);
   }
 
-  // No verb for people: what others start.
+  // The verb is hidden: other verbs start it, people do not.
   void declare_serve() {
     verb("serve", "do the job that another process of this program asks for on standard input",
          serve_job)

@@ -50,8 +50,8 @@ std::filesystem::path file_of(const LedgerRequest& request, const Planned& plann
   return baseline_path(request.folder, device.identity(), planned.scenario.name);
 }
 
-// Whoever looks for a green run may change a subject, a limit or a name; the reader is told. Empty
-// where there is nothing to tell.
+// A change of a subject, a limit or a name begins anew, so the report names what was found before
+// under another one. Empty where there is nothing to name.
 std::string note_on_others(const Baseline& ledger, const StoredRun& begun, const Planned& planned,
                            JudgeSettings settings) {
   constexpr std::size_t most_named = 3;

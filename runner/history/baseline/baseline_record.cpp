@@ -2,6 +2,7 @@
 #include "history/baseline/baseline_record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -53,8 +54,29 @@ void for_each_table(auto& found, const auto& visit) {
   visit("stored_anchors", kept_contrasts_form, stored_anchors);
 }
 
-// Every run once, and none of a subject without the one before it: with a run less, the rest would
-// be chosen evidence.
+// The latest run of each pair by its digest, one after the other: without it a run taken off the
+// end of a subject would go unnoticed. Empty where no run names a subject.
+std::string latest_digests(const Baseline& baseline) {
+  std::set<std::string> digests;
+  for (const StoredRun& run : baseline.runs) {
+    if (!run.provenance.subject.empty()) digests.insert(digest_of_latest(baseline, run));
+  }
+  return fmt::format("{}", fmt::join(digests, " "));
+}
+
+// A pair that has lost all its runs leaves a digest behind, which is no fault.
+void check_latest(RecordReader& file, const Baseline& baseline, const std::string& listed) {
+  for (const StoredRun& run : baseline.runs) {
+    if (run.provenance.subject.empty()) continue;
+    if (listed.find(digest_of_latest(baseline, run)) != std::string::npos) continue;
+    return file.fault("scenario",
+                      fmt::format("the latest run of '{}' was taken out", run.provenance.subject),
+                      std::string(take_subject_out_hint));
+  }
+}
+
+// Every run is there once, and none of a subject without the one before it: with a run less, the
+// rest would be chosen evidence.
 void read_runs(RecordReader& file, Baseline& baseline) {
   std::set<std::uint64_t> digests;
   file.each_of("run", restore_run_hint, [&](RecordReader& record) {
@@ -150,6 +172,8 @@ std::string digest_of_latest(const Baseline& baseline, const StoredRun& pair) {
 std::string baseline_text(const Baseline& baseline) {
   RecordWriter record;
   record.count("format", baseline_format);
+  if (const std::string latest = latest_digests(baseline); !latest.empty())
+    record.text("latest", latest);
   record.fields(baseline);
   return std::string(header_of(baseline)) + record.text();
 }
@@ -166,7 +190,10 @@ Baseline read_baseline(const std::filesystem::path& path, const std::string& sce
           fmt::format("the baseline of scenario '{}', not of '{}'", baseline.scenario, scenario),
           "give the file back its name");
     } else {
+      std::string latest;
+      record.text_if_any("latest", latest);
       read_runs(record, baseline);
+      if (!file.has_faults()) check_latest(record, baseline, latest);
       record.refuse_the_rest();
     }
   }

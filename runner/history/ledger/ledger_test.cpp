@@ -223,6 +223,19 @@ TEST_F(Ledger, MissesARunThatIsTakenOutOfASubject) {
   EXPECT_EQ(refusal(baseline_text(taken)), "accepted");
 }
 
+TEST_F(Ledger, MissesTheLatestRunOfASubject) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) add(run_of("a", seed, {0.5}));
+  for (int left = 2; left > 0; --left) {
+    const std::string good = content();
+    write_file(file, good.substr(0, good.rfind("\n[[run]]")));
+    EXPECT_NE(refusal(content()).find("the latest run of 'a' was taken out; take out every"),
+              std::string::npos)
+        << left;
+  }
+  const std::string good = content();
+  EXPECT_EQ(refusal(good.substr(0, good.rfind("\n[[run]]"))), "accepted") << "all of them";
+}
+
 TEST_F(Ledger, TakesNoRunThatIsNeitherComparedNorOfASubject) {
   add_three();
   Baseline nothing = read();

@@ -152,6 +152,7 @@ class RecordReader {
                std::string_view way_out);
 
   void text(std::string_view key, std::string& to) { keys_.text(key, to); }
+  void text_if_any(std::string_view key, std::string& to) { keys_.text_if_any(key, to); }
   void number_if_any(std::string_view key, std::optional<double>& to);  // from 0 up
   void microseconds(std::string_view key, double& to_seconds);
   // Whether it was there.
