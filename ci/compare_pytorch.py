@@ -289,9 +289,9 @@ EXPOSED = 'is_exposed = "only.exposed_comm_us <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 
-def scenario_of(name, sentence):
+def scenario_of(name, assertion):
     llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
-    return SCENARIO.format(*SHAPES[name], sentence, llama + "tied = true\n" * is_tied(name))
+    return SCENARIO.format(*SHAPES[name], assertion, llama + "tied = true\n" * is_tied(name))
 
 
 def phases_of_stepgate(program, name, device):
@@ -312,13 +312,13 @@ def phases_of_stepgate(program, name, device):
     return sums
 
 
-def run_stepgate(program, name, way, settings, sentence):
+def run_stepgate(program, name, way, settings, assertion):
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
-        scenario.write_text(scenario_of(name, sentence))
+        scenario.write_text(scenario_of(name, assertion))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
-            [program, "run", scenario, *(["--no-trace"] if sentence == TIMED else []), "--device", "cuda", "--json", result,
+            [program, "run", scenario, *(["--no-trace"] if assertion == TIMED else []), "--device", "cuda", "--json", result,
              *(word for setting in [*OWN_WAYS[way], *settings] for word in ("--set", setting))],
             capture_output=True, text=True)
         if done.returncode != 0:

@@ -88,7 +88,7 @@ rates_may_have_changed() {
     base=$(git rev-list -1 --before="1 day ago" HEAD 2>/dev/null) || base=
   fi
   [ -n "$base" ] || return 0
-  ! git diff --quiet "$base" -- runner/stats runner/measure runner/judge runner/duel runner/history runner/device/simulated tests/power
+  ! git diff --quiet "$base" -- runner/base/stats runner/measure runner/judge runner/compare runner/ledger runner/device/simulated tests/power
 }
 
 # timed <part> <command...>: runs it, and says how long it took, so that a log says where the time goes.

@@ -54,7 +54,7 @@ def ffn_of(case):
     return 4 * hidden if knob(case, "mlp") == "gelu" else math.ceil(8 * hidden / (3 * 64)) * 64
 
 
-# --- stepgate's random numbers (support/random.h, device/contents.cpp) -------------------------------
+# --- stepgate's random numbers (base/random.h, device/contents.cpp) -------------------------------
 
 
 def random_bits(seed, index):

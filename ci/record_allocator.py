@@ -4,8 +4,8 @@
 
     ci/record_allocator.py FILE [--events N] [--seed N] [--expandable] [--round N] [--split-max MIB] [--garbage SHARE]
 
-Needs a GPU and any PyTorch from 2.2 on. FILE is what runner/allocators/testing/recording.h describes: put it into
-runner/allocators/recorded/ and replay_test compares stepgate's allocator with it, event by event.
+Needs a GPU and any PyTorch from 2.2 on. FILE is what runner/plan/allocators/testing/recording.h describes: put it into
+runner/plan/allocators/recorded/ and replay_test compares stepgate's allocator with it, event by event.
 
 A block that another stream uses is freed when that stream is done, and when that is must not depend on how fast this
 machine is. So only one stream, the late one, ever uses blocks of others, and it sleeps whenever one of them is freed:

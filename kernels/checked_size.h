@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A number of elements, bytes or operations that is a product of what somebody may ask for. One
-// that 63 bits do not hold never wraps: it is too large, and so is all that is made of it.
+// that 63 bits do not pass never wraps: it is too large, and so is all that is made of it.
 #pragma once
 
 #include <concepts>

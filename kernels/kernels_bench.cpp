@@ -23,8 +23,6 @@
 namespace stepgate {
 namespace {
 
-// --- operands ------------------------------------------------------------------------------------
-
 struct Free {
   void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
 };
@@ -53,8 +51,6 @@ DeviceBytes repeated(const std::vector<std::byte>& numbers, std::int64_t bytes) 
   }
   return made;
 }
-
-// --- ceilings ------------------------------------------------------------------------------------
 
 struct Ceilings {
   double bytes_per_second = 0;
@@ -123,8 +119,6 @@ const Ceilings& ceilings(const CudaLibraries& libraries) {
   }();
   return measured;
 }
-
-// --- one benchmark -------------------------------------------------------------------------------
 
 // The name of the first operand that is wrong; empty when none is.
 std::string_view wrong_operand(const KernelTrial& got, const KernelTrial& expected) {

@@ -22,7 +22,7 @@ namespace {
 
 class CudaKernel : public testing::TestWithParam<TrialRecipe> {
  protected:
-  // Runs the trial on the GPU and returns its operands afterwards; the guard zones must hold.
+  // Runs the trial on the GPU and returns its operands afterwards; the guard zones must pass.
   KernelTrial carried_out(const KernelTrial& trial, Placement placement) {
     const DeviceOperands operands(trial, placement);
     run_cuda(trial, operands, libraries_);
@@ -138,8 +138,6 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_plac
                          [](const auto& recipe) {
                            return std::string(recipe.param.kernel.name());
                          });
-
-// --- devices that give a block less shared memory ------------------------------------------------
 
 constexpr std::int64_t kibibyte = 1024;
 // Shared memory of compute capability 8.6, 8.9 and 12.0, and as much as every launch may have

@@ -15,8 +15,6 @@
 namespace stepgate {
 namespace {
 
-// --- forward -------------------------------------------------------------------------------------
-
 enum class Norm { layer, rms };
 
 using Element = std::function<double(const KernelTrial&, std::int64_t)>;
@@ -113,8 +111,6 @@ TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
                                              {5, normed(Norm::rms, stored_sum_of_three, 3)},
                                              {6, statistics(Norm::rms, stored_sum_of_three)}});
 }
-
-// --- gradients -----------------------------------------------------------------------------------
 
 // Operands of the gradients.
 enum : std::size_t { d_y, x, weight, statistics_of_rows, d_x, partials };

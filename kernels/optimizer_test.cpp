@@ -18,8 +18,6 @@
 namespace stepgate {
 namespace {
 
-// --- formulas ------------------------------------------------------------------------------------
-
 double control_of(const KernelTrial& t, std::int64_t index) {
   return value_at(t, t.operands.size() - 1, index);
 }
@@ -125,8 +123,6 @@ TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
   EXPECT_EQ(square_sum_pieces(162'000'000), 1584);
 }
 
-// --- clip ----------------------------------------------------------------------------------------
-
 // One launch of clip on partial sums of squares.
 std::array<float, update_control::size> clipped(std::vector<float> partials,
                                                 std::array<float, update_control::size> control,
@@ -231,8 +227,6 @@ TEST(Clip, TogetherWithSquareSumsFindsTheNormOfAllGradients) {
   EXPECT_NEAR(control[update_control::norm], norm, norm * 1e-6);
 }
 
-// --- skipped updates -----------------------------------------------------------------------------
-
 TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
   for (const char* name :
        {"adamw_master", "adamw_clipped", "foreach_unscale", "foreach_decay", "foreach_lerp",
@@ -246,8 +240,6 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
     EXPECT_EQ(trial.operands, untouched.operands) << name;
   }
 }
-
-// --- foreach -------------------------------------------------------------------------------------
 
 // One operand of each name, as bytes.
 using Tensors = std::map<std::string_view, std::vector<std::byte>>;

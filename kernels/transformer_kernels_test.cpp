@@ -16,8 +16,6 @@
 namespace stepgate {
 namespace {
 
-// --- tokens and tables ---------------------------------------------------------------------------
-
 double token_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t position) {
   std::uint32_t folded = 0;
   for (std::int64_t word = 0; word < t.shape.depth; ++word) {
@@ -72,8 +70,6 @@ TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
   };
   expect_formulas("embedding_gradient", {{2, d_table}});
 }
-
-// --- element by element --------------------------------------------------------------------------
 
 TEST(Add, AddsElementByElement) {
   expect_formulas("add", {{2, [](const KernelTrial& t, std::int64_t i) {
@@ -158,8 +154,6 @@ TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
                                            }}});
 }
 
-// --- positions -----------------------------------------------------------------------------------
-
 TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
   const Formula turned = [](const KernelTrial& t, std::int64_t i) {
     const auto rope = t.attributes.as<kernels::Rope>();
@@ -207,8 +201,6 @@ TEST(Rope, BackIsItsInverseAndItsTranspose) {
   for (std::size_t i = 0; i < count; ++i) ASSERT_NEAR(back[i], x[i], 3e-7) << "number " << i;
   EXPECT_NEAR(product(turned, y), product(x, turn(y, true)), 1e-5);
 }
-
-// --- grouped queries -----------------------------------------------------------------------------
 
 // A number of a row of queries, keys and values, by what it belongs to.
 struct HeadNumber {

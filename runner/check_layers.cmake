@@ -3,21 +3,20 @@
 # stations or between the rooms of one; on an analysis of a plan whose facts are known; on a plan that is named where
 # subjects are measured and judged; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
-set(order support stats kernels allocators scenario plan device measure judge history duel report verbs)
+set(order base kernels scenario plan device measure judge ledger compare report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
-set(rooms_support text record files toml process)
-set(rooms_scenario sentences knobs read)
-set(rooms_plan analyse allocate count compose derive)
+set(rooms_base text record files toml process stats)
+set(rooms_scenario assertions knobs read)
+set(rooms_plan allocators analyse allocate count compose derive)
 set(rooms_device reference simulated cuda)
 set(rooms_measure trace rounds)
-set(rooms_judge environment verdict sentences stored mechanism)
-set(rooms_history record baseline ledger series)
-set(rooms_duel worker launches gate)
-set(rooms_allocators caching)
+set(rooms_judge environment verdict assertions stored mechanism)
+set(rooms_ledger record baseline runs series)
+set(rooms_compare worker launches gate)
 set(rooms_verbs trace mutate ranks compare)
 set(rooms_report text trace picture ci html json)
 # A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
-set(given_facts "^(measure|judge|history|duel|report)$")
+set(given_facts "^(measure|judge|ledger|compare|report)$")
 set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")
 # Subjects are measured and judged (measure/subject.h), planned or not: these files name no plan. Tests of the judge are
 # among them; those of the measuring have plans that a simulated device carries out.
@@ -39,8 +38,8 @@ function(check_folder folder station position)
     file(RELATIVE_PATH name ${SOURCE} ${file})
     string(REGEX REPLACE "^runner/" "" own "${name}")
     string(REGEX MATCH "/testing/|_bench\\.|_test\\.(cpp|cu)$" is_apparatus "${name}")
-    if(name STREQUAL "runner/judge/sentence_test.cpp")
-      set(is_apparatus "")  # the test of a sentence, not a test of the code
+    if(name STREQUAL "runner/judge/assertion_test.cpp")
+      set(is_apparatus "")  # the test of an assertion, not a test of the code
     endif()
     find_room(${station} "${own}" own_room)
     if(own MATCHES "^${station}/[a-z_]+/" AND own_room EQUAL -1 AND NOT station STREQUAL "kernels" AND NOT is_apparatus)

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interruption.h"
+#include "base/process/child.h"
+#include "base/process/run_program.h"
+#include "base/text/diagnostic.h"
 #include "report/exit_code.h"
-#include "support/interruption.h"
-#include "support/process/child.h"
-#include "support/process/run_program.h"
-#include "support/text/diagnostic.h"
 #include "verbs/command_line.h"
 
 namespace stepgate {
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
 int after_output(int status) {
   if (std::cout.flush()) return status;
   std::cerr << "standard output cannot be written; make room, or write it elsewhere\n";
-  for (const ExitCode lesser : {ExitCode::holds, ExitCode::not_gated, ExitCode::undecided}) {
+  for (const ExitCode lesser : {ExitCode::passes, ExitCode::not_gated, ExitCode::undecided}) {
     if (status == status_of(lesser)) return status_of(ExitCode::wrong_request);
   }
   return status;

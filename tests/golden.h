@@ -10,8 +10,8 @@
 #include <string>
 #include <variant>
 
-#include "support/files/read_file.h"
-#include "support/files/write_file.h"
+#include "base/files/read_file.h"
+#include "base/files/write_file.h"
 
 namespace stepgate {
 
@@ -19,7 +19,7 @@ inline bool updates_goldens() {
   return std::getenv("STEPGATE_UPDATE_GOLDEN") != nullptr;
 }
 
-// Fails the test when the file does not hold exactly that text.
+// Fails the test when the file does not pass exactly that text.
 inline void expect_golden(const std::filesystem::path& file, const std::string& text) {
   if (updates_goldens()) {
     write_file(file, text);

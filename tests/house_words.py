@@ -10,7 +10,7 @@ FOLDERS = ["ci", "cmake", "docs", "kernels", "python", "runner", "scenarios", "t
 SUFFIXES = {".cpp", ".h", ".cu", ".cuh", ".toml", ".md", ".txt", ".py", ".cmake", ".yml", ".expected", ""}
 KEPT = re.compile(r"/recorded/|/house_words\.py$|/baselines/")
 
-# Where a product is a GEMM, and not that of two numbers or of a sentence's factors.
+# Where a product is a GEMM, and not that of two numbers or of an assertion's factors.
 GEMMS = r"^(kernels/(matmul|linear)/|runner/plan/|runner/device/(cuda|simulated)/|scenarios/[a-z_]+\.toml)"
 
 # Words, what to write instead, where (all files without), and where a line may still say them.
@@ -19,7 +19,7 @@ WORDS = [
     (r"[a-z_]*(?<!repeated_)(?<!matrix )(?<!dot )\bproducts?\b(?!_ns)", "GEMM", GEMMS,
      r"elementwise_test|fill_on_device|transformer_shape_test"),
     (r"\b(Measured)?Products?(Call|Shape|Operands)?\b(?= \w+[;,{(])|\bAlgorithmsBy\b|\blaunch\.products\b|_product\b", "GEMM", r"^(kernels|runner)/",
-     r"sentences/|verdict/sides|fingerprint|stats/"),
+     r"assertions/|verdict/sides|fingerprint|stats/"),
     (r"[Gg]rowable[ _]?[Ss]egment|SegmentKind::growable|\bdrop_growable|\bgrowables_", "expandable segment", None, None),
     (r"[Pp]age[-_ ]?[Ll]ock(?!_ns_per_mib)|Page[Uu]nlock", "pinned, register", None, r"offload_(activations|optimizer)\.toml"),
     (r"\bis_narrow\b|narrow_from_double|\bd_(narrow|wide)\b|Blocks::(widen|narrow)\b", "16-bit, d_hidden, d_mlp, mlp_up, mlp_down", None, None),
@@ -35,6 +35,12 @@ WORDS = [
     (r"\bused_on\b|\b(Pooled)?Gauge\b", "record_stream, MemoryStat", None, None),
     (r"\bTimeSplit\b|\btime_split\b", "time breakdown", None, None),
     (r"\bLiveBecause\b|\bwithout_dnn\b|\bKeptMemory\b", "liveness reason, cudnn_unavailable_reason, persistent memory", None, None),
+    (r"(?<!one )(?<!One )(?<!One)(?<!a )(?<!A)(?<!any )\b[Ss]entences?\b(?! (with|of a lost|goes))|[a-z_]sentence|(?<!One)Sentence[A-Z]", "assertion", None,
+     r"library_notes|error_texts"),
+    (r"\b[Rr]efuted\b|Outcome::(holds|refuted)|\"(holds|refuted)\"", "passes, fails", None, r"docs/claims\.md|verdict/words\.cpp|head_assertions\.cpp|gate_records_test"),
+    (r"[Dd]uel", "comparison", None, None),
+    (r"\b[Ss]ittings?\b|\b[Ee]ras?\b|new_era|\b[Dd]ealt\b|\bcoin deals", "session, baseline reset, randomised", None, None),
+    (r"^\s*// ---", "no banner: a file of its own", r"\.(h|cpp|cu|cuh)$", None),
     (r"^\s*(//|#) (Of|Whose|What|Those|Who)\b", "a sentence with a subject and a verb", r"\.(h|cpp|cu|cuh|py|cmake|txt)$", None),
     (r"//.*[a-z]'s\.$", "a verb (who does or has what)", r"\.(h|cpp|cu|cuh)$", None),
     (r"\bScripted[A-Z]|\bscripted_[a-z]|\bscripted (device|worker|trace)|[Pp]layed_?(nvml|cudnn|gpu|Nvml)|\bPLAYED_", "fake", None, None),
@@ -69,7 +75,8 @@ PLANTED = {
                      "handed_over_at(plan, 3)", "prolong_lifetimes(plan)", "plan.course->steps", "ModelledMemory memory;", "guardian_ = fork();",
                      "plan.run_ahead_steps", "furthest_ahead(plan)", "Bookkeeping kept;", "ScriptedDevice device;", "allocator.used_on(block, 2);", "Gauge all;", "TimeSplit time;",
                      "LiveBecause because;", "std::string without_dnn;", "KeptMemory kept;", "// Of those that are loaded.", "  // What a round costs.",
-                     "// Files are measure.cpp's."],
+                     "// Files are measure.cpp's.", "const Sentence sentence = sentence_of(line);", "// The sentences of a scenario.", "Outcome::refuted", "line is refuted",
+                     "DuelVerdict verdict;", "StoredUnit::sitting", "run.new_era", "// The slots are dealt anew.", "// --- reading ---"],
     "runner/plan/b.h": ["// The products of a layer.", "int product = 0;"],
     "docs/c.md": ["a batch that is page-locked", "growable segments", "its last words", "a scripted device"],
 }

@@ -6,7 +6,7 @@ import sys
 
 SOURCE = pathlib.Path(sys.argv[1])
 PAGE = SOURCE / "docs/architecture.md"
-STATIONS = "support stats kernels allocators scenario plan device measure judge history duel report verbs main".split()
+STATIONS = "base kernels scenario plan device measure judge ledger compare report verbs main".split()
 
 
 def station_of(file):
@@ -40,7 +40,7 @@ def table(found):
 def main():
     page, right = PAGE.read_text(), includes()
     if "--write" in sys.argv:
-        begin = page.index("| | support |")
+        begin = page.index("| | base |")
         PAGE.write_text(page[:begin] + table(right) + page[page.index("\n\n", begin):])
         return 0
     wrong = [] if table(right) in page else ["docs/architecture.md has another table of includes; python3 tests/include_table.py . --write mends it"]

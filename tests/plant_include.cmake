@@ -2,17 +2,17 @@
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
 # that nobody may have in each of several ways, plans where subjects are judged, a floor of too many files and a family that no list has, and
 # fails unless check_layers.cmake names every one of them.
-set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
-  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
+set(planted_in runner/base/stats/moments.h runner/plan/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
+  runner/base/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp)
 set(planted
   "#include \"judge/verdict/verdict.h\""
-  "#include \"scenario/scenario.h\""
+  "#include \"plan/analyse/access.h\""
   "#  include \"device/device.h\""
   "#include \"runner/report/text/table.h\""
-  "#include \"support/text/units.h\""
+  "#include \"base/text/units.h\""
   # Between the rooms of a station, and of a fixture.
-  "#include \"support/toml/toml.h\""
+  "#include \"base/toml/toml.h\""
   "#include \"judge/stored/baseline.h\""
   "#include \"plan/testing/plan_by_hand.h\""
   "#include \"kernels/testing/kernel_trial.h\""
@@ -37,9 +37,9 @@ file(APPEND ${PLACE}/runner/measure/rounds/measure_test.cpp "#include \"plan/ste
 file(WRITE ${PLACE}/runner/judge/shed/shed.h "")
 file(WRITE ${PLACE}/runner/verbs/x1.h "")
 file(WRITE ${PLACE}/kernels/lost/lost.cpp "")
-file(APPEND ${PLACE}/runner/support/require.h "#include \"verbs/x1.h\"\n")
+file(APPEND ${PLACE}/runner/base/require.h "#include \"verbs/x1.h\"\n")
 foreach(number RANGE 40)
-  file(WRITE ${PLACE}/runner/stats/many/${number}.h "")
+  file(WRITE ${PLACE}/runner/base/stats/many/${number}.h "")
 endforeach()
 execute_process(COMMAND ${CMAKE_COMMAND} -D SOURCE=${PLACE} -P ${PLACE}/runner/check_layers.cmake
   RESULT_VARIABLE result ERROR_VARIABLE report OUTPUT_QUIET)
@@ -48,13 +48,13 @@ if(result EQUAL 0)
   message(FATAL_ERROR "planted includes went unnoticed")
 endif()
 foreach(told "kernels/lost/lost.cpp: no family of kernels/kernels.h"
-    "runner/judge/shed/shed.h: lies in a room that rooms_judge does not list" "runner/support/require.h: #include \"verbs/x1.h\"")
+    "runner/judge/shed/shed.h: lies in a room that rooms_judge does not list" "runner/base/require.h: #include \"verbs/x1.h\"")
   string(FIND "${report}" "${told}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "'${told}' is not reported:\n${report}")
   endif()
 endforeach()
-if(NOT report MATCHES "runner/stats/many: 41 files on one floor")
+if(NOT report MATCHES "runner/base/stats/many: 41 files on one floor")
   message(FATAL_ERROR "a floor of 41 files is not reported:\n${report}")
 endif()
 foreach(file plan IN ZIP_LISTS names_a_plan plans_named)

@@ -2,7 +2,7 @@
 // Must not compile: whoever walks the fields of a record that leaves a member out is told.
 #include <string>
 
-#include "support/record/fields.h"
+#include "base/record/fields.h"
 
 namespace stepgate {
 

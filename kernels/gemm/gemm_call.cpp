@@ -58,8 +58,6 @@ Preference preference_for(const LaunchContext& context) {
 
 }  // namespace
 
-// --- descriptions --------------------------------------------------------------------------------
-
 GemmCall::GemmCall(std::string_view kernel, const GemmShape& shape, const LaunchContext& context)
     : kernel_(kernel), shape_(shape), context_(context), description_(describe()) {
   const auto [m, n, k, groups] = shape.shape;
@@ -103,8 +101,6 @@ GemmCall::Description GemmCall::describe() const {
   }
   return description;
 }
-
-// --- algorithms ----------------------------------------------------------------------------------
 
 std::vector<cublasLtMatmulAlgo_t> GemmCall::algorithms(int most) const {
   const Preference preference = preference_for(context_);

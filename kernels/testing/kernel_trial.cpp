@@ -13,8 +13,6 @@
 namespace stepgate {
 namespace {
 
-// --- operands ------------------------------------------------------------------------------------
-
 // As clip leaves it; the updates of one shape are skipped.
 std::array<float, update_control::size> control_numbers(const KernelShape& shape) {
   constexpr KernelShape skipped = {4, 32};
@@ -74,8 +72,6 @@ bool is_read(const KernelTrial& trial, std::size_t operand) {
 }
 
 }  // namespace
-
-// --- trials --------------------------------------------------------------------------------------
 
 KernelTrial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtype,
                        const KernelAttributes& attributes, std::uint64_t seed) {

@@ -5,7 +5,7 @@ import json
 import math
 import struct
 
-RUN_SCHEMA = 3
+RUN_SCHEMA = 4
 MEMORY_SCHEMA = "stepgate.memory/1"
 
 

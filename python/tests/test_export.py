@@ -49,7 +49,7 @@ class Export(InAFolder):
         self.expect_refused(self.export("gate.json"), "'a' has no rounds in the file; ", "without STEPGATE_JSON_ROUNDS=none")
 
     def test_refuses_what_another_program_wrote(self):
-        for schema in (RUN_SCHEMA + 1, "stepgate.history/1", None, True):
+        for schema in (RUN_SCHEMA + 1, "stepgate.history/2", None, True):
             self.write("run.json", scenario_line(), scenario_line(schema=schema))
             self.expect_refused(self.export("run.json"), f"run.json:2: has schema {json.dumps(schema)}, and this package reads {RUN_SCHEMA}; take ")
         self.write("run.json", "[1]")

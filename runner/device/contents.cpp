@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/fnv1a.h"
 #include "kernels/number_format.h"
 #include "kernels/probes/probes.h"
-#include "support/fnv1a.h"
 
 namespace stepgate {
 namespace {

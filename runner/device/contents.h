@@ -17,8 +17,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/random.h"
 #include "plan/step_plan.h"
-#include "support/random.h"
 
 namespace stepgate {
 

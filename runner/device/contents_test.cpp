@@ -10,9 +10,9 @@
 
 #include <cmath>
 
+#include "base/random.h"
 #include "kernels/number_format.h"
 #include "kernels/probes/probes.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/record/fields.h"
 #include "device/environment.h"
 #include "device/gradients.h"
 #include "device/trace.h"
 #include "kernels/kernel.h"
 #include "plan/step_plan.h"
-#include "support/record/fields.h"
 
 namespace stepgate {
 

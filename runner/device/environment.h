@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/record/fields.h"
+#include "base/record/fields.h"
 
 namespace stepgate {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
+#include "base/record/fields.h"
 #include "plan/step_plan.h"
-#include "support/random.h"
-#include "support/record/fields.h"
 
 namespace stepgate {
 

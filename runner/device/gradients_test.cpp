@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/random.h"
 #include "plan/testing/plan_by_hand.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "support/random.h"
+#include "base/random.h"
 
 namespace stepgate {
 namespace {

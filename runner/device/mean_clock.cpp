@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "support/seconds.h"
+#include "base/seconds.h"
 
 namespace stepgate {
 namespace {

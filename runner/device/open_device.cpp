@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text/diagnostic.h"
 #include "device/cuda/gpu_index.h"
 #include "device/cuda/mig_slice.h"
 #include "device/profile.h"
 #include "device/reference/reference_device.h"
 #include "device/simulated/simulated_device.h"
-#include "support/text/diagnostic.h"
 #ifdef STEPGATE_WITH_CUDA
 #include <cuda_runtime_api.h>
 

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text/units.h"
 #include "device/device.h"
 #include "plan/count/step_memory.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 

@@ -10,11 +10,11 @@
 #include <span>
 #include <variant>
 
+#include "base/require.h"
+#include "base/text/nearest.h"
+#include "base/toml/toml.h"
+#include "base/toml/toml_text.h"
 #include "device/device.h"
-#include "support/require.h"
-#include "support/text/nearest.h"
-#include "support/toml/toml.h"
-#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {

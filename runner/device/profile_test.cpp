@@ -9,8 +9,8 @@
 #include <fstream>
 #include <tuple>
 
+#include "base/text/diagnostic.h"
 #include "device/device.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {
@@ -141,7 +141,7 @@ TEST_F(ProfileFile, RefusesInEveryRowWhatIsBeyondItsLimits) {
   EXPECT_GE(tried, 40 * 6);
 }
 
-// Else a simulated load from afar would be the faster one, and a scenario refuted by its profile.
+// Else a simulated load from afar would be the faster one, and a scenario failed by its profile.
 TEST_F(ProfileFile, RefusesLevelsOfMemoryInAWrongOrder) {
   const std::string good = to_toml(some_profile());
   for (const auto& [name, value, expected] :

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/record/fields.h"
 #include "plan/step_plan.h"
-#include "support/record/fields.h"
 
 namespace stepgate {
 

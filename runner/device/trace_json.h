@@ -2,8 +2,8 @@
 // JSON of a trace, for the way from the process that recorded it.
 #pragma once
 
+#include "base/record/record_json.h"
 #include "device/trace.h"
-#include "support/record/record_json.h"
 
 namespace stepgate {
 

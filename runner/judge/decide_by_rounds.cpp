@@ -5,22 +5,22 @@
 #include <cmath>
 #include <utility>
 
+#include "base/stats/e_process.h"
+#include "base/stats/quantile.h"
+#include "judge/assertion_test.h"
+#include "judge/assertions/doubts.h"
+#include "judge/assertions/estimate.h"
+#include "judge/assertions/reasons.h"
 #include "judge/judge_clocks.h"
-#include "judge/sentence_test.h"
-#include "judge/sentences/doubts.h"
-#include "judge/sentences/estimate.h"
-#include "judge/sentences/reasons.h"
-#include "stats/e_process.h"
-#include "stats/quantile.h"
 
 namespace stepgate {
 namespace {
 
 // Names the value that a round does not tell.
-std::string reason_of_unknown_value(const Expectation& sentence,
+std::string reason_of_unknown_value(const Expectation& assertion,
                                     const std::vector<Sources>& rounds) {
   for (const Sources& round : rounds) {
-    if (const auto metric = unknown_metric(sentence, round)) return absent_reason(*metric);
+    if (const auto metric = unknown_metric(assertion, round)) return absent_reason(*metric);
   }
   return "its sides are not both positive numbers";
 }
@@ -34,14 +34,14 @@ double typical(const Side& side, const std::vector<Sources>& rounds) {
 
 // Geometric mean of the right side, and the left one so that their ratio is the estimate. Where the
 // right side is nothing there is no such mean, and the ratio is to what counts for it.
-void fill_in_timed_sides(const Expectation& sentence, const std::vector<Sources>& rounds,
-                         double ratio, SentenceVerdict& verdict) {
+void fill_in_timed_sides(const Expectation& assertion, const std::vector<Sources>& rounds,
+                         double ratio, AssertionVerdict& verdict) {
   double log_right = 0;
   for (const Sources& round : rounds) {
-    const double right = side_value(sentence.right, round).value_or(0);
-    if (right < nearly_nothing(sentence)) {
-      verdict.left = typical(sentence.left, rounds);
-      verdict.right = typical(sentence.right, rounds);
+    const double right = side_value(assertion.right, round).value_or(0);
+    if (right < nearly_nothing(assertion)) {
+      verdict.left = typical(assertion.left, rounds);
+      verdict.right = typical(assertion.right, rounds);
       return;
     }
     log_right += std::log(right);
@@ -51,10 +51,10 @@ void fill_in_timed_sides(const Expectation& sentence, const std::vector<Sources>
 }
 
 // Why there are no rounds of this run, in words; nothing where there are or might be.
-std::optional<std::string> reason_without_rounds(const Expectation& sentence,
+std::optional<std::string> reason_without_rounds(const Expectation& assertion,
                                                  const Scenario& scenario,
                                                  const Measurement& measurement) {
-  if (evidence_of(sentence) == Evidence::traced) return reason_without_trace(measurement);
+  if (evidence_of(assertion) == Evidence::traced) return reason_without_trace(measurement);
   if (measurement.budget_refused) return budget_reason(measurement, scenario.measure);
   if (measurement.rounds.empty()) return no_rounds_reason();
   return std::nullopt;
@@ -62,60 +62,60 @@ std::optional<std::string> reason_without_rounds(const Expectation& sentence,
 
 }  // namespace
 
-void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
+void decide_by_rounds(const Expectation& assertion, const Scenario& scenario,
                       std::span<const Subject> subjects, const Measurement& measurement,
                       const JudgeSettings& settings, const EarlierRounds& earlier,
-                      const std::optional<std::string>& disturbance, SentenceVerdict& verdict) {
-  const std::vector<Sources> rounds = rounds_that_decide(sentence, subjects, measurement);
-  SentenceTest test(sentence, subjects, settings, earlier);
+                      const std::optional<std::string>& disturbance, AssertionVerdict& verdict) {
+  const std::vector<Sources> rounds = rounds_that_decide(assertion, subjects, measurement);
+  AssertionTest test(assertion, subjects, settings, earlier);
   const Outcome outcome_before = test.outcome();
-  const auto missing = reason_without_rounds(sentence, scenario, measurement);
+  const auto missing = reason_without_rounds(assertion, scenario, measurement);
   if (missing) verdict.reason = *missing;
   for (const Sources& round : rounds) test.add(round);
   if (!test.values_are_known()) {
-    verdict.reason = reason_of_unknown_value(sentence, rounds);
+    verdict.reason = reason_of_unknown_value(assertion, rounds);
     return;
   }
   test.describe(scenario.measure.confidence, verdict);
-  if (!verdict.timed && !verdict.level) return;
+  if (!verdict.timed && !verdict.not_randomised) return;
   if (rounds.empty() && !verdict.left) {
-    verdict.right = side_value(sentence.right, {.subjects = subjects});
+    verdict.right = side_value(assertion.right, {.subjects = subjects});
   } else if (verdict.evidence == Evidence::traced) {
-    verdict.left = typical(sentence.left, rounds);
-    verdict.right = typical(sentence.right, rounds);
+    verdict.left = typical(assertion.left, rounds);
+    verdict.right = typical(assertion.right, rounds);
   } else if (!verdict.left) {  // percentiles have theirs
-    fill_in_timed_sides(sentence, rounds, ratio_of(verdict), verdict);
+    fill_in_timed_sides(assertion, rounds, ratio_of(verdict), verdict);
   }
   if (rounds.empty() && verdict.right && !verdict.left)
-    verdict.left = std::max(*verdict.right, nearly_nothing(sentence)) * ratio_of(verdict);
+    verdict.left = std::max(*verdict.right, nearly_nothing(assertion)) * ratio_of(verdict);
   // A class is no number to estimate.
-  if (!names_a_bound(sentence)) verdict.estimate = estimate_of(sentence, verdict);
-  if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(sentence, measurement);
-  verdict.reason = reason_by_rounds(sentence, verdict, measurement, scenario.measure.confidence,
+  if (!names_a_bound(assertion)) verdict.estimate = estimate_of(assertion, verdict);
+  if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(assertion, measurement);
+  verdict.reason = reason_by_rounds(assertion, verdict, measurement, scenario.measure.confidence,
                                     fewest_rounds(settings.beta));
   if (verdict.outcome == Outcome::undecided && missing) verdict.reason = *missing;
   if (verdict.evidence == Evidence::traced && !rounds.empty())
-    verdict.reason += ranks_in_words(sentence, subjects, *measurement.traced);
+    verdict.reason += ranks_in_words(assertion, subjects, *measurement.traced);
   if (outcome_before != Outcome::undecided) return;  // what trusted rounds have decided stays so
   std::optional<std::string> doubt;
   if (disturbance) {
     doubt = "environment: " + *disturbance;
   } else if (verdict.evidence == Evidence::timed) {
     doubt = verdict.timed
-                ? doubt_about(sentence, subjects, measurement, *verdict.timed)
-                : doubt_about_rare_work(sentence, subjects, measurement, ratio_of(verdict));
+                ? doubt_about(assertion, subjects, measurement, *verdict.timed)
+                : doubt_about_rare_work(assertion, subjects, measurement, ratio_of(verdict));
   }
   if (!doubt) return;
   verdict.outcome = Outcome::undecided;
   verdict.in_doubt = true;
-  verdict.reason = reason_in_doubt(*doubt, sentence, verdict, scenario.measure.confidence);
+  verdict.reason = reason_in_doubt(*doubt, assertion, verdict, scenario.measure.confidence);
 }
 
 bool traced_rounds_decide(const Scenario& scenario, std::span<const Subject> subjects,
                           const Traced& traced, const JudgeSettings& settings) {
-  const auto decided = [&](const Expectation& sentence) {
-    if (names_stored(sentence) || evidence_of(sentence) != Evidence::traced) return true;
-    SentenceTest test(sentence, subjects, settings, {});
+  const auto decided = [&](const Expectation& assertion) {
+    if (names_stored(assertion) || evidence_of(assertion) != Evidence::traced) return true;
+    AssertionTest test(assertion, subjects, settings, {});
     for (const TracedRound& round : traced.rounds)
       test.add({.subjects = subjects, .traced = &round});
     return !test.is_open();

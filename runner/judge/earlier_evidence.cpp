@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/fnv1a.h"
+#include "base/toml/toml_text.h"
+#include "judge/assertion_test.h"
 #include "judge/judge.h"
 #include "judge/judge_environment.h"
-#include "judge/sentence_test.h"
-#include "judge/stored/stored_sentence.h"
+#include "judge/stored/stored_assertion.h"
 #include "judge/verdict/sides.h"
-#include "support/fnv1a.h"
-#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {
@@ -26,33 +26,33 @@ std::vector<double> as_kept(std::span<const double> numbers) {
   return kept;
 }
 
-// As they are bet on. Nothing of a sentence with a round that does not know its values.
-EarlierRounds rounds_in(const std::vector<Expectation>& sentences,
+// As they are bet on. Nothing of an assertion with a round that does not know its values.
+EarlierRounds rounds_in(const std::vector<Expectation>& assertions,
                         std::span<const Subject> subjects, const Measurement& measurement,
                         const JudgeSettings& settings) {
   EarlierRounds all;
-  for (const Expectation& sentence : sentences) {
-    if (!is_decided_by_rounds(sentence)) continue;
-    SentenceTest test(sentence, subjects, settings, {});
-    for (const Sources& round : rounds_that_decide(sentence, subjects, measurement))
+  for (const Expectation& assertion : assertions) {
+    if (!is_decided_by_rounds(assertion)) continue;
+    AssertionTest test(assertion, subjects, settings, {});
+    for (const Sources& round : rounds_that_decide(assertion, subjects, measurement))
       test.add(round);
     if (!test.values_are_known() || test.contrasts().empty()) continue;
-    all.contrasts[name_in_files(sentence)] = as_kept(test.contrasts());
-    if (!test.times().empty()) all.times[name_in_files(sentence)] = as_kept(test.times());
+    all.contrasts[name_in_files(assertion)] = as_kept(test.contrasts());
+    if (!test.times().empty()) all.times[name_in_files(assertion)] = as_kept(test.times());
   }
   return all;
 }
 
-// Adds the run's look for sentences about stored times; there is none before the run has all the
+// Adds the run's look for assertions about stored times; there is none before the run has all the
 // rounds for it.
-void add_looks(const std::vector<Expectation>& sentences, std::span<const Subject> subjects,
+void add_looks(const std::vector<Expectation>& assertions, std::span<const Subject> subjects,
                const Measurement& measurement, EarlierEvidence& to) {
-  for (const Expectation& sentence : sentences) {
-    if (!compares_stored_times(sentence)) continue;
-    const auto look = look_at_stored(sentence, subjects, measurement);
+  for (const Expectation& assertion : assertions) {
+    if (!compares_stored_times(assertion)) continue;
+    const auto look = look_at_stored(assertion, subjects, measurement);
     if (!look) continue;
-    to.stored[name_in_files(sentence)] = {look->contrast + 0.0};
-    to.stored_anchors[name_in_files(sentence)] = {look->anchor + 0.0};
+    to.stored[name_in_files(assertion)] = {look->contrast + 0.0};
+    to.stored_anchors[name_in_files(assertion)] = {look->anchor + 0.0};
   }
 }
 
@@ -70,20 +70,20 @@ void append(EarlierRounds& all, const EarlierRounds& more) {
   append(all.times, more.times);
 }
 
-std::string name_in_files(const Expectation& sentence) {
-  return is_printable_ascii(sentence.name) ? sentence.name : hexadecimal(fnv1a(sentence.name));
+std::string name_in_files(const Expectation& assertion) {
+  return is_printable_ascii(assertion.name) ? assertion.name : hexadecimal(fnv1a(assertion.name));
 }
 
-std::span<const double> contrasts_for(const Expectation& sentence, const Contrasts& all) {
-  const auto found = all.find(name_in_files(sentence));
+std::span<const double> contrasts_for(const Expectation& assertion, const Contrasts& all) {
+  const auto found = all.find(name_in_files(assertion));
   return found == all.end() ? std::span<const double>() : found->second;
 }
 
-bool is_decided_by_rounds(const Expectation& sentence) {
-  return evidence_of(sentence) >= Evidence::timed && !names_stored(sentence);
+bool is_decided_by_rounds(const Expectation& assertion) {
+  return evidence_of(assertion) >= Evidence::timed && !names_stored(assertion);
 }
 
-bool has_sentence_to_go_on_from(const Scenario& scenario) {
+bool has_assertion_to_go_on_from(const Scenario& scenario) {
   return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_decided_by_rounds) ||
          std::any_of(scenario.expect.begin(), scenario.expect.end(), is_decided_by_rounds) ||
          std::any_of(scenario.expect.begin(), scenario.expect.end(), compares_stored_times);
@@ -97,33 +97,33 @@ std::int64_t most_rounds(const EarlierEvidence& earlier) {
   return most;
 }
 
-bool is_refuted_by_earlier(const Scenario& scenario, std::span<const Subject> subjects,
-                           const JudgeSettings& settings) {
+bool is_failed_by_earlier(const Scenario& scenario, std::span<const Subject> subjects,
+                          const JudgeSettings& settings) {
   return std::any_of(
-      scenario.expect.begin(), scenario.expect.end(), [&](const Expectation& sentence) {
-        return is_decided_by_rounds(sentence) &&
-               SentenceTest(sentence, subjects, settings, settings.earlier.expect).outcome() ==
-                   Outcome::refuted;
+      scenario.expect.begin(), scenario.expect.end(), [&](const Expectation& assertion) {
+        return is_decided_by_rounds(assertion) &&
+               AssertionTest(assertion, subjects, settings, settings.earlier.expect).outcome() ==
+                   Outcome::fails;
       });
 }
 
 bool nothing_left_to_measure(const Scenario& scenario, std::span<const Subject> subjects,
                              const JudgeSettings& settings) {
   if (settings.earlier.runs == 0) return false;
-  const auto outcome_of = [&](const Expectation& sentence, const EarlierRounds& earlier) {
-    return SentenceTest(sentence, subjects, settings, earlier).outcome();
+  const auto outcome_of = [&](const Expectation& assertion, const EarlierRounds& earlier) {
+    return AssertionTest(assertion, subjects, settings, earlier).outcome();
   };
   bool all_decided = true;
-  for (const Expectation& sentence : scenario.regime) {
-    if (!is_decided_by_rounds(sentence)) continue;
-    const Outcome outcome = outcome_of(sentence, settings.earlier.regime);
-    if (outcome == Outcome::refuted) return true;
+  for (const Expectation& assertion : scenario.regime) {
+    if (!is_decided_by_rounds(assertion)) continue;
+    const Outcome outcome = outcome_of(assertion, settings.earlier.regime);
+    if (outcome == Outcome::fails) return true;
     all_decided = all_decided && outcome != Outcome::undecided;
   }
-  for (const Expectation& sentence : scenario.expect) {
-    if (!is_decided_by_rounds(sentence)) continue;
+  for (const Expectation& assertion : scenario.expect) {
+    if (!is_decided_by_rounds(assertion)) continue;
     all_decided =
-        all_decided && outcome_of(sentence, settings.earlier.expect) != Outcome::undecided;
+        all_decided && outcome_of(assertion, settings.earlier.expect) != Outcome::undecided;
   }
   return all_decided;
 }

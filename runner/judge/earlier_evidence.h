@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run that goes on where earlier runs of the same pair ended: their contrasts are bet on first,
 // so that all runs together are one process. Under the tie it is a test martingale whenever one
-// stops or starts again, and "run again until it holds" gains nothing. ledger.h has the
+// stops or starts again, and "run again until it passes" gains nothing. ledger.h has the
 // file.
 #pragma once
 
@@ -19,20 +19,20 @@ namespace stepgate {
 
 struct JudgeSettings;
 
-// log(left / right) of every round, by the sentence's name_in_files.
+// log(left / right) of every round, by the assertion's name_in_files.
 using Contrasts = std::map<std::string, std::vector<double>>;
 
-// Rounds of earlier runs, by the sentence's name_in_files.
+// Rounds of earlier runs, by the assertion's name_in_files.
 struct EarlierRounds {
   Contrasts contrasts = {};
-  // Three numbers a round. For a sentence about step times the scored steps of a side and the
+  // Three numbers a round. For an assertion about step times the scored steps of a side and the
   // seconds that those of the left and of the right one took; for one about a high percentile the
   // steps and that percentile of either side, in seconds, over the rounds of its run so far.
   Contrasts times = {};
   bool operator==(const EarlierRounds&) const = default;
 };
 
-// Adds the numbers of each sentence behind those that are there.
+// Adds the numbers of each assertion behind those that are there.
 void append(Contrasts& all, const Contrasts& more);
 void append(EarlierRounds& all, const EarlierRounds& more);
 
@@ -40,37 +40,37 @@ struct EarlierEvidence {
   std::int64_t runs = 0;
   EarlierRounds regime = {};
   EarlierRounds expect = {};
-  // For sentences about stored times another number is kept: log(time / anchor's) of every run.
+  // For assertions about stored times another number is kept: log(time / anchor's) of every run.
   Contrasts stored = {};
   // And log(anchor's seconds) of the same runs; of none where they were kept before this was.
   Contrasts stored_anchors = {};
   bool operator==(const EarlierEvidence&) const = default;
 };
 
-// The sentence's name where that is printable ASCII, otherwise a number for it.
+// The assertion's name where that is printable ASCII, otherwise a number for it.
 std::string name_in_files(const Expectation&);
 
-// The contrasts of the sentence; none where there are none.
+// The contrasts of the assertion; none where there are none.
 std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 
-// Whether rounds of this run decide the sentence, timed ones or traced ones.
+// Whether rounds of this run decide the assertion, timed ones or traced ones.
 bool is_decided_by_rounds(const Expectation&);
 
-// Whether any of its sentences is, or compares with stored times: only then is there anything to go
-// on from.
-bool has_sentence_to_go_on_from(const Scenario&);
+// Whether any of its assertions is, or compares with stored times: only then is there anything to
+// go on from.
+bool has_assertion_to_go_on_from(const Scenario&);
 
-// Rounds of earlier runs behind the timed sentence that has the most of them.
+// Rounds of earlier runs behind the timed assertion that has the most of them.
 std::int64_t most_rounds(const EarlierEvidence&);
 
-// Whether the earlier evidence alone refutes any of its sentences.
-bool is_refuted_by_earlier(const Scenario&, std::span<const Subject>, const JudgeSettings&);
+// Whether the earlier evidence alone refutes any of its assertions.
+bool is_failed_by_earlier(const Scenario&, std::span<const Subject>, const JudgeSettings&);
 
-// True when the earlier evidence alone decides every timed sentence, or refutes one of the regime:
+// True when the earlier evidence alone decides every timed assertion, or refutes one of the regime:
 // more rounds would change no outcome.
 bool nothing_left_to_measure(const Scenario&, std::span<const Subject>, const JudgeSettings&);
 
-// The contrasts of the measurement's own rounds, as one run. A sentence with a value that the
+// The contrasts of the measurement's own rounds, as one run. An assertion with a value that the
 // device does not know has none.
 EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const Subject>, const Measurement&,
                                    const JudgeSettings&);

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "judge/sentences/timed_sentence.h"
+#include "base/random.h"
+#include "judge/assertions/timed_assertion.h"
 #include "judge/testing/fake_scenario.h"
-#include "support/random.h"
 #include "tests/sanitized.h"
 
 namespace stepgate {
@@ -26,10 +26,10 @@ Expectation no_slower() {
   return fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
 }
 
-// The test of the sentence where earlier runs have left it.
-TimedSentence continued(const Expectation& sentence, const Contrasts& earlier) {
-  TimedSentence test(sentence, alpha, beta);
-  for (const double contrast : contrasts_for(sentence, earlier)) test.add(contrast);
+// The test of the assertion where earlier runs have left it.
+TimedAssertion continued(const Expectation& assertion, const Contrasts& earlier) {
+  TimedAssertion test(assertion, alpha, beta);
+  for (const double contrast : contrasts_for(assertion, earlier)) test.add(contrast);
   return test;
 }
 
@@ -42,10 +42,10 @@ enum class Ends {
 
 // One run, on top of what earlier runs found; what it measured is added to that.
 Outcome run_once(Contrasts& earlier, double centre, Ends ends, Random& random) {
-  const Expectation sentence = no_slower();
-  TimedSentence test = continued(sentence, earlier);
+  const Expectation assertion = no_slower();
+  TimedAssertion test = continued(assertion, earlier);
   if (test.outcome() != Outcome::undecided) return test.outcome();
-  std::vector<double>& kept = earlier[name_in_files(sentence)];
+  std::vector<double>& kept = earlier[name_in_files(assertion)];
   double sum = 0;
   for (int round = 0; round < rounds_of_a_run && test.outcome() == Outcome::undecided; ++round) {
     kept.push_back(centre + 0.01 * random.normal());
@@ -56,9 +56,10 @@ Outcome run_once(Contrasts& earlier, double centre, Ends ends, Random& random) {
   return test.outcome();
 }
 
-// Series of runs that stop at the first that holds; `keeps` says whether a run knows of the others.
+// Series of runs that stop at the first that passes; `keeps` says whether a run knows of the
+// others.
 struct Series {
-  int refuted = 0;
+  int failed = 0;
   int held = 0;
 };
 enum class Keeps { nothing, evidence };
@@ -67,15 +68,15 @@ Series run_until_it_holds(Keeps keeps, double centre, Ends ends, std::uint64_t s
   Series found;
   for (int series = 0; series < all_series; ++series) {
     Contrasts earlier;
-    bool refuted = false;
+    bool failed = false;
     bool held = false;
     for (int run = 0; run < runs_at_most && !held; ++run) {
       if (keeps == Keeps::nothing) earlier.clear();
       const Outcome outcome = run_once(earlier, centre, ends, random);
-      refuted = refuted || outcome == Outcome::refuted;
-      held = outcome == Outcome::holds;
+      failed = failed || outcome == Outcome::fails;
+      held = outcome == Outcome::passes;
     }
-    found.refuted += refuted;
+    found.failed += failed;
     found.held += held;
   }
   return found;
@@ -91,11 +92,11 @@ TEST_P(RunAgain, KeepsTheErrorRatesHoweverOftenATieIs) {
   RecordProperty("held_with_evidence", kept.held);
   RecordProperty("held_without", forgotten.held);
   std::printf(
-      "a tie, run up to %d times until it holds, %s, %d series: with evidence %d refuted, %d "
-      "held; without %d refuted, %d held\n",
+      "a tie, run up to %d times until it passes, %s, %d series: with evidence %d failed, %d "
+      "held; without %d failed, %d held\n",
       runs_at_most, GetParam() == Ends::by_itself ? "each to its end" : "cut when it looks bad",
-      all_series, kept.refuted, kept.held, forgotten.refuted, forgotten.held);
-  EXPECT_LE(kept.refuted, (alpha + series_slack_at_alpha) * all_series);
+      all_series, kept.failed, kept.held, forgotten.failed, forgotten.held);
+  EXPECT_LE(kept.failed, (alpha + series_slack_at_alpha) * all_series);
   EXPECT_LE(kept.held, (beta + series_slack_at_beta) * all_series);
   EXPECT_GT(forgotten.held, 2 * beta * all_series) << "the comparison compares nothing";
 }
@@ -112,19 +113,19 @@ TEST(EarlierEvidence, LetsARunAgainDecideWhatOneRunCannot) {
   const double small = 0.3 * 0.01;  // of the noise: one run is too short for it
   const Series slower = run_until_it_holds(Keeps::evidence, -small, Ends::by_itself, seed);
   const Series faster = run_until_it_holds(Keeps::evidence, small, Ends::by_itself, seed);
-  EXPECT_GT(slower.refuted, 0.9 * all_series);
+  EXPECT_GT(slower.failed, 0.9 * all_series);
   EXPECT_GT(faster.held, 0.9 * all_series);
   EXPECT_LE(slower.held, beta * all_series);
-  EXPECT_LE(faster.refuted, alpha * all_series);
+  EXPECT_LE(faster.failed, alpha * all_series);
 }
 
 TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
   Contrasts earlier;
   Random random(5);
-  ASSERT_EQ(run_once(earlier, -0.05, Ends::by_itself, random), Outcome::refuted);
-  TimedSentence test = continued(no_slower(), earlier);
+  ASSERT_EQ(run_once(earlier, -0.05, Ends::by_itself, random), Outcome::fails);
+  TimedAssertion test = continued(no_slower(), earlier);
   for (int round = 0; round < 500; ++round) test.add(0.05);
-  EXPECT_EQ(test.outcome(), Outcome::refuted);
+  EXPECT_EQ(test.outcome(), Outcome::fails);
 }
 
 // Whole runs of a fake device.
@@ -162,31 +163,31 @@ TEST(EarlierEvidence, IsContinuedByTheNextRunAndTold) {
   EXPECT_EQ(fewest_rounds_to_hold(line.scenario, line.settings), 1);
   EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   const Judged second = line.run(0.98, 5);
-  const SentenceVerdict& sentence = second.verdict.sentences.front();
+  const AssertionVerdict& assertion = second.verdict.assertions.front();
   EXPECT_EQ(second.verdict.earlier_runs, 1);
   EXPECT_EQ(second.verdict.earlier_rounds, 7);
-  EXPECT_EQ(sentence.timed->earlier_rounds, 7);
-  EXPECT_EQ(std::ssize(sentence.timed->contrasts), 7 + second.verdict.rounds);
-  const auto& all = sentence.timed->contrasts;
-  const auto& before = first.verdict.sentences.front().timed->contrasts;
+  EXPECT_EQ(assertion.timed->earlier_rounds, 7);
+  EXPECT_EQ(std::ssize(assertion.timed->contrasts), 7 + second.verdict.rounds);
+  const auto& all = assertion.timed->contrasts;
+  const auto& before = first.verdict.assertions.front().timed->contrasts;
   EXPECT_TRUE(std::equal(before.begin(), before.end(), all.begin()));
-  EXPECT_NE(sentence.reason.find(" over " + std::to_string(all.size()) + " rounds"),
+  EXPECT_NE(assertion.reason.find(" over " + std::to_string(all.size()) + " rounds"),
             std::string::npos)
-      << sentence.reason;
+      << assertion.reason;
 }
 
 TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
   Continued line;
   const Judged first = line.run(1.05, 1);
-  ASSERT_EQ(first.verdict.outcome, Outcome::refuted);
+  ASSERT_EQ(first.verdict.outcome, Outcome::fails);
   EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   line.settings.earlier = line.evidence(first);
   ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   const Verdict verdict = judge(line.scenario, line.subjects,
                                 unmeasured(line.scenario, line.subjects, {}, 9), line.settings);
-  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.outcome, Outcome::fails);
   EXPECT_EQ(verdict.rounds, 0);
-  EXPECT_EQ(verdict.sentences.front().timed->ratio, first.verdict.sentences.front().timed->ratio);
+  EXPECT_EQ(verdict.assertions.front().timed->ratio, first.verdict.assertions.front().timed->ratio);
   // A stricter alpha, of a larger suite, may take the outcome back: then there is something left.
   line.settings.alpha = 1e-12;
   EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
@@ -195,16 +196,16 @@ TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
 TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
   Continued line;
   line.scenario =
-      scenario_of({no_slower()}, {sentence("host_bound", {{of("baseline", Metric::host_share)}},
-                                           Relation::at_least, {{0.5}})});
+      scenario_of({no_slower()}, {assertion("host_bound", {{of("baseline", Metric::host_share)}},
+                                            Relation::at_least, {{0.5}})});
   const Judged first = line.run(1, 1);  // a host share of 25 %
-  ASSERT_EQ(first.verdict.sentences[0].outcome, Outcome::skipped);
+  ASSERT_EQ(first.verdict.assertions[0].outcome, Outcome::skipped);
   line.settings.earlier = line.evidence(first);
   EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
   const Verdict verdict = judge(line.scenario, line.subjects,
                                 unmeasured(line.scenario, line.subjects, {}, 9), line.settings);
-  EXPECT_EQ(verdict.regime[0].outcome, Outcome::refuted);
-  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::skipped);
+  EXPECT_EQ(verdict.regime[0].outcome, Outcome::fails);
+  EXPECT_EQ(verdict.assertions[0].outcome, Outcome::skipped);
 }
 
 TEST(EarlierEvidence, IsNotMadeOfRoundsThatAreNotToBeTrusted) {

@@ -4,37 +4,38 @@
 #include <memory>
 #include <vector>
 
+#include "base/stats/e_process.h"
+#include "judge/assertion_test.h"
 #include "judge/judge.h"
 #include "judge/judge_environment.h"
 #include "judge/judge_suite.h"
-#include "judge/sentence_test.h"
-#include "stats/e_process.h"
 
 namespace stepgate {
 namespace {
 
-bool is_decided_by(const Expectation& sentence, Evidence evidence) {
-  return evidence_of(sentence) == evidence && !names_stored(sentence);
+bool is_decided_by(const Expectation& assertion, Evidence evidence) {
+  return evidence_of(assertion) == evidence && !names_stored(assertion);
 }
 
-// Visits both lists of sentences.
+// Visits both lists of assertions.
 template <class Visit>
-void for_each_sentence(const Scenario& scenario, const JudgeSettings& settings, Visit visit) {
-  for (const Expectation& sentence : scenario.regime) visit(sentence, settings.earlier.regime);
-  for (const Expectation& sentence : scenario.expect) visit(sentence, settings.earlier.expect);
+void for_each_assertion(const Scenario& scenario, const JudgeSettings& settings, Visit visit) {
+  for (const Expectation& assertion : scenario.regime) visit(assertion, settings.earlier.regime);
+  for (const Expectation& assertion : scenario.expect) visit(assertion, settings.earlier.expect);
 }
 
-// The most rounds of this run that a sentence of that evidence takes, where a comparison takes so
+// The most rounds of this run that an assertion of that evidence takes, where a comparison takes so
 // many and earlier runs leave it the rest; at least 1.
 std::int64_t own_rounds(std::int64_t of_a_comparison, Evidence evidence, const Scenario& scenario,
                         const JudgeSettings& settings) {
   std::int64_t most = 1;
-  for_each_sentence(
-      scenario, settings, [&](const Expectation& sentence, const EarlierRounds& earlier) {
-        if (!is_decided_by(sentence, evidence)) return;
-        const std::int64_t wanted =
-            compares_two_variants(sentence) ? of_a_comparison : fewest_rounds_of_a_level;
-        most = std::max(most, wanted - std::ssize(contrasts_for(sentence, earlier.contrasts)));
+  for_each_assertion(
+      scenario, settings, [&](const Expectation& assertion, const EarlierRounds& earlier) {
+        if (!is_decided_by(assertion, evidence)) return;
+        const std::int64_t wanted = compares_two_variants(assertion)
+                                        ? of_a_comparison
+                                        : fewest_rounds_without_randomisation;
+        most = std::max(most, wanted - std::ssize(contrasts_for(assertion, earlier.contrasts)));
       });
   return most;
 }
@@ -46,11 +47,11 @@ class Watch {
         settings_(settings),
         fewest_rounds_(
             own_rounds(fewest_rounds(settings.beta), Evidence::timed, scenario, settings)) {
-    const auto watch = [&](const std::vector<Expectation>& sentences, const EarlierRounds& earlier,
-                           std::vector<SentenceTest>& tests) {
-      for (const Expectation& sentence : sentences) {
-        if (is_decided_by(sentence, Evidence::timed))
-          tests.emplace_back(sentence, subjects_, settings_, earlier);
+    const auto watch = [&](const std::vector<Expectation>& assertions, const EarlierRounds& earlier,
+                           std::vector<AssertionTest>& tests) {
+      for (const Expectation& assertion : assertions) {
+        if (is_decided_by(assertion, Evidence::timed))
+          tests.emplace_back(assertion, subjects_, settings_, earlier);
       }
     };
     watch(scenario.regime, settings.earlier.regime, regime_);
@@ -68,31 +69,31 @@ class Watch {
       const Round& round = measurement.rounds[rounds_seen_];
       if (round.environment_after) environment_.add(*round.environment_after);
       const Sources sources{.subjects = subjects_, .round = &round, .device = &measurement.device};
-      for (std::vector<SentenceTest>* tests : {&regime_, &expect_}) {
-        for (SentenceTest& test : *tests) test.add(sources);
+      for (std::vector<AssertionTest>* tests : {&regime_, &expect_}) {
+        for (AssertionTest& test : *tests) test.add(sources);
       }
     }
-    // Whatever more rounds say, no timed sentence will be decided.
+    // Whatever more rounds say, no timed assertion will be decided.
     if (environment_.disturbance()) return true;
     if (std::ssize(measurement.rounds) < fewest_rounds_) return false;
-    const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const SentenceTest& test) {
-      return test.outcome() == Outcome::refuted;
+    const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const AssertionTest& test) {
+      return test.outcome() == Outcome::fails;
     });
     return outside || (none_is_open(regime_) && none_is_open(expect_));
   }
 
  private:
-  static bool none_is_open(const std::vector<SentenceTest>& tests) {
+  static bool none_is_open(const std::vector<AssertionTest>& tests) {
     return std::none_of(tests.begin(), tests.end(),
-                        [](const SentenceTest& test) { return test.is_open(); });
+                        [](const AssertionTest& test) { return test.is_open(); });
   }
 
   std::vector<Subject> subjects_;
   JudgeSettings settings_;
   std::int64_t fewest_rounds_;
   EnvironmentLog environment_;
-  std::vector<SentenceTest> regime_;
-  std::vector<SentenceTest> expect_;
+  std::vector<AssertionTest> regime_;
+  std::vector<AssertionTest> expect_;
   std::size_t rounds_seen_ = 0;
 };
 

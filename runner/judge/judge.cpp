@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decides sentences: counts by comparison, timed and traced evidence by its test, and those only
+// Decides assertions: counts by comparison, timed and traced evidence by its test, and those only
 // inside the scenario's regime.
 #include "judge/judge.h"
 
@@ -9,18 +9,18 @@
 #include <cmath>
 #include <vector>
 
+#include "base/seconds.h"
+#include "base/stats/quantile.h"
+#include "judge/assertions/counted_assertion.h"
+#include "judge/assertions/reasons.h"
 #include "judge/decide_by_rounds.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/library_notes.h"
 #include "judge/mechanism/trace_notes.h"
-#include "judge/sentences/counted_sentence.h"
-#include "judge/sentences/reasons.h"
-#include "judge/stored/stored_sentence.h"
+#include "judge/stored/stored_assertion.h"
 #include "judge/verdict/words.h"
-#include "stats/quantile.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -64,7 +64,7 @@ VariantSummary summary_of(const Subject& subject, int variant, const Measurement
   return summary;
 }
 
-// For reading, not deciding: one for each subject, in order, with the counts that sentences of the
+// For reading, not deciding: one for each subject, in order, with the counts that assertions of the
 // scenario name. Mean over all scored steps; percentiles by nearest rank over the single step
 // times; nothing where there were no rounds or the device does not know.
 std::vector<VariantSummary> summaries_of(const Scenario& scenario,
@@ -76,9 +76,9 @@ std::vector<VariantSummary> summaries_of(const Scenario& scenario,
     summaries.back().peak_bytes =
         static_cast<std::int64_t>(subject.count(Metric::peak_live).value_or(0));
   }
-  for (const std::vector<Expectation>* sentences : {&scenario.regime, &scenario.expect}) {
-    for (const Expectation& sentence : *sentences) {
-      for (const MetricOf& metric : metrics_in(sentence)) {
+  for (const std::vector<Expectation>* assertions : {&scenario.regime, &scenario.expect}) {
+    for (const Expectation& assertion : *assertions) {
+      for (const MetricOf& metric : metrics_in(assertion)) {
         if (metric.stored || row_of(metric.metric).evidence >= Evidence::timed) continue;
         const std::size_t variant = subject_named(subjects, metric.variant);
         const auto count = counts_no_ranks(subjects[variant], metric.metric)
@@ -91,13 +91,13 @@ std::vector<VariantSummary> summaries_of(const Scenario& scenario,
   return summaries;
 }
 
-SentenceVerdict blank(const Expectation& sentence) {
-  SentenceVerdict verdict;
-  verdict.name = sentence.name;
-  verdict.text = sentence.text;
-  verdict.place = sentence.place;
-  verdict.evidence = evidence_of(sentence);
-  verdict.unit = unit_of(sentence);
+AssertionVerdict blank(const Expectation& assertion) {
+  AssertionVerdict verdict;
+  verdict.name = assertion.name;
+  verdict.text = assertion.text;
+  verdict.place = assertion.place;
+  verdict.evidence = evidence_of(assertion);
+  verdict.unit = unit_of(assertion);
   return verdict;
 }
 
@@ -111,52 +111,52 @@ class Judge {
         settings_(settings),
         disturbance_(disturbance) {}
 
-  std::vector<SentenceVerdict> regime() const {
-    std::vector<SentenceVerdict> verdicts;
-    for (const Expectation& sentence : scenario_.regime)
-      verdicts.push_back(decide(sentence, settings_.earlier.regime));
+  std::vector<AssertionVerdict> regime() const {
+    std::vector<AssertionVerdict> verdicts;
+    for (const Expectation& assertion : scenario_.regime)
+      verdicts.push_back(decide(assertion, settings_.earlier.regime));
     return verdicts;
   }
 
-  // Timed and traced sentences mean something only inside the regime.
-  std::vector<SentenceVerdict> sentences(const std::vector<SentenceVerdict>& regime) const {
-    const SentenceVerdict* outside = nullptr;
-    for (const SentenceVerdict& line : regime) {
-      if (line.outcome == Outcome::holds) continue;
-      if (!outside || line.outcome == Outcome::refuted) outside = &line;
+  // Timed and traced assertions mean something only inside the regime.
+  std::vector<AssertionVerdict> assertions(const std::vector<AssertionVerdict>& regime) const {
+    const AssertionVerdict* outside = nullptr;
+    for (const AssertionVerdict& line : regime) {
+      if (line.outcome == Outcome::passes) continue;
+      if (!outside || line.outcome == Outcome::fails) outside = &line;
     }
-    std::vector<SentenceVerdict> verdicts;
-    for (const Expectation& sentence : scenario_.expect) {
-      verdicts.push_back(decide(sentence, settings_.earlier.expect));
-      SentenceVerdict& verdict = verdicts.back();
+    std::vector<AssertionVerdict> verdicts;
+    for (const Expectation& assertion : scenario_.expect) {
+      verdicts.push_back(decide(assertion, settings_.earlier.expect));
+      AssertionVerdict& verdict = verdicts.back();
       if (!outside || verdict.evidence < Evidence::timed) continue;
       // A claim is about its regime. That this is slower than stored runs of it is a finding, all
       // the more where the step has left the regime that it was in then.
-      if (names_stored(sentence) && verdict.outcome == Outcome::refuted) {
+      if (names_stored(assertion) && verdict.outcome == Outcome::fails) {
         verdict.reason +=
             fmt::format("; outside its regime too: {} ({})", outside->text, outside->reason);
         continue;
       }
-      const bool refuted = outside->outcome == Outcome::refuted;
-      verdict.outcome = refuted ? Outcome::skipped : Outcome::undecided;
+      const bool failed = outside->outcome == Outcome::fails;
+      verdict.outcome = failed ? Outcome::skipped : Outcome::undecided;
       verdict.reason =
-          refuted ? fmt::format("outside its regime: {} ({})", outside->text, outside->reason)
-                  : fmt::format("its regime is not established: {} ({})", outside->text,
-                                outside->reason);
+          failed ? fmt::format("outside its regime: {} ({})", outside->text, outside->reason)
+                 : fmt::format("its regime is not established: {} ({})", outside->text,
+                               outside->reason);
     }
     return verdicts;
   }
 
  private:
-  SentenceVerdict decide(const Expectation& sentence, const EarlierRounds& earlier) const {
-    SentenceVerdict verdict = blank(sentence);
-    if (names_stored(sentence)) {
+  AssertionVerdict decide(const Expectation& assertion, const EarlierRounds& earlier) const {
+    AssertionVerdict verdict = blank(assertion);
+    if (names_stored(assertion)) {
       verdict.about_stored_runs = true;
-      decide_stored(sentence, scenario_, subjects_, measurement_, settings_, verdict);
+      decide_stored(assertion, scenario_, subjects_, measurement_, settings_, verdict);
     } else if (verdict.evidence < Evidence::timed) {
-      decide_counted(sentence, subjects_, measurement_, {}, verdict);
+      decide_counted(assertion, subjects_, measurement_, {}, verdict);
     } else {
-      decide_by_rounds(sentence, scenario_, subjects_, measurement_, settings_, earlier,
+      decide_by_rounds(assertion, scenario_, subjects_, measurement_, settings_, earlier,
                        disturbance_, verdict);
     }
     return verdict;
@@ -185,22 +185,22 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   return verdict;
 }
 
-// The pairs of variants that sentences compare by the clock or by their timelines, each once: those
-// of refuted lines first, then those of undecided ones. Where there are none the first variant and
-// each other one.
+// The pairs of variants that assertions compare by the clock or by their timelines, each once:
+// those of failed lines first, then those of undecided ones. Where there are none the first variant
+// and each other one.
 std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
                                             std::span<const Subject> subjects,
                                             const Measurement& measurement,
-                                            std::span<const SentenceVerdict> verdicts) {
+                                            std::span<const AssertionVerdict> verdicts) {
   std::vector<PairToExplain> pairs;
   for (const Outcome outcome :
-       {Outcome::refuted, Outcome::undecided, Outcome::holds, Outcome::skipped}) {
+       {Outcome::fails, Outcome::undecided, Outcome::passes, Outcome::skipped}) {
     for (std::size_t index = 0; index < scenario.expect.size(); ++index) {
-      const Expectation& sentence = scenario.expect[index];
-      if (verdicts[index].outcome != outcome || !has_error_rate(sentence)) continue;
+      const Expectation& assertion = scenario.expect[index];
+      if (verdicts[index].outcome != outcome || !has_error_rate(assertion)) continue;
       const auto [first, other] =
-          std::minmax({subject_named(subjects, only_metric(sentence.left)->variant),
-                       subject_named(subjects, only_metric(sentence.right)->variant)});
+          std::minmax({subject_named(subjects, only_metric(assertion.left)->variant),
+                       subject_named(subjects, only_metric(assertion.right)->variant)});
       const bool known =
           std::ranges::any_of(pairs, [&, first = first, other = other](const PairToExplain& pair) {
             return pair.first == first && pair.other == other;
@@ -224,7 +224,7 @@ void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
   verdict.calibrated = traced.calibrated;
   verdict.mechanism =
       mechanism_of(subjects, traced, verdict.variants,
-                   pairs_to_explain(scenario, subjects, measurement, verdict.sentences));
+                   pairs_to_explain(scenario, subjects, measurement, verdict.assertions));
   for (std::string& note : shorter_trace_notes(subjects, *verdict.mechanism))
     verdict.notes.push_back(std::move(note));
   for (std::string& note : unsteady_notes(subjects, traced)) {
@@ -237,9 +237,9 @@ void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
 }  // namespace
 
 // Counts are exact up to the rounding of fractions such as 1/3.
-bool relation_holds(const Expectation& sentence, double left, double right) {
+bool relation_holds(const Expectation& assertion, double left, double right) {
   const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
-  switch (sentence.relation) {
+  switch (assertion.relation) {
     case Relation::less:
       return left < right - rounding;
     case Relation::at_most:
@@ -251,7 +251,7 @@ bool relation_holds(const Expectation& sentence, double left, double right) {
     case Relation::greater:
       return left > right + rounding;
     case Relation::about:
-      return std::abs(left - right) <= sentence.within.value_or(0) * std::abs(right) + rounding;
+      return std::abs(left - right) <= assertion.within.value_or(0) * std::abs(right) + rounding;
   }
   return false;
 }
@@ -264,8 +264,8 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   verdict.disturbance = environment.disturbance();
   const Judge judge(scenario, subjects, measurement, settings, verdict.disturbance);
   verdict.regime = judge.regime();
-  verdict.sentences = judge.sentences(verdict.regime);
-  verdict.outcome = worst(verdict.sentences);
+  verdict.assertions = judge.assertions(verdict.regime);
+  verdict.outcome = worst(verdict.assertions);
   // Anchors are no variants of the scenario.
   verdict.variants = summaries_of(
       scenario, subjects.first(std::min(subjects.size(), scenario.variants.size())), measurement);
@@ -285,10 +285,10 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (measurement.record_full) verdict.notes.push_back(full_record_note(measurement));
   const bool split =
-      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
-                  [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });
-  if (!split) {  // otherwise the sentences say it
-    // Either direction at beta, as a sentence holds.
+      std::any_of(verdict.assertions.begin(), verdict.assertions.end(),
+                  [](const AssertionVerdict& assertion) { return assertion.clocks.has_value(); });
+  if (!split) {  // otherwise the assertions say it
+    // Either direction at beta, as a sentence passes.
     for (std::string& note : clock_notes(measurement, 2 * settings.beta)) {
       verdict.notes.push_back(std::move(note));
     }
@@ -349,11 +349,11 @@ std::optional<std::string> unmet_requirement(const Scenario& scenario,
 Verdict skipped_verdict(const Scenario& scenario, const DeviceIdentity& device,
                         const std::string& reason, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, device, settings);
-  for (const Expectation& sentence : scenario.expect) {
-    SentenceVerdict skipped = blank(sentence);
+  for (const Expectation& assertion : scenario.expect) {
+    AssertionVerdict skipped = blank(assertion);
     skipped.outcome = Outcome::skipped;
     skipped.reason = reason;
-    verdict.sentences.push_back(std::move(skipped));
+    verdict.assertions.push_back(std::move(skipped));
   }
   verdict.outcome = Outcome::skipped;
   verdict.skipped_because = reason;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a measurement to a verdict: decides every sentence of a scenario by the evidence that its
+// From a measurement to a verdict: decides every assertion of a scenario by the evidence that its
 // metrics need, and says when there is enough. Measures nothing, prints nothing.
 #pragma once
 
@@ -19,38 +19,39 @@
 namespace stepgate {
 
 struct JudgeSettings {
-  double alpha = 0.01;           // of a refuted timed sentence
-  double beta = 0.05;            // of a timed sentence that holds
+  double alpha = 0.01;           // of a failed timed assertion
+  double beta = 0.05;            // of a timed assertion that passes
   std::int64_t suite_lines = 1;  // comparisons that share suite_alpha
-  double suite_alpha = 0.01;     // of any refuted one among them
-  // Timed sentences about stored runs, which share another suite_alpha: they have no e-values.
+  double suite_alpha = 0.01;     // of any failed one among them
+  // Timed assertions about stored runs, which share another suite_alpha: they have no e-values.
   std::int64_t stored_lines = 1;
-  // The runs that `stored.` in sentences means; where times are compared, anchors are measured too.
+  // The runs that `stored.` in assertions means; where times are compared, anchors are measured
+  // too.
   std::optional<Baseline> baseline = {};
-  // Evidence of earlier runs of the same pair; their timed sentences go on from there. The alpha
+  // Evidence of earlier runs of the same pair; their timed assertions go on from there. The alpha
   // and beta of this run count, not those of earlier runs.
   EarlierEvidence earlier = {};
-  // A later run may go on from this one: sentences about stored times spend their rates over all of
-  // them, whatever this one is.
+  // A later run may go on from this one: assertions about stored times spend their rates over all
+  // of them, whatever this one is.
   bool is_kept = false;
 };
 
 // The subjects are those that were measured: the scenario's, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const Subject>, const Measurement&, const JudgeSettings&);
 
-// For a run of these scenarios as one suite: a comparison of timed or traced evidence is refuted as
+// For a run of these scenarios as one suite: a comparison of timed or traced evidence fails as
 // soon as its e-value suffices whatever becomes of the others (judge_suite.h), so that any of them
-// is wrongly refuted in at most suite_alpha of runs. A single one keeps all of it. Sentences about
+// wrongly fails in at most suite_alpha of runs. A single one keeps all of it. Assertions about
 // stored times share as much again, in equal parts.
 JudgeSettings suite_settings(std::span<const Scenario* const>);
 
-// True once every timed sentence is decided, or one of the regime is refuted; and at once when the
+// True once every timed assertion is decided, or one of the regime fails; and at once when the
 // environment lets none be decided. The scenario must outlive it. Use it for one measurement: it
 // remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::vector<Subject>, const JudgeSettings&);
 
 // The fewest rounds for which a budget must have room: with fewer rounds of its own some timed
-// sentence could not hold; 1 where no sentence is timed.
+// assertion could not pass; 1 where no assertion is timed.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // The fewest that can refute all of its comparisons, which are more where alpha is shared by many
 // lines.
@@ -66,13 +67,13 @@ struct Forecast {
   std::int64_t rounds_that_fit = 0;
 };
 
-// Nothing for a device without time. The rounds are expected_rounds of stats/e_process.h.
+// Nothing for a device without time. The rounds are expected_rounds of base/stats/e_process.h.
 std::optional<Forecast> forecast(const ExpectedCost&, const Scenario&, const JudgeSettings&);
 
-// With fewer traced rounds some traced sentence could not be refuted or could not hold; at least
+// With fewer traced rounds some traced assertion could not fail or could not pass; at least
 // two, so that counts can be compared.
 std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);
-// The same without being refuted, which takes the most where alpha is shared by many lines.
+// The same without failing, which takes the most where alpha is shared by many lines.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario&, const JudgeSettings&);
 
 // The requirement of the scenario that the device does not meet, in words.
@@ -81,7 +82,7 @@ std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdenti
 // Whether the relation is true of two exact values.
 bool relation_holds(const Expectation&, double left, double right);
 
-// Every sentence skipped for one reason; nothing was run.
+// Every assertion skipped for one reason; nothing was run.
 Verdict skipped_verdict(const Scenario&, const DeviceIdentity&, const std::string& reason,
                         const JudgeSettings&);
 

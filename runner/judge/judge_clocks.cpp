@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/sentences/timed_sentence.h"
+#include "base/text/units.h"
+#include "judge/assertions/timed_assertion.h"
 #include "judge/verdict/sides.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -82,20 +82,21 @@ bool clocks_differ(const Measurement& measurement, int variant, double level) {
   Expectation same;
   same.relation = Relation::about;
   same.within = noted_clock;
-  TimedSentence test(same, level, level);
+  TimedAssertion test(same, level, level);
   for (const Round& round : measurement.rounds) {
     const auto contrast = clock_contrast(round, variant);
     if (!contrast) return false;
     test.add(*contrast);
   }
-  return test.outcome() == Outcome::refuted;
+  return test.outcome() == Outcome::fails;
 }
 
 }  // namespace
 
-std::optional<ClockSplit> clock_split(const Expectation& sentence, const Measurement& measurement) {
-  const auto left = variant_of(sentence.left);
-  const auto right = variant_of(sentence.right);
+std::optional<ClockSplit> clock_split(const Expectation& assertion,
+                                      const Measurement& measurement) {
+  const auto left = variant_of(assertion.left);
+  const auto right = variant_of(assertion.right);
   if (!left || !right || left == right) return std::nullopt;
   const auto of_left = means_of(measurement, *left);
   const auto of_right = means_of(measurement, *right);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much of a difference in time is cycles and how much the clock. For reading: sentences are
+// How much of a difference in time is cycles and how much the clock. For reading: assertions are
 // decided on time alone, since a step that lowers its clock is slower in production too.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
-#include "scenario/sentences/expectation.h"
+#include "scenario/assertions/expectation.h"
 
 namespace stepgate {
 
-// Takes apart a sentence that compares a time or a rate of one variant with one of another, where
+// Takes apart an assertion that compares a time or a rate of one variant with one of another, where
 // the clock of all their segments is known. Times, cycles and clocks are geometric means over the
 // segments, so that time = cycles / clock holds of the ratios.
 std::optional<ClockSplit> clock_split(const Expectation&, const Measurement&);
@@ -23,7 +23,7 @@ std::optional<ClockSplit> clock_split(const Expectation&, const Measurement&);
 std::string in_words(const ClockSplit&);
 
 // A line for every variant whose clock differs from the first one's by more than a thousandth,
-// shown at that level by the test that sentences take: in a random order only the variants can be
+// shown at that level by the test that assertions take: in a random order only the variants can be
 // the cause.
 std::vector<std::string> clock_notes(const Measurement&, double level);
 

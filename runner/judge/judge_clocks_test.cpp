@@ -25,8 +25,8 @@ Judged judged_at(double fix_ratio, double fix_megahertz, double baseline_megaher
 TEST(Clocks, ExplainASlowdownByTheClock) {
   // As many cycles, at a clock that is 1.77 % lower.
   const Judged judged = judged_at(1.001 * 1980 / 1945, 1945, 1980);
-  const SentenceVerdict& line = judged.verdict.sentences[0];
-  EXPECT_EQ(line.outcome, Outcome::refuted) << "time decides, not cycles";
+  const AssertionVerdict& line = judged.verdict.assertions[0];
+  EXPECT_EQ(line.outcome, Outcome::fails) << "time decides, not cycles";
   ASSERT_TRUE(line.clocks);
   EXPECT_NEAR(line.clocks->cycle_ratio, 1.001, 0.0002);
   EXPECT_EQ(in_words(*line.clocks),
@@ -37,14 +37,14 @@ TEST(Clocks, ExplainASlowdownByTheClock) {
 TEST(Clocks, ExplainASlowdownByCycles) {
   const Judged judged = judged_at(1.03, 1980, 1980);
   EXPECT_EQ(
-      in_words(*judged.verdict.sentences[0].clocks),
+      in_words(*judged.verdict.assertions[0].clocks),
       "fix takes 3.0 % more time a step than baseline: 3.0 % more cycles at the same SM clock, "
       "1980 MHz");
 }
 
 TEST(Clocks, MultiplyToTheTime) {
   for (const double fix_megahertz : {1500.0, 1980.0, 2100.0}) {
-    const ClockSplit split = *judged_at(0.7, fix_megahertz, 1980).verdict.sentences[0].clocks;
+    const ClockSplit split = *judged_at(0.7, fix_megahertz, 1980).verdict.assertions[0].clocks;
     EXPECT_NEAR(split.time_ratio, split.cycle_ratio / split.clock_ratio, 1e-12);
     EXPECT_NEAR(split.clock_ratio, fix_megahertz / 1980, 1e-12);
   }
@@ -56,8 +56,8 @@ TEST(Clocks, AreLeftOutWhereTheyAreNotKnownOrNotTheMatter) {
   EXPECT_TRUE(clock_split(timed, judged.measurement));
   EXPECT_FALSE(
       clock_split(fix_against_baseline(Metric::host_us, Relation::at_most, 1), judged.measurement));
-  EXPECT_FALSE(clock_split(sentence("self", {{of("fix", Metric::samples_per_s)}}, Relation::about,
-                                    {{of("fix", Metric::samples_per_s)}}, 0.01),
+  EXPECT_FALSE(clock_split(assertion("self", {{of("fix", Metric::samples_per_s)}}, Relation::about,
+                                     {{of("fix", Metric::samples_per_s)}}, 0.01),
                            judged.measurement));
   judged.measurement.rounds.back().segments.back().sm_clock_hertz.reset();
   EXPECT_FALSE(clock_split(timed, judged.measurement));
@@ -73,8 +73,8 @@ TEST(Clocks, OfStepsByTurnsAreNobodysOwn) {
 
 TEST(Clocks, OfVariantsThatDifferAreNotedOnceAtMost) {
   const Judged judged = judged_at(1, 1945, 1980);
-  EXPECT_TRUE(judged.verdict.sentences[0].clocks);
-  EXPECT_TRUE(judged.verdict.notes.empty()) << "the sentence says it";
+  EXPECT_TRUE(judged.verdict.assertions[0].clocks);
+  EXPECT_TRUE(judged.verdict.notes.empty()) << "the assertion says it";
   const std::vector<std::string> notes = clock_notes(judged.measurement, 0.1);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0],

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/units.h"
 #include "judge/verdict/words.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether the surroundings of the GPU let times be trusted, and what they were, in words with
-// numbers. Fed the readings between the rounds; judge.cpp draws the conclusions for sentences.
+// numbers. Fed the readings between the rounds; judge.cpp draws the conclusions for assertions.
 #pragma once
 
 #include <map>

@@ -132,13 +132,10 @@ TEST(Environment, IsDescribedInOneLineEach) {
             "rounds\nno other process had the GPU open\n");
 }
 
-// --- what follows for a verdict
-// -----------------------------------------------------------------------------
-
 Scenario scenario_with_a_count() {
-  return scenario_of(
-      {fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
-       sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
+  return scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+                      assertion("no_waits", {{of("fix", Metric::host_waits_per_step)}},
+                                Relation::equal, {{0.0}})});
 }
 
 Judged judged_with(double fix_ratio, std::function<EnvironmentReading(std::int64_t)> environment) {
@@ -148,15 +145,15 @@ Judged judged_with(double fix_ratio, std::function<EnvironmentReading(std::int64
   return measure_and_judge(scenario_with_a_count(), script, 3);
 }
 
-TEST(JudgeEnvironment, LeavesTimedSentencesUndecidedAndCountedOnesAlone) {
+TEST(JudgeEnvironment, LeavesTimedAssertionsUndecidedAndCountedOnesAlone) {
   for (const double fix_ratio : {0.7, 1.3}) {
     const Judged judged = judged_with(
         fix_ratio, [](std::int64_t) { return with_event(ClockEvent::hardware_power_brake); });
-    const SentenceVerdict& timed = judged.verdict.sentences[0];
+    const AssertionVerdict& timed = judged.verdict.assertions[0];
     EXPECT_EQ(timed.outcome, Outcome::undecided);
     EXPECT_EQ(timed.reason.find("environment: the power brake held the clocks down"), 0U)
         << timed.reason;
-    EXPECT_EQ(judged.verdict.sentences[1].outcome, Outcome::holds);
+    EXPECT_EQ(judged.verdict.assertions[1].outcome, Outcome::passes);
     EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
   }
 }
@@ -166,8 +163,9 @@ TEST(JudgeEnvironment, LeavesAClassUndecided) {
   script.step_time = noisy(1, 3);
   script.environment = [](std::int64_t) { return with_event(ClockEvent::hardware_power_brake); };
   const Scenario scenario = scenario_of(
-      {sentence("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::compute}})});
-  const SentenceVerdict verdict = measure_and_judge(scenario, script, 3).verdict.sentences.front();
+      {assertion("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::compute}})});
+  const AssertionVerdict verdict =
+      measure_and_judge(scenario, script, 3).verdict.assertions.front();
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(verdict.in_doubt);
   EXPECT_NE(verdict.reason.find("measured, but not to be trusted: compute in 7 traced rounds"),
@@ -187,7 +185,7 @@ TEST(JudgeEnvironment, StopsMeasuringOnceDisturbed) {
 TEST(JudgeEnvironment, DecidesUnderASoftwarePowerCap) {
   const Judged judged =
       judged_with(0.7, [](std::int64_t) { return with_event(ClockEvent::software_power_cap); });
-  EXPECT_EQ(judged.verdict.outcome, Outcome::holds);
+  EXPECT_EQ(judged.verdict.outcome, Outcome::passes);
   EXPECT_FALSE(judged.verdict.disturbance);
 }
 

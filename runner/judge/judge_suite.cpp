@@ -15,17 +15,18 @@ double weight_of_the_mean(std::size_t lines) {
 
 struct Line {
   const Verdict* scenario;
-  const SentenceVerdict* sentence;
+  const AssertionVerdict* assertion;
 };
 
-bool has_evidence(const SentenceVerdict& sentence) {
-  return sentence.timed && sentence.outcome != Outcome::skipped;
+bool has_evidence(const AssertionVerdict& assertion) {
+  return assertion.timed && assertion.outcome != Outcome::skipped;
 }
 
 // A line that is in doubt, or that total time speaks for, adds nothing.
-double evidence_against(const SentenceVerdict& sentence) {
-  return sentence.in_doubt || sentence.timed->held_back_by_total ? 0
-                                                                 : sentence.timed->evidence_against;
+double evidence_against(const AssertionVerdict& assertion) {
+  return assertion.in_doubt || assertion.timed->held_back_by_total
+             ? 0
+             : assertion.timed->evidence_against;
 }
 
 }  // namespace
@@ -35,17 +36,17 @@ double evidence_that_refutes_a_line(std::int64_t lines, double alpha) {
   return static_cast<double>(count) / (alpha * weight_of_the_mean(count));
 }
 
-std::vector<bool> refuted_together(std::span<const double> evidence, double alpha,
-                                   std::span<const double> weights) {
+std::vector<bool> failed_together(std::span<const double> evidence, double alpha,
+                                  std::span<const double> weights) {
   const double threshold = 1 / (alpha * weight_of_the_mean(evidence.size()));
   const auto weight = [&](std::size_t line) { return weights.empty() ? 1.0 : weights[line]; };
   double lacking = 0;
   for (std::size_t line = 0; line < evidence.size(); ++line)
     lacking += weight(line) * std::max(threshold - evidence[line], 0.0);
-  std::vector<bool> refuted;
+  std::vector<bool> failed;
   for (std::size_t line = 0; line < evidence.size(); ++line)
-    refuted.push_back(weight(line) * (evidence[line] - threshold) >= lacking);
-  return refuted;
+    failed.push_back(weight(line) * (evidence[line] - threshold) >= lacking);
+  return failed;
 }
 
 SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double alpha) {
@@ -57,10 +58,10 @@ SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double alpha) {
     if (verdict.broken) continue;
     double sum = 0;
     std::int64_t own = 0;
-    for (const SentenceVerdict& sentence : verdict.sentences) {
-      if (!has_evidence(sentence)) continue;
-      lines.push_back({&verdict, &sentence});
-      evidence.push_back(evidence_against(sentence));
+    for (const AssertionVerdict& assertion : verdict.assertions) {
+      if (!has_evidence(assertion)) continue;
+      lines.push_back({&verdict, &assertion});
+      evidence.push_back(evidence_against(assertion));
       sum += evidence.back();
       ++own;
     }
@@ -72,12 +73,12 @@ SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double alpha) {
       std::accumulate(evidence.begin(), evidence.end(), 0.0) / static_cast<double>(evidence.size());
   const double weight = weight_of_the_mean(lines.size());
   suite.evidence = weight * suite.mean_evidence + (1 - weight) * suite.product_evidence;
-  suite.refuted = lines.size() > 1 && suite.evidence >= 1 / alpha;
-  const std::vector<bool> refuted = refuted_together(evidence, alpha);
+  suite.failed = lines.size() > 1 && suite.evidence >= 1 / alpha;
+  const std::vector<bool> failed = failed_together(evidence, alpha);
   for (std::size_t index = 0; index < lines.size(); ++index) {
-    if (refuted[index] && lines[index].sentence->outcome == Outcome::undecided) {
-      suite.refuted_among_others.push_back(lines[index].scenario->scenario + "." +
-                                           lines[index].sentence->name);
+    if (failed[index] && lines[index].assertion->outcome == Outcome::undecided) {
+      suite.failed_among_others.push_back(lines[index].scenario->scenario + "." +
+                                          lines[index].assertion->name);
     }
   }
   return suite;

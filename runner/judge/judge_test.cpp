@@ -6,11 +6,11 @@
 
 #include <cmath>
 
-#include "judge/sentence_test.h"
-#include "judge/sentences/reasons.h"
+#include "base/random.h"
+#include "base/stats/e_process.h"
+#include "judge/assertion_test.h"
+#include "judge/assertions/reasons.h"
 #include "judge/testing/fake_scenario.h"
-#include "stats/e_process.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {
@@ -24,19 +24,19 @@ Outcome outcome_of(const Scenario& scenario, double fix_ratio, std::uint64_t see
   return measure_and_judge(scenario, script, seed).verdict.outcome;
 }
 
-TEST(Judge, NeverRefutesIdenticalCodeAtHalfAPercent) {
+TEST(Judge, NeverFailsIdenticalCodeAtHalfAPercent) {
   const Scenario scenario =
       scenario_of({fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.005)});
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    EXPECT_NE(outcome_of(scenario, 1.0, seed), Outcome::refuted) << "seed " << seed;
+    EXPECT_NE(outcome_of(scenario, 1.0, seed), Outcome::fails) << "seed " << seed;
   }
 }
 
-TEST(Judge, RefutesAFivePercentSlowdown) {
+TEST(Judge, FailsAFivePercentSlowdown) {
   const Scenario scenario =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 0.995)});
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    EXPECT_EQ(outcome_of(scenario, 1.05, seed), Outcome::refuted) << "seed " << seed;
+    EXPECT_EQ(outcome_of(scenario, 1.05, seed), Outcome::fails) << "seed " << seed;
   }
 }
 
@@ -46,10 +46,10 @@ TEST(Judge, ShowsASpeedupInFewRounds) {
   Script script;
   script.step_time = noisy(1 / 1.3, 1);
   const Judged judged = measure_and_judge(scenario, script, 1);
-  ASSERT_EQ(judged.verdict.outcome, Outcome::holds);
+  ASSERT_EQ(judged.verdict.outcome, Outcome::passes);
   EXPECT_LE(judged.verdict.rounds, 8);
   EXPECT_FALSE(judged.measurement.budget_spent);
-  const SentenceVerdict& line = judged.verdict.sentences.front();
+  const AssertionVerdict& line = judged.verdict.assertions.front();
   ASSERT_TRUE(line.timed && line.timed->shown.low);
   EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // five rounds of 1 % noise
   EXPECT_FALSE(line.timed->interval) << "five rounds have a bound on one side";
@@ -71,7 +71,7 @@ TEST(Judge, IsUndecidedWhenTheLimitIsTheTruthAndTheBudgetIsSpent) {
   const Judged judged = measure_and_judge(scenario, script, 4);
   EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
   EXPECT_EQ(judged.verdict.rounds, 12);
-  const std::string& reason = judged.verdict.sentences.front().reason;
+  const std::string& reason = judged.verdict.assertions.front().reason;
   EXPECT_NE(reason.find("would have shown"), std::string::npos) << reason;
 }
 
@@ -85,7 +85,7 @@ TEST(Judge, RefusesRoundsThatCannotReachAVerdict) {
   EXPECT_TRUE(judged.measurement.rounds.empty());
   EXPECT_FALSE(judged.verdict.broken);
   EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
-  EXPECT_EQ(judged.verdict.sentences.front().reason,
+  EXPECT_EQ(judged.verdict.assertions.front().reason,
             "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 5; raise it");
 }
 
@@ -99,16 +99,16 @@ TEST(Judge, RefusesSecondsThatCannotReachAVerdict) {
   EXPECT_TRUE(judged.measurement.rounds.empty());
   EXPECT_FALSE(judged.verdict.broken);
   EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
-  const std::string reason = judged.verdict.sentences.front().reason;
+  const std::string reason = judged.verdict.assertions.front().reason;
   EXPECT_NE(reason.find("its 0.5 s have room for"), std::string::npos) << reason;
   EXPECT_NE(reason.find("raise 'measure.max_seconds' or --budget to"), std::string::npos) << reason;
 }
 
-TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
+TEST(Judge, AsksForNoMoreRoundsThanTheAssertionsNeed) {
   const Scenario timed =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
-  const Scenario counted_only = scenario_of(
-      {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
+  const Scenario counted_only = scenario_of({assertion(
+      "no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
   EXPECT_EQ(fewest_rounds_to_hold(timed, {}), 5);
   EXPECT_EQ(fewest_rounds_to_hold(counted_only, {}), 1);
   EXPECT_EQ(fewest_rounds_to_refute(timed, {}), 7);
@@ -122,9 +122,10 @@ TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {
   const Scenario two =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
                    fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.05)});
-  const Scenario one = scenario_of(
-      {fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
-       sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
+  const Scenario one =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+                   assertion("no_waits", {{of("fix", Metric::host_waits_per_step)}},
+                             Relation::equal, {{0.0}})});
   EXPECT_DOUBLE_EQ(suite_settings(std::vector{&one}).alpha, 0.01);
   const Scenario traced =
       scenario_of({fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1)});
@@ -137,43 +138,43 @@ TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {
 // A level has no error rate, so it takes no share of it.
 TEST(Judge, GivesNoAlphaToALevel) {
   const Expectation level =
-      sentence("level", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{0.002}});
-  const Expectation tail = sentence("tail", {{of("fix", Metric::step_ms_p95)}}, Relation::at_most,
-                                    {{1.2, of("fix", Metric::step_ms_p50)}});
+      assertion("level", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{0.002}});
+  const Expectation tail = assertion("tail", {{of("fix", Metric::step_ms_p95)}}, Relation::at_most,
+                                     {{1.2, of("fix", Metric::step_ms_p50)}});
   const Expectation traced =
-      sentence("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.05}});
+      assertion("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.05}});
   const Scenario scenario = scenario_of(
       {level, tail, traced, fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
   EXPECT_EQ(suite_settings(std::vector{&scenario}).suite_lines, 1);
-  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), {}), fewest_rounds_of_a_level);
+  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), {}), fewest_rounds_without_randomisation);
 }
 
 TEST(Judge, DecidesAboutInBothDirections) {
   const Scenario scenario =
       scenario_of({fix_against_baseline(Metric::step_ms_mean, Relation::about, 1, 0.03)});
-  EXPECT_EQ(outcome_of(scenario, 1.0, 2), Outcome::holds);
-  EXPECT_EQ(outcome_of(scenario, 1.1, 2), Outcome::refuted);
-  EXPECT_EQ(outcome_of(scenario, 0.9, 2), Outcome::refuted);
+  EXPECT_EQ(outcome_of(scenario, 1.0, 2), Outcome::passes);
+  EXPECT_EQ(outcome_of(scenario, 1.1, 2), Outcome::fails);
+  EXPECT_EQ(outcome_of(scenario, 0.9, 2), Outcome::fails);
 }
 
 TEST(Judge, ComparesCountsExactly) {
   const Expectation none =
-      sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}});
+      assertion("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}});
   const Expectation as_many =
-      sentence("as_many", {{of("fix", Metric::host_waits_per_step)}}, Relation::at_least,
-               {{of("baseline", Metric::host_waits_per_step)}});
+      assertion("as_many", {{of("fix", Metric::host_waits_per_step)}}, Relation::at_least,
+                {{of("baseline", Metric::host_waits_per_step)}});
   const Expectation sum =
-      sentence("memory", {{of("baseline", Metric::peak_reserved)}}, Relation::at_most,
-               {{of("fix", Metric::peak_reserved)}, {32.0, PlanSize::batch_bytes}});
+      assertion("memory", {{of("baseline", Metric::peak_reserved)}}, Relation::at_most,
+                {{of("fix", Metric::peak_reserved)}, {32.0, PlanSize::batch_bytes}});
   Script script;
   script.step_time = noisy(1, 1);
   const Verdict verdict = measure_and_judge(scenario_of({none, as_many, sum}), script, 1).verdict;
-  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::holds);
-  EXPECT_EQ(verdict.sentences[1].outcome, Outcome::refuted);
-  EXPECT_EQ(verdict.sentences[1].reason, "0; the limit is 1");
-  EXPECT_EQ(verdict.sentences[2].outcome, Outcome::holds);
-  EXPECT_EQ(verdict.sentences[2].reason, "64 MiB; the limit is 64 MiB");
-  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.assertions[0].outcome, Outcome::passes);
+  EXPECT_EQ(verdict.assertions[1].outcome, Outcome::fails);
+  EXPECT_EQ(verdict.assertions[1].reason, "0; the limit is 1");
+  EXPECT_EQ(verdict.assertions[2].outcome, Outcome::passes);
+  EXPECT_EQ(verdict.assertions[2].reason, "64 MiB; the limit is 64 MiB");
+  EXPECT_EQ(verdict.outcome, Outcome::fails);
 }
 
 TEST(Judge, KnowsThatAStepOfOneRankCommunicatesWithNobody) {
@@ -181,14 +182,14 @@ TEST(Judge, KnowsThatAStepOfOneRankCommunicatesWithNobody) {
   script.step_time = noisy(1, 1);
   const Verdict verdict =
       measure_and_judge(
-          scenario_of({sentence("counted", {{of("fix", Metric::all_reduces_per_step)}},
-                                Relation::equal, {{0.0}}),
-                       sentence("planned", {{of("fix", Metric::wire_bytes_per_step)}},
-                                Relation::equal, {{0.0}})}),
+          scenario_of({assertion("counted", {{of("fix", Metric::all_reduces_per_step)}},
+                                 Relation::equal, {{0.0}}),
+                       assertion("planned", {{of("fix", Metric::wire_bytes_per_step)}},
+                                 Relation::equal, {{0.0}})}),
           script, 1)
           .verdict;
-  for (const SentenceVerdict& line : verdict.sentences)
-    EXPECT_EQ(line.outcome, Outcome::holds) << line.name << ": " << line.reason;
+  for (const AssertionVerdict& line : verdict.assertions)
+    EXPECT_EQ(line.outcome, Outcome::passes) << line.name << ": " << line.reason;
 }
 
 // Such as two programs: nothing of them is known but their waits.
@@ -205,38 +206,38 @@ TEST(Judge, DecidesWhatNobodyHasPlanned) {
   const Verdict verdict =
       measure_and_judge(scenario, script, 1, traced_by_script(), programs).verdict;
   EXPECT_FALSE(verdict.broken);
-  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::holds) << verdict.sentences[0].reason;
-  EXPECT_EQ(verdict.sentences[1].outcome, Outcome::holds) << verdict.sentences[1].reason;
-  EXPECT_EQ(verdict.sentences[2].outcome, Outcome::undecided);
-  EXPECT_EQ(verdict.sentences[2].reason, "the rounds of 'fix' do not tell its samples_per_s");
+  EXPECT_EQ(verdict.assertions[0].outcome, Outcome::passes) << verdict.assertions[0].reason;
+  EXPECT_EQ(verdict.assertions[1].outcome, Outcome::passes) << verdict.assertions[1].reason;
+  EXPECT_EQ(verdict.assertions[2].outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.assertions[2].reason, "the rounds of 'fix' do not tell its samples_per_s");
   EXPECT_NE(verdict.notes.front().find("what they compute is not known"), std::string::npos)
       << verdict.notes.front();
   EXPECT_FALSE(verdict.variants[0].samples_per_second);
 }
 
-TEST(Judge, SkipsTimedSentencesOutsideTheRegimeButDecidesPlans) {
+TEST(Judge, SkipsTimedAssertionsOutsideTheRegimeButDecidesPlans) {
   const auto share = [](double at_least) {
-    return sentence("host_bound", {{of("baseline", Metric::host_share)}}, Relation::at_least,
-                    {{at_least}});
+    return assertion("host_bound", {{of("baseline", Metric::host_share)}}, Relation::at_least,
+                     {{at_least}});
   };
   const std::vector<Expectation> expect{
       fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
-      sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})};
+      assertion("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})};
   Script script;  // a host share of 25 %
   script.step_time = noisy(1 / 1.3, 1);
   const Verdict outside = measure_and_judge(scenario_of(expect, {share(0.5)}), script, 1).verdict;
-  EXPECT_EQ(outside.regime[0].outcome, Outcome::refuted);
+  EXPECT_EQ(outside.regime[0].outcome, Outcome::fails);
   EXPECT_EQ(outside.regime[0].reason.substr(0, 4), "25 %") << outside.regime[0].reason;
-  EXPECT_EQ(outside.sentences[0].outcome, Outcome::skipped);
-  EXPECT_EQ(outside.sentences[0].reason.find("outside its regime"), 0U);
-  EXPECT_EQ(outside.sentences[1].outcome, Outcome::holds);
+  EXPECT_EQ(outside.assertions[0].outcome, Outcome::skipped);
+  EXPECT_EQ(outside.assertions[0].reason.find("outside its regime"), 0U);
+  EXPECT_EQ(outside.assertions[1].outcome, Outcome::passes);
   EXPECT_EQ(outside.outcome, Outcome::skipped);
   const Verdict inside = measure_and_judge(scenario_of(expect, {share(0.2)}), script, 1).verdict;
-  EXPECT_EQ(inside.outcome, Outcome::holds);
+  EXPECT_EQ(inside.outcome, Outcome::passes);
   script.host_share = -1;
   const Verdict unknown = measure_and_judge(scenario_of(expect, {share(0.2)}), script, 1).verdict;
   EXPECT_EQ(unknown.regime[0].reason, "this device does not know host time");
-  EXPECT_EQ(unknown.sentences[0].outcome, Outcome::undecided);
+  EXPECT_EQ(unknown.assertions[0].outcome, Outcome::undecided);
 }
 
 TEST(Judge, DecidesPercentilesFromTheSingleSteps) {
@@ -246,7 +247,7 @@ TEST(Judge, DecidesPercentilesFromTheSingleSteps) {
   script.step_time = [](const std::string& variant, std::int64_t step) -> std::chrono::nanoseconds {
     return variant == "fix" && step % 8 == 0 ? 2ms : 1ms;
   };
-  EXPECT_EQ(measure_and_judge(scenario, script, 1).verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(measure_and_judge(scenario, script, 1).verdict.outcome, Outcome::fails);
 }
 
 TEST(RoundValue, OfSlowStepsIsTheLongestOneAndTheShareBeyondTwiceTheMedian) {
@@ -262,7 +263,7 @@ TEST(RoundValue, OfSlowStepsIsTheLongestOneAndTheShareBeyondTwiceTheMedian) {
 }
 
 // One step in five of the baseline takes ten times as long.
-TEST(Judge, DecidesSentencesAboutSlowStepsWithoutClaimingARate) {
+TEST(Judge, DecidesAssertionsAboutSlowStepsWithoutClaimingARate) {
   Script script;
   script.step_time = [usual = noisy(1, 3, 0.01, 0)](const std::string& variant,
                                                     std::int64_t step) mutable {
@@ -270,24 +271,24 @@ TEST(Judge, DecidesSentencesAboutSlowStepsWithoutClaimingARate) {
     return variant == "baseline" && step % 5 == 3 ? 10 * time : time;
   };
   Scenario scenario = scenario_of(
-      {sentence("rare", {{of("baseline", Metric::slow_step_share)}}, Relation::at_least, {{0.01}}),
-       sentence("never", {{of("fix", Metric::slow_step_share)}}, Relation::at_most, {{0.001}}),
+      {assertion("rare", {{of("baseline", Metric::slow_step_share)}}, Relation::at_least, {{0.01}}),
+       assertion("never", {{of("fix", Metric::slow_step_share)}}, Relation::at_most, {{0.001}}),
        fix_against_baseline(Metric::slow_step_share, Relation::at_most, 0.5),
        fix_against_baseline(Metric::step_ms_max, Relation::at_most, 0.5),
        fix_against_baseline(Metric::step_ms_max, Relation::at_least, 0.5)});
   scenario.measure.interleave = Interleave::segments;
   const Verdict verdict = measure_and_judge(scenario, script, 5).verdict;
   std::vector<Outcome> outcomes;
-  for (const SentenceVerdict& line : verdict.sentences) {
+  for (const AssertionVerdict& line : verdict.assertions) {
     outcomes.push_back(line.outcome);
     EXPECT_FALSE(line.timed) << line.reason;
     EXPECT_NE(line.reason.find("an estimate without an error rate"), std::string::npos)
         << line.reason;
   }
-  EXPECT_EQ(outcomes, (std::vector{Outcome::holds, Outcome::holds, Outcome::holds, Outcome::holds,
-                                   Outcome::refuted}));
-  EXPECT_NE(verdict.sentences[1].reason.find("0 %"), std::string::npos)
-      << verdict.sentences[1].reason;
+  EXPECT_EQ(outcomes, (std::vector{Outcome::passes, Outcome::passes, Outcome::passes,
+                                   Outcome::passes, Outcome::fails}));
+  EXPECT_NE(verdict.assertions[1].reason.find("0 %"), std::string::npos)
+      << verdict.assertions[1].reason;
 }
 
 TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
@@ -305,7 +306,7 @@ TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
   EXPECT_EQ(*verdict.broken,
             "variant 'fix' is another step than 'baseline': at step 20 its loss is 1.5 instead of "
             "1, and they may differ by 0.0001 of the larger");
-  EXPECT_NE(verdict.outcome, Outcome::holds);
+  EXPECT_NE(verdict.outcome, Outcome::passes);
 }
 
 TEST(Judge, NamesTheRankThatIsAnotherStep) {
@@ -337,7 +338,7 @@ TEST(Judge, NamesEveryPairThatIsNotCompared) {
           "gradients of 'c' are not compared with those of 'b': its graph"}));
 }
 
-TEST(Judge, LeavesTimedSentencesUndecidedWithoutAClock) {
+TEST(Judge, LeavesTimedAssertionsUndecidedWithoutAClock) {
   Script script;
   const Verdict verdict =
       measure_and_judge(
@@ -345,7 +346,7 @@ TEST(Judge, LeavesTimedSentencesUndecidedWithoutAClock) {
           script, 1)
           .verdict;
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
-  EXPECT_EQ(verdict.sentences[0].reason, "no round was timed on this device");
+  EXPECT_EQ(verdict.assertions[0].reason, "no round was timed on this device");
 }
 
 TEST(Judge, SaysWhatItCannotDecideYet) {
@@ -354,7 +355,7 @@ TEST(Judge, SaysWhatItCannotDecideYet) {
   Script script;
   script.step_time = noisy(1, 1);
   const Verdict verdict = measure_and_judge(scenario_of({stored}), script, 1).verdict;
-  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::no_baseline);
+  EXPECT_EQ(verdict.assertions[0].outcome, Outcome::no_baseline);
 }
 
 TEST(Judge, SummarisesVariants) {
@@ -390,7 +391,7 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
   EXPECT_EQ(reason, "needs compute capability 9.0, small has 8.6");
   const Verdict verdict = skipped_verdict(scenario, device, *reason, {});
   EXPECT_EQ(verdict.outcome, Outcome::skipped);
-  EXPECT_EQ(verdict.sentences[0].reason, *reason);
+  EXPECT_EQ(verdict.assertions[0].reason, *reason);
   scenario.requirements = {};
   scenario.requirements.copy_engines = 2;
   EXPECT_EQ(unmet_requirement(scenario, device), "needs 2 copy engines, small has 0");
@@ -440,22 +441,22 @@ TEST(Judge, SkipsWhatNeedsALinkThatTwoOfItsGpusDoNotHave) {
 
 TEST(Judge, RanksOutcomes) {
   const auto of_all = [](std::vector<Outcome> outcomes) {
-    std::vector<SentenceVerdict> sentences(outcomes.size());
+    std::vector<AssertionVerdict> assertions(outcomes.size());
     for (std::size_t index = 0; index < outcomes.size(); ++index) {
-      sentences[index].outcome = outcomes[index];
+      assertions[index].outcome = outcomes[index];
     }
-    return worst(sentences);
+    return worst(assertions);
   };
   using enum Outcome;
-  EXPECT_EQ(of_all({holds, skipped, refuted, undecided}), refuted);
-  EXPECT_EQ(of_all({holds, not_comparable, undecided}), not_comparable);
-  EXPECT_EQ(of_all({undecided, skipped, holds}), undecided);
+  EXPECT_EQ(of_all({passes, skipped, fails, undecided}), fails);
+  EXPECT_EQ(of_all({passes, not_comparable, undecided}), not_comparable);
+  EXPECT_EQ(of_all({undecided, skipped, passes}), undecided);
   EXPECT_EQ(of_all({machine_slower, not_comparable}), machine_slower);
-  EXPECT_EQ(of_all({machine_slower, refuted}), refuted);
+  EXPECT_EQ(of_all({machine_slower, fails}), fails);
   EXPECT_EQ(of_all({no_baseline, not_comparable}), not_comparable);
   EXPECT_EQ(of_all({skipped, no_baseline}), no_baseline);
-  EXPECT_EQ(of_all({holds, skipped}), skipped);
-  EXPECT_EQ(of_all({holds, holds}), holds);
+  EXPECT_EQ(of_all({passes, skipped}), skipped);
+  EXPECT_EQ(of_all({passes, passes}), passes);
   EXPECT_EQ(of_all({}), undecided) << "nothing was shown";
 }
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <sstream>
 
-#include "judge/sentences/timed_sentence.h"
+#include "judge/assertions/timed_assertion.h"
 #include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
@@ -55,8 +55,8 @@ std::vector<double> contrasts(const std::map<std::string, Blocks>& shape, const 
 
 // "variant.step_ms_mean <= (1 + margin) * good.step_ms_mean"
 Outcome no_slower_than(double margin, const std::vector<double>& rounds) {
-  TimedSentence test(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin),
-                     0.01, 0.05);
+  TimedAssertion test(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin),
+                      0.01, 0.05);
   for (const double contrast : rounds) test.add(contrast - std::log1p(margin));
   return test.outcome();
 }
@@ -72,14 +72,14 @@ TEST(RecordedRounds, AreAllThere) {
 
 TEST(RecordedRounds, NeverRefuteIdenticalCodeAtHalfAPercent) {
   for (const auto& [shape, variants] : recording()) {
-    EXPECT_NE(no_slower_than(0.005, contrasts(variants, "good_again")), Outcome::refuted) << shape;
+    EXPECT_NE(no_slower_than(0.005, contrasts(variants, "good_again")), Outcome::fails) << shape;
   }
 }
 
 TEST(RecordedRounds, ShowThatIdenticalCodeIsNoSlowerWhereTheGpuIsBusy) {
   const Recording shapes = recording();
   for (const char* shape : {"d1024_L4_B1024", "d4096_L4_B4096"}) {
-    EXPECT_EQ(no_slower_than(0.005, contrasts(shapes.at(shape), "good_again")), Outcome::holds)
+    EXPECT_EQ(no_slower_than(0.005, contrasts(shapes.at(shape), "good_again")), Outcome::passes)
         << shape;
   }
 }
@@ -90,7 +90,7 @@ TEST(RecordedRounds, RefuteLaunchBoundSlowdownsWithinTheRecording) {
   for (const char* variant : {"sync_device", "sync_item", "malloc"}) {
     const std::vector<double> rounds = contrasts(shapes.at("d1024_L4_B64"), variant);
     EXPECT_LE(rounds.size(), 12U);
-    EXPECT_EQ(no_slower_than(0.005, rounds), Outcome::refuted) << variant;
+    EXPECT_EQ(no_slower_than(0.005, rounds), Outcome::fails) << variant;
   }
 }
 
@@ -104,7 +104,7 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
     for (const std::string& variant : variants) {
       std::vector<double> rounds = contrasts(shapes.at(shape), variant);
       rounds.resize(9);
-      EXPECT_EQ(no_slower_than(0.005, rounds), Outcome::refuted) << shape << " " << variant;
+      EXPECT_EQ(no_slower_than(0.005, rounds), Outcome::fails) << shape << " " << variant;
     }
   }
 }
@@ -140,29 +140,27 @@ TEST(RecordedLoads, NeverRefuteIdenticalCodeNotEvenWithoutAMargin) {
     const std::vector<double> contrasts = contrasts_of_loads(shape, "good_again");
     ASSERT_EQ(contrasts.size(), 40U);
     for (const double margin : {0.0, 0.005}) {
-      EXPECT_EQ(count(gates_of(contrasts, 20, margin), Outcome::refuted), 0) << shape;
+      EXPECT_EQ(count(gates_of(contrasts, 20, margin), Outcome::fails), 0) << shape;
     }
   }
 }
 
 // 8.8 % slower, in rounds of 0.31 s of the GPU for all three variants: decided in three seconds.
-TEST(RecordedLoads, RefuteALaunchBoundSlowdownWithinNineRounds) {
+TEST(RecordedLoads, FailALaunchBoundSlowdownWithinNineRounds) {
   const auto gates = gates_of(contrasts_of_loads("1024x64", "sync_device"), 9, 0.005);
-  EXPECT_EQ(count(gates, Outcome::refuted), std::ssize(gates));
+  EXPECT_EQ(count(gates, Outcome::fails), std::ssize(gates));
 }
 
 TEST(RecordedLoads, ShowThatIdenticalCodeIsNoSlowerWithinTenRoundsWhereTheGpuIsBusy) {
   const auto gates = gates_of(contrasts_of_loads("1024x4096", "good_again"), 10, 0.005);
-  EXPECT_EQ(count(gates, Outcome::holds), std::ssize(gates));
+  EXPECT_EQ(count(gates, Outcome::passes), std::ssize(gates));
 }
 
 // One wait a step costs 0.7 % there, in rounds that differ by 0.2 %.
 TEST(RecordedLoads, TellSevenTenthsOfAPercentFromNothingWithinTwelveRounds) {
   const auto gates = gates_of(contrasts_of_loads("1024x4096", "sync_device"), 12, 0);
-  EXPECT_EQ(count(gates, Outcome::refuted), std::ssize(gates));
+  EXPECT_EQ(count(gates, Outcome::fails), std::ssize(gates));
 }
-
-// --- interleaved ---------------------------------------------------------------------------------
 
 // Gates of 30 rounds, 2.5 s, of all recorded processes of the step; `slower` by so much, in
 // logarithms.
@@ -193,13 +191,13 @@ TEST(RecordedTurns, DecideMoreLaunchBoundGatesByTrimmedMeans) {
     std::printf(
         "%s, %zu gates of 30 rounds: identical held %td, by means %td; 1 %% slower found "
         "%td, by means %td\n",
-        step, same.size(), count(same, Outcome::holds), count(same_by_means, Outcome::holds),
-        count(slower, Outcome::refuted), count(slower_by_means, Outcome::refuted));
-    EXPECT_EQ(count(same, Outcome::refuted), 0);
-    EXPECT_EQ(count(same_by_means, Outcome::refuted), 0);
-    EXPECT_EQ(count(slower, Outcome::holds), 0);
-    EXPECT_GT(count(same, Outcome::holds) + count(slower, Outcome::refuted),
-              count(same_by_means, Outcome::holds) + count(slower_by_means, Outcome::refuted));
+        step, same.size(), count(same, Outcome::passes), count(same_by_means, Outcome::passes),
+        count(slower, Outcome::fails), count(slower_by_means, Outcome::fails));
+    EXPECT_EQ(count(same, Outcome::fails), 0);
+    EXPECT_EQ(count(same_by_means, Outcome::fails), 0);
+    EXPECT_EQ(count(slower, Outcome::passes), 0);
+    EXPECT_GT(count(same, Outcome::passes) + count(slower, Outcome::fails),
+              count(same_by_means, Outcome::passes) + count(slower_by_means, Outcome::fails));
   }
 }
 

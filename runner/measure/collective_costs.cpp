@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/quantile.h"
+#include "base/stats/quantile.h"
 
 namespace stepgate {
 namespace {

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "base/random.h"
 #include "measure/subject.h"
 #include "scenario/scenario.h"
-#include "support/random.h"
 
 namespace stepgate {
 
@@ -20,7 +20,7 @@ namespace stepgate {
 // when that is more than `most`.
 std::optional<std::int64_t> common_period(const Subject&, std::int64_t most);
 
-// Describes the work of which segments of so many steps do not hold whole periods.
+// Describes the work of which segments of so many steps do not pass whole periods.
 struct UncoveredWork {
   const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
   double seconds_a_step = 0;             // on average

@@ -87,7 +87,7 @@ TEST(Schedule, ScoresWhatAPercentileNeedsInTwoSegments) {
   EXPECT_EQ(steps_of(with_periods({7}), {.fewest_steps = 300}, 1ms), 154);
 }
 
-TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
+TEST(Schedule, WashesOutMoreThanTheQueuePassesUnlessStepsAreLong) {
   Subject subject = with_periods({});
   subject.steps_in_flight = 9;
   EXPECT_EQ(wash_out_steps(subject, 100us), 11);

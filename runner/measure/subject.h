@@ -13,7 +13,7 @@
 
 #include "device/device.h"
 #include "measure/arithmetic.h"
-#include "scenario/sentences/step_counts.h"
+#include "scenario/assertions/step_counts.h"
 
 namespace stepgate {
 
@@ -25,7 +25,7 @@ struct Subject {
   std::optional<double> tokens;       // a step, on average; 0: samples are no sequences
   std::optional<double> model_flops;  // a step: what mfu counts
   std::optional<DType> dtype;         // of its GEMMs: by whose peak rate mfu counts them
-  std::int64_t batch_bytes = 0;       // what sentences mean by batch_bytes and param_bytes
+  std::int64_t batch_bytes = 0;       // what assertions mean by batch_bytes and param_bytes
   std::int64_t param_bytes = 0;
   std::map<Metric, double> counts;        // a step, in base units; those that are known
   std::array<Tally, phase_count> phases;  // of them what each phase adds, on average a step

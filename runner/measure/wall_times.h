@@ -7,8 +7,8 @@
 #include <chrono>
 #include <string_view>
 
-#include "support/record/fields.h"
-#include "support/text/enumerators.h"
+#include "base/record/fields.h"
+#include "base/text/enumerators.h"
 
 namespace stepgate {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "allocators/memory_allocator.h"
+#include "plan/allocators/memory_allocator.h"
 
 namespace stepgate {
 

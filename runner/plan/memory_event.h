@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocators/memory_allocator.h"
-#include "support/record/fields.h"
+#include "base/record/fields.h"
+#include "plan/allocators/memory_allocator.h"
 
 namespace stepgate {
 

@@ -18,8 +18,8 @@
 
 #include "plan/lifetime.h"
 #include "plan/step_plan.h"
-#include "scenario/sentences/metric.h"
-#include "scenario/sentences/step_counts.h"
+#include "scenario/assertions/metric.h"
+#include "scenario/assertions/step_counts.h"
 
 namespace stepgate {
 

@@ -90,8 +90,6 @@ TEST(PlanSizes, RefusesMemoryOfWhichEachPieceWouldFit) {
       << refusal_of(knobs);
 }
 
-// --- any knobs -----------------------------------------------------------------------------------
-
 // Knobs that only make a step longer.
 const std::map<std::string_view, std::int64_t> lengths = {
     {"model.layers", 3},  {"model.kernels", 3},
@@ -188,8 +186,6 @@ TEST(PlanSizes, AreCountedRightlyOrRefusedWhateverTheKnobs) {
   EXPECT_GE(planned, 100);
   EXPECT_GE(refused, 100);
 }
-
-// --- time ----------------------------------------------------------------------------------------
 
 double seconds_to_plan(std::int64_t parts) {
   Knobs knobs = transformer_with_scores();

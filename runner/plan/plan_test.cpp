@@ -136,7 +136,7 @@ TEST(Plan, PrefetchesAManagedBatchAsManyStepsAheadAsThereAreBuffersLeft) {
   }
 }
 
-TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndHoldsTheLargest) {
+TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndPassesTheLargest) {
   Knobs knobs = small_mlp();
   knobs.transfer = {.host = HostMemory::pinned};
   knobs.batch.sizes = {4, 8, 6};
@@ -172,7 +172,7 @@ TEST(Plan, AllocatesWhatEachOfTheTurnsNeeds) {
   }
 }
 
-TEST(Plan, HoldsNothingOfATurnLongerWhenItsSizeComesAgain) {
+TEST(Plan, PassesNothingOfATurnLongerWhenItsSizeComesAgain) {
   Knobs knobs = small_mlp();
   knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
   knobs.batch.sizes = {4, 8, 6};

@@ -16,13 +16,13 @@
 #include <variant>
 #include <vector>
 
-#include "allocators/caching/caching_rules.h"
 #include "kernels/catalogue.h"
 #include "plan/allocator_simulation.h"
+#include "plan/allocators/caching/caching_rules.h"
 #include "plan/stream.h"
+#include "scenario/assertions/step_counts.h"
 #include "scenario/choices.h"
 #include "scenario/scenario.h"
-#include "scenario/sentences/step_counts.h"
 
 namespace stepgate {
 
@@ -100,9 +100,6 @@ struct BufferUse {
   // (derive/plan_of_rank.h).
   std::int64_t rank_stride_bytes = 0;
 };
-
-// --- what an operation does
-// -------------------------------------------------------------------------------------
 
 struct LaunchKernel {
   KernelRef kernel;

@@ -7,28 +7,28 @@
 namespace stepgate {
 namespace {
 
-constexpr std::array from_gravest{ExitCode::refuted,       ExitCode::device_failed,
+constexpr std::array from_gravest{ExitCode::fails,         ExitCode::device_failed,
                                   ExitCode::wrong_request, ExitCode::not_gated,
-                                  ExitCode::undecided,     ExitCode::holds};
+                                  ExitCode::undecided,     ExitCode::passes};
 
 ExitCode code_of_undecided(UndecidedPolicy policy) {
   switch (policy) {
     case UndecidedPolicy::skip:
       return ExitCode::undecided;
     case UndecidedPolicy::fail:
-      return ExitCode::refuted;
+      return ExitCode::fails;
     case UndecidedPolicy::pass:
-      return ExitCode::holds;
+      return ExitCode::passes;
   }
   return ExitCode::undecided;
 }
 
-// In a scenario that cannot be trusted or was not measured, only refuted sentences count.
+// In a scenario that cannot be trusted or was not measured, only failed assertions count.
 ExitCode code_of(const Verdict& verdict, UndecidedPolicy policy) {
   ExitCode code = exit_code(verdict.outcome, policy);
   if (!verdict.failed && !verdict.broken) return code;
   code = verdict.failed ? ExitCode::device_failed : ExitCode::wrong_request;
-  return verdict.outcome == Outcome::refuted ? gravest(code, ExitCode::refuted) : code;
+  return verdict.outcome == Outcome::fails ? gravest(code, ExitCode::fails) : code;
 }
 
 }  // namespace
@@ -46,10 +46,10 @@ std::map<std::string, UndecidedPolicy> undecided_policies() {
 
 ExitCode exit_code(Outcome outcome, UndecidedPolicy policy) {
   switch (outcome) {
-    case Outcome::holds:
-      return ExitCode::holds;
-    case Outcome::refuted:
-      return ExitCode::refuted;
+    case Outcome::passes:
+      return ExitCode::passes;
+    case Outcome::fails:
+      return ExitCode::fails;
     case Outcome::machine_slower:
     case Outcome::no_baseline:
     case Outcome::not_comparable:
@@ -63,8 +63,8 @@ ExitCode exit_code(Outcome outcome, UndecidedPolicy policy) {
 
 ExitCode exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
                    UndecidedPolicy policy) {
-  const bool any_refuted = suite.refuted || !suite.refuted_among_others.empty();
-  ExitCode code = any_refuted ? ExitCode::refuted : ExitCode::holds;
+  const bool any_failed = suite.failed || !suite.failed_among_others.empty();
+  ExitCode code = any_failed ? ExitCode::fails : ExitCode::passes;
   for (const Verdict& verdict : verdicts) code = gravest(code, code_of(verdict, policy));
   return code;
 }

@@ -12,20 +12,20 @@
 namespace stepgate {
 
 enum class ExitCode : int {
-  holds = 0,
-  refuted = 1,
+  passes = 0,
+  fails = 1,
   wrong_request = 2,  // scenario, profile or arguments, or a run that cannot be trusted
   device_failed = 3,  // or a worker
   not_gated = 4,      // nothing that could be held against a limit was measured
   undecided = 77      // more evidence would decide; what ctest takes for skipped
 };
 
-// Returns the code that is told where several things happened. It is the first of: refuted,
+// Returns the code that is told where several things happened. It is the first of: failed,
 // device_failed, wrong_request, not_gated, undecided, holds; so nothing that is broken besides
-// hides a refuted line.
+// hides a failed line.
 ExitCode gravest(ExitCode, ExitCode);
 
-// The exit code of a scenario in which nothing is refuted and not everything holds.
+// The exit code of a scenario in which nothing fails and not everything passes.
 enum class UndecidedPolicy { skip, fail, pass };
 
 // By the names that --undecided takes.
@@ -33,7 +33,7 @@ std::map<std::string, UndecidedPolicy> undecided_policies();
 
 // The policy is about what is undecided or skipped, and excuses nothing else.
 ExitCode exit_code(Outcome, UndecidedPolicy);
-// The gravest of all sentences, of what broke and of the suite as a whole.
+// The gravest of all assertions, of what broke and of the suite as a whole.
 ExitCode exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
 
 constexpr int status_of(ExitCode code) {

@@ -46,26 +46,26 @@ TEST(ExitCode, TellsTheGravestOfTwo) {
 }
 
 TEST(ExitCode, IsOneForEveryOutcome) {
-  EXPECT_EQ(status({ended(Outcome::holds)}), 0);
-  EXPECT_EQ(status({ended(Outcome::refuted)}), 1);
+  EXPECT_EQ(status({ended(Outcome::passes)}), 0);
+  EXPECT_EQ(status({ended(Outcome::fails)}), 1);
   EXPECT_EQ(status({ended(Outcome::undecided)}), 77);
   EXPECT_EQ(status({ended(Outcome::skipped)}), 77);
   EXPECT_EQ(status({ended(Outcome::no_baseline)}), 4);
   EXPECT_EQ(status({ended(Outcome::not_comparable)}), 4);
-  EXPECT_EQ(status({broken(Outcome::holds)}), 2);
+  EXPECT_EQ(status({broken(Outcome::passes)}), 2);
   EXPECT_EQ(status({failed(Outcome::undecided)}), 3);
 }
 
-TEST(ExitCode, LetsNothingHideARefutedLine) {
-  const Verdict refuted = ended(Outcome::refuted);
-  EXPECT_EQ(status({broken(Outcome::undecided), refuted, failed(Outcome::undecided)}), 1);
-  EXPECT_EQ(status({ended(Outcome::not_comparable), refuted, ended(Outcome::undecided)}), 1);
-  EXPECT_EQ(status({broken(Outcome::refuted)}), 1);
-  EXPECT_EQ(status({failed(Outcome::refuted)}), 1);
+TEST(ExitCode, LetsNothingHideAFailedLine) {
+  const Verdict fails = ended(Outcome::fails);
+  EXPECT_EQ(status({broken(Outcome::undecided), fails, failed(Outcome::undecided)}), 1);
+  EXPECT_EQ(status({ended(Outcome::not_comparable), fails, ended(Outcome::undecided)}), 1);
+  EXPECT_EQ(status({broken(Outcome::fails)}), 1);
+  EXPECT_EQ(status({failed(Outcome::fails)}), 1);
   SuiteVerdict suite;
-  suite.refuted_among_others = {"a.line"};
-  const std::vector<Verdict> others{broken(Outcome::holds), ended(Outcome::undecided)};
-  EXPECT_EQ(exit_code(others, suite, skip), ExitCode::refuted);
+  suite.failed_among_others = {"a.line"};
+  const std::vector<Verdict> others{broken(Outcome::passes), ended(Outcome::undecided)};
+  EXPECT_EQ(exit_code(others, suite, skip), ExitCode::fails);
 }
 
 TEST(ExitCode, LetsThePolicyExcuseWhatIsUndecidedAndNothingElse) {
@@ -81,10 +81,10 @@ TEST(ExitCode, LetsThePolicyExcuseWhatIsUndecidedAndNothingElse) {
 }
 
 // One line without a baseline beside one that lacks evidence: no more rounds would gate it.
-TEST(ExitCode, AgreesWithTheWorstOfTheSentences) {
-  SentenceVerdict undecided;
+TEST(ExitCode, AgreesWithTheWorstOfTheAssertions) {
+  AssertionVerdict undecided;
   undecided.outcome = Outcome::undecided;
-  SentenceVerdict unknown;
+  AssertionVerdict unknown;
   unknown.outcome = Outcome::no_baseline;
   EXPECT_EQ(worst({undecided, unknown}), Outcome::no_baseline);
 }

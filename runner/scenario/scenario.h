@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The user's request: a claim, a few variants of one training step, and sentences about them. Plain
-// values; read_scenario.h reads them from TOML, and plans turn them into operations.
+// The user's request: a claim, a few variants of one training step, and assertions about them.
+// Plain values; read_scenario.h reads them from TOML, and plans turn them into operations.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/text/diagnostic.h"
 #include "kernels/kernel.h"
+#include "scenario/assertions/expectation.h"
 #include "scenario/choices.h"
-#include "scenario/sentences/expectation.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 
@@ -225,7 +225,7 @@ struct Variant {
 struct MeasureKnobs {
   std::optional<std::int64_t> warmup_steps = {};  // absent: until steady
   std::int64_t steps = 50;                        // scored steps a segment
-  // Scored steps of a variant in a round, at least. Follows from the percentiles that sentences
+  // Scored steps of a variant in a round, at least. Follows from the percentiles that assertions
   // name.
   std::int64_t fewest_steps = 1;
   std::int64_t rounds = 200;  // at most; a decided scenario stops earlier
@@ -245,7 +245,7 @@ struct Requirements {
   bool operator==(const Requirements&) const = default;
 };
 
-// A knob whose value is found on the machine that measures: the one that makes the sentence, about
+// A knob whose value is found on the machine that measures: the one that makes the assertion, about
 // one metric of one variant, true. All variants then share it.
 struct Calibration {
   std::string knob;  // "batch.sample_bytes"
@@ -273,11 +273,11 @@ struct Scenario {
   MeasureKnobs measure;
   std::vector<Variant> variants;           // in the file's order, at least one
   std::optional<Calibration> calibrate;    // absent too when the knob was given its value
-  std::vector<Expectation> regime;         // false: timed sentences are skipped
+  std::vector<Expectation> regime;         // false: timed assertions are skipped
   std::vector<Expectation> expect;         // in the file's order
   std::vector<VariantOverride> overrides;  // in the order of the variants
   std::uint64_t fingerprint =
-      0;  // of all knobs and sentences; comments and order of keys do not change it
+      0;  // of all knobs and assertions; comments and order of keys do not change it
 };
 
 // Tagged "no_gpu": decided by its plans and the allocator's model alone, on any machine; nothing

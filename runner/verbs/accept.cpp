@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
-// is a process of its own, since what one process is dealt at its start is the same in all of it.
+// is a process of its own, since what one process is drawn at its start is the same in all of it.
 // The gate is checked after the run, so that a stored run starts as `run` does, and once a file: it
 // says of the machine that it tells no differences where there are none.
 #include <fmt/format.h>
 
 #include <iostream>
 
-#include "history/baseline/acceptance.h"
-#include "history/baseline/baseline_file.h"
-#include "judge/stored/stored_sentence.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "judge/stored/stored_assertion.h"
+#include "ledger/baseline/acceptance.h"
+#include "ledger/baseline/baseline_file.h"
 #include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_accepted.h"
 #include "report/text/verdict_words.h"
-#include "support/files/write_file.h"
-#include "support/interruption.h"
-#include "support/process/run_program.h"
-#include "support/random.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/job.h"
@@ -48,12 +48,13 @@ void prepare(Planned& planned, const std::filesystem::path& path, const Argument
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
                                           const Arguments& arguments, bool gate_checked,
                                           Device& device, std::uint64_t seed) {
-  const std::string& new_era = arguments.new_era;
-  if (const auto reason = reason_against_storing(decided.verdict, !new_era.empty())) return reason;
-  if (planned.baseline && new_era.empty()) {
-    const auto reason = reason_for_new_era(planned.scenario, subjects_of(planned.plans),
-                                           decided.measurement, *planned.baseline);
-    if (reason) return *reason + "; if that is meant, --new-era TEXT stores it and says why";
+  const std::string& baseline_reset = arguments.baseline_reset;
+  if (const auto reason = reason_against_storing(decided.verdict, !baseline_reset.empty()))
+    return reason;
+  if (planned.baseline && baseline_reset.empty()) {
+    const auto reason = reason_for_baseline_reset(planned.scenario, subjects_of(planned.plans),
+                                                  decided.measurement, *planned.baseline);
+    if (reason) return *reason + "; if that is meant, --reset TEXT stores it and says why";
   }
   if (gate_checked) return std::nullopt;
   for (const Variant& variant : planned.scenario.variants) {
@@ -89,7 +90,7 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(
       planned.scenario, subjects_of(planned.plans), decided.measurement,
-      provenance_of(arguments, planned.scenario, seed, identity.kind), arguments.new_era);
+      provenance_of(arguments, planned.scenario, seed, identity.kind), arguments.baseline_reset);
   print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
   return 0;
 }
@@ -110,8 +111,8 @@ Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::
             bool first, bool gate_checked) {
   Job job = job_of(arguments, arguments.device.spec, seed,
                    AcceptTask{.commit = arguments.commit,
-                              // The runs after it are of the era that the first of them began.
-                              .new_era = first ? arguments.new_era : "",
+                              // The runs after it are of the period that the first of them began.
+                              .baseline_reset = first ? arguments.baseline_reset : "",
                               .gate_checked = gate_checked,
                               .ranks = arguments.ranks.count,
                               .stall_seconds = arguments.stall_seconds,
@@ -125,7 +126,7 @@ Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::
 int accept_one_run(Arguments arguments, const AcceptTask& task) {
   stop_when_interrupted();
   arguments.commit = task.commit;
-  arguments.new_era = task.new_era;
+  arguments.baseline_reset = task.baseline_reset;
   arguments.ranks.count = task.ranks;
   arguments.stall_seconds = task.stall_seconds;
   arguments.budget_seconds = task.budget_seconds;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "compare/gate/gate_part.h"
 #include "device/open_device.h"
-#include "duel/gate/gate_part.h"
 #include "report/ci/annotations.h"
 #include "report/exit_code.h"
 #include "verbs/baselines_folder.h"
@@ -35,7 +35,7 @@ struct GateArguments {
   std::int64_t trial_gates = 20;  // self-test: of every other trial
   double run_seconds = 1800;      // what a `run` of HEAD, and one of BASE, may take
   std::optional<std::int64_t> pairs;
-  std::vector<std::string> works;  // patterns
+  std::vector<std::string> workloads;  // patterns
   std::vector<std::string>
       passed_variables;  // that BASE and HEAD see besides (worker_environment.h)
   // "NAME=value" that one side alone sees, to compare two environments of a program.
@@ -74,7 +74,7 @@ struct Arguments {
   std::string filter;
   std::vector<std::string> tags;           // run: only scenarios with any of them
   std::vector<std::string> excluded_tags;  // run: and with none of these
-  bool verbose = false;                    // run: the full story of what holds, too
+  bool verbose = false;                    // run: the full story of what passes, too
   std::filesystem::path json;
   bool as_json = false;           // list
   bool strict = false;            // check: refuse what could not fail
@@ -94,7 +94,7 @@ struct Arguments {
   std::string subject;  // run: what is under test; this build when empty
   std::string commit;
   std::int64_t runs = 1;
-  std::string new_era;  // accept: why earlier runs count no more
+  std::string baseline_reset;  // accept: why earlier runs count no more
   DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

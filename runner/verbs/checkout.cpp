@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/process/run_program.h"
+#include "base/process/run_program.h"
 
 namespace stepgate {
 namespace {

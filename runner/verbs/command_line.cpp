@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "support/text/diagnostic.h"
-#include "support/text/nearest.h"
+#include "base/text/diagnostic.h"
+#include "base/text/nearest.h"
 #include "verbs/starters.h"
 #include "verbs/version.h"
 
@@ -36,7 +36,7 @@ GatePart gate_part(const std::string& name) {
   for (const GatePart part : gate_parts) {
     if (name == name_of(part)) return part;
   }
-  throw RequestError("a gate has no part '" + name + "'", "say counts, time or sentences");
+  throw RequestError("a gate has no part '" + name + "'", "say counts, time or assertions");
 }
 
 // GitHub's runner sets this variable for every step.
@@ -191,9 +191,9 @@ class CommandLine {
 
   void reports_to_ci(CLI::App* added) {
     added->add_option("--junit", arguments_.junit,
-                      "write a test case for every sentence to this file, as JUnit XML");
+                      "write a test case for every assertion to this file, as JUnit XML");
     added->add_option("--summary", arguments_.summary,
-                      "write what did not hold, and why, to this file, as Markdown; also added to "
+                      "write what did not pass, and why, to this file, as Markdown; also added to "
                       "$GITHUB_STEP_SUMMARY where that is set");
     added->add_option(
         "--report", arguments_.report,
@@ -205,7 +205,7 @@ class CommandLine {
         [&arguments = arguments_](const std::string& name) {
           arguments.annotations = annotation_choice(name);
         },
-        "github: print workflow commands that mark the lines of sentences that do not hold; none. "
+        "github: print workflow commands that mark the lines of assertions that do not pass; none. "
         "github where GITHUB_ACTIONS is true");
   }
 
@@ -215,9 +215,10 @@ class CommandLine {
                    "one JSON object a file: its name, tags and lines, also of files with faults");
     takes_scenarios(
         verb("check", "read and plan, report every fault, run nothing", check_scenarios))
-        ->add_flag("--strict", arguments_.strict,
-                   "refuse what no machine could refute: overrides that no sentence needs, "
-                   "sentences that cannot fail, variants that are the same; on a simulated device");
+        ->add_flag(
+            "--strict", arguments_.strict,
+            "refuse what no machine could refute: overrides that no assertion needs, "
+            "assertions that cannot fail, variants that are the same; on a simulated device");
     takes_tags(takes_device(takes_scenarios(
         verb("mutate", "would the scenarios notice? each override of a variant removed in turn",
              mutate_scenarios))));
@@ -257,10 +258,10 @@ class CommandLine {
   }
 
   void declare_run() {
-    CLI::App* run = verb("run", "measure and decide every sentence", run_scenarios);
+    CLI::App* run = verb("run", "measure and decide every assertion", run_scenarios);
     takes_tags(takes_device(takes_scenarios(run)));
     run->add_flag("-v,--verbose", arguments_.verbose,
-                  "the full story of what holds too, and what each scenario will cost");
+                  "the full story of what passes too, and what each scenario will cost");
     takes_ranks(run);
     run->add_option("--rendezvous", arguments_.ranks.rendezvous,
                     "the file in which a launcher's ranks find rank 0, which all must see; by "
@@ -276,7 +277,7 @@ class CommandLine {
                                            "draw the variants' steady steps into this SVG");
     CLI::Option* untraced = run->add_flag_callback(
         "--no-trace", [&arguments = arguments_] { arguments.tracing = false; },
-        "count nothing: exact sentences stay undecided");
+        "count nothing: exact assertions stay undecided");
     untraced->excludes(trace)->excludes(picture);
     CLI::Option* ledger = run->add_option("--ledger", arguments_.ledger,
                                           "go on from what earlier runs of the same subject kept "
@@ -307,7 +308,7 @@ class CommandLine {
   void declare_gate() {
     constexpr int most_gates = 1'000'000;
     CLI::App* gate = verb(
-        "gate", "may HEAD be merged? what its steps consist of, their time and their sentences",
+        "gate", "may HEAD be merged? what its steps consist of, their time and their assertions",
         gate_programs);
     GateArguments& given = arguments_.gate;
     CLI::Option* base = gate->add_option("--base", given.base, "the stepgate of before");
@@ -317,7 +318,7 @@ class CommandLine {
                    "compare with the runs that `accept` stored, instead of a BASE")
         ->excludes(base);
     gate->add_flag("--soak", given.soak,
-                   "run every work for 6,000 steps or 20 s instead: does it become slower than at "
+                   "run every workload for 6,000 steps or 20 s instead: does it become slower than at "
                    "its beginning?")
         ->excludes(base);
     CLI::Option* self_test = gate->add_flag(
@@ -342,11 +343,11 @@ class CommandLine {
             [&given](const std::vector<std::string>& names) {
               for (const std::string& name : names) given.only.insert(gate_part(name));
             },
-            "compare counts, time or sentences alone; repeatable, all three when left out")
+            "compare counts, time or assertions alone; repeatable, all three when left out")
         ->allow_extra_args(false);
     gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
     gate->add_option("--pairs", given.pairs, "pairs of launches at most");
-    gate->add_option("--work", given.works, "only works that this pattern matches; repeatable")
+    gate->add_option("--workload", given.workloads, "only workloads that this pattern matches; repeatable")
         ->allow_extra_args(false);
     passes_variables(gate);
     takes_environments(gate);
@@ -355,14 +356,14 @@ class CommandLine {
         ->check(is_folder_name);
     takes_stall(gate);
     gate->add_option("--run-seconds", given.run_seconds,
-                     "HEAD's own run of its sentences must end within (1800)")
+                     "HEAD's own run of its assertions must end within (1800)")
         ->check(is_seconds);
     takes_tags(takes_device(takes_scenarios(gate)));
     takes_rank_count(gate);
     takes_budget(gate,
                  "seconds that timing may take (240, or what the fewest pairs need; 10 for each "
                  "gate of --self-test)");
-    gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what holds");
+    gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what passes");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
     for (const char* other : {"--stored", "--soak", "--head", "--head-files", "--accepted",
@@ -407,7 +408,7 @@ class CommandLine {
     accept->add_option("--commit", arguments_.commit,
                        "what the runs are of; git's answer when left out");
     accept
-        ->add_option("--new-era", arguments_.new_era,
+        ->add_option("--reset", arguments_.baseline_reset,
                      "why the runs stored so far are not to be compared with these any more, "
                      "after a driver update, say, or a change that is meant")
         ->check(is_text);

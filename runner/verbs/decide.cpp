@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/interruption.h"
+#include "base/time_of_scope.h"
 #include "measure/planned_subject.h"
 #include "report/text/print_verdict.h"
 #include "report/text/progress_line.h"
-#include "support/interruption.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {

@@ -22,7 +22,7 @@ using AfterRound = std::function<void(const Measurement&)>;
 // Whether what a scenario will cost is printed before its first round.
 enum class Forecasts { hidden, printed };
 
-// Asks for evidence until every sentence is decided and the scenario has the rounds that it wants,
+// Asks for evidence until every assertion is decided and the scenario has the rounds that it wants,
 // or until a signal comes, which leaves no verdict. Skips what the device cannot do.
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                    const AfterRound& = {});

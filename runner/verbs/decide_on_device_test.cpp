@@ -98,14 +98,14 @@ TEST(DecideOnDevice, TellsALossOnce) {
 TEST(DecideOnDevice, StillDecidesWhatNeedsNoDevice) {
   Suite suite(failing_at_once(true));
   suite.decide(planned("lost", timed));
-  suite.decide(planned("holds", by_plan));
-  suite.decide(planned("refuted", against_plan));
+  suite.decide(planned("passes", by_plan));
+  suite.decide(planned("fails", against_plan));
   EXPECT_TRUE(suite.verdicts[1].not_run);
-  EXPECT_EQ(suite.verdicts[1].outcome, Outcome::holds);
-  EXPECT_EQ(suite.verdicts[2].outcome, Outcome::refuted);
+  EXPECT_EQ(suite.verdicts[1].outcome, Outcome::passes);
+  EXPECT_EQ(suite.verdicts[2].outcome, Outcome::fails);
   EXPECT_EQ(exit_code(suite.verdicts, judge_suite(suite.verdicts, 0.01), UndecidedPolicy::skip),
-            ExitCode::refuted);
-  EXPECT_NE(suite.told().find("refuted.line refuted"), std::string::npos) << suite.told();
+            ExitCode::fails);
+  EXPECT_NE(suite.told().find("fails.line fails"), std::string::npos) << suite.told();
 }
 
 // Works until it has loaded so many steps.

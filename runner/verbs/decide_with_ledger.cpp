@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
-#include "history/baseline/acceptance.h"
-#include "history/baseline/baseline_file.h"
-#include "history/ledger/ledger.h"
-#include "support/files/write_file.h"
-#include "support/interruption.h"
-#include "support/text/diagnostic.h"
-#include "support/toml/toml_text.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/text/diagnostic.h"
+#include "base/toml/toml_text.h"
+#include "ledger/baseline/acceptance.h"
+#include "ledger/baseline/baseline_file.h"
+#include "ledger/runs/ledger.h"
 
 namespace stepgate {
 namespace {
@@ -33,7 +33,7 @@ std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
 
 // Nothing is kept of a scenario that has nothing to go on from and compares with no stored run.
 bool is_kept(const Scenario& scenario) {
-  return has_sentence_to_go_on_from(scenario) || names_any_stored(scenario);
+  return has_assertion_to_go_on_from(scenario) || names_any_stored(scenario);
 }
 
 // The run before its first round.
@@ -66,8 +66,8 @@ std::string note_on_others(const Baseline& ledger, const StoredRun& begun, const
         fmt::format("{} '{}' ({} rounds{}", index == 0 ? ":" : ",", other.subject,
                     most_rounds(settings.earlier), other.has_same_text ? "" : ", of another text");
     if (other.has_same_text &&
-        is_refuted_by_earlier(planned.scenario, subjects_of(planned.plans), settings))
-      words += ", refuted";
+        is_failed_by_earlier(planned.scenario, subjects_of(planned.plans), settings))
+      words += ", failed";
     words += ')';
   }
   return others.size() > most_named ? words + ", ..." : words;

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/files/write_file.h"
+#include "base/text/diagnostic.h"
 #include "measure/collective_costs.h"
 #include "plan/derive/collective_probes.h"
 #include "report/text/print_list.h"
-#include "support/files/write_file.h"
-#include "support/text/diagnostic.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_team.h"

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/require.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/knobs/fields.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

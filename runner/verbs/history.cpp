@@ -8,14 +8,14 @@
 #include <sstream>
 #include <system_error>
 
-#include "history/baseline/baseline_file.h"
-#include "history/series/history.h"
+#include "base/files/read_file.h"
+#include "base/files/write_file.h"
+#include "base/text/diagnostic.h"
+#include "ledger/baseline/baseline_file.h"
+#include "ledger/series/history.h"
 #include "report/picture/draw_history.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/read_file.h"
-#include "support/files/write_file.h"
-#include "support/text/diagnostic.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -103,7 +103,7 @@ Stored read_stored(const std::vector<Scenario>& scenarios, const std::filesystem
 }
 
 ExitCode code_of(const Stored& stored) {
-  ExitCode code = stored.missing.empty() ? ExitCode::holds : ExitCode::not_gated;
+  ExitCode code = stored.missing.empty() ? ExitCode::passes : ExitCode::not_gated;
   for (const VariantHistory& history : stored.histories)
     code = gravest(code, exit_code(history.outcome));
   return code;

@@ -5,10 +5,10 @@
 #include <array>
 #include <utility>
 
-#include "support/process/run_program.h"
-#include "support/text/diagnostic.h"
-#include "support/text/json_line.h"
-#include "support/text/json_nesting.h"
+#include "base/process/run_program.h"
+#include "base/text/diagnostic.h"
+#include "base/text/json_line.h"
+#include "base/text/json_nesting.h"
 
 namespace stepgate {
 namespace {

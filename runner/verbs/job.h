@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/process/command.h"
+#include "base/record/json_forms.h"
 #include "scenario/scenario.h"
-#include "support/process/command.h"
-#include "support/record/json_forms.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {
@@ -36,7 +36,7 @@ struct RankTask {
 // Measures a run of the only scenario and stores it, as `accept` does; says nothing more.
 struct AcceptTask {
   std::string commit;
-  std::string new_era;
+  std::string baseline_reset;
   bool gate_checked = false;  // by an earlier run of the same command
   std::optional<int> ranks;
   std::optional<double> stall_seconds;
@@ -67,8 +67,8 @@ inline constexpr auto fields_of<RankTask> =
            &RankTask::injected, &RankTask::fault>;
 template <>
 inline constexpr auto fields_of<AcceptTask> =
-    fields<&AcceptTask::commit, &AcceptTask::new_era, &AcceptTask::gate_checked, &AcceptTask::ranks,
-           &AcceptTask::stall_seconds, &AcceptTask::budget_seconds>;
+    fields<&AcceptTask::commit, &AcceptTask::baseline_reset, &AcceptTask::gate_checked,
+           &AcceptTask::ranks, &AcceptTask::stall_seconds, &AcceptTask::budget_seconds>;
 template <>
 inline constexpr auto fields_of<Job> =
     fields<&Job::baselines, &Job::files, &Job::overrides, &Job::tags, &Job::excluded_tags,

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/testing/planted_record.h"
-#include "support/text/diagnostic.h"
+#include "base/testing/planted_record.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

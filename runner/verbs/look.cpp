@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/line_file.h"
+#include "base/files/write_file.h"
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/access.h"
 #include "plan/count/facts_of.h"
@@ -17,8 +19,6 @@
 #include "report/text/print_plan.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/line_file.h"
-#include "support/files/write_file.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"

@@ -11,7 +11,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "history/series/history.h"
+#include "base/files/write_file.h"
+#include "ledger/series/history.h"
 #include "report/ci/annotations.h"
 #include "report/ci/write_junit.h"
 #include "report/ci/write_summary.h"
@@ -19,7 +20,6 @@
 #include "report/picture/draw_history.h"
 #include "report/picture/draw_memory.h"
 #include "report/picture/draw_timeline.h"
-#include "support/files/write_file.h"
 
 namespace stepgate {
 namespace {
@@ -44,7 +44,7 @@ void append_to_step_summary(const char* file, const ReportedCases& run) {
 
 constexpr std::size_t most_picture_bytes_of_a_run_at_work = most_picture_bytes / 4;
 
-// How the stored runs of every variant went, where a sentence compares with some.
+// How the stored runs of every variant went, where an assertion compares with some.
 void add_histories(const Planned& planned, std::vector<Picture>& pictures) {
   if (!planned.baseline) return;
   std::vector<VariantHistory> histories = histories_of(*planned.baseline, planned.scenario);

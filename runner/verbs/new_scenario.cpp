@@ -10,12 +10,12 @@
 #include <system_error>
 #include <vector>
 
+#include "base/files/write_file.h"
+#include "base/process/command.h"
+#include "base/text/diagnostic.h"
+#include "base/text/nearest.h"
 #include "report/exit_code.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/write_file.h"
-#include "support/process/command.h"
-#include "support/text/diagnostic.h"
-#include "support/text/nearest.h"
 #include "verbs/starters.h"
 #include "verbs/verbs.h"
 
@@ -71,7 +71,7 @@ int new_scenario(const Arguments& arguments) {
   }
   if (is_standard_output(file)) {
     std::cout << starter.text;
-    return status_of(ExitCode::holds);
+    return status_of(ExitCode::passes);
   }
   require_a_path_to_show(file.generic_string());
   refuse_as_name(file, own_name);
@@ -80,7 +80,7 @@ int new_scenario(const Arguments& arguments) {
   std::cout << file.string() << ": change what its comments speak of, then `"
             << to_text({"stepgate", "check", "--strict", name}) << "` and `"
             << to_text({"stepgate", "run", name}) << "`\n";
-  return status_of(ExitCode::holds);
+  return status_of(ExitCode::passes);
 }
 
 }  // namespace stepgate

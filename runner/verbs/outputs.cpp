@@ -13,15 +13,15 @@
 #include <variant>
 #include <vector>
 
+#include "base/files/folder_lock.h"
+#include "base/files/line_file.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/text/diagnostic.h"
 #include "plan/step_plan.h"
 #include "report/picture/draw_timeline.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/folder_lock.h"
-#include "support/files/line_file.h"
-#include "support/files/write_file.h"
-#include "support/interruption.h"
-#include "support/text/diagnostic.h"
 #include "verbs/planned.h"
 
 namespace stepgate {

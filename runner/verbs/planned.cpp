@@ -14,9 +14,16 @@
 #include <ranges>
 #include <set>
 
-#include "history/baseline/baseline_file.h"
-#include "history/ledger/ledger.h"
-#include "judge/stored/stored_sentence.h"
+#include "base/files/read_file.h"
+#include "base/fnv1a.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "base/text/nearest.h"
+#include "base/text/units.h"
+#include "base/toml/toml_text.h"
+#include "judge/stored/stored_assertion.h"
+#include "ledger/baseline/baseline_file.h"
+#include "ledger/runs/ledger.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
@@ -24,13 +31,6 @@
 #include "report/text/verdict_words.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/read_file.h"
-#include "support/fnv1a.h"
-#include "support/process/run_program.h"
-#include "support/random.h"
-#include "support/text/nearest.h"
-#include "support/text/units.h"
-#include "support/toml/toml_text.h"
 #include "verbs/checkout.h"
 
 namespace stepgate {

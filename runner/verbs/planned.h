@@ -55,7 +55,7 @@ void refuse_calibration(const std::vector<Planned>&);
 // For verbs that only measure. Throws RequestError that names the scenarios without a device.
 void refuse_planned_only(const std::vector<Planned>&);
 
-// Whether any of its sentences speaks of stored runs.
+// Whether any of its assertions speaks of stored runs.
 bool names_any_stored(const Scenario&);
 
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to

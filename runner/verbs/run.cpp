@@ -8,14 +8,14 @@
 #include <sstream>
 #include <utility>
 
+#include "base/files/line_file.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/time_of_scope.h"
 #include "report/json/write_json.h"
 #include "report/picture/draw_timeline.h"
 #include "report/text/print_verdict.h"
 #include "report/trace/write_trace.h"
-#include "support/files/line_file.h"
-#include "support/files/write_file.h"
-#include "support/interruption.h"
-#include "support/time_of_scope.h"
 #include "verbs/decide_on_device.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"

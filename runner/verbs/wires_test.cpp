@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "duel/worker/protocol.h"
-#include "history/baseline/baseline_record.h"
+#include "base/testing/planted_record.h"
+#include "base/text/diagnostic.h"
+#include "compare/worker/protocol.h"
+#include "ledger/baseline/baseline_record.h"
 #include "measure/trace/traced_file.h"
-#include "support/testing/planted_record.h"
-#include "support/text/diagnostic.h"
 #include "tests/sanitized.h"
 #include "verbs/job.h"
 #include "verbs/ranks/rank_protocol.h"

@@ -183,7 +183,7 @@ for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
     ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
     expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
 
-# A night in which everything holds, but what kernels take is too much, or cannot be looked at.
+# A night in which everything passes, but what kernels take is too much, or cannot be looked at.
 stepgate = fake("stepgate", "exit 0\n")
 for text, code, job, words in [
         (usage.format(90, 256, 0, 0), 0, 1, "takes REG 256"), ("", 0, 1, "no kernel at all"),
@@ -569,7 +569,7 @@ def power_is_due():
 
 expect(power_is_due(), "power tests: without a history they are due")
 run(*git, "init", "-qb", "main")
-commit("runner/stats/a.cpp", 3)
+commit("runner/base/stats/a.cpp", 3)
 commit("docs/a.md", 0)
 expect(not power_is_due(), "power tests: a page is changed and they are due")
 run(*git, "update-ref", "refs/remotes/origin/main", "HEAD")

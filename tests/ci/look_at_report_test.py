@@ -38,7 +38,7 @@ def of_the_suite(name, *changes):
         scenario(name, file.read(), *changes)
 
 
-# Something refuted, with timelines of three variants; something undecided, with names as long as they get; something by
+# Something failed, with timelines of three variants; something undecided, with names as long as they get; something by
 # its plans alone; and a claim that wants to run.
 of_the_suite("everything_wrong", ("fix.copy_overlap >= 20%", "fix.copy_overlap <= 5%"))
 of_the_suite("copy_overlap")

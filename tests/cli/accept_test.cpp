@@ -12,8 +12,8 @@
 #include <sstream>
 #include <thread>
 
-#include "history/baseline/baseline_record.h"
-#include "support/random.h"
+#include "base/random.h"
+#include "ledger/baseline/baseline_record.h"
 #include "tests/cli/command_line.h"
 
 namespace stepgate {
@@ -110,12 +110,12 @@ TEST_F(AcceptVerb, HasWhatARunWasComparedWithInItsJson) {
   ASSERT_EQ(run({"small.toml", "--json", "report.json"}).exit_code, 0);
   std::ifstream file(place() / "report.json");
   const auto report = nlohmann::json::parse(file);
-  const auto& sentence = report["expect"][0]["stored"];
-  EXPECT_EQ(sentence["runs"], 5);
-  EXPECT_EQ(sentence["stored_contrasts"].size(), 5U);
-  EXPECT_EQ(sentence["stored_anchors"].size(), 5U);
+  const auto& assertion = report["expect"][0]["stored"];
+  EXPECT_EQ(assertion["runs"], 5);
+  EXPECT_EQ(assertion["stored_contrasts"].size(), 5U);
+  EXPECT_EQ(assertion["stored_anchors"].size(), 5U);
   for (const char* value : {"raw", "anchor", "normalised"})
-    EXPECT_EQ(sentence[value]["interval"].size(), 2U) << value;
+    EXPECT_EQ(assertion[value]["interval"].size(), 2U) << value;
   EXPECT_EQ(report["variants"].size(), 1U);  // anchors are no variants
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
 }
@@ -128,7 +128,7 @@ const std::string memory_bound =
     "[variant.fix]\n[expect]\n"
     "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
 
-// Neither holds, as its own anchor would have it, nor is refuted: with every --undecided.
+// Neither passes, as its own anchor would have it, nor fails: with every --undecided.
 TEST_F(AcceptVerb, SaysThatTheMachineIsSlowerWhereEverythingTakesTwiceAsLong) {
   write("small.toml", memory_bound);
   ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
@@ -144,16 +144,16 @@ TEST_F(AcceptVerb, SaysThatTheMachineIsSlowerWhereEverythingTakesTwiceAsLong) {
   const Finished kept = stepgate(on("half_as_fast", {"accept", "small.toml", "--seed", "3"}));
   EXPECT_EQ(kept.exit_code, 1) << kept.out;
   EXPECT_TRUE(contains(kept.out, "not accepted: no_slide is machine slower: ")) << kept.out;
-  EXPECT_TRUE(contains(kept.out, "; if that is meant, --new-era TEXT stores it and says why"));
+  EXPECT_TRUE(contains(kept.out, "; if that is meant, --reset TEXT stores it and says why"));
   EXPECT_EQ(stored_runs(), 5);
 }
 
-TEST_F(AcceptVerb, RefutesAStepThatIsSlowerBesideAnAnchorThatIsNot) {
+TEST_F(AcceptVerb, FailsAStepThatIsSlowerBesideAnAnchorThatIsNot) {
   write("small.toml", memory_bound);
   ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
   const Finished slower = stepgate(on("slow_products", {"run", "small.toml", "--seed", "2"}));
   EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
-  EXPECT_TRUE(contains(slower.out, "refuted         no_slide")) << slower.out;
+  EXPECT_TRUE(contains(slower.out, "fails           no_slide")) << slower.out;
   EXPECT_FALSE(contains(slower.out, "this machine is slower")) << slower.out;
 }
 
@@ -259,7 +259,7 @@ TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
   EXPECT_EQ(refused.exit_code, 1) << refused.err;
   EXPECT_TRUE(contains(refused.out,
                        "small: not accepted: the gate fails against itself: 'fix' takes as long as "
-                       "a copy of itself is refuted ("))
+                       "a copy of itself fails ("))
       << refused.out;
   EXPECT_FALSE(exists(stored));
   // A run after one that was refused is checked again; one after one that was stored is not.
@@ -268,7 +268,7 @@ TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
   EXPECT_TRUE(contains(both.out, "2 not accepted")) << both.out;
   write("job",
         R"({"baselines":"b","files":["small.toml"],"overrides":[],"tags":[],"excluded_tags":[],)"
-        R"("device":"simulated:moody","seed":1,"task":{"accept":{"commit":"","new_era":"",)"
+        R"("device":"simulated:moody","seed":1,"task":{"accept":{"commit":"","baseline_reset":"",)"
         R"("gate_checked":true,"ranks":null,"stall_seconds":60,"budget_seconds":null}}})");
   const Finished checked =
       ChildProcess("/bin/sh", {"-c", STEPGATE_PROGRAM " serve <job"}, place()).wait();

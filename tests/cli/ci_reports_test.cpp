@@ -44,7 +44,7 @@ for case in cases:
 )py";
 
 // A page, which must be XML and HTML alike and load nothing: its verdict, its exit code, and every
-// sentence with its badge, a line each; "open" where nothing folds it away.
+// assertion with its badge, a line each; "open" where nothing folds it away.
 constexpr const char* read_page = R"py(
 import html.parser, re, sys, xml.etree.ElementTree as E
 text = open(sys.argv[1], encoding="utf-8").read()
@@ -139,12 +139,12 @@ const std::string foreign =
 
 TEST_F(CiReports, WriteJunitThatAStrangerReads) {
   write("suite/holding.toml", holding);
-  write("suite/refuted.toml", refuted);
+  write("suite/failed.toml", fails);
   write("suite/undecided.toml", undecided);
   EXPECT_EQ(simulate({"suite", "--junit", "out/j.xml"}).exit_code, 1);
   EXPECT_EQ(cases_in("out/j.xml"),
+            "failed.line failure:fails suite/failed.toml 8\n"
             "holding.line passed suite/holding.toml 8\n"
-            "refuted.line failure:refuted suite/refuted.toml 8\n"
             "undecided.line skipped:undecided suite/undecided.toml 7\n");
   simulate({"suite", "--junit", "out/j.xml", "--undecided", "fail"});
   EXPECT_TRUE(contains(cases_in("out/j.xml"), "undecided.line failure:undecided"));
@@ -152,33 +152,33 @@ TEST_F(CiReports, WriteJunitThatAStrangerReads) {
 
 TEST_F(CiReports, WriteAPageThatShowsWhatDidNotHoldFirst) {
   write("suite/holding.toml", holding);
-  write("suite/refuted.toml", refuted);
+  write("suite/failed.toml", fails);
   write("suite/undecided.toml", undecided);
   EXPECT_EQ(simulate({"suite", "--report", "out/r.html"}).exit_code, 1);
   EXPECT_EQ(page_in("out/r.html"),
-            "verdict: Refuted\n"
+            "verdict: Failed\n"
             "SIMULATED: times are computed, nothing was measured\n"
-            "Exit code 1: something is refuted, or blocks\n"
-            "refuted line open drawn\n"
+            "Exit code 1: something fails, or blocks\n"
+            "fails line open drawn\n"
             "undecided line open drawn\n"
-            "holds line folded drawn\n"
-            "figure Timelines of refuted open\n"
-            "figure Memory of refuted open\n"
+            "passes line folded drawn\n"
+            "figure Timelines of failed open\n"
+            "figure Memory of failed open\n"
             "figure Timelines of undecided open\n"
             "figure Memory of undecided open\n"
             "figure Timelines of holding folded\n"
             "figure Memory of holding folded\n");
   const std::string page = text_of(place() / "out/r.html");
   for (const char* words : {"half the kernels take half the time", "3 * baseline.samples_per_s",
-                            "suite/refuted.toml:8", "5 rounds of", "simulated GPU seconds",
+                            "suite/failed.toml:8", "5 rounds of", "simulated GPU seconds",
                             "a simulated ", "the limit is 3x", "0000000000000001"})
     EXPECT_TRUE(contains(page, words)) << words;
   EXPECT_EQ(simulate({"suite/holding.toml", "--report", "one.html"}).exit_code, 0);
   EXPECT_EQ(page_in("one.html"),
-            "verdict: Everything holds\n"
+            "verdict: Everything passes\n"
             "SIMULATED: times are computed, nothing was measured\n"
             "Exit code 0: nothing stands in the way\n"
-            "holds line open drawn\n"
+            "passes line open drawn\n"
             "figure Timelines of holding open\n"
             "figure Memory of holding open\n");
 }
@@ -193,11 +193,11 @@ TEST_F(CiReports, WriteAPageOfTheWholeSuiteThatABrowserOpensAtOnce) {
 
 TEST_F(CiReports, GiveTwoScenariosOfOneNameTwoNames) {
   write("x/a.toml", holding);
-  write("y/a.toml", refuted);
+  write("y/a.toml", fails);
   EXPECT_EQ(simulate({"x", "y", "--junit", "j.xml"}).exit_code, 1);
   EXPECT_EQ(cases_in("j.xml"),
             "a.line passed x/a.toml 8\n"
-            "a.line (2) failure:refuted y/a.toml 8\n");
+            "a.line (2) failure:fails y/a.toml 8\n");
 }
 
 TEST_F(CiReports, KeepForeignTextInItsPlace) {
@@ -205,7 +205,7 @@ TEST_F(CiReports, KeepForeignTextInItsPlace) {
   const Finished run = simulate(
       {"foreign.toml", "--junit", "j.xml", "--summary", "s.md", "--annotations", "github"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_EQ(cases_in("j.xml"), "foreign.line failure:refuted foreign.toml 8\n");
+  EXPECT_EQ(cases_in("j.xml"), "foreign.line failure:fails foreign.toml 8\n");
   EXPECT_FALSE(contains(text_of(place() / "s.md"), "<b>"));
   EXPECT_FALSE(contains(text_of(place() / "s.md"), "\n::error"));
   // The report itself may say what it likes: between the two commands nobody listens.
@@ -214,9 +214,9 @@ TEST_F(CiReports, KeepForeignTextInItsPlace) {
       << run.out;
   const std::size_t resumed = run.out.find("\n::" + token[1].str() + "::\n");
   ASSERT_NE(resumed, std::string::npos) << run.out;
-  EXPECT_LT(run.out.rfind("foreign: refuted"), resumed);
+  EXPECT_LT(run.out.rfind("foreign: fails"), resumed);
   const std::string heard = run.out.substr(resumed + token[1].str().size() + 6);
-  EXPECT_EQ(heard.find("::error file=foreign.toml,line=8,title=foreign.line refuted (SIMULATED)::"),
+  EXPECT_EQ(heard.find("::error file=foreign.toml,line=8,title=foreign.line fails (SIMULATED)::"),
             0U)
       << heard;
   EXPECT_EQ(std::count(heard.begin(), heard.end(), '\n'), 1) << heard;
@@ -233,7 +233,7 @@ TEST_F(CiReports, LetNothingThatAFileSaysRunInAPage) {
         "[variant.baseline]\nmodel.kernels = 20\n[variant.fix]\nmodel.kernels = 10\n"
         "[expect]\nline = \"fix.samples_per_s >= 3 * baseline.samples_per_s\"\n");
   EXPECT_EQ(simulate({"foreign.toml", "--report", "r.html"}).exit_code, 1);
-  EXPECT_TRUE(contains(page_in("r.html"), "refuted line open"));
+  EXPECT_TRUE(contains(page_in("r.html"), "fails line open"));
   const std::string page = text_of(place() / "r.html");
   EXPECT_TRUE(contains(page, "&lt;script&gt;window.planted=1&lt;/script&gt;"));
   EXPECT_TRUE(contains(page, "\\x1b[31m \\u202e \\ufffe")) << page.substr(0, 20000);
@@ -245,30 +245,30 @@ TEST_F(CiReports, LetNothingThatAFileSaysRunInAPage) {
 }
 
 TEST_F(CiReports, SpeakToGitHubWhereItListens) {
-  write("refuted.toml", refuted);
-  EXPECT_FALSE(contains(simulate({"refuted.toml"}).out, "::error"));
+  write("failed.toml", fails);
+  EXPECT_FALSE(contains(simulate({"failed.toml"}).out, "::error"));
   const Finished there =
-      simulate_in({"GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY=page.md"}, {"refuted.toml"});
-  EXPECT_TRUE(contains(there.out, "::error file=refuted.toml,line=8")) << there.out;
-  EXPECT_TRUE(contains(text_of(place() / "page.md"), "1 failed, 0 of 1 sentences passed"));
-  simulate_in({"GITHUB_STEP_SUMMARY=page.md"}, {"refuted.toml"});
+      simulate_in({"GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY=page.md"}, {"failed.toml"});
+  EXPECT_TRUE(contains(there.out, "::error file=failed.toml,line=8")) << there.out;
+  EXPECT_TRUE(contains(text_of(place() / "page.md"), "1 failed, 0 of 1 assertions passed"));
+  simulate_in({"GITHUB_STEP_SUMMARY=page.md"}, {"failed.toml"});
   const std::string page = text_of(place() / "page.md");
   EXPECT_NE(page.find("## stepgate"), page.rfind("## stepgate")) << page;  // appended
   const Finished silent = simulate_in({"GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="},
-                                      {"refuted.toml", "--annotations", "none"});
+                                      {"failed.toml", "--annotations", "none"});
   EXPECT_FALSE(contains(silent.out, "::")) << silent.out;
-  const Finished wrong = simulate({"refuted.toml", "--annotations", "gitlab"});
+  const Finished wrong = simulate({"failed.toml", "--annotations", "gitlab"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_TRUE(contains(wrong.err, "there is no --annotations 'gitlab'; say github or none"));
 }
 
 TEST_F(CiReports, NeverMakeThePageOfAStepLargerThanItMayBe) {
-  write("refuted.toml", refuted);
+  write("failed.toml", fails);
   write("page.md", std::string(1024 * 1024 - 100, 'x'));
-  EXPECT_EQ(simulate_in({"GITHUB_STEP_SUMMARY=page.md"}, {"refuted.toml"}).exit_code, 1);
+  EXPECT_EQ(simulate_in({"GITHUB_STEP_SUMMARY=page.md"}, {"failed.toml"}).exit_code, 1);
   EXPECT_LE(std::filesystem::file_size(place() / "page.md"), 1024U * 1024U);
   const Finished unwritable =
-      simulate_in({"GITHUB_STEP_SUMMARY=refuted.toml/page.md"}, {"refuted.toml"});
+      simulate_in({"GITHUB_STEP_SUMMARY=failed.toml/page.md"}, {"failed.toml"});
   EXPECT_EQ(unwritable.exit_code, 1);  // the verdict is not lost
   EXPECT_TRUE(contains(unwritable.err, "cannot be written")) << unwritable.err;
 }
@@ -310,8 +310,8 @@ TEST_F(CiReports, AreNotGreenWhenTheRunIsKilled) {
   ChildProcess run(STEPGATE_PROGRAM,
                    simulating({"a.toml", "endless.toml", "--junit", "j.xml", "--report", "r.html"}),
                    place());
-  ASSERT_TRUE(run.says("a: holds", std::chrono::seconds(60)));
-  ASSERT_TRUE(run.says("endless: can hold", std::chrono::seconds(60)));
+  ASSERT_TRUE(run.says("a: passes", std::chrono::seconds(60)));
+  ASSERT_TRUE(run.says("endless: can pass", std::chrono::seconds(60)));
   run.send(SIGKILL);
   EXPECT_EQ(run.wait().exit_code, 128 + SIGKILL);
   EXPECT_EQ(cases_in("j.xml"),
@@ -323,7 +323,7 @@ TEST_F(CiReports, AreNotGreenWhenTheRunIsKilled) {
                        "SIMULATED: times are computed, nothing was measured\n"
                        "No exit code of a verdict: what is not decided below has not passed\n"
                        "not run endless.line open in words\n"
-                       "holds line folded drawn\n"))
+                       "passes line folded drawn\n"))
       << page;
 }
 
@@ -331,7 +331,7 @@ TEST_F(CiReports, SayThatARunWasInterrupted) {
   write("endless.toml", endless);
   ChildProcess run(STEPGATE_PROGRAM,
                    simulating({"endless.toml", "--junit", "j.xml", "--report", "r.html"}), place());
-  ASSERT_TRUE(run.says("endless: can hold", std::chrono::seconds(60)));
+  ASSERT_TRUE(run.says("endless: can pass", std::chrono::seconds(60)));
   run.send(SIGINT);
   EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
   const std::string cases = cases_in("j.xml");
@@ -385,7 +385,7 @@ TEST_F(JsonSchema, DescribesWhatAllocatorsDo) {
 
 TEST_F(JsonSchema, DescribesEveryOutcome) {
   write("mixed/holding.toml", holding);
-  write("mixed/refuted.toml", refuted);
+  write("mixed/failed.toml", fails);
   write("mixed/undecided.toml", undecided);
   write("mixed/needs.toml", two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s",
                                          "requires = { copy_engines = 60 }\n"));

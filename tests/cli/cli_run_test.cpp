@@ -33,7 +33,7 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   write("c.toml", undecided);
   const Finished run = simulate({"a.toml", "big.toml", "c.toml", "--json", "report.json"});
   EXPECT_EQ(run.exit_code, 3);
-  for (const char* words : {"a: holds", "big: the device failed: variant 'only' needs ",
+  for (const char* words : {"a: passes", "big: the device failed: variant 'only' needs ",
                             " of device memory", "c: undecided", "3 scenarios, 1 failed (big), "})
     EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
   EXPECT_EQ(without_clock(run.err), "");
@@ -44,9 +44,9 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   EXPECT_EQ(reports[1].at("outcome"), "undecided");
   EXPECT_EQ(reports[2].at("outcome"), "undecided");
   EXPECT_EQ(reports[3].at("suite").at("simulated"), true);
-  // Exit codes have an order: what is refuted is told, whatever failed besides.
-  write("refuted.toml", refuted);
-  EXPECT_EQ(simulate({"big.toml", "refuted.toml"}).exit_code, 1);
+  // Exit codes have an order: what fails is told, whatever failed besides.
+  write("failed.toml", fails);
+  EXPECT_EQ(simulate({"big.toml", "failed.toml"}).exit_code, 1);
 }
 
 #ifndef STEPGATE_WITH_CUDA
@@ -57,17 +57,17 @@ TEST_F(RunVerb, SaysThatNothingIsMeasuredWhereThereIsNoGpu) {
   EXPECT_EQ(run.out.find("no GPU (this build has no CUDA device): simulating nvidia-h200, nothing"),
             0u)
       << run.out;
-  EXPECT_TRUE(contains(run.out, "\nSIMULATED holding: holds after ")) << run.out;
+  EXPECT_TRUE(contains(run.out, "\nSIMULATED holding: passes after ")) << run.out;
   EXPECT_TRUE(
-      run.out.ends_with("\nSIMULATED 1 scenario, 1 holds; not gated: nothing was measured\n"))
+      run.out.ends_with("\nSIMULATED 1 scenario, 1 passes; not gated: nothing was measured\n"))
       << run.out;
   const Json info = parsed(place() / "report.json").at("run");
   EXPECT_EQ(info.at("simulated"), true);
   EXPECT_EQ(info.at("gated"), false);
-  // A policy about what is undecided gates nothing, and what is refuted is told all the same.
+  // A policy about what is undecided gates nothing, and what fails is told all the same.
   EXPECT_EQ(stepgate({"run", "holding.toml", "--undecided", "pass"}).exit_code, 4);
-  write("refuted.toml", refuted);
-  EXPECT_EQ(stepgate({"run", "holding.toml", "refuted.toml"}).exit_code, 1);
+  write("failed.toml", fails);
+  EXPECT_EQ(stepgate({"run", "holding.toml", "failed.toml"}).exit_code, 1);
 }
 
 TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
@@ -174,11 +174,11 @@ TEST_F(RunVerb, SaysWhereItsWallTimeWent) {
 }
 
 TEST_F(RunVerb, WritesWhatARunMeasuredAndDecidedAsJson) {
-  write("refuted.toml", refuted);
-  EXPECT_EQ(simulate({"refuted.toml", "--json", "out/report.json"}).exit_code, 1);
+  write("failed.toml", fails);
+  EXPECT_EQ(simulate({"failed.toml", "--json", "out/report.json"}).exit_code, 1);
   const Json report = parsed(place() / "out" / "report.json");
-  EXPECT_EQ(report.at("scenario"), "refuted");
-  EXPECT_EQ(report.at("outcome"), "refuted");
+  EXPECT_EQ(report.at("scenario"), "failed");
+  EXPECT_EQ(report.at("outcome"), "fails");
   EXPECT_EQ(report.at("device").at("kind"), "simulated");
   EXPECT_EQ(report.at("expect").size(), 1u);
   EXPECT_EQ(report.at("expect")[0].at("timed").at("contrasts").size(),
@@ -207,11 +207,11 @@ TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {
     ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "b.toml", "--json", "report.json"}),
                      place());
     // The first verdict is out as soon as it is reached; by then signals are handled.
-    ASSERT_TRUE(run.says("a: holds", std::chrono::seconds(60)));
+    ASSERT_TRUE(run.says("a: passes", std::chrono::seconds(60)));
     run.send(signal);
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
-    for (const char* outcome : {"b: holds", "b: refuted", "b: undecided"}) {
+    for (const char* outcome : {"b: passes", "b: fails", "b: undecided"}) {
       EXPECT_FALSE(contains(finished.out, outcome)) << finished.out;
     }
     EXPECT_EQ(finished.err, "interrupted: 'b' is not decided; written: report.json\n");

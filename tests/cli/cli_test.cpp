@@ -78,7 +78,7 @@ TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
     EXPECT_TRUE(contains(full.err, "standard output cannot be written")) << full.err;
   }
   // A graver fault is told all the same.
-  write("r.toml", refuted);
+  write("r.toml", fails);
   EXPECT_EQ(ChildProcess("/bin/sh", {"-c", program + " run r.toml --device simulated >/dev/full"},
                          place())
                 .wait()

@@ -33,7 +33,7 @@ inline std::string two_variants(const std::string& expect, const std::string& mo
 }
 
 const std::string holding = two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s");
-const std::string refuted = two_variants("fix.samples_per_s >= 3 * baseline.samples_per_s");
+const std::string fails = two_variants("fix.samples_per_s >= 3 * baseline.samples_per_s");
 // Two variants that are the same, exactly at the limit: twelve rounds do not tell.
 const std::string undecided =
     "claim = \"a variant is as fast as itself\"\n"

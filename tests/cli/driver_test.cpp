@@ -11,7 +11,7 @@ class Driver : public CommandLine {
  protected:
   Driver() { write("a.toml", holding); }
 
-  static void expect_one_sentence(const Finished& run, const std::vector<std::string>& words) {
+  static void expect_one_assertion(const Finished& run, const std::vector<std::string>& words) {
     EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
     EXPECT_EQ(run.out, "");
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
@@ -26,22 +26,22 @@ TEST_F(Driver, OlderThanTheBuildIsOneSentenceWithBothVersions) {
   const EnvironmentVariable old("FAKE_DRIVER_CUDA", "12040");
   const std::vector<std::string> words{"supports CUDA up to 12.4", "this build is of CUDA 13.",
                                        "update the driver, or build with the toolkit of CUDA 12.4"};
-  expect_one_sentence(stepgate({"run", "a.toml"}), words);
-  expect_one_sentence(stepgate({"run", "a.toml", "--device", "cuda"}), words);
-  expect_one_sentence(stepgate({"accept", "a.toml"}), words);
+  expect_one_assertion(stepgate({"run", "a.toml"}), words);
+  expect_one_assertion(stepgate({"run", "a.toml", "--device", "cuda"}), words);
+  expect_one_assertion(stepgate({"accept", "a.toml"}), words);
   const EnvironmentVariable visible("CUDA_VISIBLE_DEVICES", "0");  // which is no reason for it
-  expect_one_sentence(stepgate({"run", "a.toml"}), words);
+  expect_one_assertion(stepgate({"run", "a.toml"}), words);
 }
 
 TEST_F(Driver, OfTwoVersionsSaysSo) {
   const EnvironmentVariable mixed("FAKE_DRIVER_STARTS", "803");
-  expect_one_sentence(stepgate({"run", "a.toml"}),
-                      {"is not of the same version as its library", "CUDA 13.0", "restart"});
+  expect_one_assertion(stepgate({"run", "a.toml"}),
+                       {"is not of the same version as its library", "CUDA 13.0", "restart"});
 }
 
 TEST_F(Driver, ThatTheGpuDoesNotTakeSaysSo) {
   const EnvironmentVariable mixed("FAKE_DRIVER_STARTS", "804");
-  expect_one_sentence(stepgate({"run", "a.toml"}), {"forward compatibility", "LD_LIBRARY_PATH"});
+  expect_one_assertion(stepgate({"run", "a.toml"}), {"forward compatibility", "LD_LIBRARY_PATH"});
 }
 
 TEST_F(Driver, WithoutAGpuIsAMachineWithoutOne) {

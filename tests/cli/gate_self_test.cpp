@@ -38,7 +38,7 @@ class GateSelfTest : public CommandLine {
                                  "small.toml",
                                  "--device",
                                  "simulated:round-numbers",
-                                 "--work",
+                                 "--workload",
                                  "small/fix",
                                  "--seed",
                                  "1",
@@ -139,7 +139,7 @@ TEST_F(GateSelfTest, RefusesBeforeItStartsAnything) {
   for (const auto& [device, why] :
        {std::pair{"reference", "a gate has no times to compare on a device without time; say "},
         {"simulated:nobody", "there is no device profile 'nobody'"},
-        {"simulated:round-numbers", "2 pairs of launches can never decide 1 work: "}}) {
+        {"simulated:round-numbers", "2 pairs of launches can never decide 1 workload: "}}) {
     const Finished run =
         stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "gate", "--self-test",
                   "small.toml", "--device", device, "--pairs", "2"});
@@ -148,7 +148,7 @@ TEST_F(GateSelfTest, RefusesBeforeItStartsAnything) {
     EXPECT_EQ(run.out, "") << device;
   }
   refused({"--base", "./nobody"}, "--base './nobody' is no program that can be started");
-  refused({"--work", "small/fx"}, "no work is named 'small/fx'");
+  refused({"--workload", "small/fx"}, "no workload is named 'small/fx'");
   for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
            {"--head", program}, {"--json", "g.json"}, {"--soak"}, {"--ledger", "e"}})
     refused(other, other.front());

@@ -25,7 +25,7 @@ const std::string program = STEPGATE_PROGRAM;
 const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
 
 // A step limited by arithmetic, whose copies hide; one that waits for every copy; one limited by
-// its launches; and one that waits for the device at every step, so that host work shows.
+// its launches; and one that waits for the device at every step, so that host workload shows.
 const std::string tensor_cores =
     "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
     "batch.size = 1024\ntransfer = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
@@ -133,8 +133,6 @@ std::string last_line(const std::string& text) {
   return before == std::string::npos ? text : text.substr(before + 1);
 }
 
-// --- what was planted is found, with its mechanism ---
-
 TEST_F(Gates, FindSlowerProducts) {
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
   const Finished run = gate({"tensor_cores"});
@@ -148,12 +146,12 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
   const auto with_own = [&](const std::string& own, const std::string& of_all) {
     write("wide.toml",
           tensor_cores + "[variant.quiet]\n[variant.step.gate]\nmargin = \"" + own + "\"\n");
-    return gate({"wide"}, {"--only", "counts", "--only", "time", "--work", "wide/step", "--margin",
-                           of_all, "--report", "wide.html"});
+    return gate({"wide"}, {"--only", "counts", "--only", "time", "--workload", "wide/step",
+                           "--margin", of_all, "--report", "wide.html"});
   };
   const Finished wide = with_own("20%", "1%");
   EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
-  EXPECT_TRUE(contains(wide.out, "; margin 1 %, more for 1 work, ")) << wide.out;
+  EXPECT_TRUE(contains(wide.out, "; margin 1 %, more for 1 workload, ")) << wide.out;
   EXPECT_EQ(lines().at(1).at("margin"), 0.2);
   const std::string page = text_of(place() / "wide.html");
   EXPECT_TRUE(contains(page, ", limit +20.00 %")) << page;
@@ -172,7 +170,7 @@ TEST_F(Gates, KnobsOfTheCommandLineAreThoseOfTheGateToo) {
   const Finished wide =
       gate({"tensor_cores"}, {"--only", "counts", "--only", "time", "--set", "gate.margin=20%"});
   EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
-  EXPECT_TRUE(contains(wide.out, "more for 1 work")) << wide.out;
+  EXPECT_TRUE(contains(wide.out, "more for 1 workload")) << wide.out;
   const Finished wrong = gate({"tensor_cores"}, {"--set", "batch.size=abc"});
   EXPECT_EQ(wrong.exit_code, 2) << wrong.out << wrong.err;
 }
@@ -202,7 +200,7 @@ TEST_F(Gates, FindDearerLaunches) {
   head_on_a_device_with("launch_ns|product_ns|graph_launch_ns", 1.25);
   const Finished run = gate({"launches"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "idle while the host issues work")) << run.out;
+  EXPECT_TRUE(contains(run.out, "idle while the host issues workload")) << run.out;
 }
 
 TEST_F(Gates, FindSlowerCopies) {
@@ -266,7 +264,7 @@ TEST_F(Gates, DoNotLetLessWorkWin) {
   EXPECT_TRUE(contains(run.out, "flops_per_step ")) << run.out;
 }
 
-TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
+TEST_F(Gates, BlockAFailedAssertionAndKnowWhatBaseFailsToo) {
   write("tensor_cores.toml", tensor_cores + "few = \"step.launches_per_step <= 1\"\n");
   script("head", "exec " + program + " \"$@\"\n");
   const Finished known = gate({"tensor_cores"});
@@ -276,7 +274,7 @@ TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
                      program + " \"$@\"\n");
   const Finished new_one = gate({"tensor_cores"});
   EXPECT_EQ(new_one.exit_code, 1) << new_one.out << new_one.err;
-  EXPECT_TRUE(contains(new_one.out, "blocks     sentence  tensor_cores")) << new_one.out;
+  EXPECT_TRUE(contains(new_one.out, "blocks     assertion  tensor_cores")) << new_one.out;
 }
 
 // A tie at its limit, of which too few rounds are made to decide it.
@@ -298,7 +296,7 @@ TEST_F(Gates, WhatBaseCannotDecideEitherIsKnown) {
   }
 }
 
-TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
+TEST_F(Gates, GoOnFromTheAssertionsOfEarlierGates) {
   write("tie.toml", tie);
   script("head", "true\nexec " + program + " \"$@\"\n");
   script("base", "[ \"$3\" = run ] && exit 3\nexec " + program + " \"$@\"\n");
@@ -330,23 +328,23 @@ TEST_F(Gates, GoOnFromNothingOfBaseThatHeadWrote) {
 
 TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   script("head", "true\nexec " + program + " \"$@\"\n");
-  const auto duel = [&](int seed) {
+  const auto comparison = [&](int seed) {
     const Finished run =
         gate({"waits"}, {"--only", "counts", "--only", "time", "--ledger", "kept", "-v"},
              "simulated", seed);
     EXPECT_EQ(run.exit_code, seed == 1 ? 0 : run.exit_code) << run.out << run.err;
     return run;
   };
-  EXPECT_FALSE(contains(duel(1).out, " before;"));
-  const Finished second = duel(2);
+  EXPECT_FALSE(contains(comparison(1).out, " before;"));
+  const Finished second = comparison(2);
   EXPECT_EQ(second.exit_code, 0) << second.out << second.err;
   EXPECT_TRUE(contains(second.out, "over 5 pairs of launches and 6 before;")) << second.out;
-  const Finished same_seed = duel(2);
+  const Finished same_seed = comparison(2);
   EXPECT_EQ(same_seed.exit_code, 2) << same_seed.out;
   EXPECT_TRUE(contains(same_seed.err, "leave out --seed")) << same_seed.err;
   // Another HEAD starts from nothing.
   script("head", "true\ntrue\nexec " + program + " \"$@\"\n");
-  EXPECT_FALSE(contains(duel(3).out, " before;"));
+  EXPECT_FALSE(contains(comparison(3).out, " before;"));
 }
 
 TEST_F(Gates, CompareTwoEnvironmentsOfOneProgram) {
@@ -376,7 +374,7 @@ TEST_F(Gates, SoakHeadAndSayHowFar) {
   };
   const Finished steady = soaked();
   EXPECT_EQ(steady.exit_code, 0) << steady.out << steady.err;
-  EXPECT_TRUE(contains(steady.out, "soak       1 work, 0 slower, 6000 steps each or more"))
+  EXPECT_TRUE(contains(steady.out, "soak       1 workload, 0 slower, 6000 steps each or more"))
       << steady.out;
   std::string profile = text_of(place() / "other/nvidia-h200/device.toml");
   profile.insert(profile.find("spike_ns"), "slower_after_steps = 3000\nslower_by = 0.05\n");
@@ -385,8 +383,6 @@ TEST_F(Gates, SoakHeadAndSayHowFar) {
   EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
   EXPECT_TRUE(contains(slower.out, "after 6000 steps a step takes +")) << slower.out;
 }
-
-// --- and nothing where nothing is ---
 
 TEST_F(Gates, IdenticalBuildsAreNeverBlockedInTwentyGates) {
   script("head", "exec " + program + " \"$@\"\n");
@@ -414,10 +410,10 @@ TEST_F(Gates, TheWholeSuitePassesAgainstItself) {
       "SIMULATED, nothing was measured: PASSED: HEAD does what BASE did, within the margin\n");
   const std::vector<Json> all = lines();
   ASSERT_GT(all.size(), 100u);
-  EXPECT_EQ(all.front().at("schema"), "stepgate.gate/1");
+  EXPECT_EQ(all.front().at("schema"), "stepgate.gate/2");
   EXPECT_EQ(all.back().at("answer"), "passed");
   EXPECT_TRUE(std::ranges::any_of(all, [](const Json& line) {
-    return line.value("work", "") == "copy_overlap/pinned_side";
+    return line.value("workload", "") == "copy_overlap/pinned_side";
   })) << "what is calibrated is timed too";
 }
 
@@ -454,8 +450,6 @@ TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
   const std::string xml{std::istreambuf_iterator<char>(junit), {}};
   EXPECT_TRUE(contains(xml, "<error ")) << xml;
 }
-
-// --- stored runs instead of a BASE ---
 
 class StoredGates : public Gates {
  protected:
@@ -555,15 +549,13 @@ TEST_F(StoredGates, AreOfOneProgram) {
   EXPECT_EQ(headless.err, "there is no HEAD to gate; give --head PROGRAM\n");
 }
 
-// --- choosing ---
-
 TEST_F(Gates, TakeTheScenariosThatHaveATag) {
   write("waits.toml", "tags = [\"quick\"]\n" + waits);
   script("head", "exec " + program + " \"$@\"\n");
   const Finished run =
       gate({"waits", "copies"}, {"--tag", "quick", "--only", "counts", "--only", "time", "-v"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "holds      time  waits/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "passes     time  waits/step")) << run.out;
   EXPECT_FALSE(contains(run.out, "copies/step")) << run.out;
   EXPECT_EQ(gate({"waits"}, {"--tag", "quik"}).exit_code, 2);
 }
@@ -575,18 +567,16 @@ TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
   EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
   for (const Json& line : lines()) {
-    if (line.at("kind") == "work") {
+    if (line.at("kind") == "workload") {
       EXPECT_EQ(line.at("pairs"), 5) << line;
     }
   }
 }
 
-// --- what is accepted ---
-
 TEST_F(Gates, WriteAPageForPeople) {
   head_that_injects("extra_wait");
   write("accepted.toml",
-        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"host_waits_per_step\"\nat_most = \"2\"\n"
+        "[[accepted]]\nworkload = \"waits/*\"\nwhat = \"host_waits_per_step\"\nat_most = \"2\"\n"
         "who = \"ada\"\nwhy = \"<script>1</script>\"\nuntil = \"" +
             in_a_month() + "\"\n");
   const Finished run =
@@ -599,7 +589,7 @@ TEST_F(Gates, WriteAPageForPeople) {
         "BASE ./base (stepgate ", "Exit code 1: ", "What was found",
         "<span class=\"badge bad\">blocks", "What was accepted", "&lt;script&gt;1&lt;/script&gt;",
         "<h2>Time</h2>", "tensor_cores/step", "<svg class=\"interval\"", "Counts that differ",
-        "HEAD&#8217;s sentences", "tensor_cores.no_waits", "seed</th><td>7 "}) {
+        "HEAD&#8217;s assertions", "tensor_cores.no_waits", "seed</th><td>7 "}) {
     const std::size_t at = page.find(words, last);
     ASSERT_NE(at, std::string::npos) << words << '\n' << page;
     last = at;
@@ -630,7 +620,7 @@ TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
     for (const auto& [what, most] :
          {std::pair{"host_waits_per_step", "1"}, {"device_syncs_per_step", "1"}, {"time", "60%"}}) {
       text += fmt::format(
-          "[[accepted]]\nwork = \"tensor_cores/*\"\nwhat = \"{}\"\nat_most = \"{}\"\n"
+          "[[accepted]]\nworkload = \"tensor_cores/*\"\nwhat = \"{}\"\nat_most = \"{}\"\n"
           "who = \"ada\"\nwhy = \"reads the loss for a dashboard\"\nuntil = \"{}\"\n",
           what, most, until);
     }
@@ -665,8 +655,6 @@ TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
   EXPECT_TRUE(contains(run.out, "note       scenario  fresh")) << run.out;
 }
 
-// --- nothing that breaks is a pass ---
-
 TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
   const Finished run = gate({"waits"});  // no HEAD was made
   EXPECT_EQ(run.exit_code, 2) << run.out;
@@ -679,7 +667,7 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
                      " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "duel       1 work, 0 slower")) << run.out;
+  EXPECT_TRUE(contains(run.out, "comparison 1 workload, 0 slower")) << run.out;
   EXPECT_FALSE(contains(run.out, "nothing was compared")) << run.out;
 }
 
@@ -692,11 +680,11 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
       gate({"copies", "launches", "waits"}, {"--only", "counts", "--only", "time"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     counts  copies/step")) << run.out;
-  EXPECT_TRUE(contains(run.out, "2 of 3 works were not counted")) << run.out;
+  EXPECT_TRUE(contains(run.out, "2 of 3 workloads were not counted")) << run.out;
   EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
 }
 
-// HEAD answers for one work, so that BASE is asked for that one whoever is faster.
+// HEAD answers for one workload, so that BASE is asked for that one whoever is faster.
 TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
   script("base",
          "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "
@@ -722,7 +710,7 @@ TEST_F(Gates, AWorkThatNobodyAskedForMayBeLost) {
   EXPECT_EQ(lost.exit_code, 4) << lost.out << lost.err;
   EXPECT_TRUE(contains(lost.out, "copies/step")) << lost.out;
   const Finished left_out =
-      gate({"waits", "copies"}, {"--only", "counts", "--only", "time", "--work", "waits/*"});
+      gate({"waits", "copies"}, {"--only", "counts", "--only", "time", "--workload", "waits/*"});
   EXPECT_EQ(left_out.exit_code, 0) << left_out.out << left_out.err;
 }
 
@@ -748,7 +736,7 @@ TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
   EXPECT_TRUE(contains(run.out, "BASE is within it")) << run.out;
 }
 
-TEST_F(Gates, AHeadThatDoesNotDecideEverySentenceFails) {
+TEST_F(Gates, AHeadThatDoesNotDecideEveryAssertionFails) {
   for (const std::string& line : {std::string("{\"scenario\":\"waits\"}"),
                                   std::string("{\"scenario\":\"waits\",\"expect\":[]}")}) {
     script("head",
@@ -817,7 +805,7 @@ TEST_F(Gates, SayBeforeTheyCountWhatIsWrongWithTheRequest) {
     EXPECT_EQ(run.out, "") << "something was started";
   };
   refused({"--pairs", "3"}, "can never decide");
-  refused({"--work", "wait/*"}, "no work is named 'wait/*'");
+  refused({"--workload", "wait/*"}, "no workload is named 'wait/*'");
   refused({"--tag", "nobody"}, "no scenario here is tagged 'nobody'; none has a tag");
   refused({}, "there is no device 'simulatd'", "simulatd");
 }
@@ -835,7 +823,7 @@ TEST_F(Gates, TimeNothingOnTheReferenceAndBlameNobody) {
 TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
   script("head", "exec " + program + " \"$@\"\n");
   write("accepted.toml",
-        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
+        "[[accepted]]\nworkload = \"waits/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
         "why = \"a reason\"\nuntil = \"" +
             in_a_month() + "\"\n");
   const Finished run =
@@ -878,9 +866,9 @@ TEST_F(Gates, ReadALongRunWithoutTheTimesOfItsSteps) {
   EXPECT_EQ(alone.exit_code, 77) << alone.out;
   ASSERT_GT(std::filesystem::file_size(place() / "alone.json"), 4U << 20);
   script("head", "exec " + program + " \"$@\"\n");
-  const Finished run = gate({"long"}, {"--work", "long/v1"});
+  const Finished run = gate({"long"}, {"--workload", "long/v1"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "1 scenario, 1 sentence, 0 refuted")) << run.out;
+  EXPECT_TRUE(contains(run.out, "1 scenario, 1 assertion, 0 fails")) << run.out;
 }
 
 TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {

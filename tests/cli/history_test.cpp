@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "history/baseline/baseline_record.h"
+#include "ledger/baseline/baseline_record.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
 
@@ -131,11 +131,11 @@ TEST_F(HistoryVerb, BeginsAnewInAnotherEnvironment) {
   for (std::size_t run = 7; run < 14; ++run) updated.runs[run].environment.driver = "2.0";
   store(updated);
   const Finished run = history();
-  EXPECT_EQ(run.exit_code, 1) << "of the new era alone\n" << run.out;
+  EXPECT_EQ(run.exit_code, 1) << "of the new period alone\n" << run.out;
   EXPECT_TRUE(contains(run.out, ": 7 runs since 2026-02-23")) << run.out;
   EXPECT_TRUE(contains(run.out, "  not compared: 7 runs\n")) << run.out;
-  EXPECT_TRUE(
-      contains(run.out, "  an era of 7 runs: the driver branch is '2', the stored runs have '1'\n"))
+  EXPECT_TRUE(contains(
+      run.out, "  a period of 7 runs: the driver branch is '2', the stored runs have '1'\n"))
       << run.out;
   updated.runs.pop_back();
   updated.runs.pop_back();

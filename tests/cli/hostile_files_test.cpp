@@ -56,8 +56,8 @@ std::vector<std::pair<std::string, std::string>> hostile_scenarios() {
       {"variant.toml", "[variant.\"a" + evil + "\"]\n" + good},
       {"like.toml", good + "[variant.other]\nlike = \"a" + evil + "\"\n"},
       {"line.toml", good + "\"a" + evil + "\" = \"fix.peak_live <= 1 GiB\"\n"},
-      {"sentence.toml", good + "other = \"a" + evil + "\"\n"},
-      {"command_sentence.toml", good + "other = \"::error file=x::injected\"\n"},
+      {"assertion.toml", good + "other = \"a" + evil + "\"\n"},
+      {"command_assertion.toml", good + "other = \"::error file=x::injected\"\n"},
       {"base.toml", "extends = \"a" + evil + "\"\n" + good},
       {"command_base.toml", "extends = \"::error file=x::injected.toml\"\n" + good},
       {"name\x1b[31m.toml", good},
@@ -92,8 +92,6 @@ TEST_F(HostileFiles, ReachNoTerminalAndNoCiSystem) {
     EXPECT_EQ(fault_of(finished.err), "") << verb;
   }
 }
-
-// --- programs that git would run -----------------------------------------------------------------
 
 class Checkout : public CommandLine {
  protected:
@@ -203,8 +201,6 @@ TEST_F(Checkout, RunsNothingThatAWorkingTreeOrASubmoduleNames) {
   (void)std::system(("cd '" + place().string() + "' && git status > /dev/null 2>&1").c_str());
   EXPECT_TRUE(std::filesystem::exists(marker())) << "the traps are none";
 }
-
-// --- the same file, the same answer --------------------------------------------------------------
 
 TEST_F(HostileFiles, AreNeededForASimulatedReportToDifferFromItself) {
   write("a.toml", holding);

@@ -128,16 +128,16 @@ const std::vector<HostileHead> hostile_heads{
      "printf '{\"scenario\":\"s\",\"x\":[[]' >$json; yes ,[] | head -c 4000000 | "
      "tr -d '\\n' >$json; echo ']}' >$json; exit 3",
      "HEAD's `run` ended with 3"},
-    {"many_sentences",
+    {"many_assertions",
      "printf '{\"scenario\":\"s\",\"expect\":[{}' >$json; yes ',{}' | head -c 4000000 | "
      "tr -d '\\n' >$json; echo ']}' >$json",
-     "wrote more than 4 MiB of sentences"},
+     "wrote more than 4 MiB of assertions"},
     {"long_texts",
      "a=$(head -c 1900 /dev/zero | tr '\\0' a); "
      "s=\"{\\\"name\\\":\\\"$a\\\",\\\"file\\\":\\\"$a\\\"}\"\n"
      "for k in 1 2 3 4; do printf '{\"scenario\":\"s\",\"expect\":[{}' >$json; yes \",$s\" | "
      "head -n 800 | tr -d '\\n' >$json; echo ']}' >$json; done",
-     "wrote more than 4 MiB of sentences"},
+     "wrote more than 4 MiB of assertions"},
     {"no_output", "exec >&-; sh -c './note; exec sleep 60' & exec sleep 60", too_late, 0.4},
     // Files that it puts in the place of the gate's own reports.
     {"pipes_for_reports",

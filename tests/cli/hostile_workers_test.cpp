@@ -170,15 +170,15 @@ TEST_F(WorkerGates, EndWithNothingLeftWhenKilled) {
 }
 
 // The example of ci/WORKER.md, against the clock of this machine.
-TEST_F(WorkerGates, TheExampleIsNotRefutedAgainstItself) {
+TEST_F(WorkerGates, TheExampleIsNotFailedAgainstItself) {
   // At most one gate in a hundred may block; another machine's noise may leave it undecided.
-  const Finished run = gate(example, example, {"--margin", "20%", "--work", "sort*"});
+  const Finished run = gate(example, example, {"--margin", "20%", "--workload", "sort*"});
   EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
 }
 
-TEST_F(WorkerGates, TheExampleIsRefutedAgainstItselfWithMoreToDo) {
+TEST_F(WorkerGates, TheExampleFailsAgainstItselfWithMoreToDo) {
   const Finished run =
-      gate(example, example + " --slower 100", {"--margin", "10%", "--work", "hash_blocks"});
+      gate(example, example + " --slower 100", {"--margin", "10%", "--workload", "hash_blocks"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_FALSE(contains(run.out, "sort_numbers")) << run.out;
 }

@@ -52,17 +52,17 @@ class LedgerOption : public CommandLine {
   }
 };
 
-TEST_F(LedgerOption, MakesARefutedScenarioStayRefuted) {
-  write("refuted.toml", refuted);
-  const Finished first = run({"refuted.toml"});
+TEST_F(LedgerOption, MakesAFailedScenarioStayFailed) {
+  write("failed.toml", fails);
+  const Finished first = run({"failed.toml"});
   EXPECT_EQ(first.exit_code, 1) << first.err;
   EXPECT_FALSE(contains(first.out, "earlier")) << first.out;
   const std::string before = content();
   for (int again = 0; again < 3; ++again) {
-    const Finished run_again = run({"refuted.toml"});
+    const Finished run_again = run({"failed.toml"});
     EXPECT_EQ(run_again.exit_code, 1);
     EXPECT_TRUE(contains(run_again.out,
-                         "refuted: refuted by 7 rounds of 1 earlier run, which "
+                         "failed: fails by 7 rounds of 1 earlier run, which "
                          "stays; nothing was measured\n"))
         << run_again.out;
   }
@@ -76,7 +76,7 @@ TEST_F(LedgerOption, KeepsWhatHeldBefore) {
   const Finished again = run({"holding.toml", "--json", "report.json"});
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_TRUE(contains(again.out,
-                       "holding: holds by 5 rounds of 1 earlier run, which stays; nothing was "
+                       "holding: passes by 5 rounds of 1 earlier run, which stays; nothing was "
                        "measured\n"))
       << again.out;
   EXPECT_EQ(count("[[run]]"), 1);
@@ -253,21 +253,21 @@ TEST_F(LedgerOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
 
 // Anything that makes it another pair starts from nothing, and says so.
 TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
-  write("refuted.toml", refuted);
-  ASSERT_EQ(run({"refuted.toml", "--subject", "a"}).exit_code, 1);
-  const std::string known = "note: starts from nothing, but " + file_of("refuted") +
+  write("failed.toml", fails);
+  ASSERT_EQ(run({"failed.toml", "--subject", "a"}).exit_code, 1);
+  const std::string known = "note: starts from nothing, but " + file_of("failed") +
                             " has other runs of this scenario on this device: 'a' (7 rounds";
-  write("renamed.toml", refuted);
+  write("renamed.toml", fails);
   write("other.toml", undecided);
   struct Way {
     std::vector<std::string> words;
     std::string told;
   };
   for (const Way& way :
-       {Way{{"refuted.toml", "--subject", "b"}, known + ", refuted)\n"},
-        Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, refuted)\n"},
-        Way{{"refuted.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
-        Way{{"refuted.toml", "--subject", "a", "--set", "model.kernel_us=21"},
+       {Way{{"failed.toml", "--subject", "b"}, known + ", failed)\n"},
+        Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, failed)\n"},
+        Way{{"failed.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
+        Way{{"failed.toml", "--subject", "a", "--set", "model.kernel_us=21"},
             "of another text), 'b' (7 rounds, of another text)"}}) {
     const Finished other = run(way.words);
     EXPECT_TRUE(contains(other.out, way.told)) << other.out;
@@ -276,7 +276,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
 }
 
 // A green run is what somebody who changes a name, a side or a number looks for.
-TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
+TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingPasses) {
   write("tied.toml", undecided);
   ASSERT_EQ(run({"tied.toml"}).exit_code, 77);
   const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
@@ -303,7 +303,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
   }
 }
 
-TEST_F(LedgerOption, HasNothingToKeepWhereNoSentenceIsTimed) {
+TEST_F(LedgerOption, HasNothingToKeepWhereNoAssertionIsTimed) {
   write("counted.toml", two_variants("fix.launches_per_step <= baseline.launches_per_step"));
   EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
   EXPECT_EQ(run({"counted.toml"}).exit_code, 0);

@@ -50,7 +50,7 @@ TEST_P(LongRuns, AMillionRoundsStayBelowTwoHundredMegabytes) {
   EXPECT_GT(report["measurement"]["rounds"].size(), 500U);
 }
 
-// Many short steps a round; few long ones, of many variants and under many sentences.
+// Many short steps a round; few long ones, of many variants and under many assertions.
 INSTANTIATE_TEST_SUITE_P(Shapes, LongRuns, testing::Values(std::pair(2, "2"), std::pair(8, "400")));
 
 }  // namespace

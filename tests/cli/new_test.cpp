@@ -92,7 +92,7 @@ TEST_F(Starters, AreStrict) {
   }
 }
 
-TEST_F(Starters, WouldBeRefusedWithASentenceThatCannotFailOrAnOverrideForNothing) {
+TEST_F(Starters, WouldBeRefusedWithAnAssertionThatCannotFailOrAnOverrideForNothing) {
   for (const std::string& word : words()) {
     const std::string text = starter(word);
     const Finished vacuous = strictly(text + "nothing = \"fix.host_waits_per_step >= 0\"\n");
@@ -116,13 +116,13 @@ TEST_F(Starters, HoldOnTheSimulatedDevice) {
       const Finished run = stepgate({"--baselines", STEPGATE_SOURCE_DIR "/baselines", "run", file,
                                      "--device", "simulated", "--seed", seed});
       EXPECT_EQ(run.exit_code, 0) << word << ": " << run.out << run.err;
-      EXPECT_TRUE(contains(run.out, "SIMULATED 1 scenario, 1 holds\n")) << run.out;
+      EXPECT_TRUE(contains(run.out, "SIMULATED 1 scenario, 1 passes\n")) << run.out;
     }
   }
 }
 
 // On a GPU that nobody has measured it may be skipped, with its regime as the reason.
-TEST_F(Starters, AreRefutedOnNoGuessedGpu) {
+TEST_F(Starters, FailOnNoGuessedGpu) {
   for (const std::string& word : words()) {
     const std::string file = (scenarios / "start" / (word + ".toml")).string();
     for (const char* gpu : {"a100", "l4", "rtx4090", "rtx5060"}) {

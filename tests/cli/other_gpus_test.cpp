@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The suite on GPUs that its limits were not first written for, one of them measured and the others
-// guessed from data sheets: what does not hold there, by name, so that a limit that only one GPU
+// guessed from data sheets: what does not pass there, by name, so that a limit that only one GPU
 // keeps is seen when it is written.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Profile {
   const char* name;
 };
 
-// "scenario.sentence outcome" a line; what is skipped is counted, by scenario.
+// "scenario.assertion outcome" a line; what is skipped is counted, by scenario.
 std::string what_does_not_hold(std::istream& results) {
   std::string text;
   std::string skipped;
@@ -30,10 +30,10 @@ std::string what_does_not_hold(std::istream& results) {
     if (!result.contains("expect")) continue;
     const std::string scenario = result["scenario"];
     if (result["outcome"] == "skipped") skipped += ' ' + scenario;
-    for (const nlohmann::json& sentence : result["expect"]) {
-      const std::string outcome = sentence["outcome"];
-      if (outcome == "holds" || outcome == "skipped") continue;
-      text += scenario + '.' + std::string(sentence["name"]) + ' ' + outcome + '\n';
+    for (const nlohmann::json& assertion : result["expect"]) {
+      const std::string outcome = assertion["outcome"];
+      if (outcome == "passes" || outcome == "skipped") continue;
+      text += scenario + '.' + std::string(assertion["name"]) + ' ' + outcome + '\n';
     }
   }
   return text + "skipped:" + skipped + '\n';
@@ -50,7 +50,7 @@ TEST_F(OtherGpus, RefuteWhatIsWrittenDownAndNothingElse) {
         stepgate({"--baselines", source + "/" + folder, "run", source + "/scenarios",
                   source + "/scenarios/ranks", "--device", std::string("simulated:") + gpu,
                   "--seed", "1", "--json", "r.json"});
-    EXPECT_NE(run.exit_code, 1) << gpu << ": something is refuted";
+    EXPECT_NE(run.exit_code, 1) << gpu << ": something fails";
     EXPECT_NE(run.exit_code, 3) << gpu << run.err;
     std::ifstream results(place() / "r.json");
     expect_golden(std::filesystem::path(source) / "tests" / "golden" / "other_gpus" /

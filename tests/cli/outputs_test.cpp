@@ -150,10 +150,10 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
     }
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_FALSE(contains(run.out, "SIMULATED 1 scenario")) << output.option;
-    EXPECT_TRUE(contains(run.err, "SIMULATED 1 scenario, 1 holds")) << run.err;
+    EXPECT_TRUE(contains(run.err, "SIMULATED 1 scenario, 1 passes")) << run.err;
     EXPECT_FALSE(run.out.empty()) << output.option;
     if (output.option == "--json") {
-      EXPECT_EQ(nlohmann::json::parse(run.out).at("outcome"), "holds");
+      EXPECT_EQ(nlohmann::json::parse(run.out).at("outcome"), "passes");
     }
     // Output that is written again and again is there once.
     const std::string begin = run.out.substr(0, 30);
@@ -172,9 +172,9 @@ TEST_F(Outputs, GoIntoPipesOfThisProcess) {
       "' && " STEPGATE_PROGRAM " --baselines " STEPGATE_SOURCE_DIR
       "/baselines run a.toml --device simulated --seed 1 --no-trace --json ";
   EXPECT_EQ(std::system((command + "/dev/stdout 2>/dev/null | cat > piped").c_str()), 0);
-  EXPECT_TRUE(contains(text_of(place() / "piped"), "\"outcome\":\"holds\""));
+  EXPECT_TRUE(contains(text_of(place() / "piped"), "\"outcome\":\"passes\""));
   EXPECT_EQ(std::system((command + "/dev/fd/7 7>&1 >/dev/null | cat > seventh").c_str()), 0);
-  EXPECT_TRUE(contains(text_of(place() / "seventh"), "\"outcome\":\"holds\""));
+  EXPECT_TRUE(contains(text_of(place() / "seventh"), "\"outcome\":\"passes\""));
 }
 
 TEST_F(Outputs, ThatCannotBeWrittenToStandardOutputAreAnExitCode) {
@@ -279,7 +279,7 @@ TEST_F(Outputs, OnStandardOutputAreAlone) {
     const Finished found = run({"--json", name});
     EXPECT_EQ(found.exit_code, 0) << found.err;
     EXPECT_TRUE(nlohmann::json::accept(found.out)) << name << found.out;
-    EXPECT_TRUE(contains(found.err, "a: holds")) << name << found.err;
+    EXPECT_TRUE(contains(found.err, "a: passes")) << name << found.err;
     expect_refused(run({"--trace", name}), "standard output is not that");
   }
 }
@@ -326,11 +326,11 @@ TEST_F(Outputs, InColourAreForTheTerminalThatShowsThem) {
   };
   const EnvironmentVariable colours("NO_COLOR", "");
   EXPECT_EQ(run_with("--json - >j.json 2>" + terminal.name()), 0);
-  EXPECT_TRUE(contains(terminal.text(), "a: \x1b[32mholds"));
+  EXPECT_TRUE(contains(terminal.text(), "a: \x1b[32mpasses"));
   EXPECT_FALSE(contains(text("j.json"), "\x1b"));
   // And none where standard output is a terminal that shows something else.
   EXPECT_EQ(run_with("--junit - >" + terminal.name() + " 2>told"), 0);
-  EXPECT_TRUE(contains(text("told"), "a: holds")) << text("told");
+  EXPECT_TRUE(contains(text("told"), "a: passes")) << text("told");
   EXPECT_TRUE(contains(terminal.text(), "<testsuite"));
 }
 

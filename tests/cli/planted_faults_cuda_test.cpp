@@ -82,7 +82,7 @@ TEST_F(PlantedFaults, ASlowdownThatBeginsLateFailsTheSoak) {
   EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
 }
 
-TEST_F(PlantedFaults, ATailThatIsTwiceAsLongIsRefuted) {
+TEST_F(PlantedFaults, ATailThatIsTwiceAsLongFails) {
   for (const int batches : {0, 8}) {
     const std::string evaluates = fmt::format("eval = {{ every = 25, batches = {} }}\n", batches);
     write("tail.toml", small_steps + "[variant.fix]\n" + (batches > 0 ? evaluates : "") +
@@ -92,7 +92,7 @@ TEST_F(PlantedFaults, ATailThatIsTwiceAsLongIsRefuted) {
   }
 }
 
-TEST_F(PlantedFaults, WorkThatIsRarerThanTheRoundsNeverHolds) {
+TEST_F(PlantedFaults, WorkThatIsRarerThanTheRoundsNeverPasses) {
   for (const bool restarts : {false, true}) {
     write("restarts.toml",
           std::string("claim = \"a loader that starts anew every 5000 batches, for a second\"\n"

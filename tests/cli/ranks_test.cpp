@@ -118,7 +118,7 @@ int times_in(const std::string& text, const std::string& words) {
 TEST_F(Ranks, SayWhatOneProcessSays) {
   const Finished alone = run("two.toml", untraced);
   EXPECT_EQ(alone.exit_code, 0) << alone.out << alone.err;
-  EXPECT_EQ(times_in(alone.out, "1 scenario, 1 holds"), 1) << alone.out;
+  EXPECT_EQ(times_in(alone.out, "1 scenario, 1 passes"), 1) << alone.out;
   const Finished ranks = run("two.toml", {"--no-trace", "--ranks", "2"});
   EXPECT_EQ(ranks.exit_code, 0);
   EXPECT_EQ(ranks.out, alone.out);
@@ -150,7 +150,7 @@ TEST_F(Ranks, OfTorchrunAndOfSlurmSayItOnceAndEndAlike) {
 }
 
 TEST_F(Ranks, OfAnotherVerdictEndAlike) {
-  write("two.toml", refuted);
+  write("two.toml", fails);
   const auto ends = [&](const std::vector<std::string>& more) {
     const auto [first, second] = launched({torchrun(0), torchrun(1)}, running("two.toml", more));
     EXPECT_EQ(first.exit_code, second.exit_code);
@@ -164,7 +164,7 @@ TEST_F(Ranks, OfAnotherVerdictEndAlike) {
 #ifdef STEPGATE_MPIRUN
 TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
   const EnvironmentVariable plain("NO_COLOR", "1");  // mpirun has a terminal for its processes
-  for (const std::string& content : {text_of(place() / "two.toml"), refuted}) {
+  for (const std::string& content : {text_of(place() / "two.toml"), fails}) {
     write("two.toml", content);
     const Finished alone = run("two.toml", untraced);
     std::vector<std::string> words{"-n", "2", "--allow-run-as-root", "--oversubscribe",
@@ -190,8 +190,8 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   };
   const Finished finished = mixed({"--ranks", "2"});
   EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
-  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 holds")) << finished.out;
-  EXPECT_LT(finished.out.find("two: holds"), finished.out.find("share: holds")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 passes")) << finished.out;
+  EXPECT_LT(finished.out.find("two: passes"), finished.out.find("share: passes")) << finished.out;
   const auto [first, second] =
       launched({torchrun(0), torchrun(1)}, running("share.toml", {"../two.toml"}));
   EXPECT_EQ(first.exit_code, 0) << first.err;
@@ -290,7 +290,7 @@ TEST_F(Ranks, AreRefusedForWhatIsWrongWithAnotherPartOfTheRunBeforeAnythingIsTim
       stepgate({"--baselines", "baselines", "run", "two.toml", "alone.toml", "--device",
                 "simulated:nvidia-h200", "--ranks", "2", "--no-trace"});
   EXPECT_EQ(finished.exit_code, 2) << finished.out;
-  EXPECT_FALSE(contains(finished.out, "holds")) << finished.out;
+  EXPECT_FALSE(contains(finished.out, "passes")) << finished.out;
 }
 
 TEST_F(Ranks, UnderAGateDoNotCalibrateAndSayWhy) {
@@ -458,7 +458,7 @@ TEST_F(RanksUnderAGate, PassWhereNothingChanged) {
   head_with("");
   const Finished run = gate();
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "duel       2 works, 0 slower")) << run.out;
+  EXPECT_TRUE(contains(run.out, "comparison 2 workloads, 0 slower")) << run.out;
   expect_nothing_left_over();
 }
 
@@ -468,7 +468,7 @@ TEST_F(RanksUnderAGate, AreBlockedWhereTheyAreSlower) {
   const Finished run = gate();
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time") &&
-              contains(run.out, "all works together are slower than the margin"))
+              contains(run.out, "all workloads together are slower than the margin"))
       << run.out;
   expect_nothing_left_over();
 }

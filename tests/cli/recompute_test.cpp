@@ -66,7 +66,7 @@ class Recompute : public CommandLine {
     write("mixed/all_ways.toml", all_ways);
     write("mixed/holding.toml", holding);
     write("mixed/outside.toml", outside_its_regime);
-    write("mixed/refuted.toml", refuted);
+    write("mixed/fails.toml", fails);
     write("mixed/undecided.toml", undecided);
     return simulate({"mixed", "--json", "mixed.json"});
   }
@@ -118,7 +118,7 @@ TEST_F(Recompute, AgreesWithTheRunsThatTheRepositoryKeeps) {
     if (entry.path().extension() != ".json") continue;
     const Finished recomputed = recompute(entry.path().string());
     EXPECT_EQ(recomputed.exit_code, 0) << recomputed.err;
-    EXPECT_TRUE(contains(recomputed.out, "45 scenarios: 45 holds")) << recomputed.out;
+    EXPECT_TRUE(contains(recomputed.out, "45 scenarios: 45 passes")) << recomputed.out;
     ++runs;
   }
   EXPECT_GT(runs, 0);
@@ -148,15 +148,15 @@ TEST_F(Recompute, AgreesOnRatesPhasesKernelsAndClasses) {
                 "metrics.json", "--device", "simulated:nvidia-h200", "--seed", "1"});
   std::vector<Json> all = reports("metrics.json");
   const auto outcome = [&](const char* name) { return line(all, "metrics", name).at("outcome"); };
-  EXPECT_EQ(outcome("tokens"), "holds") << run.out;
-  EXPECT_EQ(outcome("rate"), "refuted");
-  EXPECT_EQ(outcome("mfu"), "holds");
-  EXPECT_EQ(outcome("low"), "refuted");
-  EXPECT_EQ(outcome("spins"), "holds");
-  EXPECT_EQ(outcome("forward"), "holds");
-  EXPECT_EQ(outcome("kernel"), "refuted");
-  EXPECT_EQ(outcome("waits"), "holds");
-  EXPECT_EQ(outcome("computes"), "refuted");
+  EXPECT_EQ(outcome("tokens"), "passes") << run.out;
+  EXPECT_EQ(outcome("rate"), "fails");
+  EXPECT_EQ(outcome("mfu"), "passes");
+  EXPECT_EQ(outcome("low"), "fails");
+  EXPECT_EQ(outcome("spins"), "passes");
+  EXPECT_EQ(outcome("forward"), "passes");
+  EXPECT_EQ(outcome("kernel"), "fails");
+  EXPECT_EQ(outcome("waits"), "passes");
+  EXPECT_EQ(outcome("computes"), "fails");
   expect_agreement("metrics.json", run);
   Json& subject = named(scenario(all, "metrics").at("measurement").at("variants"), "baseline");
   subject.at("model_flops") = 1e6 * subject.at("model_flops").get<double>();
@@ -176,9 +176,9 @@ TEST_F(Recompute, AgreesOnTheRatesOfSeveralRanksAndOfEach) {
       stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run", "two.toml", "--json",
                 "two.json", "--device", "simulated:round-numbers", "--seed", "1"});
   std::vector<Json> all = reports("two.json");
-  EXPECT_EQ(line(all, "two", "all").at("outcome"), "holds") << run.out;
-  EXPECT_EQ(line(all, "two", "each").at("outcome"), "refuted");
-  EXPECT_EQ(line(all, "two", "level").at("outcome"), "holds");
+  EXPECT_EQ(line(all, "two", "all").at("outcome"), "passes") << run.out;
+  EXPECT_EQ(line(all, "two", "each").at("outcome"), "fails");
+  EXPECT_EQ(line(all, "two", "level").at("outcome"), "passes");
   expect_agreement("two.json", run);
   named(scenario(all, "two").at("measurement").at("variants"), "two").at("ranks") = 1;
   write_reports("changed.json", all);
@@ -188,17 +188,17 @@ TEST_F(Recompute, AgreesOnTheRatesOfSeveralRanksAndOfEach) {
 TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
   const Finished run = run_mixed();
   std::vector<Json> all = reports("mixed.json");
-  EXPECT_EQ(line(all, "refuted", "line").at("outcome"), "refuted");
+  EXPECT_EQ(line(all, "fails", "line").at("outcome"), "fails");
   EXPECT_EQ(line(all, "undecided", "line").at("outcome"), "undecided");
   EXPECT_EQ(line(all, "outside", "line").at("outcome"), "skipped");
-  EXPECT_EQ(line(all, "all_ways", "bytes").at("outcome"), "holds");
-  EXPECT_EQ(line(all, "all_ways", "same").at("outcome"), "holds");
-  EXPECT_EQ(line(all, "all_ways", "median").at("outcome"), "refuted");
-  EXPECT_EQ(line(all, "all_ways", "level").at("level").at("contrasts").size(),
+  EXPECT_EQ(line(all, "all_ways", "bytes").at("outcome"), "passes");
+  EXPECT_EQ(line(all, "all_ways", "same").at("outcome"), "passes");
+  EXPECT_EQ(line(all, "all_ways", "median").at("outcome"), "fails");
+  EXPECT_EQ(line(all, "all_ways", "level").at("not_randomised").at("contrasts").size(),
             scenario(all, "all_ways").at("measurement").at("rounds").size());
   expect_agreement("mixed.json", run);
   EXPECT_TRUE(contains(recompute("mixed.json").out,
-                       "5 scenarios: 2 refuted, 1 undecided, 1 skipped, 1 holds"))
+                       "5 scenarios: 2 fails, 1 undecided, 1 skipped, 1 passes"))
       << recompute("mixed.json").out;
 }
 
@@ -217,7 +217,7 @@ TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
     std::vector<Json> all = reports("beside.json");
     const Json& level = line(all, "beside", "level");
     const std::string reason = level.at("reason");
-    held_with_outliers += level.at("outcome") == "holds" && contains(reason, "on its other side");
+    held_with_outliers += level.at("outcome") == "passes" && contains(reason, "on its other side");
     open_with_outliers += level.at("outcome") == "undecided";
     expect_agreement("beside.json", run);
   }
@@ -225,7 +225,7 @@ TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
   EXPECT_GT(open_with_outliers, 0);
 }
 
-// Anything broken besides hides no refuted line, and neither does a device that failed.
+// Anything broken besides hides no failed line, and neither does a device that failed.
 TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   write("holding.toml", holding);
   write("big.toml",
@@ -234,11 +234,11 @@ TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   const Finished failed = simulate({"big.toml", "holding.toml", "--json", "failed.json"});
   EXPECT_EQ(failed.exit_code, 3);
   expect_agreement("failed.json", failed);
-  EXPECT_TRUE(contains(recompute("failed.json").out, "2 scenarios: 1 failed, 1 holds"));
+  EXPECT_TRUE(contains(recompute("failed.json").out, "2 scenarios: 1 failed, 1 passes"));
   const Finished one = simulate({"big.toml", "--json", "one.json"});
   expect_agreement("one.json", one);
-  write("refuted.toml", refuted);
-  const Finished both = simulate({"big.toml", "refuted.toml", "--json", "both.json"});
+  write("fails.toml", fails);
+  const Finished both = simulate({"big.toml", "fails.toml", "--json", "both.json"});
   EXPECT_EQ(both.exit_code, 1);
   expect_agreement("both.json", both);
   if (const Finished none = stepgate({"run", "holding.toml", "--json", "none.json"});
@@ -252,7 +252,7 @@ TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   }
 }
 
-// The second run goes on from the contrasts of the first; where these hold, its own total time says
+// The second run goes on from the contrasts of the first; where these pass, its own total time says
 // so too.
 TEST_F(Recompute, AgreesWithOneScenarioAndWithEarlierRuns) {
   write("holding.toml", holding);
@@ -279,14 +279,14 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
   };
   const auto grows = [](Json& number, double factor) { number = factor * number.get<double>(); };
   const std::vector<Fault> faults = {
-      {"refuted: expect: line: contrasts 3: ",
+      {"fails: expect: line: contrasts 3: ",
        [](std::vector<Json>& all) {
-         Json& segment = scenario(all, "refuted")["measurement"]["rounds"][2][0];
+         Json& segment = scenario(all, "fails")["measurement"]["rounds"][2][0];
          for (Json& time : segment["step_times_ns"]) time = time.get<std::int64_t>() + 1;
        }},
-      {"refuted: expect: line: total_ratio: ",
+      {"fails: expect: line: total_ratio: ",
        [](std::vector<Json>& all) {
-         Json& elapsed = scenario(all, "refuted")["measurement"]["rounds"][2][0]["elapsed_ns"];
+         Json& elapsed = scenario(all, "fails")["measurement"]["rounds"][2][0]["elapsed_ns"];
          elapsed = elapsed.get<std::int64_t>() + 10;
        }},
       {"undecided: expect: line: contrasts ",
@@ -306,21 +306,21 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
        [&](std::vector<Json>& all) {
          grows(line(all, "undecided", "line")["timed"]["total_ratio"], 1.000001);
        }},
-      {"refuted: expect: line: outcome: holds in the file, refuted recomputed",
-       [](std::vector<Json>& all) { line(all, "refuted", "line")["outcome"] = "holds"; }},
-      {"undecided: expect: line: outcome: holds in the file, undecided recomputed",
-       [](std::vector<Json>& all) { line(all, "undecided", "line")["outcome"] = "holds"; }},
-      {"outside: expect: line: outcome: holds in the file, skipped recomputed",
-       [](std::vector<Json>& all) { line(all, "outside", "line")["outcome"] = "holds"; }},
-      {"refuted: outcome: holds in the file, refuted recomputed",
-       [](std::vector<Json>& all) { scenario(all, "refuted")["outcome"] = "holds"; }},
+      {"fails: expect: line: outcome: passes in the file, fails recomputed",
+       [](std::vector<Json>& all) { line(all, "fails", "line")["outcome"] = "passes"; }},
+      {"undecided: expect: line: outcome: passes in the file, undecided recomputed",
+       [](std::vector<Json>& all) { line(all, "undecided", "line")["outcome"] = "passes"; }},
+      {"outside: expect: line: outcome: passes in the file, skipped recomputed",
+       [](std::vector<Json>& all) { line(all, "outside", "line")["outcome"] = "passes"; }},
+      {"fails: outcome: passes in the file, fails recomputed",
+       [](std::vector<Json>& all) { scenario(all, "fails")["outcome"] = "passes"; }},
       {"all_ways: expect: level: contrasts 1: ",
        [](std::vector<Json>& all) {
-         line(all, "all_ways", "level")["level"]["contrasts"][0] = -0.5;
+         line(all, "all_ways", "level")["not_randomised"]["contrasts"][0] = -0.5;
        }},
       {"all_ways: expect: bytes: right: ",
        [&](std::vector<Json>& all) { grows(scenario(all, "all_ways")["batch_bytes"], 2); }},
-      {"all_ways: expect: bytes: outcome: holds in the file, refuted recomputed",
+      {"all_ways: expect: bytes: outcome: passes in the file, fails recomputed",
        [](std::vector<Json>& all) {
          Json& counts = named(scenario(all, "all_ways")["variants"], "fix")["counts"];
          counts["copy_bytes_per_step"] = counts["copy_bytes_per_step"].get<double>() + 4;
@@ -336,8 +336,8 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
        }},
       {"suite: alpha: 0.05 in the file, 0.01 recomputed",
        [](std::vector<Json>& all) { all.back()["suite"]["alpha"] = 0.05; }},
-      {"refuted: suite_alpha: ",
-       [](std::vector<Json>& all) { scenario(all, "refuted")["suite_alpha"] = 0.05; }},
+      {"fails: suite_alpha: ",
+       [](std::vector<Json>& all) { scenario(all, "fails")["suite_alpha"] = 0.05; }},
       {"run: gated: False in the file, True recomputed",
        [](std::vector<Json>& all) {
          for (Json& one : all) one["run"]["gated"] = false;
@@ -353,13 +353,13 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
        [&](std::vector<Json>& all) { grows(all.back()["suite"]["evidence"], 1.000001); }},
       {"suite: product_evidence: ",
        [&](std::vector<Json>& all) { grows(all.back()["suite"]["product_evidence"], 0.9); }},
-      {"suite: refuted: ",
+      {"suite: fails: ",
        [](std::vector<Json>& all) {
-         all.back()["suite"]["refuted"] = !all.back()["suite"]["refuted"].get<bool>();
+         all.back()["suite"]["fails"] = !all.back()["suite"]["fails"].get<bool>();
        }},
-      {"suite: refuted_among_others: ",
+      {"suite: failed_among_others: ",
        [](std::vector<Json>& all) {
-         all.back()["suite"]["refuted_among_others"].push_back("undecided.line");
+         all.back()["suite"]["failed_among_others"].push_back("undecided.line");
        }},
   };
   for (const Fault& fault : faults) {
@@ -382,7 +382,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
   std::vector<Json> lacking = written;
   lacking[1]["measurement"].erase("rounds");
   std::vector<Json> newer = written;
-  newer[0]["schema"] = 4;
+  newer[0]["schema"] = 5;
   write_reports("lacking.json", lacking);
   write_reports("newer.json", newer);
   write_reports("short.json", {written.begin(), written.end() - 1});
@@ -392,7 +392,7 @@ TEST_F(Recompute, SaysWhereAFileCannotBeRead) {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"cut.json", "cut.json:2: not the JSON of a run: JSONDecodeError("},
       {"lacking.json", "lacking.json:2: not the JSON of a run: KeyError('rounds')"},
-      {"newer.json", "newer.json:1: not the JSON of a run: ValueError('schema 4, not 3')"},
+      {"newer.json", "newer.json:1: not the JSON of a run: ValueError('schema 5, not 4')"},
       {"short.json", "short.json:5: not the JSON of a run: ValueError('it ends before the suite')"},
       {"first.json", "first.json:1: not the JSON of a run: ValueError('it ends before the suite')"},
       {"empty.json", "empty.json:0: not the JSON of a run: "},

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "support/files/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include "tests/cli/command_line.h"
 
 namespace stepgate {
@@ -97,7 +97,7 @@ TEST_F(Signals, LeaveWhatTheRunSays) {
                    simulating({"a.toml", "b.toml", "--trace", "t.json", "--picture", "p.svg",
                                "--ledger", "l", "--json", "r.json", "--junit", "j.xml"}),
                    place());
-  ASSERT_TRUE(run.says("a: holds", 60s));
+  ASSERT_TRUE(run.says("a: passes", 60s));
   wait_until([&] { return contains(text_of(place() / ledger / "b.toml"), "[run.expect]"); });
   run.send(SIGINT);
   ASSERT_TRUE(run.ends(2s));
@@ -120,7 +120,7 @@ TEST_F(Signals, LeaveWhatTheRunSays) {
 
 TEST_F(Signals, LeaveNothingWhereNothingWasAskedFor) {
   ChildProcess run(STEPGATE_PROGRAM, simulating({"open.toml"}), place());
-  ASSERT_TRUE(run.says("open: can hold", 60s));  // before its first round
+  ASSERT_TRUE(run.says("open: can pass", 60s));  // before its first round
   run.send(SIGTERM);
   ASSERT_TRUE(run.ends(2s));
   EXPECT_EQ(run.wait().err, "interrupted: 'open' is not decided; nothing was written\n");
@@ -129,7 +129,7 @@ TEST_F(Signals, LeaveNothingWhereNothingWasAskedFor) {
 TEST_F(Signals, SayThatWhatStoodInAnOutputIsGone) {
   write("old.json", "old\n");
   ChildProcess run(STEPGATE_PROGRAM, simulating({"open.toml", "--json", "old.json"}), place());
-  ASSERT_TRUE(run.says("open: can hold", 60s));
+  ASSERT_TRUE(run.says("open: can pass", 60s));
   run.send(SIGTERM);
   ASSERT_TRUE(run.ends(2s));
   EXPECT_TRUE(contains(run.wait().err, "; written: old.json"));

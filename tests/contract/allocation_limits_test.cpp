@@ -3,7 +3,7 @@
 // Linked into the programs of the device contract.
 #include <gtest/gtest.h>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {

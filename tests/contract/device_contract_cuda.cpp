@@ -3,8 +3,8 @@
 // where there is no GPU.
 #include <gtest/gtest.h>
 
+#include "base/text/units.h"
 #include "device/cuda/cuda_device.h"
-#include "support/text/units.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {

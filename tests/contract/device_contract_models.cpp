@@ -4,7 +4,7 @@
 #include <ostream>
 #include <tuple>
 
-#include "support/require.h"
+#include "base/require.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {

@@ -16,8 +16,6 @@
 namespace stepgate {
 namespace {
 
-// --- promises, device by device ------------------------------------------------------------------
-
 class DeviceContract : public testing::TestWithParam<DeviceCase> {
  protected:
   const DeviceKind kind_ = GetParam().kind;
@@ -135,8 +133,8 @@ TEST_P(DeviceContract, RunsAPlanWithAThirdAsynchronousStream) {
             bits_of(result.losses));
   // In the slot of a step with fewer streams, from a later step on.
   (void)device_->load_into(0, plain)->run({0, 5});
-  const auto dealt = device_->load_into(0, plan, {.first_step = 12, .loader = 77});
-  EXPECT_EQ(bits_of(dealt->run(whole).losses), bits_of(result.losses));
+  const auto drawn = device_->load_into(0, plan, {.first_step = 12, .loader = 77});
+  EXPECT_EQ(bits_of(drawn->run(whole).losses), bits_of(result.losses));
 }
 
 // A later first step changes which of the rare operations and batches come first, and nothing else:
@@ -309,8 +307,6 @@ TEST_P(DeviceContract, RefusesAPlanThatIsTooLargeForItsMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Every, DeviceContract, testing::ValuesIn(device_cases()),
                          [](const auto& device) { return device.param.name; });
-
-// --- promises, device by device and model by model -----------------------------------------------
 
 class DeviceContractOfModel : public testing::TestWithParam<std::tuple<DeviceCase, ModelCase>> {};
 

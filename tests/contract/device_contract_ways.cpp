@@ -3,11 +3,11 @@
 // run or judged here.
 #include <fmt/format.h>
 
+#include "base/random.h"
+#include "base/require.h"
 #include "plan/compose/build_step_plan.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
-#include "support/random.h"
-#include "support/require.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {

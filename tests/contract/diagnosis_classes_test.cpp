@@ -31,7 +31,7 @@ Knobs gemms(std::int64_t hidden, std::int64_t batch) {
 
 struct ClassCase {
   std::string_view bound;    // as the diagnosis begins
-  BoundClass bound_class{};  // in the words of sentences
+  BoundClass bound_class{};  // in the words of assertions
   Knobs knobs;
 };
 

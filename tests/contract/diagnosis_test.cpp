@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/random.h"
 #include "device/simulated/simulated_device.h"
 #include "judge/mechanism/diagnose.h"
 #include "measure/planned_subject.h"
@@ -19,7 +20,6 @@
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {
@@ -84,9 +84,9 @@ TEST(Diagnosis, LeavesNothingOfTheMistakeInTheFix) {
 
 TEST(Diagnosis, NamesTheMechanismThatSeparatesTwoVariantsAndItsPhase) {
   const auto starts_with = [](const std::vector<PlannedStep>& plans, std::string_view words) {
-    const std::string sentence = mechanism_of_plans(plans).separations.back().sentence;
-    return sentence.starts_with(words) ? testing::AssertionSuccess()
-                                       : testing::AssertionFailure() << sentence;
+    const std::string summary = mechanism_of_plans(plans).separations.back().summary;
+    return summary.starts_with(words) ? testing::AssertionSuccess()
+                                      : testing::AssertionFailure() << summary;
   };
   EXPECT_TRUE(starts_with(plans_of("sync_every_step"),
                           "baseline waits for the device 1x a step (sync) and leaves it idle"));

@@ -37,7 +37,7 @@ inline double most_of(int gates, double rate) {
 // docs/verdict.md, they may fall and not rise.
 struct DocumentedRates {
   double size;
-  double refuted;
+  double failed;
   double held;
 };
 

@@ -31,8 +31,6 @@ constexpr std::uint64_t seeds = 1;
 const auto dtypes = testing::Values(DType::bf16);
 #endif
 
-// --- planted kernels -----------------------------------------------------------------------------
-
 struct Fault {
   const Kernel* kernel = nullptr;               // that it replaces
   KernelShape (*shape)(KernelShape) = nullptr;  // what is computed instead; null: nothing is
@@ -94,8 +92,6 @@ StepPlan planted(StepPlan plan, const Fault& with, const std::string& operation 
   plan.variant = "fix";
   return plan;
 }
-
-// --- steps ---------------------------------------------------------------------------------------
 
 // 128 rows. A GPU gets heads and samples that its tensor cores and cuDNN take.
 Knobs transformer(DeviceKind kind, DType dtype) {
@@ -167,8 +163,6 @@ std::optional<AnotherStep> compared_again(Device& device, const std::vector<Plan
 }
 
 class SameSteps : public testing::TestWithParam<DType> {};
-
-// --- faults --------------------------------------------------------------------------------------
 
 TEST_P(SameSteps, AreOthersWhereAKernelLeavesOutRows) {
   for (const DeviceCase& test : devices_with_numbers()) {
@@ -258,8 +252,6 @@ TEST_P(SameSteps, AreOthersWhereAKernelIsRightForSoManyCalls) {
     }
   }
 }
-
-// --- honest steps --------------------------------------------------------------------------------
 
 struct Way {
   std::string name;

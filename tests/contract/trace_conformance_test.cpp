@@ -53,7 +53,7 @@ int compare(const PlannedStep& plan, const TracedStep& step) {
   return compared;
 }
 
-TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
+TEST(TraceConformance, PassesForEveryVariantOfTheSuite) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   int variants = 0;
@@ -73,7 +73,7 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
   EXPECT_GT(variants, 20);
 }
 
-TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
+TEST(TraceConformance, PassesInEveryWayToRunAStep) {
   const std::uint64_t seed = std::random_device{}();
   int accepted = 0;
   for (const ModelCase& model : model_cases()) {
@@ -92,7 +92,7 @@ TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
   EXPECT_GT(accepted, 1000);
 }
 
-TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
+TEST(TraceConformance, PassesWhereMemoryIsMadeAnewAtAChangeOfSize) {
   Knobs knobs = model_knobs("fp32_sgd");
   knobs.batch.sizes = {64, 64, 16, 64, 32};
   for (const Knobs& way : ways_to_resize(knobs)) {
@@ -105,7 +105,7 @@ TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
 }
 
 // Long steps are traced soon after they begin, when a cache may still grow.
-TEST(TraceConformance, HoldsWhereAnAllocatorSettlesAfterItsFirstSteps) {
+TEST(TraceConformance, PassesWhereAnAllocatorSettlesAfterItsFirstSteps) {
   for (const char* profile :
        {"baselines/nvidia-h200", "tests/profiles/l4", "tests/profiles/a100"}) {
     for (const std::int64_t layers : {6, 10, 16}) {

@@ -5,9 +5,9 @@
 
 #include <fstream>
 
-#include "history/baseline/baseline_record.h"
-#include "support/files/temporary_folder.h"
-#include "support/text/diagnostic.h"
+#include "base/files/temporary_folder.h"
+#include "base/text/diagnostic.h"
+#include "ledger/baseline/baseline_record.h"
 #include "tests/scripts/script.h"
 
 namespace stepgate {

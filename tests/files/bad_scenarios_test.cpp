@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "base/files/temporary_folder.h"
 #include "scenario/read/read_scenario.h"
-#include "support/files/temporary_folder.h"
 #include "tests/scripts/script.h"
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// docs/claims.md says of each claim of the articles which sentences of the suite decide it, or why
+// docs/claims.md says of each claim of the articles which assertions of the suite decide it, or why
 // none does. What it names exists, and no scenario that answers an article is missing.
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 const fs::path source = STEPGATE_SOURCE_DIR;
 
 struct Suite {
-  std::map<std::string, std::set<std::string>> sentences;  // of each scenario
-  std::set<std::string> answer_articles;                   // scenarios whose source names one
+  std::map<std::string, std::set<std::string>> assertions;  // of each scenario
+  std::set<std::string> answer_articles;                    // scenarios whose source names one
 };
 
 // The titles of the articles, as scenarios write them.
@@ -39,8 +39,8 @@ Suite suite() {
     for (const auto& entry : fs::directory_iterator(source / folder)) {
       if (entry.path().extension() != ".toml") continue;
       const Scenario scenario = read_scenario(entry.path());
-      std::set<std::string>& sentences = found.sentences[scenario.name];
-      for (const Expectation& expectation : scenario.expect) sentences.insert(expectation.name);
+      std::set<std::string>& assertions = found.assertions[scenario.name];
+      for (const Expectation& expectation : scenario.expect) assertions.insert(expectation.name);
       for (const std::string& article : articles)
         if (scenario.source.find(article) != std::string::npos)
           found.answer_articles.insert(scenario.name);
@@ -55,7 +55,7 @@ std::vector<std::string> problems_of(const std::string& page, const Suite& suite
   std::set<std::string> named;
   std::istringstream lines(page);
   const std::regex row(R"(\| (.+) \| (.+) \| (.+) \|)");
-  const std::regex sentence("`([a-z0-9_]+)\\.([a-z0-9_]+)`");
+  const std::regex assertion("`([a-z0-9_]+)\\.([a-z0-9_]+)`");
   const std::regex heading("claim|-+");
   for (std::string line; std::getline(lines, line);) {
     std::smatch cells;
@@ -65,18 +65,18 @@ std::vector<std::string> problems_of(const std::string& page, const Suite& suite
       continue;
     }
     if (std::regex_match(cells.str(1), heading)) continue;
-    const std::string sentences = cells.str(2);
+    const std::string assertions = cells.str(2);
     int found = 0;
-    for (auto at = std::sregex_iterator(sentences.begin(), sentences.end(), sentence);
+    for (auto at = std::sregex_iterator(assertions.begin(), assertions.end(), assertion);
          at != std::sregex_iterator(); ++at, ++found) {
-      const auto scenario = suite.sentences.find(at->str(1));
-      if (scenario == suite.sentences.end() || !scenario->second.contains(at->str(2))) {
-        problems.push_back("no such sentence: " + at->str());
+      const auto scenario = suite.assertions.find(at->str(1));
+      if (scenario == suite.assertions.end() || !scenario->second.contains(at->str(2))) {
+        problems.push_back("no such assertion: " + at->str());
       }
       named.insert(at->str(1));
     }
-    if (found == 0 && (sentences != "none" || cells.str(3).size() < 20)) {
-      problems.push_back("neither a sentence nor a reason: " + line);
+    if (found == 0 && (assertions != "none" || cells.str(3).size() < 20)) {
+      problems.push_back("neither an assertion nor a reason: " + line);
     }
   }
   for (const std::string& scenario : suite.answer_articles)
@@ -89,17 +89,17 @@ std::string page() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Claims, NameSentencesThatThereAreOrSayWhyNoneDecides) {
+TEST(Claims, NameAssertionsThatThereAreOrSayWhyNoneDecides) {
   const Suite there_is = suite();
   EXPECT_GE(there_is.answer_articles.size(), 45U);
   for (const std::string& problem : problems_of(page(), there_is)) ADD_FAILURE() << problem;
 }
 
-TEST(Claims, AreRefusedWhereTheSuiteHasAnotherSentence) {
+TEST(Claims, AreRefusedWhereTheSuiteHasAnotherAssertion) {
   Suite other = suite();
-  EXPECT_EQ(other.sentences["sync_every_step"].erase("faster"), 1U);
+  EXPECT_EQ(other.assertions["sync_every_step"].erase("faster"), 1U);
   EXPECT_EQ(problems_of(page(), other),
-            std::vector<std::string>{"no such sentence: `sync_every_step.faster`"});
+            std::vector<std::string>{"no such assertion: `sync_every_step.faster`"});
 }
 
 TEST(Claims, AreRefusedWhereAScenarioOfAnArticleIsMissing) {
@@ -109,10 +109,10 @@ TEST(Claims, AreRefusedWhereAScenarioOfAnArticleIsMissing) {
             std::vector<std::string>{"not on the page: of_another_claim"});
 }
 
-TEST(Claims, AreRefusedWithoutASentenceAndAReason) {
+TEST(Claims, AreRefusedWithoutAnAssertionAndAReason) {
   const std::string unexplained = "| a claim | none | - |";
   EXPECT_EQ(problems_of(unexplained, {}),
-            std::vector<std::string>{"neither a sentence nor a reason: " + unexplained});
+            std::vector<std::string>{"neither an assertion nor a reason: " + unexplained});
   const std::string two_cells = "| a claim | none |";
   EXPECT_EQ(problems_of(two_cells, {}), std::vector<std::string>{"not three cells: " + two_cells});
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "scenario/read/read_scenario.h"
-#include "support/random.h"
 #include "tests/scripts/script.h"
 
 namespace stepgate {

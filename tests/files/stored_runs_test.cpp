@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "history/baseline/baseline_file.h"
+#include "ledger/baseline/baseline_file.h"
 #include "scenario/knobs/fingerprint.h"
 #include "scenario/read/read_scenario.h"
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocators/first_fit_allocator.h"
-#include "allocators/testing/random_requests.h"
-#include "support/require.h"
+#include "base/require.h"
+#include "plan/allocators/first_fit_allocator.h"
+#include "plan/allocators/testing/random_requests.h"
 
 namespace {
 

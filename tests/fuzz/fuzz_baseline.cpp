@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: any text as stored runs. It is refused, or reads back as it is written, and no byte of
 // that can be changed unnoticed.
-#include "history/baseline/baseline_record.h"
+#include "ledger/baseline/baseline_record.h"
 #include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

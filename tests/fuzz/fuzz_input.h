@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "support/fnv1a.h"
-#include "support/require.h"
-#include "support/text/diagnostic.h"
+#include "base/fnv1a.h"
+#include "base/require.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 

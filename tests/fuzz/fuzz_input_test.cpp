@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/files/read_file.h"
+#include "base/files/read_file.h"
 
 namespace stepgate {
 namespace {
@@ -32,7 +32,7 @@ TEST(FuzzInput, EndsAReaderThatTakesAnotherByte) {
                "a byte that was changed is noticed");
 }
 
-TEST(FuzzInput, IsAFileThatHoldsTheLastTextAlone) {
+TEST(FuzzInput, IsAFileThatPassesTheLastTextAlone) {
   FuzzedFile file;
   (void)file.with("a longer text");
   EXPECT_EQ(std::get<std::string>(read_file(file.with("short"), "a file")), "short");

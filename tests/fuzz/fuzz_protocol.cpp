@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: any line as a request to a worker and as its answer to each request. It is a problem,
 // or reads back as it is written.
-#include "duel/worker/protocol.h"
+#include "compare/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace {

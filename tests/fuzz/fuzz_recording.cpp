@@ -3,8 +3,8 @@
 // parts from the allocator at the same place every time.
 #include <sstream>
 
-#include "allocators/caching/caching_allocator.h"
-#include "allocators/testing/replay.h"
+#include "plan/allocators/caching/caching_allocator.h"
+#include "plan/allocators/testing/replay.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace {

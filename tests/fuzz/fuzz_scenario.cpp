@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: any text as a scenario. It is read or refused; what is read is planned or refused;
-// what is planned is counted, and its sentences are judged by that. Anything else is a fault.
+// what is planned is counted, and its assertions are judged by that. Anything else is a fault.
 #include <algorithm>
 #include <cmath>
 
@@ -50,7 +50,7 @@ void judge_by_plans(const Scenario& scenario, const std::vector<PlannedStep>& pl
   none.planned_only = true;
   none.scenario_fingerprint = scenario.fingerprint;
   const Verdict verdict = judge(scenario, subjects_of(plans), none, {});
-  require(verdict.sentences.size() == scenario.expect.size(), "every sentence is judged");
+  require(verdict.assertions.size() == scenario.expect.size(), "every assertion is judged");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 """seeds.py FOLDER [FORM PATTERNS]: fills the folder with what a fuzzer begins with, made of files of the tree.
 
 Forms: files (as they are), records (of a file with digests its first run, as it is and with digests of zero, which fit
-anything in a build that fuzzes), sentences (of a scenario each), exchanges (each line of a conversation in a page), heads
+anything in a build that fuzzes), assertions (of a scenario each), exchanges (each line of a conversation in a page), heads
 (the first events of a recording).
 """
 import glob
@@ -24,7 +24,7 @@ def records(text):
 FORMS = {
     "files": lambda text: [text],
     "records": records,
-    "sentences": lambda text: re.findall(r'^\w+ *= "(.*[<>=~].*)"', text, re.M),
+    "assertions": lambda text: re.findall(r'^\w+ *= "(.*[<>=~].*)"', text, re.M),
     "exchanges": lambda text: re.findall(r"^    [<>] (.*)", text, re.M),
     "heads": lambda text: ["".join(text.splitlines(keepends=True)[:count]) for count in (2, MOST_EVENTS)],
 }

@@ -10,21 +10,19 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/read_file.h"
+#include "base/fnv1a.h"
+#include "base/random.h"
 #include "device/contents.h"
 #include "kernels/number_format.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/compose/transformer/transformer_shape.h"
-#include "support/files/read_file.h"
-#include "support/fnv1a.h"
-#include "support/random.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::json;
-
-// --- how stepgate runs a case --------------------------------------------------------------------
 
 // How far the numbers may be off, relative to their norm. Measured on the reference and on an H200,
 // the largest of all cases and tensors, in brackets.
@@ -103,8 +101,6 @@ StepPlan plan_of(const Json& golden, const Knobs& knobs) {
   return build_step_plans(scenario, golden.at("seed").get<std::uint64_t>()).front();
 }
 
-// --- what is compared ----------------------------------------------------------------------------
-
 double direction(std::uint64_t which, const std::string& name, std::size_t index) {
   const auto bits = static_cast<std::int32_t>(
       random_bits(random_bits(which, fnv1a(name)), static_cast<std::uint64_t>(index)) >> 40);
@@ -147,8 +143,6 @@ void expect_tensors(const StepResult& result, std::string_view buffer, double sc
                   has_keys ? std::max(bound, bound_of_key_bias) : bound);
   }
 }
-
-// --- the tests -----------------------------------------------------------------------------------
 
 Json golden_file() {
   const auto text =

@@ -273,8 +273,6 @@ INSTANTIATE_TEST_SUITE_P(Every, RankNumbers, testing::Values(DType::fp32, DType:
                            return dtype.param == DType::fp32 ? "fp32" : "bf16";
                          });
 
-// --- what these tests are for --------------------------------------------------------------------
-
 StepPlan with_reduction(StepPlan plan, Reduction reduction) {
   for (Operation& operation : plan.operations) {
     auto* collective = std::get_if<Collective>(&operation.action);

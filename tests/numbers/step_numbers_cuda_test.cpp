@@ -58,8 +58,6 @@ std::vector<NumbersCase> numbers_cases() {
   return cases;
 }
 
-// --- against the reference -----------------------------------------------------------------------
-
 struct Bounds {
   double loss, weights, gradients;  // relative errors
 };
@@ -130,8 +128,6 @@ TEST_P(CudaStepNumbers, NeedNoWorkspace) {
     EXPECT_LE(relative_error(losses, expected), bounds_of(GetParam().dtype).loss) << bytes;
   }
 }
-
-// --- against itself ------------------------------------------------------------------------------
 
 struct Numbers {
   std::vector<float> losses, weights, gradients;

@@ -8,8 +8,8 @@
 #include <ostream>
 #include <random>
 
+#include "base/random.h"
 #include "device/reference/reference_device.h"
-#include "support/random.h"
 #include "tests/contract/device_contract.h"
 #include "tests/numbers/step_by_hand.h"
 #include "tests/numbers/step_numbers_textbook.h"
@@ -43,8 +43,6 @@ const ShapeCase shapes[] = {
     {"one_layer", 1, 8, 6, {}},      {"three_layers", 3, 16, 5, {}},
     {"one_sample", 2, 8, 1, {}},     {"five_layers", 5, 8, 7, {}},
     {"long_samples", 2, 16, 4, 400}, {"bytes", 2, 16, 4, 400, BatchFormat::uint8}};
-
-// --- gradients -----------------------------------------------------------------------------------
 
 // Which units of the hidden layers are on; where that changes, the loss has a kink.
 std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
@@ -118,8 +116,6 @@ TEST_P(StepGradients, AgreeWithFiniteDifferencesOfTheLoss) {
 INSTANTIATE_TEST_SUITE_P(Every, StepGradients, testing::ValuesIn(shapes),
                          [](const auto& shape) { return shape.param.name; });
 
-// --- updates -------------------------------------------------------------------------------------
-
 const char* name_of(OptimKind kind) {
   constexpr const char* names[] = {"sgd", "adamw", "lion"};
   return names[static_cast<std::size_t>(kind)];
@@ -172,8 +168,6 @@ INSTANTIATE_TEST_SUITE_P(Every, StepUpdates,
                                   name_of(std::get<1>(both.param));
                          });
 
-// --- batches of bytes ----------------------------------------------------------------------------
-
 TEST(StepOfBytes, IsThatOfTheWordsThatALoaderWouldHaveDecoded) {
   ShapeCase shape = {"", 3, 16, 5, 400};
   const StepPlan of_words = plan_of(knobs_of(shape, OptimKind::sgd));
@@ -189,8 +183,6 @@ TEST(StepOfBytes, IsThatOfTheWordsThatALoaderWouldHaveDecoded) {
   EXPECT_EQ(decoding.loss(), finished.loss());
   EXPECT_EQ(decoding.gradients(), finished.gradients());
 }
-
-// --- learning ------------------------------------------------------------------------------------
 
 class StepLearns : public testing::TestWithParam<OptimKind> {};
 

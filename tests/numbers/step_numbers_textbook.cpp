@@ -8,9 +8,9 @@
 #include <cstring>
 #include <span>
 
+#include "base/require.h"
 #include "device/contents.h"
 #include "kernels/optimizer/optimizer.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -8,9 +8,9 @@
 #include <ostream>
 #include <random>
 
+#include "base/random.h"
 #include "device/reference/reference_device.h"
 #include "plan/compose/transformer/transformer_shape.h"
-#include "support/random.h"
 #include "tests/contract/device_contract.h"
 #include "tests/numbers/step_by_hand.h"
 

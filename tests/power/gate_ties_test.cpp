@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How often a gate of several works is wrong where it is hardest to be right: HEAD takes exactly as
-// much longer as is allowed, by the margin or by somebody's word; and how often it passes identical
-// builds. On scripted steps with the noise of launches and segments; every seed is fixed.
+// How often a gate of several workloads is wrong where it is hardest to be right: HEAD takes
+// exactly as much longer as is allowed, by the margin or by somebody's word; and how often it
+// passes identical builds. On scripted steps with the noise of launches and segments; every seed is
+// fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +10,10 @@
 #include <cstdio>
 #include <map>
 
-#include "duel/gate/gate_timing.h"
-#include "duel/gate/judge_duel.h"
-#include "duel/testing/fake_worker.h"
-#include "support/random.h"
+#include "base/random.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/judge_comparison.h"
+#include "compare/testing/fake_worker.h"
 #include "tests/contract/judged_on_device.h"
 
 namespace stepgate {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr double margin = 0.02;
 constexpr double at_most = 0.05;
-constexpr int works_of_a_gate = 5;
+constexpr int workloads_of_a_gate = 5;
 
 struct Noise {
   const char* name;
@@ -45,58 +46,59 @@ double bimodal(Random& random) {
 constexpr std::array noises{Noise{"normal", normal}, Noise{"t of 3", student},
                             Noise{"spikes", spikes}, Noise{"two states", bimodal}};
 
-DuelVerdict gate(const Noise& noise, double longer, bool accepted, std::uint64_t seed) {
-  DuelScript script;
-  script.works.clear();
-  for (int work = 0; work < works_of_a_gate; ++work)
-    script.works.push_back(fmt::format("work {}", work));
+ComparisonVerdict gate(const Noise& noise, double longer, bool accepted, std::uint64_t seed) {
+  ComparisonScript script;
+  script.workloads.clear();
+  for (int workload = 0; workload < workloads_of_a_gate; ++workload)
+    script.workloads.push_back(fmt::format("workload {}", workload));
   script.loaded = {.wash_out_steps = 2};
   script.launch_seconds = 0.1;
   Random random(seed);
   std::map<std::pair<std::int64_t, std::string>, double> of_launch;
-  script.step_seconds = [&](DuelSide side, const std::string& work, std::int64_t launch) {
-    const auto [found, is_new] = of_launch.try_emplace({launch, work});
+  script.step_seconds = [&](ComparisonSide side, const std::string& workload, std::int64_t launch) {
+    const auto [found, is_new] = of_launch.try_emplace({launch, workload});
     if (is_new) found->second = 0.004 * noise.draw(random);
-    return 1e-3 * (side == DuelSide::head ? 1 + longer : 1) *
+    return 1e-3 * (side == ComparisonSide::head ? 1 + longer : 1) *
            std::exp(found->second + 0.008 * noise.draw(random));
   };
-  DuelSettings settings{.margin = margin, .works_ahead = 2};
+  ComparisonSettings settings{.margin = margin, .workloads_ahead = 2};
   if (accepted) {
-    for (const std::string& work : script.works) settings.accepted_growths[work] = at_most;
+    for (const std::string& workload : script.workloads)
+      settings.accepted_growths[workload] = at_most;
   }
-  DuelRequest request = request_of(script, seed, 30);
-  request.undecided = undecided_works(script.works, settings);
+  ComparisonRequest request = request_of(script, seed, 30);
+  request.undecided = undecided_workloads(script.workloads, settings);
   time_as_a_gate(request, settings, std::chrono::seconds(60), {});
-  return judge_duel(request.introduction, measure_duel(request), settings);
+  return judge_comparison(request.introduction, measure_comparison(request), settings);
 }
 
 struct Counts {
   int blocked = 0;  // gates
   int passed = 0;
-  int held = 0;      // works, by the margin
-  int accepted = 0;  // works, by what is accepted
+  int held = 0;      // workloads, by the margin
+  int accepted = 0;  // workloads, by what is accepted
   std::int64_t pairs = 0;
 };
 
 Counts counts_of(const Noise& noise, double longer, bool accepted, int gates) {
   Counts counts;
   for (int index = 0; index < gates; ++index) {
-    const DuelVerdict verdict =
+    const ComparisonVerdict verdict =
         gate(noise, longer, accepted, random_bits(39, static_cast<std::uint64_t>(index)));
-    counts.blocked += verdict.outcome == Outcome::refuted;
-    counts.passed += verdict.outcome == Outcome::holds;
+    counts.blocked += verdict.outcome == Outcome::fails;
+    counts.passed += verdict.outcome == Outcome::passes;
     counts.pairs += verdict.pairs;
-    for (const WorkVerdict& work : verdict.works) {
-      counts.held += work.outcome == Outcome::holds;
-      counts.accepted += work.at_accepted_growth == Outcome::holds;
+    for (const WorkloadVerdict& workload : verdict.workloads) {
+      counts.held += workload.outcome == Outcome::passes;
+      counts.accepted += workload.at_accepted_growth == Outcome::passes;
     }
   }
   std::fputs(
       fmt::format(
-          "  {:<10} {:+.0f} %: of {} gates {} blocked, {} passed, {:.1f} pairs; of {} works {} "
+          "  {:<10} {:+.0f} %: of {} gates {} blocked, {} passed, {:.1f} pairs; of {} workloads {} "
           "held, {} within what is accepted\n",
           noise.name, 100 * longer, gates, counts.blocked, counts.passed,
-          double(counts.pairs) / gates, gates * works_of_a_gate, counts.held, counts.accepted)
+          double(counts.pairs) / gates, gates * workloads_of_a_gate, counts.held, counts.accepted)
           .c_str(),
       stdout);
   return counts;
@@ -107,7 +109,7 @@ TEST(GateTies, BlockFewAndHoldFewExactlyAtTheMargin) {
   for (const Noise& noise : noises) {
     const Counts counts = counts_of(noise, margin, false, gates);
     EXPECT_LE(counts.blocked, gates * most_of(gates, 0.01));
-    EXPECT_LE(counts.held, gates * works_of_a_gate * most_of(gates, 0.05));
+    EXPECT_LE(counts.held, gates * workloads_of_a_gate * most_of(gates, 0.05));
   }
 }
 
@@ -115,7 +117,7 @@ TEST(GateTies, AcceptFewExactlyAtWhatIsAccepted) {
   constexpr int gates = 200;
   for (const Noise& noise : noises) {
     const Counts counts = counts_of(noise, at_most, true, gates);
-    EXPECT_LE(counts.accepted, gates * works_of_a_gate * most_of(gates, 0.05));
+    EXPECT_LE(counts.accepted, gates * workloads_of_a_gate * most_of(gates, 0.05));
   }
 }
 

@@ -13,17 +13,17 @@
 #include <filesystem>
 #include <map>
 
+#include "base/random.h"
+#include "base/seconds.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/judge_comparison.h"
+#include "compare/worker/count_step.h"
+#include "compare/worker/serve_worker.h"
 #include "device/simulated/simulated_device.h"
-#include "duel/gate/gate_timing.h"
-#include "duel/gate/judge_duel.h"
-#include "duel/worker/count_step.h"
-#include "duel/worker/serve_worker.h"
 #include "judge/judge.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
-#include "support/random.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -37,12 +37,12 @@ struct HostTime {
 };
 constexpr HostTime start_of_a_process{0.1, 1.3};
 constexpr HostTime first_load{0.015, 0.04};  // besides what the simulated device takes
-constexpr HostTime unload_of_a_work{0.001, 0.004};
+constexpr HostTime unload_of_a_workload{0.001, 0.004};
 constexpr HostTime end_of_a_process{0.02, 0.08};
 
-// A work's contrasts scatter by this, in percent, from one pair of launches to the next: every
-// fifth of the 100 works of the gate in baselines/nvidia-h200/gate/2026-11-23.suite.jsonl, of which
-// the last ones have margins of their own.
+// A workload's contrasts scatter by this, in percent, from one pair of launches to the next: every
+// fifth of the 100 workloads of the gate in baselines/nvidia-h200/gate/2026-11-23.suite.jsonl, of
+// which the last ones have margins of their own.
 constexpr std::array recorded_scatter{0.04, 0.09, 0.2,  0.26, 0.33, 0.39, 0.51, 0.54, 0.66, 0.73,
                                       0.81, 1.09, 1.29, 1.39, 1.62, 1.83, 2.13, 2.45, 2.92};
 constexpr double scatter_beside_wide_margins = 7.74;
@@ -54,24 +54,24 @@ struct Noise {
   double of_segments = 0;
 };
 
-// Gives every work one of those, and another part of it that is of its launches.
-Noise noise_of(std::size_t work, bool wide) {
-  const double scatter =
-      (wide ? scatter_beside_wide_margins : recorded_scatter[work * 7 % recorded_scatter.size()]) /
-      100;
-  const double launches = launch_shares[work % launch_shares.size()];
+// Gives every workload one of those, and another part of it that is of its launches.
+Noise noise_of(std::size_t workload, bool wide) {
+  const double scatter = (wide ? scatter_beside_wide_margins
+                               : recorded_scatter[workload * 7 % recorded_scatter.size()]) /
+                         100;
+  const double launches = launch_shares[workload % launch_shares.size()];
   return {.of_launches = scatter * std::sqrt(launches / 2),
           .of_segments = scatter * std::sqrt(1 - launches)};
 }
 
 struct Suite {
-  std::vector<std::string> works;
+  std::vector<std::string> workloads;
   std::map<std::string, PlannedStep> steps;
   std::map<std::string, Noise> noise;
   std::map<std::string, double> wider;  // margins of their own
 };
 
-// All works of the suite that a GPU times. What is calibrated at every run is left out.
+// All workloads of the suite that a GPU times. What is calibrated at every run is left out.
 Suite whole_suite(const DeviceProfile& profile) {
   Suite suite;
   std::vector<std::filesystem::path> files;
@@ -88,10 +88,10 @@ Suite whole_suite(const DeviceProfile& profile) {
     }
     for (const PlannedStep& step :
          with_facts(build_step_plans(scenario, 1, profile.memory_bytes))) {
-      const std::string work = work_name(step);
-      suite.noise[work] = noise_of(suite.works.size(), suite.wider.contains(work));
-      suite.works.push_back(work);
-      suite.steps.emplace(work, step);
+      const std::string workload = workload_name(step);
+      suite.noise[workload] = noise_of(suite.workloads.size(), suite.wider.contains(workload));
+      suite.workloads.push_back(workload);
+      suite.steps.emplace(workload, step);
     }
   }
   return suite;
@@ -99,8 +99,9 @@ Suite whole_suite(const DeviceProfile& profile) {
 
 std::vector<CountedPair> counted_of(const Suite& suite) {
   std::vector<CountedPair> pairs;
-  for (const auto& [work, step] : suite.steps)
-    pairs.push_back({.work = work, .base = planned_counts(step), .head = planned_counts(step)});
+  for (const auto& [workload, step] : suite.steps)
+    pairs.push_back(
+        {.workload = workload, .base = planned_counts(step), .head = planned_counts(step)});
   return pairs;
 }
 
@@ -126,7 +127,7 @@ class TimedWorker : public Worker {
         asked_at_(spent.now) {
     hello_ = {.program = "simulated",
               .simulated = true,
-              .works = suite.works,
+              .workloads = suite.workloads,
               .memory_bytes = profile.memory_bytes};
   }
 
@@ -136,15 +137,15 @@ class TimedWorker : public Worker {
     return hello_;
   }
 
-  Loaded load(const std::string& work) override {
-    work_ = work;
+  Loaded load(const std::string& workload) override {
+    work_ = workload;
     device_now_ = device_->now();
-    const PlannedStep& step = suite_.steps.at(work);
+    const PlannedStep& step = suite_.steps.at(workload);
     LoadedForTiming loaded = load_for_timing(*device_, step, step);
     step_ = std::move(loaded.step);
     spend(time_of_device(), spent_.pilots);
     answer(first_load, spent_.loading);
-    of_launch_ = std::exp(suite_.noise.at(work).of_launches * random_.normal());
+    of_launch_ = std::exp(suite_.noise.at(workload).of_launches * random_.normal());
     return loaded.says;
   }
 
@@ -162,9 +163,9 @@ class TimedWorker : public Worker {
 
   void unload() override {
     step_.reset();
-    answer(unload_of_a_work, spent_.loading);
+    answer(unload_of_a_workload, spent_.loading);
   }
-  StepCounts count(const CountWork&) override { return {}; }
+  StepCounts count(const CountWorkload&) override { return {}; }
   void quit() override { answer(end_of_a_process, spent_.ending); }
 
  private:
@@ -202,30 +203,31 @@ class GateTime : public testing::Test {
   }
 
   // Each step of HEAD takes so many times as long.
-  DuelVerdict gate(double factor, std::uint64_t seed) {
+  ComparisonVerdict gate(double factor, std::uint64_t seed) {
     spent_ = {};
-    DuelRequest request;
-    request.works = in_order_of_suspicion(suite_.works, {});
-    request.launch = [&](DuelSide side, std::int64_t launch) {
+    ComparisonRequest request;
+    request.workloads = in_order_of_suspicion(suite_.workloads, {});
+    request.launch = [&](ComparisonSide side, std::int64_t launch) {
       return std::make_unique<TimedWorker>(suite_, profile_, spent_,
-                                           side == DuelSide::head ? factor : 1,
+                                           side == ComparisonSide::head ? factor : 1,
                                            random_bits(seed, static_cast<std::uint64_t>(launch)));
     };
     request.introduction = introduce(request.launch).value();
     request.seed = seed;
     request.most_pairs = 1000;
     request.clock = [this] { return nanoseconds(static_cast<std::int64_t>(spent_.now * 1e9)); };
-    const DuelSettings settings{.margin = 0.02,
-                                .wider = suite_.wider,
-                                .works_ahead = works_ahead_of_a_gate(suite_.works.size())};
+    const ComparisonSettings settings{
+        .margin = 0.02,
+        .wider = suite_.wider,
+        .workloads_ahead = workloads_ahead_of_a_gate(suite_.workloads.size())};
     time_as_a_gate(request, settings, std::chrono::seconds(240), counted_of(suite_));
-    request.undecided =
-        [&, decide = undecided_works(request.works, settings)](const DuelMeasurement& so_far) {
-          if (std::ssize(so_far.pairs) == request.fewest_pairs) at_the_fewest_ = spent_.now;
-          return decide(so_far);
-        };
-    const DuelMeasurement measured = measure_duel(request);
-    const DuelVerdict verdict = judge_duel(request.introduction, measured, settings);
+    request.undecided = [&, decide = undecided_workloads(request.workloads, settings)](
+                            const ComparisonMeasurement& so_far) {
+      if (std::ssize(so_far.pairs) == request.fewest_pairs) at_the_fewest_ = spent_.now;
+      return decide(so_far);
+    };
+    const ComparisonMeasurement measured = measure_comparison(request);
+    const ComparisonVerdict verdict = judge_comparison(request.introduction, measured, settings);
     print(factor, measured, verdict);
     return verdict;
   }
@@ -233,34 +235,36 @@ class GateTime : public testing::Test {
   static double scored_in(const std::vector<Superblock>& blocks) {
     double sum = 0;
     for (const Superblock& block : blocks) {
-      for (const DuelSegment& segment : block) sum += seconds(segment.elapsed);
+      for (const ComparisonSegment& segment : block) sum += seconds(segment.elapsed);
     }
     return sum;
   }
 
-  void print(double factor, const DuelMeasurement& measured, const DuelVerdict& verdict) const {
+  void print(double factor, const ComparisonMeasurement& measured,
+             const ComparisonVerdict& verdict) const {
     double in_superblocks = 0;
     double watched = 0;
-    std::size_t works = 0;
+    std::size_t workloads = 0;
     for (const LaunchPair& pair : measured.pairs) {
-      works += pair.works.size();
-      for (const WorkInPair& work : pair.works) {
-        in_superblocks += scored_in(work.superblocks);
-        watched += scored_in(work.watched);
+      workloads += pair.workloads.size();
+      for (const WorkInPair& workload : pair.workloads) {
+        in_superblocks += scored_in(workload.superblocks);
+        watched += scored_in(workload.watched);
       }
     }
     const auto undecided =
-        std::ranges::count(verdict.works, Outcome::undecided, &WorkVerdict::outcome);
-    const auto refuted = std::ranges::count(verdict.works, Outcome::refuted, &WorkVerdict::outcome);
+        std::ranges::count(verdict.workloads, Outcome::undecided, &WorkloadVerdict::outcome);
+    const auto failed =
+        std::ranges::count(verdict.workloads, Outcome::fails, &WorkloadVerdict::outcome);
     std::fputs(
-        fmt::format("  x {:4.2f}: {:5.1f} s, {:5.1f} to the fewest pairs, {} pairs, {} works in "
-                    "pairs, {} slower, {} undecided; "
-                    "starts {:.1f}, loads {:.1f}, pilots {:.1f}, wash-outs {:.1f}, superblocks "
-                    "{:.1f}, watched {:.1f}, other segments {:.1f}, ends {:.1f} s\n",
-                    factor, spent_.now, at_the_fewest_, verdict.pairs, works, refuted, undecided,
-                    spent_.starting, spent_.loading, spent_.pilots, spent_.washing_out,
-                    in_superblocks, watched, spent_.scoring - in_superblocks - watched,
-                    spent_.ending)
+        fmt::format(
+            "  x {:4.2f}: {:5.1f} s, {:5.1f} to the fewest pairs, {} pairs, {} workloads in "
+            "pairs, {} slower, {} undecided; "
+            "starts {:.1f}, loads {:.1f}, pilots {:.1f}, wash-outs {:.1f}, superblocks "
+            "{:.1f}, watched {:.1f}, other segments {:.1f}, ends {:.1f} s\n",
+            factor, spent_.now, at_the_fewest_, verdict.pairs, workloads, failed, undecided,
+            spent_.starting, spent_.loading, spent_.pilots, spent_.washing_out, in_superblocks,
+            watched, spent_.scoring - in_superblocks - watched, spent_.ending)
             .c_str(),
         stdout);
   }
@@ -273,8 +277,8 @@ class GateTime : public testing::Test {
 
 TEST_F(GateTime, OfIdenticalBuilds) {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const DuelVerdict verdict = gate(1, seed);
-    EXPECT_NE(verdict.outcome, Outcome::refuted);
+    const ComparisonVerdict verdict = gate(1, seed);
+    EXPECT_NE(verdict.outcome, Outcome::fails);
     EXPECT_LE(at_the_fewest_, 160);
     EXPECT_LE(spent_.now, 260);
   }
@@ -282,8 +286,8 @@ TEST_F(GateTime, OfIdenticalBuilds) {
 
 TEST_F(GateTime, OfBuildsOfWhichOneIsSlowerEverywhere) {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const DuelVerdict verdict = gate(1.1, seed);
-    EXPECT_EQ(verdict.outcome, Outcome::refuted);
+    const ComparisonVerdict verdict = gate(1.1, seed);
+    EXPECT_EQ(verdict.outcome, Outcome::fails);
     EXPECT_LE(spent_.now, 32);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A state of one variant that outlasts a round, another process on the GPU, a clock that drops in
-// the middle of a run: how often a sentence at its limit is decided all the same, and what of that
-// the doubts take back. Made-up rounds, as in rule_grid_test; every seed is fixed.
+// the middle of a run: how often an assertion at its limit is decided all the same, and what of
+// that the doubts take back. Made-up rounds, as in rule_grid_test; every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <functional>
 
-#include "judge/sentence_test.h"
-#include "judge/sentences/doubts.h"
+#include "judge/assertion_test.h"
+#include "judge/assertions/doubts.h"
 #include "judge/testing/fake_scenario.h"
 #include "measure/schedule.h"
 #include "tests/contract/judged_on_device.h"
@@ -146,15 +146,15 @@ Round round_of(Surroundings& surroundings, double effect, Random& random) {
 }
 
 struct Shares {
-  double refuted = 0;
+  double failed = 0;
   double held = 0;
   double doubted = 0;  // of the decided ones, taken back
 };
 
-// Outcomes of a sentence whose true difference is its limit, plus `beyond`. At least so many
+// Outcomes of an assertion whose true difference is its limit, plus `beyond`. At least so many
 // rounds: other lines of the scenario may need them.
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
-  static const Expectation sentence =
+  static const Expectation assertion =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
   static const std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
   static const JudgeSettings settings;
@@ -164,7 +164,7 @@ Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_roun
     const auto seed = first_seed + static_cast<std::uint64_t>(gate);
     const auto surroundings = make(Random(2 * seed));
     Random random(2 * seed + 1);
-    SentenceTest test(sentence, subjects, settings, none);
+    AssertionTest test(assertion, subjects, settings, none);
     Measurement measurement = nothing_yet();
     for (int round = 0; round < most_rounds && (test.is_open() || round < least_rounds); ++round) {
       surroundings->begin_round(round);
@@ -172,20 +172,20 @@ Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_roun
       test.add({.subjects = subjects, .round = &measurement.rounds.back()});
     }
     if (test.outcome() == Outcome::undecided) continue;
-    SentenceVerdict verdict;
+    AssertionVerdict verdict;
     test.describe(0.95, verdict);
-    const bool doubted = doubt_about(sentence, subjects, measurement, *verdict.timed).has_value();
+    const bool doubted = doubt_about(assertion, subjects, measurement, *verdict.timed).has_value();
     shares.doubted += doubted;
-    shares.refuted += !doubted && verdict.outcome == Outcome::refuted;
-    shares.held += !doubted && verdict.outcome == Outcome::holds;
+    shares.failed += !doubted && verdict.outcome == Outcome::fails;
+    shares.held += !doubted && verdict.outcome == Outcome::passes;
   }
-  for (double* sum : {&shares.refuted, &shares.held, &shares.doubted}) *sum /= gates;
+  for (double* sum : {&shares.failed, &shares.held, &shares.doubted}) *sum /= gates;
   return shares;
 }
 
 void print_row(const std::string& what, const Shares& shares) {
-  std::fputs(fmt::format("  {:<47} refuted {:5.2f} %  held {:5.2f} %  doubted {:5.2f} %\n", what,
-                         100 * shares.refuted, 100 * shares.held, 100 * shares.doubted)
+  std::fputs(fmt::format("  {:<47} failed {:5.2f} %  held {:5.2f} %  doubted {:5.2f} %\n", what,
+                         100 * shares.failed, 100 * shares.held, 100 * shares.doubted)
                  .c_str(),
              stdout);
 }
@@ -202,14 +202,14 @@ MakeSurroundings clock_drop(int round, double more = 0) {
 
 void expect_promised_rates(const std::string& what, const Shares& shares) {
   print_row(what, shares);
-  EXPECT_LE(shares.refuted, most_of(gates, JudgeSettings{}.alpha)) << what;
+  EXPECT_LE(shares.failed, most_of(gates, JudgeSettings{}.alpha)) << what;
   EXPECT_LE(shares.held, most_of(gates, JudgeSettings{}.beta)) << what;
 }
 
-// A state of one variant that lasts for a few rounds looks like the code, and no coin deals it.
-// From a memory of 0.6 on the rates are NOT those promised. Doubts, which need a dozen rounds, take
-// back next to nothing, since most of these gates are over before. The rates below were measured,
-// here and in docs/verdict.md; they may fall, not rise.
+// A state of one variant that lasts for a few rounds looks like the code, and nothing randomises
+// it. From a memory of 0.6 on the rates are NOT those promised. Doubts, which need a dozen rounds,
+// take back next to nothing, since most of these gates are over before. The rates below were
+// measured, here and in docs/verdict.md; they may fall, not rise.
 TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
   for (const DocumentedRates& row : {DocumentedRates{0.3, 0.014, 0.059},
                                      {0.6, 0.042, 0.109},
@@ -218,7 +218,7 @@ TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
     const Shares shares =
         shares_of([&](Random random) { return std::make_unique<StateOfTheFix>(random, row.size); });
     print_row(fmt::format("a state of the fix, AR(1) {:.2f}", row.size), shares);
-    EXPECT_LE(shares.refuted, most_of(gates, row.refuted)) << row.size;
+    EXPECT_LE(shares.failed, most_of(gates, row.failed)) << row.size;
     EXPECT_LE(shares.held, most_of(gates, row.held)) << row.size;
   }
 }
@@ -232,7 +232,7 @@ TEST(LastingState, ThatChangesTheRatioIsDoubtedWhereTheRoundsGoOn) {
   // A run that is over by then tells of its own time alone.
   const Shares decided = shares_of(changing, -change / 2);
   print_row("the same, at an end when it is decided", decided);
-  EXPECT_LE(decided.refuted, most_of(gates, JudgeSettings{}.alpha));
+  EXPECT_LE(decided.failed, most_of(gates, JudgeSettings{}.alpha));
 }
 
 TEST(Disturbance, ThatComesToWhoeverRunsKeepsTheRates) {
@@ -247,7 +247,7 @@ TEST(Disturbance, ThatComesToWhoeverRunsKeepsTheRates) {
 TEST(Disturbance, OfOneVariantAloneIsThatVariants) {
   const Shares shares = shares_of(in_one_arm(true));
   print_row("both segments of the fix, three rounds in ten", shares);
-  EXPECT_GT(shares.refuted, most_of(gates, JudgeSettings{}.alpha));
+  EXPECT_GT(shares.failed, most_of(gates, JudgeSettings{}.alpha));
 }
 
 TEST(Disturbance, OfTheClockInTheMiddleKeepsTheRates) {

@@ -7,14 +7,14 @@
 #include <chrono>
 #include <cstdio>
 
-#include "duel/gate/gate_timing.h"
-#include "duel/gate/judge_duel.h"
-#include "duel/gate/soak.h"
-#include "duel/testing/simulated_worker.h"
+#include "base/random.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/judge_comparison.h"
+#include "compare/gate/soak.h"
+#include "compare/testing/simulated_worker.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {
@@ -27,27 +27,27 @@ class LateAndRare : public testing::Test {
             "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
             "sync = { where = \"step\", how = \"device\" }\n"
             "[variant.step]\n[expect]\nwaits = \"step.host_waits_per_step == 1\"\n",
-            "work.toml")),
+            "workload.toml")),
         plans_(with_facts(build_step_plans(scenario_, 1))),
         base_(read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml")) {}
 
-  // As `gate` makes them of one work.
-  DuelVerdict gate(const DeviceProfile& head, std::uint64_t seed) const {
-    DuelRequest request;
-    request.works = {"work"};
-    request.launch = [&](DuelSide side, std::int64_t launch) {
+  // As `gate` makes them of one workload.
+  ComparisonVerdict gate(const DeviceProfile& head, std::uint64_t seed) const {
+    ComparisonRequest request;
+    request.workloads = {"workload"};
+    request.launch = [&](ComparisonSide side, std::int64_t launch) {
       return std::make_unique<SimulatedWorker>(
-          plans_.front(), side == DuelSide::base ? base_ : head,
+          plans_.front(), side == ComparisonSide::base ? base_ : head,
           random_bits(seed, static_cast<std::uint64_t>(launch)));
     };
     request.introduction = introduce(request.launch).value();
     request.seed = seed;
     request.most_pairs = 60;
     request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-    const DuelSettings settings{.margin = 0.02};
+    const ComparisonSettings settings{.margin = 0.02};
     time_as_a_gate(request, settings, std::chrono::seconds(240), {});
-    request.undecided = undecided_works(request.works, settings);
-    return judge_duel(request.introduction, measure_duel(request), settings);
+    request.undecided = undecided_workloads(request.workloads, settings);
+    return judge_comparison(request.introduction, measure_comparison(request), settings);
   }
 
   int nights_that_end(Outcome outcome, const DeviceProfile& profile, int nights) const {
@@ -59,7 +59,7 @@ class LateAndRare : public testing::Test {
             plans_.front(), profile,
             random_bits(static_cast<std::uint64_t>(night) + 1, launches++));
       };
-      ended += soak("work", 0.02, launch).outcome == outcome;
+      ended += soak("workload", 0.02, launch).outcome == outcome;
     }
     return ended;
   }
@@ -85,8 +85,8 @@ TEST_F(LateAndRare, AGatePassesFewOfThoseWithRareStalls) {
     int blocked = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
       const Outcome outcome = gate(head, seed).outcome;
-      passed += outcome == Outcome::holds;
-      blocked += outcome == Outcome::refuted;
+      passed += outcome == Outcome::passes;
+      blocked += outcome == Outcome::fails;
     }
     std::fputs(fmt::format("  {:g} of steps stall for {:g} ms: {} of 60 passed, {} blocked\n",
                            stalls.probability, double(stalls.nanoseconds) / 1e6, passed, blocked)
@@ -100,8 +100,8 @@ TEST_F(LateAndRare, AGatePassesIdenticalBuildsInTheFewestPairs) {
   int passed = 0;
   std::int64_t pairs = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const DuelVerdict verdict = gate(base_, seed);
-    passed += verdict.outcome == Outcome::holds;
+    const ComparisonVerdict verdict = gate(base_, seed);
+    passed += verdict.outcome == Outcome::passes;
     pairs += verdict.pairs;
   }
   EXPECT_EQ(passed, 60);
@@ -114,19 +114,19 @@ TEST_F(LateAndRare, ASoakFindsThemInNineteenOfTwentyNightsAndAlarmsInNoneOfFifty
       DeviceProfile falls = base_;
       falls.noise.slower_after_steps = after;
       falls.noise.slower_by = by;
-      EXPECT_GE(nights_that_end(Outcome::refuted, falls, 20), 19) << after << ' ' << by;
+      EXPECT_GE(nights_that_end(Outcome::fails, falls, 20), 19) << after << ' ' << by;
       DeviceProfile grows = base_;
       grows.noise.slower_after_steps = after;
       grows.noise.slower_each_step = by / static_cast<double>(steps_of_a_soak - after);
-      EXPECT_GE(nights_that_end(Outcome::refuted, grows, 20), 19) << after << ' ' << by;
+      EXPECT_GE(nights_that_end(Outcome::fails, grows, 20), 19) << after << ' ' << by;
     }
   }
-  EXPECT_EQ(nights_that_end(Outcome::holds, base_, 50), 50);
+  EXPECT_EQ(nights_that_end(Outcome::passes, base_, 50), 50);
   DeviceProfile noisy = base_;
   noisy.noise.within_rounds *= 5;
   noisy.noise.between_rounds *= 5;
   noisy.noise.spike_probability = 0.01;
-  EXPECT_EQ(nights_that_end(Outcome::refuted, noisy, 50), 0);
+  EXPECT_EQ(nights_that_end(Outcome::fails, noisy, 50), 0);
 }
 
 }  // namespace

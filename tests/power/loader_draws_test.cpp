@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loader's draws are dealt with every round. A variant whose batches take random times is as
+// The loader's draws are drawn with every round. A variant whose batches take random times is as
 // fast as one whose batches take their mean, and the interval says so as often as it promises. A
 // device that replays the draws of its first load is found out.
 #include <fmt/format.h>
@@ -61,8 +61,8 @@ class Replaying : public Device {
 
 struct Seen {
   int covered = 0;  // intervals that contain 1
-  int same_refuted = 0;
-  int tie_refuted = 0;
+  int same_failed = 0;
+  int tie_failed = 0;
   int tie_held = 0;
 };
 
@@ -75,18 +75,18 @@ Seen seen_on(bool replaying) {
         make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
     if (replaying) device = std::make_unique<Replaying>(std::move(device));
     const Verdict verdict = judged_on(*device, scenario, plans, seed);
-    const SentenceVerdict& same = verdict.sentences.at(0);
-    const SentenceVerdict& tie = verdict.sentences.at(1);
+    const AssertionVerdict& same = verdict.assertions.at(0);
+    const AssertionVerdict& tie = verdict.assertions.at(1);
     const auto interval = tie.timed->interval;
     seen.covered += interval && interval->low <= 1 && interval->high >= 1;
-    seen.same_refuted += same.outcome == Outcome::refuted;
-    seen.tie_refuted += tie.outcome == Outcome::refuted;
-    seen.tie_held += tie.outcome == Outcome::holds;
+    seen.same_failed += same.outcome == Outcome::fails;
+    seen.tie_failed += tie.outcome == Outcome::fails;
+    seen.tie_held += tie.outcome == Outcome::passes;
   }
-  std::fputs(fmt::format("  {} seeds{}: {} intervals contain the truth; 'within 1.5 %' refuted in "
-                         "{}; at the limit refuted in {}, held in {}\n",
-                         gates, replaying ? ", draws replayed" : "", seen.covered,
-                         seen.same_refuted, seen.tie_refuted, seen.tie_held)
+  std::fputs(fmt::format("  {} seeds{}: {} intervals contain the truth; 'within 1.5 %' failed in "
+                         "{}; at the limit failed in {}, held in {}\n",
+                         gates, replaying ? ", draws replayed" : "", seen.covered, seen.same_failed,
+                         seen.tie_failed, seen.tie_held)
                  .c_str(),
              stdout);
   return seen;
@@ -107,8 +107,8 @@ TEST(LoaderDraws, LeaveTheRatioOfTheMeansWhereItIs) {
 TEST(LoaderDraws, AreDealtWithEveryRound) {
   const Seen seen = seen_on(false);
   EXPECT_LE(gates - seen.covered, gates * most_of(gates, 1 - confidence));
-  EXPECT_LE(seen.same_refuted, gates * most_of(gates, JudgeSettings{}.alpha));
-  EXPECT_LE(seen.tie_refuted, gates * most_of(gates, JudgeSettings{}.alpha));
+  EXPECT_LE(seen.same_failed, gates * most_of(gates, JudgeSettings{}.alpha));
+  EXPECT_LE(seen.tie_failed, gates * most_of(gates, JudgeSettings{}.alpha));
   EXPECT_LE(seen.tie_held, gates * most_of(gates, JudgeSettings{}.beta));
 }
 
@@ -116,7 +116,7 @@ TEST(LoaderDraws, AreDealtWithEveryRound) {
 TEST(LoaderDraws, WouldBeMissedWereTheyReplayed) {
   const Seen seen = seen_on(true);
   EXPECT_GT(gates - seen.covered, gates / 2);
-  EXPECT_GT(seen.tie_refuted, gates * most_of(gates, JudgeSettings{}.alpha));
+  EXPECT_GT(seen.tie_failed, gates * most_of(gates, JudgeSettings{}.alpha));
   EXPECT_GT(seen.tie_held, gates * most_of(gates, JudgeSettings{}.beta));
 }
 

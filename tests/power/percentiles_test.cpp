@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Sentences about high percentiles of steps that spike now and then, each variant in a way of its
-// own: what is true is not refuted, what is false does not hold, and what is far from its limit is
+// Assertions about high percentiles of steps that spike now and then, each variant in a way of its
+// own: what is true does not fail, what is false does not pass, and what is far from its limit is
 // decided. Besides, means and rates of such steps, whose logarithm is biased where segments differ.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "base/stats/quantile.h"
 #include "judge/testing/fake_scenario.h"
-#include "stats/quantile.h"
 
 namespace stepgate {
 namespace {
@@ -74,32 +74,32 @@ TEST(Percentiles, AreDecidedRightly) {
   constexpr int gates = 16;
   for (const double times_limit : {0.5, 0.9, 0.98, 1.02, 1.1, 2.0}) {
     int held = 0;
-    int refuted = 0;
+    int failed = 0;
     int all = 0;
     for (const PercentileCase& one : percentile_cases) {
       for (std::uint64_t seed = 1; seed <= gates; ++seed, ++all) {
         const Outcome outcome = decided(one, times_limit, seed);
-        held += outcome == Outcome::holds;
-        refuted += outcome == Outcome::refuted;
+        held += outcome == Outcome::passes;
+        failed += outcome == Outcome::fails;
       }
     }
-    std::printf("percentiles at %.2f of their limit: of %d held %d, refuted %d\n", times_limit, all,
-                held, refuted);
+    std::printf("percentiles at %.2f of their limit: of %d held %d, failed %d\n", times_limit, all,
+                held, failed);
     if (times_limit < 1) {
-      EXPECT_LE(refuted, all * 0.01 + 3 * std::sqrt(all * 0.01)) << times_limit;
+      EXPECT_LE(failed, all * 0.01 + 3 * std::sqrt(all * 0.01)) << times_limit;
     } else {
       EXPECT_LE(held, all * 0.05 + 3 * std::sqrt(all * 0.05)) << times_limit;
     }
     if (times_limit == 0.5) {
       EXPECT_GE(held, 0.9 * all);
     } else if (times_limit == 2.0) {
-      EXPECT_GE(refuted, 0.9 * all);
+      EXPECT_GE(failed, 0.9 * all);
     }
   }
 }
 
 // The baseline stalls now and then, the fix is a little slower always and faster in total: a
-// sentence about rates that is true is not refuted, and neither is its mirror image held.
+// assertion about rates that is true does not fail, and neither is its mirror image held.
 TEST(Percentiles, OfWhichTotalTimeKnowsMoreDecideNothingAgainstIt) {
   struct Stalls {
     Spikes baseline;
@@ -117,7 +117,7 @@ TEST(Percentiles, OfWhichTotalTimeKnowsMoreDecideNothingAgainstIt) {
       Scenario scenario =
           scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
       scenario.measure.rounds = 40;
-      wrong += measure_and_judge(scenario, script, seed).verdict.outcome == Outcome::refuted;
+      wrong += measure_and_judge(scenario, script, seed).verdict.outcome == Outcome::fails;
     }
     EXPECT_LE(wrong, 1) << one.baseline.step_us << " us";
   }

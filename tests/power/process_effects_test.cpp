@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process keeps the effect that it is dealt when it starts. Rounds tell of this process, and only
+// A process keeps the effect that it is drawn when it starts. Rounds tell of this process, and only
 // estimates of many processes tell of the next one. Identical code on the simulated device, a seed
 // a process, with process effects of 0.05 to 0.5 %; a table of what either says.
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "compare/gate/self_test.h"
 #include "device/simulated/simulated_device.h"
-#include "duel/gate/self_test.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
@@ -24,7 +24,7 @@ constexpr double usual_margin = 0.005;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;
 
-// One millisecond of device work a step, thirty rounds at most.
+// One millisecond of device workload a step, thirty rounds at most.
 Scenario device_bound() {
   return parse_scenario(
       "claim = \"a variant is as fast as itself\"\n"
@@ -34,7 +34,7 @@ Scenario device_bound() {
       "device_bound.toml");
 }
 
-// One step as `a` and as `b`, and the sentence that `b` takes no longer by more than the margin.
+// One step as `a` and as `b`, and the assertion that `b` takes no longer by more than the margin.
 struct Identical {
   Scenario scenario;
   std::vector<StepPlan> plans;
@@ -46,10 +46,10 @@ Identical identical(double margin) {
     same.plans[side].variant = side == 0 ? "a" : "b";
     same.scenario.variants[side].name = same.plans[side].variant;
   }
-  Expectation& sentence = same.scenario.expect.front();
-  sentence.left = {{MetricOf{"b", Metric::step_ms_mean}}};
-  sentence.relation = Relation::at_most;
-  sentence.right = {{1 + margin, MetricOf{"a", Metric::step_ms_mean}}};
+  Expectation& assertion = same.scenario.expect.front();
+  assertion.left = {{MetricOf{"b", Metric::step_ms_mean}}};
+  assertion.relation = Relation::at_most;
+  assertion.right = {{1 + margin, MetricOf{"a", Metric::step_ms_mean}}};
   return same;
 }
 
@@ -77,7 +77,7 @@ double own_ratio(double deviation, const Identical& gate, std::uint64_t seed) {
 }
 
 struct Seen {
-  int refuted = 0;
+  int failed = 0;
   int held = 0;
   int own_ratio_missed = 0;  // not in the interval
   int tie_missed = 0;
@@ -94,13 +94,13 @@ Seen seen_at(double deviation, double margin) {
     const auto device = process(deviation, gate, seed, like_a_gpu);
     const Measurement measured = measured_on(*device, gate.scenario, plans, seed);
     const Verdict verdict = judge(gate.scenario, subjects_of(plans), measured, settings);
-    const SentenceVerdict& line = verdict.sentences.front();
+    const AssertionVerdict& line = verdict.assertions.front();
     const auto contains = [&](double ratio) {
       const auto interval = line.timed->interval;
       // The interval is that of b / ((1 + margin) * a).
       const double over_limit = ratio / (1 + margin);
       if (interval) return interval->low <= over_limit && over_limit <= interval->high;
-      // After five rounds there is the bound by which it holds.
+      // After five rounds there is the bound by which it passes.
       const Bounds& shown = line.timed->shown;
       return (!shown.low || *shown.low <= over_limit) && (!shown.high || over_limit <= *shown.high);
     };
@@ -108,8 +108,8 @@ Seen seen_at(double deviation, double margin) {
     std::vector<double> log_ratios = line.timed->contrasts;  // to the limit
     for (double& log_ratio : log_ratios) log_ratio += std::log1p(margin);
     set_estimate(results.back(), log_ratios);
-    seen.refuted += line.outcome == Outcome::refuted;
-    seen.held += line.outcome == Outcome::holds;
+    seen.failed += line.outcome == Outcome::fails;
+    seen.held += line.outcome == Outcome::passes;
     seen.own_ratio_missed += !contains(own_ratio(deviation, gate, seed));
     seen.tie_missed += !contains(1);
   }
@@ -125,13 +125,13 @@ double between(const Seen& seen) {
 
 void print_row(double deviation, double margin, const Seen& seen) {
   std::fputs(
-      fmt::format(
-          "  effects of {:4.2f} %, margin {:4.2f} %: {:3} refuted, {:3} held of {}; outside "
-          "the interval: own ratio {:2}, 1x {:3}; {}, processes differ by {:.3f} %, "
-          "smallest margin {:.2f} %\n",
-          100 * deviation, 100 * margin, seen.refuted, seen.held, processes, seen.own_ratio_missed,
-          seen.tie_missed, blocked_too_often(seen.test) ? "too often" : "within alpha",
-          100 * between(seen), 100 * smallest_margin(seen.test).value())
+      fmt::format("  effects of {:4.2f} %, margin {:4.2f} %: {:3} failed, {:3} held of {}; outside "
+                  "the interval: own ratio {:2}, 1x {:3}; {}, processes differ by {:.3f} %, "
+                  "smallest margin {:.2f} %\n",
+                  100 * deviation, 100 * margin, seen.failed, seen.held, processes,
+                  seen.own_ratio_missed, seen.tie_missed,
+                  blocked_too_often(seen.test) ? "too often" : "within alpha", 100 * between(seen),
+                  100 * smallest_margin(seen.test).value())
           .c_str(),
       stdout);
 }
@@ -153,7 +153,7 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
     const Seen seen = seen_at(row.size, 0);
     print_row(row.size, 0, seen);
     EXPECT_LE(seen.own_ratio_missed, most(0.05)) << "of the intervals are about their process";
-    EXPECT_LE(seen.refuted, most(row.refuted));
+    EXPECT_LE(seen.failed, most(row.failed));
     EXPECT_LE(seen.held, most(row.held));
     // Two variants, each with an effect. What the rounds add is taken out of it as well as it can.
     const double planted = std::sqrt(2) * row.size;
@@ -173,7 +173,7 @@ TEST(ProcessEffects, AreWhatASelfTestNamesAMarginFor) {
     print_row(deviation, usual_margin, seen);
     const double wanted = smallest_margin(seen.test).value();
     if (deviation <= 0.001) {
-      EXPECT_LE(seen.refuted, most(alpha));
+      EXPECT_LE(seen.failed, most(alpha));
       EXPECT_FALSE(blocked_too_often(seen.test));
       EXPECT_LT(wanted, usual_margin);
       continue;
@@ -182,7 +182,7 @@ TEST(ProcessEffects, AreWhatASelfTestNamesAMarginFor) {
     EXPECT_TRUE(deviation < 0.005 || blocked_too_often(seen.test));
     const Seen wider = seen_at(deviation, wanted);
     print_row(deviation, wanted, wider);
-    EXPECT_LE(wider.refuted, most(alpha));
+    EXPECT_LE(wider.failed, most(alpha));
     EXPECT_FALSE(blocked_too_often(wider.test));
   }
 }

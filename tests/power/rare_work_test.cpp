@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Work that happens every so many steps, longer than some windows and shorter than others: it is
-// measured at its full price, or the sentence says that it was not, and never holds without it.
+// measured at its full price, or the assertion says that it was not, and never holds without it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "base/stats/quantile.h"
 #include "device/simulated/simulated_device.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
-#include "stats/quantile.h"
 #include "tests/contract/judged_on_device.h"
 #include "tests/round_numbers.h"
 
@@ -31,13 +31,13 @@ Scenario evaluating(std::int64_t every, std::int64_t batches) {
       "evaluating.toml");
 }
 
-SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
+AssertionVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
   const auto device = make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
-  return judged_on(*device, scenario, plans, seed).sentences.front();
+  return judged_on(*device, scenario, plans, seed).assertions.front();
 }
 
-// fix over baseline in so many steps: whole periods of all of them. Without what is dealt to a
+// fix over baseline in so many steps: whole periods of all of them. Without what is drawn to a
 // load.
 double true_ratio(const Scenario& scenario, std::int64_t steps = 21'000) {
   const auto device = make_simulated_device(
@@ -53,16 +53,16 @@ double true_ratio(const Scenario& scenario, std::int64_t steps = 21'000) {
 
 class RareWork : public testing::TestWithParam<std::int64_t> {};
 
-TEST_P(RareWork, IsMeasuredAtItsPriceOrLeavesTheSentenceUndecided) {
+TEST_P(RareWork, IsMeasuredAtItsPriceOrLeavesTheAssertionUndecided) {
   const std::int64_t every = GetParam();
   const Scenario scenario = evaluating(every, std::min<std::int64_t>((every + 9) / 10, 64));
   const double truth = true_ratio(scenario);
   ASSERT_GT(truth, 1.01);
   std::vector<double> measured;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const SentenceVerdict verdict = judged(scenario, seed);
+    const AssertionVerdict verdict = judged(scenario, seed);
     SCOPED_TRACE(fmt::format("seed {}, {:.4f} in truth: {}", seed, truth, verdict.reason));
-    EXPECT_NE(verdict.outcome, Outcome::holds);
+    EXPECT_NE(verdict.outcome, Outcome::passes);
     if (verdict.outcome == Outcome::undecided) {
       EXPECT_NE(verdict.reason.find(fmt::format("happens every {} steps", every)),
                 std::string::npos);
@@ -98,9 +98,9 @@ TEST(RareWork, OfALoadersWorkersIsDecidedRightlyUpToFourHundredStepsAndNeverWron
     const double truth = 1 / true_ratio(restarting(every, 1), 20 * every);
     ASSERT_LT(truth, 0.95);
     for (const auto& [limit, right] :
-         {std::pair((1 + truth) / 2, Outcome::refuted), std::pair(0.97 * truth, Outcome::holds)}) {
+         {std::pair((1 + truth) / 2, Outcome::fails), std::pair(0.97 * truth, Outcome::passes)}) {
       for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        const SentenceVerdict verdict = judged(restarting(every, limit), seed);
+        const AssertionVerdict verdict = judged(restarting(every, limit), seed);
         EXPECT_EQ(verdict.outcome, every <= 400 ? right : Outcome::undecided) << fmt::format(
             "every {} steps, seed {}, {:.3f} in truth: {}", every, seed, truth, verdict.reason);
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The error rates of the rule in every kind of noise: 11 noise models x 5 true effects x suites of
 // 1, 10 and 50 lines, each by thousands of gates on made-up step times of 10 ms. No device and no
-// plan: only what a round deals and the test of a sentence. Every seed is fixed.
+// plan: only what a round deals and the test of an assertion. Every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <functional>
 #include <numbers>
 
+#include "judge/assertion_test.h"
 #include "judge/judge_suite.h"
-#include "judge/sentence_test.h"
 #include "judge/testing/fake_scenario.h"
 #include "measure/schedule.h"
 
@@ -134,9 +134,9 @@ MakeMachine wandering(double deviation, const Wandering::Change& change) {
 struct NoiseModel {
   const char* name;
   MakeMachine make;
-  // Share of lines slower by 1 % that are refuted, in a suite of one. Spikes and slots scatter
+  // Share of lines slower by 1 % that fail, in a suite of one. Spikes and slots scatter
   // total time more than typical rounds, and a line that total time does not show stays undecided.
-  double least_refuted;
+  double least_failed;
 };
 
 const std::vector<NoiseModel>& noise_models() {
@@ -215,17 +215,17 @@ struct Gate {
 class Line {
  public:
   explicit Line(std::size_t lines)
-      : sentence_(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin)),
+      : assertion_(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin)),
         subjects_(subjects_named({"baseline", "fix"})) {
     settings_.alpha = alpha_of_a_line(lines);
     settings_.beta = beta;
   }
 
-  SentenceTest test() const { return {sentence_, subjects_, settings_, none_}; }
+  AssertionTest test() const { return {assertion_, subjects_, settings_, none_}; }
   Sources sources(const Round& round) const { return {.subjects = subjects_, .round = &round}; }
 
  private:
-  Expectation sentence_;
+  Expectation assertion_;
   std::vector<Subject> subjects_;
   JudgeSettings settings_;
   EarlierRounds none_;
@@ -237,7 +237,7 @@ const std::vector<Line>& lines() {
 }
 
 Gate run_gate(const MakeMachine& make, double effect, std::uint64_t seed) {
-  std::vector<SentenceTest> tests;
+  std::vector<AssertionTest> tests;
   for (const Line& line : lines()) tests.push_back(line.test());
   const auto machine = make(Random(2 * seed));
   Random coins(2 * seed + 1);
@@ -272,18 +272,17 @@ double share(const std::vector<Gate>& gates, std::size_t size, Outcome outcome) 
   return static_cast<double>(with) / static_cast<double>(gates.size());
 }
 
-// Share of suites of so many consecutive gates that have a refuted line.
-double share_of_refuted_suites(const std::vector<Gate>& gates, std::size_t size) {
+// Share of suites of so many consecutive gates that have a failed line.
+double share_of_failed_suites(const std::vector<Gate>& gates, std::size_t size) {
   const std::size_t lines = suite_sizes[size];
   const std::size_t suites = gates.size() / lines;
-  std::size_t refuted = 0;
+  std::size_t failed = 0;
   for (std::size_t suite = 0; suite < suites; ++suite) {
     const auto first = gates.begin() + static_cast<std::ptrdiff_t>(suite * lines);
-    refuted +=
-        std::any_of(first, first + static_cast<std::ptrdiff_t>(lines),
-                    [&](const Gate& gate) { return gate.outcomes[size] == Outcome::refuted; });
+    failed += std::any_of(first, first + static_cast<std::ptrdiff_t>(lines),
+                          [&](const Gate& gate) { return gate.outcomes[size] == Outcome::fails; });
   }
-  return static_cast<double>(refuted) / static_cast<double>(suites);
+  return static_cast<double>(failed) / static_cast<double>(suites);
 }
 
 double mean_seconds(const std::vector<Gate>& gates, std::size_t size) {
@@ -302,11 +301,11 @@ double most(double rate, std::size_t count) {
 
 void print_row(const char* noise, double effect, std::size_t size, const std::vector<Gate>& gates) {
   std::fputs(
-      fmt::format("  {:<15} {:5.2f} % slower, suite of {:2}: holds {:6.2f} %  refuted {:6.2f} "
-                  "%  suites refuted {:6.2f} %  {:5.2f} s\n",
-                  noise, 100 * effect, suite_sizes[size], 100 * share(gates, size, Outcome::holds),
-                  100 * share(gates, size, Outcome::refuted),
-                  100 * share_of_refuted_suites(gates, size), mean_seconds(gates, size))
+      fmt::format("  {:<15} {:5.2f} % slower, suite of {:2}: holds {:6.2f} %  failed {:6.2f} "
+                  "%  suites failed {:6.2f} %  {:5.2f} s\n",
+                  noise, 100 * effect, suite_sizes[size], 100 * share(gates, size, Outcome::passes),
+                  100 * share(gates, size, Outcome::fails),
+                  100 * share_of_failed_suites(gates, size), mean_seconds(gates, size))
           .c_str(),
       stdout);
 }
@@ -325,21 +324,21 @@ TEST_P(RuleGrid, KeepsItsErrorRatesAndItsPower) {
       print_row(noise.name, effect, size, gates);
       const std::size_t suites = gates.size() / suite_sizes[size];
       if (effect <= at_margin) {
-        EXPECT_LE(share(gates, size, Outcome::refuted),
+        EXPECT_LE(share(gates, size, Outcome::fails),
                   most(alpha_of_a_line(suite_sizes[size]), gates.size()));
         if (suites > 0) {
-          EXPECT_LE(share_of_refuted_suites(gates, size), most(suite_alpha, suites));
+          EXPECT_LE(share_of_failed_suites(gates, size), most(suite_alpha, suites));
         }
       }
       if (effect >= at_margin) {
-        EXPECT_LE(share(gates, size, Outcome::holds), most(beta, gates.size()));
+        EXPECT_LE(share(gates, size, Outcome::passes), most(beta, gates.size()));
       }
     }
     if (effect > at_margin) {
-      EXPECT_GE(share(gates, 0, Outcome::refuted), noise.least_refuted);
+      EXPECT_GE(share(gates, 0, Outcome::fails), noise.least_failed);
     }
     if (effect == 0.0) {
-      EXPECT_GE(share(gates, 0, Outcome::holds), noise.least_refuted);
+      EXPECT_GE(share(gates, 0, Outcome::passes), noise.least_failed);
     }
   }
 }
@@ -349,8 +348,6 @@ INSTANTIATE_TEST_SUITE_P(Noise, RuleGrid, testing::ValuesIn(noise_models()), [](
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 });
-
-// --- total time ----------------------------------------------------------------------------------
 
 // A share of the fix's segments takes longer: total time is beyond the limit, a typical round is
 // not.
@@ -390,30 +387,30 @@ TEST(TotalTime, KeepsWhatStallsFromHolding) {
       const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(gate);
       const auto machine = std::make_unique<Stalling>(Random(2 * seed), row.share, row.longer);
       Random coins(2 * seed + 1);
-      SentenceTest test = lines()[0].test();
-      SentenceTest patient = lines()[0].test();
-      TimedSentence typical(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1), 0.01,
-                            beta);
+      AssertionTest test = lines()[0].test();
+      AssertionTest patient = lines()[0].test();
+      TimedAssertion typical(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1), 0.01,
+                             beta);
       std::vector<Round> rounds;
       for (int number = 0; number < 60; ++number) {
         rounds.push_back(round_on(*machine, 0, coins));
         test.add(lines()[0].sources(rounds.back()));
         typical.add(test.contrasts().back());
       }
-      held += test.outcome() == Outcome::holds;
-      held_by_rounds_alone += typical.outcome() == Outcome::holds;
+      held += test.outcome() == Outcome::passes;
+      held_by_rounds_alone += typical.outcome() == Outcome::passes;
       // The same with the first verdict after 40 rounds: total time of all of them.
       Round all;
       for (std::size_t number = 0; number < 40; ++number)
         all.segments.insert(all.segments.end(), rounds[number].segments.begin(),
                             rounds[number].segments.end());
       patient.add(lines()[0].sources(all));
-      const SentenceVerdict verdict = [&] {
-        SentenceVerdict made;
+      const AssertionVerdict verdict = [&] {
+        AssertionVerdict made;
         patient.describe(0.95, made);
         return made;
       }();
-      held_late += typical.outcome() == Outcome::holds && *verdict.timed->total_ratio <= 1;
+      held_late += typical.outcome() == Outcome::passes && *verdict.timed->total_ratio <= 1;
     }
     const auto percent = [&](int count) { return 100.0 * count / gates; };
     std::fputs(
@@ -441,7 +438,7 @@ TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
         run_gates([&](Random random) { return std::make_unique<White>(random, row.deviation); },
                   std::log1p(smallest_slowdown));
     const auto in_time = std::count_if(gates.begin(), gates.end(), [](const Gate& gate) {
-      return gate.outcomes[0] == Outcome::refuted &&
+      return gate.outcomes[0] == Outcome::fails &&
              static_cast<double>(gate.rounds[0]) * round_seconds <= 2.0;
     });
     const double found = static_cast<double>(in_time) / static_cast<double>(gates.size());
@@ -449,7 +446,7 @@ TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
                 100 * row.deviation, 100 * found, mean_seconds(gates, 0));
     EXPECT_GE(found, row.least_found_in_two_seconds) << "seeds from " << first_seed;
     EXPECT_LE(mean_seconds(gates, 0), 2.0);
-    EXPECT_GE(share(gates, 0, Outcome::refuted), 0.99);
+    EXPECT_GE(share(gates, 0, Outcome::fails), 0.99);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gate against stored runs as a whole, on simulated machines that deal every process its own
 // luck. It shows how often it refutes wrongly at the limit, and how often it finds a slowdown.
-// stats/prediction_interval_test.cpp tests the rule alone.
+// base/stats/prediction_interval_test.cpp tests the rule alone.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -73,21 +73,21 @@ class StoredGate : public testing::Test {
         .outcome;
   }
 
-  // The shares of gates that are refuted, that hold, and that blame the machine.
+  // The shares of gates that fail, that pass, and that blame the machine.
   struct Rates {
-    double refuted = 0;
-    double holds = 0;
+    double failed = 0;
+    double passes = 0;
     double machine = 0;
   };
   Rates rates(double slowdown, std::uint64_t seed, double of_anchor = 1) const {
     Rates rates;
     for (int index = 0; index < gates; ++index) {
       const Outcome outcome = gate(seed + static_cast<std::uint64_t>(index), slowdown, of_anchor);
-      rates.refuted += outcome == Outcome::refuted ? 1.0 / gates : 0;
-      rates.holds += outcome == Outcome::holds ? 1.0 / gates : 0;
+      rates.failed += outcome == Outcome::fails ? 1.0 / gates : 0;
+      rates.passes += outcome == Outcome::passes ? 1.0 / gates : 0;
       rates.machine += outcome == Outcome::machine_slower ? 1.0 / gates : 0;
     }
-    std::cout << "seed " << seed << ": refuted " << rates.refuted << ", holds " << rates.holds
+    std::cout << "seed " << seed << ": failed " << rates.failed << ", holds " << rates.passes
               << ", machine slower " << rates.machine << '\n';
     return rates;
   }
@@ -111,31 +111,31 @@ TEST_F(StoredGate, IsSlowedDownByWhatIsPlanted) {
 
 TEST_F(StoredGate, IsWrongAtTheLimitNoMoreOftenThanItSays) {
   const Rates found = rates(1 / limit, 10'000);
-  EXPECT_LE(found.refuted, 0.01 + three_standard_errors(0.01));
-  EXPECT_LE(found.holds, 0.05 + three_standard_errors(0.05));
+  EXPECT_LE(found.failed, 0.01 + three_standard_errors(0.01));
+  EXPECT_LE(found.passes, 0.05 + three_standard_errors(0.05));
 }
 
-TEST_F(StoredGate, HardlyEverRefutesWhatDidNotChangeAndMostlyHoldsIt) {
+TEST_F(StoredGate, HardlyEverFailsWhatDidNotChangeAndMostlyPassesIt) {
   const Rates found = rates(1, 20'000);
-  EXPECT_LE(found.refuted, 0.001);
-  EXPECT_GE(found.holds, 0.95);
+  EXPECT_LE(found.failed, 0.001);
+  EXPECT_GE(found.passes, 0.95);
 }
 
 TEST_F(StoredGate, FindsASlowdownOfFivePercent) {
-  EXPECT_GE(rates(1.05, 30'000).refuted, 0.9);
+  EXPECT_GE(rates(1.05, 30'000).failed, 0.9);
 }
 
-TEST_F(StoredGate, NeverHoldsWhereEverythingTakesTwiceAsLongAndBlamesTheMachine) {
+TEST_F(StoredGate, NeverPassesWhereEverythingTakesTwiceAsLongAndBlamesTheMachine) {
   const Rates found = rates(2, 40'000, 2);
-  EXPECT_EQ(found.holds, 0);
-  EXPECT_LE(found.refuted, 0.001);
+  EXPECT_EQ(found.passes, 0);
+  EXPECT_LE(found.failed, 0.001);
   EXPECT_GE(found.machine, 0.95);
 }
 
-TEST_F(StoredGate, RefutesAStepThatIsSlowerOnAMachineThatIs) {
+TEST_F(StoredGate, FailsAStepThatIsSlowerOnAMachineThatIs) {
   const Rates found = rates(2.1, 50'000, 2);
-  EXPECT_EQ(found.holds, 0);
-  EXPECT_GE(found.refuted, 0.7);
+  EXPECT_EQ(found.passes, 0);
+  EXPECT_GE(found.failed, 0.7);
 }
 
 }  // namespace

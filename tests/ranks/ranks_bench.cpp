@@ -58,7 +58,7 @@ class PlainCommunicator {
     nccl_api::Config config;
     const auto result =
         nccl.call().comm_init_rank_config(&handle_, membership.count, id, membership.rank, &config);
-    if (result != nccl_api::success) throw DeviceError(nccl.sentence(result, "join the others"));
+    if (result != nccl_api::success) throw DeviceError(nccl.describe(result, "join the others"));
   }
   ~PlainCommunicator() { (void)nccl_.call().comm_destroy(handle_); }
   PlainCommunicator(const PlainCommunicator&) = delete;
@@ -77,7 +77,7 @@ class PlainCommunicator {
     } else {
       result = nccl.all_gather(call.from, call.to, count, nccl_api::bfloat16, handle_, stream);
     }
-    if (result != nccl_api::success) throw DeviceError(nccl_.sentence(result, "communicate"));
+    if (result != nccl_api::success) throw DeviceError(nccl_.describe(result, "communicate"));
   }
 
  private:

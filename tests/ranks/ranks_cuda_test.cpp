@@ -46,8 +46,6 @@ constexpr int ranks_count = 2;
 constexpr std::int64_t steps = 10;
 constexpr std::int64_t samples_of_a_rank = 4;
 
-// --- steps in processes --------------------------------------------------------------------------
-
 struct Numbers {
   std::vector<float> losses;
   std::vector<Tensor> tensors;
@@ -151,8 +149,6 @@ Numbers run_alone(const StepPlan& plan) {
                       return bytes_of(make_cuda_device()->load(plan)->run({0, steps, true}));
                     }).front());
 }
-
-// --- what is compared ----------------------------------------------------------------------------
 
 Knobs knobs_of(const RanksCase& ranks) {
   Knobs knobs;
@@ -471,8 +467,6 @@ TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWithoutPeerAccess) {
 INSTANTIATE_TEST_SUITE_P(Each, OtherWaysOnGpus, testing::ValuesIn(other_ways()),
                          [](const auto& ranks) { return ranks.param.name; });
 
-// --- what is traced ------------------------------------------------------------------------------
-
 const Collective* collective_of(const StepPlan& plan, int operation) {
   return operation < 0 ? nullptr : std::get_if<Collective>(&operation_at(plan, operation).action);
 }
@@ -575,8 +569,6 @@ TEST(RanksOnGpusSay, WhatTheyCommunicateWithAndHowTheyAreLinked) {
   EXPECT_NE(words[0].find(": ''"), std::string::npos) << words[0] << " has no link to itself";
 }
 
-// --- what collectives take -----------------------------------------------------------------------
-
 class CollectivesOfGpus : public testing::Test {
  protected:
   void SetUp() override {
@@ -633,8 +625,6 @@ TEST_F(CollectivesOfGpus, TakeBothRanksAsLongAndLongerTheMoreBytesThereAre) {
     }
   }
 }
-
-// --- what is refused -----------------------------------------------------------------------------
 
 class RanksThatDoNotFit : public testing::Test {
  protected:

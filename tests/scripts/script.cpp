@@ -9,9 +9,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "support/files/read_file.h"
-#include "support/files/write_file.h"
-#include "support/text/diagnostic.h"
+#include "base/files/read_file.h"
+#include "base/files/write_file.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -6,9 +6,9 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include "support/files/temporary_folder.h"
-#include "support/files/write_file.h"
-#include "support/text/diagnostic.h"
+#include "base/files/temporary_folder.h"
+#include "base/files/write_file.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -51,7 +51,7 @@ Cudnn::~Cudnn() {
   (void)functions_.destroy(handle_);
 }
 
-std::string Cudnn::sentence(cudnnStatus_t status, std::string_view what) const {
+std::string Cudnn::describe(cudnnStatus_t status, std::string_view what) const {
   std::array<char, 512> words{};
   functions_.last_error_string(words.data(), words.size());
   std::string text = "cuDNN " + version_text(version()) + ": " + std::string(what) + ": " +

@@ -44,7 +44,7 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
   std::int64_t version() const { return static_cast<std::int64_t>(functions_.get_version()); }
 
   // "cuDNN 9.19.0: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
-  std::string sentence(cudnnStatus_t status, std::string_view what) const;
+  std::string describe(cudnnStatus_t status, std::string_view what) const;
 
  private:
   CudnnFunctions functions_;

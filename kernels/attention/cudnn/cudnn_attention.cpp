@@ -18,8 +18,6 @@ namespace {
 
 using Tensor = CudnnGraph::Tensor;
 
-// --- sizes ---------------------------------------------------------------------------------------
-
 struct Sizes {
   std::int64_t batch;
   std::int64_t heads;
@@ -59,8 +57,6 @@ std::optional<Sizes> sizes_of(const KernelShape& shape, DType dtype, std::string
                .head_size = head_size,
                .type = dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF};
 }
-
-// --- graphs --------------------------------------------------------------------------------------
 
 // Scores of keys behind the query become -infinity (the lowest number, as older versions want it).
 Tensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Tensor scores) {
@@ -155,8 +151,6 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   }
 }
 
-// --- plans ---------------------------------------------------------------------------------------
-
 std::unique_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::string* reason) {
   CudnnGraph graph(cudnn);
   build_forward(graph, cudnn, sizes);
@@ -213,8 +207,6 @@ AttentionGraph backward_graph(const KernelShape& shape, DType dtype, SumOrder or
   return {.pass = AttentionPass::backward, .shape = shape, .dtype = dtype, .order = order};
 }
 
-// --- memory --------------------------------------------------------------------------------------
-
 // cuDNN asks for a few bytes where the operands of attention have none to offer.
 constexpr std::int64_t most_own_bytes = 1 << 20;
 
@@ -257,8 +249,6 @@ Scratch scratch_of(const Sizes& sizes, SumOrder order, const CudnnPlan& plan) {
   scratch.bytes = scratch.workspace + plan.workspace_bytes();
   return scratch;
 }
-
-// --- launches ------------------------------------------------------------------------------------
 
 // The parts of a packed q | k | v.
 struct Parts {

@@ -25,8 +25,6 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Numbers = std::vector<double>;
 
-// --- the textbook --------------------------------------------------------------------------------
-
 struct Case {
   std::int64_t batch, heads, time, head_size;
 
@@ -99,8 +97,6 @@ Expected textbook(const Case& c, const Numbers& qkv, const Numbers& d_out) {
   }
   return to;
 }
-
-// --- the device ----------------------------------------------------------------------------------
 
 struct Free {
   void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
@@ -189,8 +185,6 @@ struct Operands {
 
   Memory qkv, out, d_out, log_sums, scratch, d_qkv;
 };
-
-// --- tests ---------------------------------------------------------------------------------------
 
 // Multiples of 128 tokens: older versions have no gradient of others.
 constexpr Case cases[] = {

@@ -11,8 +11,6 @@ constexpr std::int64_t byte_alignment = 16;
 
 }  // namespace
 
-// --- shapes --------------------------------------------------------------------------------------
-
 TensorShape TensorShape::transposed() const {
   TensorShape shape = *this;
   std::swap(shape.sizes[2], shape.sizes[3]);
@@ -24,10 +22,8 @@ TensorShape packed(std::array<std::int64_t, 4> sizes) {
   return {sizes, {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1}};
 }
 
-// --- descriptors ---------------------------------------------------------------------------------
-
 void CudnnGraph::check(cudnnStatus_t status, std::string_view what) {
-  if (status != CUDNN_STATUS_SUCCESS && !failed()) failure_ = cudnn_->sentence(status, what);
+  if (status != CUDNN_STATUS_SUCCESS && !failed()) failure_ = cudnn_->describe(status, what);
 }
 
 Descriptor CudnnGraph::create(cudnnBackendDescriptorType_t type, std::string_view what) {
@@ -57,8 +53,6 @@ cudnnBackendDescriptor_t CudnnGraph::keep(Descriptor descriptor) {
   parts_.push_back(std::move(descriptor));
   return parts_.back().get();
 }
-
-// --- tensors -------------------------------------------------------------------------------------
 
 CudnnGraph::Tensor CudnnGraph::tensor(cudnnDataType_t type, const TensorShape& shape,
                                       const Residence& residence) {
@@ -92,8 +86,6 @@ CudnnGraph::Tensor CudnnGraph::number(float value) {
 CudnnGraph::Tensor CudnnGraph::computed(const TensorShape& shape, cudnnDataType_t type) {
   return tensor(type, shape, {next_id_++, CUDNN_ATTR_TENSOR_IS_VIRTUAL});
 }
-
-// --- operations ----------------------------------------------------------------------------------
 
 void CudnnGraph::add_operation(Descriptor operation) {
   finalize(operation, "finalize an operation");
@@ -175,8 +167,6 @@ CudnnGraph::Tensor CudnnGraph::indices(Tensor like, std::int64_t axis, Tensor to
   return pointwise(std::move(mode), {like}, to);
 }
 
-// --- plans ---------------------------------------------------------------------------------------
-
 std::vector<Descriptor> CudnnGraph::engine_configurations(const Descriptor& graph) {
   constexpr std::string_view what = "ask the heuristics for engines";
   constexpr cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
@@ -201,7 +191,7 @@ std::vector<Descriptor> CudnnGraph::engine_configurations(const Descriptor& grap
   if (!raw.empty() && !failed()) ask(count, &count, raw.data());
   if (count < std::ssize(configurations)) configurations.resize(static_cast<std::size_t>(count));
   if (configurations.empty() && !failed()) {
-    failure_ = cudnn_->sentence(CUDNN_STATUS_NOT_SUPPORTED, "no engine carries out this graph");
+    failure_ = cudnn_->describe(CUDNN_STATUS_NOT_SUPPORTED, "no engine carries out this graph");
   }
   return configurations;
 }
@@ -253,8 +243,6 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason) {
   return plan;
 }
 
-// --- launches ------------------------------------------------------------------------------------
-
 void PlanLauncher::pack(const std::vector<void*>& pointers, void* workspace) {
   std::vector<std::int64_t> ids = plan_->buffers_;
   ids.insert(ids.end(), plan_->numbers_.begin(), plan_->numbers_.end());
@@ -265,7 +253,7 @@ void PlanLauncher::pack(const std::vector<void*>& pointers, void* workspace) {
   cudnnBackendDescriptor_t made = nullptr;
   const auto check = [&](cudnnStatus_t status) {
     if (status == CUDNN_STATUS_SUCCESS) return;
-    throw std::runtime_error(cudnn.sentence(status, "name the operands of a launch"));
+    throw std::runtime_error(cudnn.describe(status, "name the operands of a launch"));
   };
   check(call.create_descriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &made));
   Descriptor descriptor(made, {call.destroy_descriptor});
@@ -294,7 +282,7 @@ void PlanLauncher::launch(const std::vector<void*>& pointers, void* workspace,
     status = call.execute(cudnn.handle(), plan_->plan_.get(), variant_pack_.get());
   }
   if (status != CUDNN_STATUS_SUCCESS) {
-    throw std::runtime_error(cudnn.sentence(status, "launch attention"));
+    throw std::runtime_error(cudnn.describe(status, "launch attention"));
   }
 }
 

@@ -111,8 +111,6 @@ TEST_F(OpenCudnn, SaysInItsOwnWordsWhatItRefuses) {
   }
 }
 
-// --- plans that are kept -------------------------------------------------------------------------
-
 class KeptPlans : public OpenCudnn {
  protected:
   void SetUp() override {

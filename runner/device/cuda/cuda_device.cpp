@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "base/time_of_scope.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_failure.h"
 #include "device/cuda/cupti/nvtx_ranges.h"
@@ -29,7 +30,6 @@
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/gemm/gemm_autotuner.h"
 #include "plan/analyse/access.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {

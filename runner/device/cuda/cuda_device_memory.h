@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "allocators/device_memory.h"
 #include "device/cuda/handles.h"
+#include "plan/allocators/device_memory.h"
 
 namespace stepgate {
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 namespace {

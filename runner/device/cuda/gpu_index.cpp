@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "support/text/diagnostic.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/text/diagnostic.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/require.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {}  // namespace
@@ -25,8 +25,6 @@ HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& q
     records_.emplace_back(static_cast<std::size_t>(event.slots));
   }
 }
-
-// --- program order -------------------------------------------------------------------------------
 
 void HostThread::go_on() {
   require(may_go_on() && !finished(), "only a host that may go on does");
@@ -65,8 +63,6 @@ void HostThread::sketch(const Operation& operation) {
       add_part(part, from.begin(), plan_->dtype, sketches_->at(part.parameter));
   });
 }
-
-// --- work for the streams ------------------------------------------------------------------------
 
 SharedMark HostThread::issue(std::function<void()> work, SharedMark after) {
   return queues_->issue(stream_, std::move(work), std::move(after));
@@ -140,8 +136,6 @@ void HostThread::act(const StreamWaitsEvent& wait) {
   issue([] {}, last_record(wait.event));
 }
 
-// --- allocation ----------------------------------------------------------------------------------
-
 void HostThread::act(const Allocate& allocation) {
   const SharedBlock fresh = memory_->allocate(allocation.buffer, acts_for_);
   if (plan_->buffers[allocation.buffer].allocated_by == AllocatedBy::cuda) return;
@@ -168,8 +162,6 @@ void HostThread::act(const UnregisterHost& unlock) {
   memory_->unregister_host(unlock.buffer, acts_for_);
   wait_for_device();
 }
-
-// --- waits of the host ---------------------------------------------------------------------------
 
 SharedMark& HostThread::last_record(int event) {
   auto& slots = records_.at(static_cast<std::size_t>(event));

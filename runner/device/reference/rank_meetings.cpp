@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/require.h"
 #include "device/device.h"
 #include "kernels/number_format.h"
 #include "plan/compose/step_names.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -9,14 +9,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/random.h"
+#include "base/require.h"
 #include "device/reference/host_thread.h"
 #include "device/reference/rank_meetings.h"
 #include "device/reference/slot_memory.h"
 #include "device/reference/stream_queues.h"
 #include "kernels/number_format.h"
 #include "plan/derive/plan_of_rank.h"
-#include "support/random.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -120,7 +120,7 @@ class ReferenceStep final : public LoadedStep {
       }
     }
     while (next_step_ < end) {
-      // The ring of losses forgets; so no more steps at once than it holds.
+      // The ring of losses forgets; so no more steps at once than it passes.
       const std::int64_t capacity = plan_->telemetry.capacity;
       const std::int64_t chunk_end = capacity > 0 ? std::min(end, next_step_ + capacity) : end;
       run_until(chunk_end);

@@ -110,7 +110,7 @@ TEST(ReferenceDevice, OrdersStreamsBesideTheComputeStreamByEventsOnly) {
 }
 
 // The copy runs on a stream without order; only what the host waits for can order it.
-TEST(ReferenceDevice, HoldsTheHostDuringSynchronousAndPageableCopies) {
+TEST(ReferenceDevice, PassesTheHostDuringSynchronousAndPageableCopies) {
   const auto drained = [](TrainingPlan wanted) {
     wanted.copy_stream = small_plan_stream::side;
     return with_last(training_plan(wanted), HostWaits{WaitFor::device});
@@ -130,7 +130,7 @@ TEST(ReferenceDevice, TakesARegisteredBufferForPinned) {
   EXPECT_GT(outcomes(plan), 1u);
 }
 
-TEST(ReferenceDevice, HoldsTheHostInEveryKindOfWait) {
+TEST(ReferenceDevice, PassesTheHostInEveryKindOfWait) {
   const StepPlan plan =
       training_plan({.copy_stream = small_plan_stream::side, .host_waits_for_copy = true});
   EXPECT_GT(outcomes(plan), 1u);  // the next copy overwrites what is still read

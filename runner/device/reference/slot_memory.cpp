@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/require.h"
 #include "device/contents.h"
-#include "support/require.h"
 
 namespace stepgate {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/random.h"
 #include "plan/step_plan.h"
-#include "support/random.h"
 
 namespace stepgate {
 

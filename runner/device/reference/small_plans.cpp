@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/require.h"
 #include "device/simulated/kernel_time.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/require.h"
+#include "base/seconds.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

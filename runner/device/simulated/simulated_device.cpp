@@ -8,14 +8,14 @@
 #include <map>
 #include <numeric>
 
+#include "base/random.h"
+#include "base/require.h"
+#include "base/seconds.h"
+#include "base/time_of_scope.h"
 #include "device/planned_memory.h"
 #include "device/simulated/rank_timelines.h"
 #include "plan/analyse/access.h"
 #include "plan/count/step_memory.h"
-#include "support/random.h"
-#include "support/require.h"
-#include "support/seconds.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {

@@ -26,7 +26,7 @@ Knobs elementwise(std::int64_t samples) {
   return knobs;
 }
 
-TEST(SimulatedDevice, MovesWholeSectorsWhereItsCacheHoldsNone) {
+TEST(SimulatedDevice, MovesWholeSectorsWhereItsCachePassesNone) {
   const auto lost = [](std::int64_t samples, auto change) {
     Knobs changed = elementwise(samples);
     change(changed.model);
@@ -128,7 +128,7 @@ TEST(SimulatedDevice, RegrowsAPoolThatKeepsNothingAfterEveryWait) {
   const nanoseconds trimmed = step_time(knobs, round_profile());
   EXPECT_GT(trimmed, keeping + microseconds(150));
   knobs.alloc.keep_bytes = std::int64_t{64} << 30;
-  EXPECT_EQ(step_time(knobs, round_profile()), keeping) << "more than the step ever holds";
+  EXPECT_EQ(step_time(knobs, round_profile()), keeping) << "more than the step ever passes";
   knobs.alloc.keep_bytes = 0;
   knobs.sync.how = SyncHow::poll;
   const nanoseconds polled = step_time(knobs, round_profile());

@@ -68,7 +68,7 @@ TEST(SimulatedTrace, ChangesNoTimeOfARun) {
   }
 }
 
-TEST(SimulatedTrace, HoldsTheScoredStepsAloneAndThoseInOrder) {
+TEST(SimulatedTrace, PassesTheScoredStepsAloneAndThoseInOrder) {
   const StepPlan plan = plan_of(busy_knobs());
   const auto device = make_simulated_device(h200(), {.seed = 1});
   const Trace trace =

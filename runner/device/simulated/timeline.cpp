@@ -5,12 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "base/seconds.h"
 #include "device/device.h"
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "allocators/simulated_memory.h"
+#include "base/stats/interval_union.h"
 #include "device/device.h"
 #include "device/profile.h"
 #include "device/simulated/collective_time.h"
@@ -17,8 +17,8 @@
 #include "device/simulated/trace_recorder.h"
 #include "plan/allocate/async_pool.h"
 #include "plan/allocate/step_allocator.h"
+#include "plan/allocators/simulated_memory.h"
 #include "plan/step_plan.h"
-#include "stats/interval_union.h"
 
 namespace stepgate {
 
@@ -55,7 +55,7 @@ struct StepNoise {
 
 class Timeline {
  public:
-  // Begins with the step that the load was dealt.
+  // Begins with the step that the load was drawn.
   Timeline(const StepPlan&, const DeviceProfile&, const LoadDraw&, Nanoseconds start);
 
   std::size_t operations() const { return plan_.operations.size(); }

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/require.h"
 #include "device/simulated/collective_time.h"
 #include "device/simulated/limited_ctas.h"
 #include "device/simulated/timeline.h"
 #include "plan/compose/step_names.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -3,11 +3,11 @@
 // timeline.
 #include <algorithm>
 
+#include "base/text/units.h"
 #include "device/device.h"
 #include "device/simulated/timeline.h"
 #include "plan/allocate/pool_refusal.h"
 #include "plan/count/step_memory.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/require.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
 
 namespace stepgate {
 

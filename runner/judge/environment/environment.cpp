@@ -20,7 +20,7 @@ namespace {
 enum class Compare { whole, branch, device };
 
 struct EnvironmentKey {
-  std::string_view words;  // in sentences: "driver branch"
+  std::string_view words;  // in assertions: "driver branch"
   std::string Environment::*value;
   Compare compare;
   // An upgrade changes it, and both versions can be had on one machine or one after the other.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Under which circumstances a run was measured: the keys that decide whether two runs may be
-// compared. stored_sentence.h decides which runs are compared.
+// compared. stored_assertion.h decides which runs are compared.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/record/fields.h"
 #include "device/device.h"
-#include "support/record/fields.h"
 
 namespace stepgate {
 

@@ -45,7 +45,7 @@ LargestTwo candidates(const TimeBreakdown& time) {
   return largest_two(parts_of_work, time);
 }
 
-// A variant's value of a metric, as words of a sentence; empty where there is none or where it is
+// A variant's value of a metric, as words of an assertion; empty where there is none or where it is
 // nothing.
 class ReportedValue {
  public:

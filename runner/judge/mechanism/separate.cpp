@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/stats/moments.h"
 #include "judge/verdict/words.h"
-#include "stats/moments.h"
 
 namespace stepgate {
 namespace {
@@ -362,8 +362,8 @@ std::string by_the_clock(const PairToExplain& pair, const VariantPair& traced,
          fmt::format("rarer than the {} traced steps, as {}", steps, fmt::join(works, " or "));
 }
 
-std::string sentence_of(const Separation& separation, const VariantPair& pair,
-                        const std::string& clock) {
+std::string summary_of(const Separation& separation, const VariantPair& pair,
+                       const std::string& clock) {
   const std::string& first = separation.first;
   const std::string& other = separation.other;
   if (separation.counts.empty() && !separation.part && !clock.empty())
@@ -443,10 +443,10 @@ Separation separation_of(std::span<const Subject> variants, const PairToExplain&
                         .counts = pair.counts(),
                         .part = pair.part(),
                         .phase = {},
-                        .sentence = {}};
+                        .summary = {}};
   if (separation.part) separation.phase = pair.phase_of(*separation.part);
-  separation.sentence =
-      sentence_of(separation, pair, by_the_clock(explained, pair, separation, traced.steps));
+  separation.summary =
+      summary_of(separation, pair, by_the_clock(explained, pair, separation, traced.steps));
   return separation;
 }
 

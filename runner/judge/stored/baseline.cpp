@@ -6,9 +6,9 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/require.h"
+#include "base/toml/toml_text.h"
 #include "scenario/knobs/fingerprint.h"
-#include "support/require.h"
-#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {
@@ -95,10 +95,11 @@ std::optional<double> contrast_to_anchor(const Round& round, int variant, int an
 }
 
 StoredRun stored_run(const Scenario& scenario, std::span<const Subject> subjects,
-                     const Measurement& measurement, Provenance provenance, std::string new_era) {
+                     const Measurement& measurement, Provenance provenance,
+                     std::string baseline_reset) {
   StoredRun run;
   run.provenance = std::move(provenance);
-  run.new_era = std::move(new_era);
+  run.baseline_reset = std::move(baseline_reset);
   run.environment = environment_of(measurement.device);
   for (const Variant& variant : scenario.variants) {
     run.variants.push_back(stored_variant(variant, subjects, measurement));
@@ -115,7 +116,7 @@ bool is_same_pair(const StoredRun& one, const StoredRun& other) {
   return key(one) == key(other);
 }
 
-std::string sitting_of(const StoredRun& run) {
+std::string session_of(const StoredRun& run) {
   constexpr std::size_t day = 10;   // "2026-11-21"
   constexpr std::size_t hour = 13;  // "2026-11-21T10"
   const Provenance& from = run.provenance;

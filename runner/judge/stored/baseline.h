@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Earlier runs of a scenario, as they are kept: values, and what they mean. What `accept` stored
 // and what a ledger keeps are runs of this one kind. baseline_file.h reads and writes the files,
-// and stored_sentence.h decides.
+// and stored_assertion.h decides.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct StoredRun {
   std::string libraries = {};
   std::string after = {};
   // Why earlier runs that it could be compared with count no more; empty where they do.
-  std::string new_era;
+  std::string baseline_reset;
   Environment environment;
   std::vector<StoredVariant> variants;  // none of a run that is nothing to compare with
   EarlierEvidence found = {};           // in its own rounds; nothing in what `accept` stored
@@ -85,7 +85,8 @@ bool is_same_pair(const StoredRun&, const StoredRun&);
 enum class StoredAs { nothing, times, count };
 StoredAs stored_as(const MetricRow&);
 
-// The times that are stored for a sentence about this metric: throughput is that of the mean time.
+// The times that are stored for an assertion about this metric: throughput is that of the mean
+// time.
 Metric stored_time_of(Metric);
 
 // log(value / anchor) of a timed metric of the variant in one round; `anchor` is the anchor's index
@@ -95,12 +96,12 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 // The run as it will be stored. Plans are the measured ones, the scenario's variants first, then
 // anchors. At least rounds_of_stored_run rounds.
 StoredRun stored_run(const Scenario&, std::span<const Subject>, const Measurement&, Provenance,
-                     std::string new_era = "");
+                     std::string baseline_reset = "");
 
 // The name of the luck that a machine deals once for all runs that are made in a row, such as
 // clocks and neighbours: its boot and the hour, or the day where the boot is not known. A simulated
-// device deals everything by the seed, so that each of its runs is a sitting of its own.
-std::string sitting_of(const StoredRun&);
+// device deals everything by the seed, so that each of its runs is a session of its own.
+std::string session_of(const StoredRun&);
 
 const StoredVariant* find_variant(const StoredRun&, const std::string& name);
 const StoredTime* find_time(const StoredVariant&, Metric);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Sentences about sentences about stored runs.
+// Assertions about assertions about stored runs.
 #include "judge/stored/stored_reasons.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "judge/sentences/reasons.h"
+#include "base/process/command.h"
+#include "judge/assertions/reasons.h"
 #include "judge/stored/baseline.h"
-#include "judge/stored/stored_sentence.h"
+#include "judge/stored/stored_assertion.h"
 #include "judge/verdict/sides.h"
 #include "judge/verdict/words.h"
-#include "support/process/command.h"
 
 namespace stepgate {
 namespace {
@@ -37,7 +37,7 @@ std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
   switch (unit) {
     case StoredUnit::run:
       return accept_command(scenario, " --runs 4") + " adds runs";
-    case StoredUnit::sitting:
+    case StoredUnit::session:
       return accept_command(scenario) + " in another hour, better on another day, adds one";
     case StoredUnit::device:
       return accept_command(scenario) + " on another device adds one";
@@ -51,8 +51,8 @@ std::string gate_command(const Scenario& scenario) {
                                       file_word(scenario.file)}));
 }
 
-std::string new_era(const Scenario& scenario) {
-  return accept_command(scenario, " --new-era TEXT");
+std::string baseline_reset(const Scenario& scenario) {
+  return accept_command(scenario, " --reset TEXT");
 }
 
 std::string missing_in_words(const StoredEvidence& stored, const Scenario& scenario) {
@@ -66,13 +66,14 @@ std::string missing_in_words(const StoredEvidence& stored, const Scenario& scena
 }
 
 // The meaning of the two values and the anchor together, and what to do next.
-std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenario) {
+std::string note_in_words(const AssertionVerdict& verdict, const Scenario& scenario) {
   const StoredEvidence& stored = *verdict.stored;
   const auto start_anew = [&](std::string_view speed) {
     return fmt::format(
         "; this machine is {} than when they were stored, and the step beside its anchor is not "
         "beyond the limit: {} compares two builds on it, {} starts anew on it{}",
-        speed, gate_command(scenario), new_era(scenario), upgraded_in_words(stored.upgrades));
+        speed, gate_command(scenario), baseline_reset(scenario),
+        upgraded_in_words(stored.upgrades));
   };
   if (verdict.outcome == Outcome::machine_slower) return start_anew("slower");
   switch (stored.note) {
@@ -92,9 +93,9 @@ std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenar
              missing_in_words(stored, scenario);
     case StoredNote::refresh_the_baseline:
       return fmt::format(
-          "; better by more than the sentence tolerates: refresh the baseline, {} forgets the "
+          "; better by more than the assertion tolerates: refresh the baseline, {} forgets the "
           "slower runs",
-          new_era(scenario));
+          baseline_reset(scenario));
   }
   return verdict.outcome == Outcome::undecided ? missing_in_words(stored, scenario) : "";
 }
@@ -179,7 +180,7 @@ std::string way_to_compare(const Scenario& scenario, bool asks_for_runs) {
   return fmt::format(
       "; {} compares two builds without them, {} stores runs to compare with from "
       "now on",
-      gate_command(scenario), new_era(scenario));
+      gate_command(scenario), baseline_reset(scenario));
 }
 
 std::string too_few_rounds_reason(std::int64_t rounds) {
@@ -193,10 +194,10 @@ std::string unknown_time_reason(Metric metric) {
   return fmt::format("{} is not known, of this run or of the stored ones", row_of(metric).name);
 }
 
-std::string stored_reason(const Expectation& sentence, const SentenceVerdict& verdict,
+std::string stored_reason(const Expectation& assertion, const AssertionVerdict& verdict,
                           const Scenario& scenario) {
   const StoredEvidence& stored = *verdict.stored;
-  const double limit = limit_of(sentence);
+  const double limit = limit_of(assertion);
   std::string words = three_values(stored, verdict.unit, limit);
   if (stored.normalised.interval)
     words += fmt::format(", {:.3g} % intervals", 100 * scenario.measure.confidence);
@@ -206,7 +207,7 @@ std::string stored_reason(const Expectation& sentence, const SentenceVerdict& ve
   if (stored.normalised.deviation)
     words += ", which differ by " + share_in_words(*stored.normalised.deviation);
   words += origin_in_words(stored);
-  words += fmt::format("; {}", limit_in_words(sentence, fmt::format("{:.6g}x", limit)));
+  words += fmt::format("; {}", limit_in_words(assertion, fmt::format("{:.6g}x", limit)));
   return words + note_in_words(verdict, scenario);
 }
 

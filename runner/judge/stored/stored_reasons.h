@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a sentence about stored runs came out as it did, in words. Decides nothing.
+// Why an assertion about stored runs came out as it did, in words. Decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,6 @@ std::string unknown_time_reason(Metric);
 // intervals against 5 stored runs, which differ by 0.31 %, of 0123abc, newest 2026-11-21; the limit
 // is 0.99x", what that means where the three do not agree, and what is missing when it is
 // undecided.
-std::string stored_reason(const Expectation&, const SentenceVerdict&, const Scenario&);
+std::string stored_reason(const Expectation&, const AssertionVerdict&, const Scenario&);
 
 }  // namespace stepgate

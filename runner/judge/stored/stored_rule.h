@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The outcome of a sentence about stored times, of which there are two: the time itself, and the
-// time divided by that of an anchor measured beside it. stored_sentence.h finds where they lie.
+// The outcome of an assertion about stored times, of which there are two: the time itself, and the
+// time divided by that of an anchor measured beside it. stored_assertion.h finds where they lie.
 #pragma once
 
 #include "judge/verdict/verdict.h"
@@ -23,8 +23,8 @@ struct StoredDecision {
   StoredNote note = StoredNote::none;
 };
 
-// An anchor tells a machine that is slower from a step that is; it excuses neither. So a sentence
-// holds only where both values are within the limit. It is refuted where the step is beyond it
+// An anchor tells a machine that is slower from a step that is; it excuses neither. So an assertion
+// holds only where both values are within the limit. It fails where the step is beyond it
 // beside its anchor, and not within it alone: what only the anchor says may be the anchor's doing.
 StoredDecision decide_by_both(const StoredPosition&);
 

@@ -17,27 +17,27 @@ StoredPosition at(Against raw, Anchor anchor, Against normalised) {
           .anchor_is_faster = anchor == Anchor::faster};
 }
 
-TEST(StoredRule, HoldsWhereBothAreWithinTheLimit) {
+TEST(StoredRule, PassesWhereBothAreWithinTheLimit) {
   EXPECT_EQ(decide_by_both(at(Against::within, Anchor::steady, Against::within)).outcome,
-            Outcome::holds);
+            Outcome::passes);
 }
 
-TEST(StoredRule, RefutesWhereBothAreBeyondAndSaysThatTheMachineIsSlowerToo) {
+TEST(StoredRule, FailsWhereBothAreBeyondAndSaysThatTheMachineIsSlowerToo) {
   for (const Anchor anchor : {Anchor::steady, Anchor::faster}) {
     const StoredDecision decision = decide_by_both(at(Against::beyond, anchor, Against::beyond));
-    EXPECT_EQ(decision.outcome, Outcome::refuted);
+    EXPECT_EQ(decision.outcome, Outcome::fails);
     EXPECT_EQ(decision.note, StoredNote::none);
   }
   const StoredDecision decision =
       decide_by_both(at(Against::beyond, Anchor::slower, Against::beyond));
-  EXPECT_EQ(decision.outcome, Outcome::refuted);
+  EXPECT_EQ(decision.outcome, Outcome::fails);
   EXPECT_EQ(decision.note, StoredNote::machine_is_slower);
 }
 
 TEST(StoredRule, SaysThatTheMachineIsSlowerWhereTheAnchorAccountsForIt) {
   EXPECT_EQ(decide_by_both(at(Against::beyond, Anchor::slower, Against::within)).outcome,
             Outcome::machine_slower);
-  // Where slower is what the sentence asks for.
+  // Where slower is what the assertion asks for.
   const StoredDecision faster =
       decide_by_both(at(Against::beyond, Anchor::faster, Against::within));
   EXPECT_EQ(faster.outcome, Outcome::not_comparable);
@@ -55,18 +55,18 @@ TEST(StoredRule, IsUndecidedWhereOnlyTheAnchorPutsTheStepBeyondTheLimit) {
 TEST(StoredRule, NeedsNoMoreThanAnEstimateOfTheRawValueToRefute) {
   StoredPosition position = at(Against::open, Anchor::steady, Against::beyond);
   position.raw_looks_beyond = true;
-  EXPECT_EQ(decide_by_both(position).outcome, Outcome::refuted);
+  EXPECT_EQ(decide_by_both(position).outcome, Outcome::fails);
 }
 
 // Whatever the anchor did.
-TEST(StoredRule, NeverHoldsWhereEitherIsNotShownToBeWithin) {
+TEST(StoredRule, NeverPassesWhereEitherIsNotShownToBeWithin) {
   for (const Against raw : {Against::within, Against::open, Against::beyond}) {
     for (const Anchor anchor : {Anchor::steady, Anchor::slower, Anchor::faster}) {
       for (const Against normalised : {Against::within, Against::open, Against::beyond}) {
         if (raw == Against::within && normalised == Against::within) continue;
-        EXPECT_NE(decide_by_both(at(raw, anchor, normalised)).outcome, Outcome::holds);
+        EXPECT_NE(decide_by_both(at(raw, anchor, normalised)).outcome, Outcome::passes);
         if (normalised != Against::beyond) {
-          EXPECT_NE(decide_by_both(at(raw, anchor, normalised)).outcome, Outcome::refuted);
+          EXPECT_NE(decide_by_both(at(raw, anchor, normalised)).outcome, Outcome::fails);
         }
       }
     }

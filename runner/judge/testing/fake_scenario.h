@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: sentences built by hand, scenarios round them, subjects that count what the
+// For tests only: assertions built by hand, scenarios round them, subjects that count what the
 // test says, and what traces would have told of them.
 #pragma once
 
@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "judge/judge.h"
 #include "measure/testing/fake_runner.h"
 #include "measure/testing/traced_by_hand.h"
 #include "scenario/scenario.h"
-#include "support/random.h"
 
 namespace stepgate {
 
-// Error rates of a sentence that is tried alone.
+// Error rates of an assertion that is tried alone.
 inline constexpr double alpha = 0.01;
 inline constexpr double beta = 0.05;
 
@@ -23,8 +23,8 @@ inline Factor of(const std::string& variant, Metric metric) {
   return MetricOf{variant, metric};
 }
 
-inline Expectation sentence(const std::string& name, Side left, Relation relation, Side right,
-                            std::optional<double> within = std::nullopt) {
+inline Expectation assertion(const std::string& name, Side left, Relation relation, Side right,
+                             std::optional<double> within = std::nullopt) {
   Expectation expectation;
   expectation.name = name;
   expectation.text = "text of " + name;
@@ -38,8 +38,8 @@ inline Expectation sentence(const std::string& name, Side left, Relation relatio
 // "fix.metric >= factor * baseline.metric", or another relation.
 inline Expectation fix_against_baseline(Metric metric, Relation relation, double factor,
                                         std::optional<double> within = std::nullopt) {
-  return sentence("pays", {{of("fix", metric)}}, relation, {{factor, of("baseline", metric)}},
-                  within);
+  return assertion("pays", {{of("fix", metric)}}, relation, {{factor, of("baseline", metric)}},
+                   within);
 }
 
 inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expectation> regime = {}) {

@@ -27,7 +27,7 @@ inline Scenario scenario_of_one(std::vector<Expectation> expect) {
 inline Expectation fix_against_stored(Metric metric, Relation relation, double factor,
                                       std::optional<double> within = std::nullopt) {
   const Factor stored = MetricOf{"fix", metric, true};
-  return sentence("line", {{of("fix", metric)}}, relation, {{factor, stored}}, within);
+  return assertion("line", {{of("fix", metric)}}, relation, {{factor, stored}}, within);
 }
 
 inline const Expectation no_slide =
@@ -102,17 +102,17 @@ inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>&
   return baseline;
 }
 
-// The verdict on the only sentence of a run with that contrast.
-inline SentenceVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
-                              const Measurement& measurement) {
+// The verdict on the only assertion of a run with that contrast.
+inline AssertionVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
+                               const Measurement& measurement) {
   const std::vector<Subject> subjects = subjects_with_anchors(scenario);
   const JudgeSettings settings{.baseline = baseline};
-  return judge(scenario, subjects, measurement, settings).sentences.front();
+  return judge(scenario, subjects, measurement, settings).assertions.front();
 }
 
-inline SentenceVerdict judged(const Expectation& sentence, const std::vector<double>& stored,
-                              double contrast) {
-  const Scenario scenario = scenario_of_one({sentence});
+inline AssertionVerdict judged(const Expectation& assertion, const std::vector<double>& stored,
+                               double contrast) {
+  const Scenario scenario = scenario_of_one({assertion});
   return judged(scenario, baseline_of(scenario, stored),
                 measured(subjects_with_anchors(scenario), contrast));
 }

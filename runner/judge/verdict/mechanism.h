@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "measure/trace/traced.h"
-#include "scenario/sentences/step_counts.h"
+#include "scenario/assertions/step_counts.h"
 
 namespace stepgate {
 
@@ -37,7 +37,7 @@ double part_of(const TimeBreakdown&, TimePart);
 // that loses less gains less than 1.25x by losing nothing.
 inline constexpr double share_that_binds = 0.2;
 
-// The class in the words of sentences. It is the largest part of the time in which no kernel runs,
+// The class in the words of assertions. It is the largest part of the time in which no kernel runs,
 // if that part binds: for data, by copies, by collectives, or by the host, whose waits it counts
 // with its launches. Otherwise it is compute: kernels, fills, and the device's own pauses are left.
 BoundClass class_of(const TimeBreakdown&);
@@ -78,7 +78,7 @@ struct Separation {
   // beyond every one of the other; otherwise absent.
   std::optional<TimePart> part;
   std::optional<Phase> phase;  // where the part differs; absent where that is not known
-  std::string sentence;
+  std::string summary;
 };
 
 struct Mechanism {
@@ -87,7 +87,7 @@ struct Mechanism {
   std::int64_t steps = 0;  // of each variant in each round
   std::chrono::nanoseconds wall_time{0};
   std::vector<VariantMechanism> variants;
-  std::vector<Separation> separations;  // of the pairs that sentences name: diagnose.h
+  std::vector<Separation> separations;  // of the pairs that assertions name: diagnose.h
 };
 
 }  // namespace stepgate

@@ -88,7 +88,7 @@ TEST(Diagnose, DoesNotSpeakOfWaitsThatNobodyCounted) {
 
 std::string separation(const Traced& traced) {
   const std::vector<Subject> subjects = counted_by_script();
-  return separation_of(subjects, {}, traced).sentence;
+  return separation_of(subjects, {}, traced).summary;
 }
 
 TEST(Separate, NamesTheCountAndThePartOfTheTimeThatDiffer) {
@@ -131,19 +131,19 @@ std::string separation_by_clock(const Traced& traced, std::optional<double> rati
   subjects[0].counts[starts] = 1.0 / static_cast<double>(every);
   subjects[0].periodic.push_back(
       {.name = "start of the loader's workers", .every = every, .counts = {starts}});
-  return separation_of(subjects, {.timed_ratio = ratio}, traced).sentence;
+  return separation_of(subjects, {.timed_ratio = ratio}, traced).summary;
 }
 
 TEST(Separate, DoesNotSayThatNothingDiffersWhereTheClockTellsThemApart) {
   const TracedStep same = traced_step({.math = 100}, {{Metric::host_waits_per_step, 1}});
   const Traced traced = traced_rounds({same, same});
   const std::vector<Subject> subjects = counted_by_script();
-  EXPECT_EQ(separation_of(subjects, {.timed_ratio = 1.5}, traced).sentence,
+  EXPECT_EQ(separation_of(subjects, {.timed_ratio = 1.5}, traced).summary,
             "no traced step separates baseline and fix; by the clock baseline takes 1.50x the time "
             "of fix: what differs is rarer than the 20 traced steps, or less than scatters there");
   EXPECT_EQ(
       separation_of(subjects, {.timed_ratio = 0.8}, traced)
-          .sentence.find("no traced step separates baseline and fix; by the clock fix takes 1.25x"),
+          .summary.find("no traced step separates baseline and fix; by the clock fix takes 1.25x"),
       0U);
 }
 
@@ -171,7 +171,7 @@ TEST(Separate, TakesCountsOfWhatIsRarerThanTheTraceFromTheSubject) {
   subjects[0].counts[waits] = 1.0 / 250;
   const TracedStep baseline = traced_step({.math = 100});
   const TracedStep fix = traced_step({.math = 100}, {{Metric::host_waits_per_step, 0}});
-  EXPECT_EQ(separation_of(subjects, {}, traced_rounds({baseline, fix})).sentence,
+  EXPECT_EQ(separation_of(subjects, {}, traced_rounds({baseline, fix})).summary,
             "baseline waits for the device 0.004x a step (log); fix 0x; where the time goes does "
             "not differ by more than its scatter");
 }
@@ -313,7 +313,7 @@ TEST(Mechanism, IsPartOfTheVerdict) {
   EXPECT_FALSE(measure_and_judge(scenario_of({}), script, 1, std::nullopt).verdict.mechanism);
 }
 
-TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
+TEST(Mechanism, ExplainsThePairsThatAssertionsNameFailedLinesFirst) {
   Scenario scenario = scenario_of({});
   scenario.variants.clear();
   for (const char* name : {"small", "small_graph", "large", "large_graph"}) {
@@ -321,8 +321,8 @@ TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
     scenario.variants.back().name = name;
   }
   const auto line = [](const std::string& left, Relation relation, const std::string& right) {
-    return sentence(left, {{of(left, Metric::samples_per_s)}}, relation,
-                    {{1.1, of(right, Metric::samples_per_s)}});
+    return assertion(left, {{of(left, Metric::samples_per_s)}}, relation,
+                     {{1.1, of(right, Metric::samples_per_s)}});
   };
   scenario.expect = {line("small_graph", Relation::at_least, "small"),
                      line("large_graph", Relation::at_least, "large"),
@@ -355,10 +355,10 @@ TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
   };
   EXPECT_EQ(separations_of(), (std::vector<std::string>{"large large_graph", "small small_graph"}));
   const Verdict verdict = judge(scenario, subjects, measurement, {});
-  EXPECT_NE(verdict.mechanism->separations[1].sentence.find(
+  EXPECT_NE(verdict.mechanism->separations[1].summary.find(
                 "by the clock small takes 2.00x the time of small_graph"),
             std::string::npos)
-      << verdict.mechanism->separations[1].sentence;
+      << verdict.mechanism->separations[1].summary;
   scenario.expect.clear();
   EXPECT_EQ(separations_of(),
             (std::vector<std::string>{"small small_graph", "small large", "small large_graph"}));
@@ -403,10 +403,10 @@ TEST(ClassOf, CountsWaitsAndLaunchesTogetherAsTheHosts) {
 }
 
 // "fix.bound == copy", of so many rounds of a step that copies and so many of one that waits.
-SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
-                                const JudgeSettings& settings = {}) {
+AssertionVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
+                                 const JudgeSettings& settings = {}) {
   const Expectation is_copy =
-      sentence("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::copy}});
+      assertion("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::copy}});
   const TracedStep copies = traced_step({.math = 60, .copies = 40});
   const TracedStep waits = traced_step({.math = 60, .idle_after_wait = 40});
   Measurement measurement;
@@ -415,39 +415,39 @@ SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
     measurement.traced->rounds.push_back(round);
   measurement.traced->timelines.resize(2);
   return judge(scenario_of({is_copy}), counted_by_script(), measurement, settings)
-      .sentences.front();
+      .assertions.front();
 }
 
-TEST(ClassSentence, HoldsWhereEveryRoundShowsThatClass) {
-  const SentenceVerdict verdict = verdict_on_copy(7, 0);
-  EXPECT_EQ(verdict.outcome, Outcome::holds);
+TEST(ClassAssertion, PassesWhereEveryRoundShowsThatClass) {
+  const AssertionVerdict verdict = verdict_on_copy(7, 0);
+  EXPECT_EQ(verdict.outcome, Outcome::passes);
   EXPECT_EQ(verdict.reason, "copy in 7 traced rounds; it must be copy");
   EXPECT_FALSE(verdict.estimate);
 }
 
-TEST(ClassSentence, IsRefutedWhereNoRoundShowsIt) {
-  const SentenceVerdict verdict = verdict_on_copy(0, 7);
-  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+TEST(ClassAssertion, FailsWhereNoRoundShowsIt) {
+  const AssertionVerdict verdict = verdict_on_copy(0, 7);
+  EXPECT_EQ(verdict.outcome, Outcome::fails);
   EXPECT_EQ(verdict.reason, "host in 7 traced rounds; it must be copy");
 }
 
-TEST(ClassSentence, IsUndecidedWhereRoundsDiffer) {
-  const SentenceVerdict verdict = verdict_on_copy(6, 1);
+TEST(ClassAssertion, IsUndecidedWhereRoundsDiffer) {
+  const AssertionVerdict verdict = verdict_on_copy(6, 1);
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_EQ(
       verdict.reason,
       "copy in 6 traced rounds, host in 1 traced round; it must be copy; its rounds do not agree");
 }
 
-TEST(ClassSentence, GoesOnFromRoundsOfEarlierRuns) {
+TEST(ClassAssertion, GoesOnFromRoundsOfEarlierRuns) {
   JudgeSettings settings;
   settings.earlier.expect.contrasts["class"] = {0, 0, 0, 0};
   EXPECT_EQ(verdict_on_copy(2, 0, settings).reason, "copy in 6 traced rounds; it must be copy");
   EXPECT_EQ(verdict_on_copy(0, 2, settings).outcome, Outcome::undecided);
 }
 
-TEST(ClassSentence, IsUndecidedByTooFewRounds) {
-  const SentenceVerdict verdict = verdict_on_copy(2, 0);
+TEST(ClassAssertion, IsUndecidedByTooFewRounds) {
+  const AssertionVerdict verdict = verdict_on_copy(2, 0);
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_EQ(verdict.reason,
             "copy in 2 traced rounds; it must be copy; 2 traced rounds cannot decide it, 5 are the "

@@ -6,14 +6,14 @@
 namespace stepgate {
 
 std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict& after,
-                                           bool refuted_alone) {
+                                           bool failed_alone) {
   std::vector<std::string> names;
-  for (const SentenceVerdict& sentence : before.sentences) {
-    if (sentence.outcome != Outcome::holds) continue;
-    const auto now = std::ranges::find(after.sentences, sentence.name, &SentenceVerdict::name);
-    const bool holds = now != after.sentences.end() && now->outcome == Outcome::holds;
-    const bool refuted = now != after.sentences.end() && now->outcome == Outcome::refuted;
-    if (refuted_alone ? refuted : !holds) names.push_back(sentence.name);
+  for (const AssertionVerdict& assertion : before.assertions) {
+    if (assertion.outcome != Outcome::passes) continue;
+    const auto now = std::ranges::find(after.assertions, assertion.name, &AssertionVerdict::name);
+    const bool holds = now != after.assertions.end() && now->outcome == Outcome::passes;
+    const bool failed = now != after.assertions.end() && now->outcome == Outcome::fails;
+    if (failed_alone ? failed : !holds) names.push_back(assertion.name);
   }
   return names;
 }
@@ -31,7 +31,7 @@ std::vector<ChangedCount> changed_counts(const std::map<Metric, double>& before,
 
 MutationEffect effect_of(const Verdict& before, const Verdict& after) {
   if ((after.broken && !before.broken) || !no_longer_holding(before, after, true).empty())
-    return MutationEffect::refuted;
+    return MutationEffect::fails;
   return no_longer_holding(before, after, false).empty() ? MutationEffect::survives
                                                          : MutationEffect::undecided;
 }

@@ -7,18 +7,18 @@
 namespace stepgate {
 namespace {
 
-Verdict verdict_of(std::vector<std::pair<std::string, Outcome>> sentences) {
+Verdict verdict_of(std::vector<std::pair<std::string, Outcome>> assertions) {
   Verdict verdict;
-  for (auto& [name, outcome] : sentences) {
-    verdict.sentences.emplace_back();
-    verdict.sentences.back().name = name;
-    verdict.sentences.back().outcome = outcome;
+  for (auto& [name, outcome] : assertions) {
+    verdict.assertions.emplace_back();
+    verdict.assertions.back().name = name;
+    verdict.assertions.back().outcome = outcome;
   }
   return verdict;
 }
 
 const Verdict before = verdict_of(
-    {{"faster", Outcome::holds}, {"no_waits", Outcome::holds}, {"open", Outcome::undecided}});
+    {{"faster", Outcome::passes}, {"no_waits", Outcome::passes}, {"open", Outcome::undecided}});
 
 MutationEffect after(Outcome faster, Outcome no_waits, Outcome open = Outcome::undecided) {
   return effect_of(before,
@@ -26,29 +26,29 @@ MutationEffect after(Outcome faster, Outcome no_waits, Outcome open = Outcome::u
 }
 
 TEST(Mutation, IsNoticedByARefutationAlone) {
-  EXPECT_EQ(after(Outcome::holds, Outcome::refuted), MutationEffect::refuted);
-  EXPECT_EQ(after(Outcome::undecided, Outcome::refuted), MutationEffect::refuted);
-  EXPECT_EQ(after(Outcome::undecided, Outcome::holds), MutationEffect::undecided);
-  EXPECT_EQ(after(Outcome::skipped, Outcome::holds), MutationEffect::undecided);
-  EXPECT_EQ(after(Outcome::holds, Outcome::holds), MutationEffect::survives);
-  EXPECT_EQ(after(Outcome::holds, Outcome::holds, Outcome::refuted), MutationEffect::survives)
-      << "a sentence that did not hold before says nothing";
+  EXPECT_EQ(after(Outcome::passes, Outcome::fails), MutationEffect::fails);
+  EXPECT_EQ(after(Outcome::undecided, Outcome::fails), MutationEffect::fails);
+  EXPECT_EQ(after(Outcome::undecided, Outcome::passes), MutationEffect::undecided);
+  EXPECT_EQ(after(Outcome::skipped, Outcome::passes), MutationEffect::undecided);
+  EXPECT_EQ(after(Outcome::passes, Outcome::passes), MutationEffect::survives);
+  EXPECT_EQ(after(Outcome::passes, Outcome::passes, Outcome::fails), MutationEffect::survives)
+      << "an assertion that did not pass before says nothing";
 }
 
 TEST(Mutation, IsNoticedByLossesThatDisagree) {
   Verdict broken = before;
   broken.broken = "losses disagree";
-  EXPECT_EQ(effect_of(before, broken), MutationEffect::refuted);
+  EXPECT_EQ(effect_of(before, broken), MutationEffect::fails);
   EXPECT_EQ(effect_of(broken, broken), MutationEffect::survives) << "they did so before";
 }
 
-TEST(Mutation, NamesTheSentencesInTheirOrder) {
-  const Verdict now = verdict_of({{"no_waits", Outcome::refuted}, {"faster", Outcome::undecided}});
+TEST(Mutation, NamesTheAssertionsInTheirOrder) {
+  const Verdict now = verdict_of({{"no_waits", Outcome::fails}, {"faster", Outcome::undecided}});
   using Names = std::vector<std::string>;
   EXPECT_EQ(no_longer_holding(before, now, false), (Names{"faster", "no_waits"}));
   EXPECT_EQ(no_longer_holding(before, now, true), (Names{"no_waits"}));
   EXPECT_EQ(no_longer_holding(before, verdict_of({}), false), (Names{"faster", "no_waits"}))
-      << "a sentence that is gone does not hold";
+      << "an assertion that is gone does not pass";
 }
 
 TEST(Mutation, TellsWhatStepsCountDifferently) {
@@ -64,7 +64,7 @@ TEST(Mutation, TellsWhatStepsCountDifferently) {
 TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
   Mutations mutations;
   for (const MutationEffect harmless :
-       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::does_not_run,
+       {MutationEffect::fails, MutationEffect::refused, MutationEffect::does_not_run,
         MutationEffect::said_for_contrast, MutationEffect::unknown}) {
     mutations.mutations = {{.without = {}, .effect = harmless}};
     EXPECT_FALSE(has_survivors(mutations));

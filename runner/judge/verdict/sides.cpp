@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 
+#include "base/require.h"
+#include "base/seconds.h"
+#include "base/stats/quantile.h"
 #include "device/peak_rates.h"
 #include "judge/verdict/mechanism.h"
-#include "stats/quantile.h"
-#include "support/require.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -105,7 +105,7 @@ std::optional<double> factor_value(const Factor& factor, const Sources& sources)
 std::size_t subject_named(std::span<const Subject> subjects, const std::string& variant) {
   const auto found = std::find_if(subjects.begin(), subjects.end(),
                                   [&](const Subject& subject) { return subject.name == variant; });
-  require(found != subjects.end(), "sentences name variants of their scenario");
+  require(found != subjects.end(), "assertions name variants of their scenario");
   return static_cast<std::size_t>(found - subjects.begin());
 }
 
@@ -205,10 +205,10 @@ std::optional<double> side_value(const Side& side, const Sources& sources) {
   return sum;
 }
 
-double nearly_nothing(const Expectation& sentence) {
-  const std::vector<MetricOf> metrics = metrics_in(sentence);
+double nearly_nothing(const Expectation& assertion) {
+  const std::vector<MetricOf> metrics = metrics_in(assertion);
   const MetricUnit unit = row_of(metrics.front().metric).unit;
-  if (evidence_of(sentence) != Evidence::traced && unit != MetricUnit::ratio) return 1e-12;
+  if (evidence_of(assertion) != Evidence::traced && unit != MetricUnit::ratio) return 1e-12;
   switch (unit) {
     case MetricUnit::ratio:
     case MetricUnit::count:
@@ -222,19 +222,19 @@ double nearly_nothing(const Expectation& sentence) {
   }
 }
 
-std::optional<double> contrast_of(const Expectation& sentence, const Sources& sources) {
-  const double least = nearly_nothing(sentence);
-  const auto left = side_value(sentence.left, sources);
-  const auto right = side_value(sentence.right, sources);
+std::optional<double> contrast_of(const Expectation& assertion, const Sources& sources) {
+  const double least = nearly_nothing(assertion);
+  const auto left = side_value(assertion.left, sources);
+  const auto right = side_value(assertion.right, sources);
   if (!left || !right) return std::nullopt;
   return std::log(std::max(*left, least)) - std::log(std::max(*right, least));
 }
 
-std::vector<Sources> rounds_that_decide(const Expectation& sentence,
+std::vector<Sources> rounds_that_decide(const Expectation& assertion,
                                         std::span<const Subject> subjects,
                                         const Measurement& measurement) {
   std::vector<Sources> all;
-  if (evidence_of(sentence) != Evidence::traced) {
+  if (evidence_of(assertion) != Evidence::traced) {
     for (const Round& round : measurement.rounds) {
       all.push_back({.subjects = subjects, .round = &round, .device = &measurement.device});
     }
@@ -256,8 +256,8 @@ std::vector<MetricOf> metrics_in(const Side& side) {
   return metrics;
 }
 
-std::optional<MetricOf> unknown_metric(const Expectation& sentence, const Sources& sources) {
-  for (const MetricOf& metric : metrics_in(sentence)) {
+std::optional<MetricOf> unknown_metric(const Expectation& assertion, const Sources& sources) {
+  for (const MetricOf& metric : metrics_in(assertion)) {
     if (!side_value({{metric}}, sources)) return metric;
   }
   return std::nullopt;
@@ -278,9 +278,9 @@ std::optional<double> factor_of_single_metric(const Side& side) {
   return metrics == 1 ? std::optional(product) : std::nullopt;
 }
 
-double limit_of(const Expectation& sentence) {
-  return factor_of_single_metric(sentence.right).value_or(1) /
-         factor_of_single_metric(sentence.left).value_or(1);
+double limit_of(const Expectation& assertion) {
+  return factor_of_single_metric(assertion.right).value_or(1) /
+         factor_of_single_metric(assertion.left).value_or(1);
 }
 
 }  // namespace stepgate

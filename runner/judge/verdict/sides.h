@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The values of the two sides of a sentence: by the subject alone, in one timed round, or in one
+// The values of the two sides of an assertion: by the subject alone, in one timed round, or in one
 // traced round.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "measure/rounds/measurement.h"
 #include "measure/subject.h"
-#include "scenario/sentences/expectation.h"
+#include "scenario/assertions/expectation.h"
 
 namespace stepgate {
 
@@ -65,7 +65,7 @@ std::optional<double> contrast_of(const Expectation&, const Sources&);
 // The value that nothing counts for there, in base units.
 double nearly_nothing(const Expectation&);
 
-// The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
+// The rounds whose contrasts decide an assertion of timed or traced evidence, as sources of values:
 // the timed ones or the traced ones. The arguments must outlive them.
 std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Subject>,
                                         const Measurement&);
@@ -73,14 +73,15 @@ std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Subj
 // The metrics of a side, in order.
 std::vector<MetricOf> metrics_in(const Side&);
 
-// The first metric of the sentence that is not known there, if there is one.
+// The first metric of the assertion that is not known there, if there is one.
 std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
 
 // The product of the numbers of a side that is one product of numbers and exactly one metric, as in
 // "1.05 * baseline.samples_per_s". Nothing for any other side.
 std::optional<double> factor_of_single_metric(const Side&);
 
-// The limit of a sentence about two metrics: the factor between them that it allows, 0.98 for "a.x
+// The limit of an assertion about two metrics: the factor between them that it allows, 0.98 for
+// "a.x
 // >= 0.98 * b.x".
 double limit_of(const Expectation&);
 

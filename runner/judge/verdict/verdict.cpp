@@ -7,12 +7,12 @@
 
 namespace stepgate {
 
-Outcome worst(const std::vector<SentenceVerdict>& sentences) {
+Outcome worst(const std::vector<AssertionVerdict>& assertions) {
   constexpr std::array from_worst{
-      Outcome::refuted,   Outcome::machine_slower, Outcome::not_comparable, Outcome::no_baseline,
-      Outcome::undecided, Outcome::skipped,        Outcome::holds};
+      Outcome::fails,     Outcome::machine_slower, Outcome::not_comparable, Outcome::no_baseline,
+      Outcome::undecided, Outcome::skipped,        Outcome::passes};
   for (const Outcome outcome : from_worst) {
-    const bool found = std::any_of(sentences.begin(), sentences.end(),
+    const bool found = std::any_of(assertions.begin(), assertions.end(),
                                    [&](const auto& one) { return one.outcome == outcome; });
     if (found) return outcome;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The decision: one outcome for every sentence, with its number, interval, reason and cost. The
+// The decision: one outcome for every assertion, with its number, interval, reason and cost. The
 // report prints it, and main makes it an exit code.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 #include "device/device.h"
 #include "judge/verdict/mechanism.h"
+#include "scenario/assertions/expectation.h"
 #include "scenario/knobs/described_step.h"
-#include "scenario/sentences/expectation.h"
 
 namespace stepgate {
 
 // machine_slower: the step is slower than stored runs allow, and so is its anchor by as much.
 enum class Outcome {
-  holds,
-  refuted,
+  passes,
+  fails,
   undecided,
   skipped,
   no_baseline,
@@ -40,30 +40,30 @@ struct Bounds {
   std::optional<double> high;
 };
 
-// The statistical part of a timed sentence. Ratios are left side / right side.
+// The statistical part of a timed assertion. Ratios are left side / right side.
 struct TimedEvidence {
   double ratio = 1;  // in a typical round: where evidence above and below balance
   std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
-  // For a sentence that holds, the one-sided bounds at 1 - beta that decided when it was shown, on
-  // the sides that it claims. They are within the limit, though the interval need not be.
+  // For an assertion that passes, the one-sided bounds at 1 - beta that decided when it was shown,
+  // on the sides that it claims. They are within the limit, though the interval need not be.
   Bounds shown;
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
   // A typical round would decide it, and total time is on the other side of the limit.
   bool held_back_by_total = false;
-  // E-values when the sentence was decided, or after the last round.
-  double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
-  double evidence_against = 1;  // that it is false: refuted at 1 / alpha
+  // E-values when the assertion was decided, or after the last round.
+  double evidence_for = 1;      // that the assertion is true: holds at 1 / beta
+  double evidence_against = 1;  // that it is false: failed at 1 / alpha
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
   // log(left / right) of every round, in order, less what the slots are expected to add. For high
-  // percentiles it is a count: TailCounts::add of stats/tail_counts.h.
+  // percentiles it is a count: TailCounts::add of base/stats/tail_counts.h.
   std::vector<double> contrasts;
   std::int64_t earlier_rounds = 0;         // how many of them are of earlier runs: the first ones
   std::vector<double> earlier_times = {};  // EarlierRounds::times of those
 };
 
-// A measured sentence in the terms that its author wrote: the ratio of two metrics, the value of
+// A measured assertion in the terms that its author wrote: the ratio of two metrics, the value of
 // one, or the ratio of its sides. In base units.
 struct Estimate {
   double value = 0;
@@ -73,9 +73,9 @@ struct Estimate {
   std::optional<MetricUnit> unit;  // absent: a factor
 };
 
-// A sentence that no coin deals, such as one variant against a number: the rounds say where it lies
-// and not how surely.
-struct Level {
+// An assertion that is not randomised, such as one variant against a number: the rounds say where
+// it lies and not how surely.
+struct NotRandomised {
   double typical = 1;               // left side / right side: the median of the rounds
   RatioInterval range;              // of the rounds
   std::vector<double> contrasts;    // log(left / right) of every round, in order
@@ -94,8 +94,8 @@ struct ClockSplit {
   double right_hertz = 0;
 };
 
-// Stored runs for which something is dealt only once are one unit.
-enum class StoredUnit { run, sitting, device };
+// Stored runs for which something is drawn only once are one unit.
+enum class StoredUnit { run, session, device };
 
 // Against stored runs, with the prediction interval that they allow; nothing of it with too few
 // units.
@@ -105,17 +105,17 @@ struct StoredValue {
   std::optional<double> deviation;  // of single runs of different units, relative
 };
 
-// A note on a sentence about stored runs besides its outcome.
+// A note on an assertion about stored runs besides its outcome.
 enum class StoredNote {
   none,
-  machine_is_slower,    // refuted: so is the step beside its anchor
+  machine_is_slower,    // failed: so is the step beside its anchor
   machine_is_faster,    // not comparable: that alone carries the step over its limit
   anchor_moved,         // undecided: beyond the limit beside an anchor that moved, within it alone
   raw_is_not_shown,     // undecided: within the limit beside the anchor, and alone not shown to be
-  refresh_the_baseline  // holds: better than the stored runs by more than the sentence tolerates
+  refresh_the_baseline  // holds: better than the stored runs by more than the assertion tolerates
 };
 
-// The statistical part of a timed sentence about stored runs.
+// The statistical part of a timed assertion about stored runs.
 struct StoredEvidence {
   std::int64_t runs = 0;  // that this one was compared with
   StoredUnit unit = StoredUnit::run;
@@ -139,7 +139,7 @@ struct StoredEvidence {
   double anchor_contrast = 0;
 };
 
-struct SentenceVerdict {
+struct AssertionVerdict {
   std::string name;
   std::string text;
   Place place;
@@ -149,7 +149,7 @@ struct SentenceVerdict {
   std::optional<double> right;
   MetricUnit unit = MetricUnit::ratio;
   std::optional<TimedEvidence> timed;
-  std::optional<Level> level;
+  std::optional<NotRandomised> not_randomised;
   std::optional<Estimate> estimate;
   std::optional<StoredEvidence> stored;
   bool about_stored_runs = false;
@@ -168,7 +168,7 @@ struct VariantSummary {
   std::optional<double> sm_clock_hertz;  // mean over the scored steps
   std::optional<double> cycles_per_step;
   std::int64_t peak_bytes = 0;
-  std::map<Metric, double> counts;  // that sentences name, by the plan, in base units
+  std::map<Metric, double> counts;  // that assertions name, by the plan, in base units
   std::optional<AllocatorSimulation>
       allocator_simulation;  // of the step's own allocator, by the plan
 };
@@ -180,26 +180,26 @@ struct Verdict {
   DeviceIdentity device;
   bool planned_only = false;  // no device took part
   std::vector<VariantSummary> variants;
-  std::int64_t batch_bytes = 0;  // what sentences mean by them
+  std::int64_t batch_bytes = 0;  // what assertions mean by them
   std::int64_t param_bytes = 0;
-  std::vector<SentenceVerdict> regime;
-  std::vector<SentenceVerdict> sentences;
-  Outcome outcome = Outcome::undecided;  // the worst of the sentences
+  std::vector<AssertionVerdict> regime;
+  std::vector<AssertionVerdict> assertions;
+  Outcome outcome = Outcome::undecided;  // the worst of the assertions
   std::optional<std::string> broken;     // the run itself cannot be trusted, in words: exit 2
   std::optional<std::string> failed;     // the device failed half-way, in words: exit 3
   bool not_run = false;         // failed before its turn: an earlier scenario lost the device
   std::string skipped_because;  // a requirement that the machine does not meet
-  double alpha = 0.01;          // P(refuted) at most this when the sentence is true
-  double suite_alpha = 0.01;    // P(any of suite_lines refuted) when all are true
+  double alpha = 0.01;          // P(failed) at most this when the assertion is true
+  double suite_alpha = 0.01;    // P(any of suite_lines failed) when all are true
   std::int64_t suite_lines = 1;
   double beta = 0.05;             // P(holds) at most this when it is false
-  std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too
+  std::int64_t stored_lines = 1;  // timed assertions about stored runs, which share suite_alpha too
   double confidence = 0.95;       // of the intervals
   // Events around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
-  std::optional<std::string> disturbance;  // why no timed sentence is decided
+  std::optional<std::string> disturbance;  // why no timed assertion is decided
   std::vector<std::string> notes;          // what a reader of the numbers should know
-  std::size_t notes_told_always = 0;       // the first of them, also where everything holds
+  std::size_t notes_told_always = 0;       // the first of them, also where everything passes
   std::optional<Calibrated> calibrated;    // the knob that the run gave its value
   std::optional<Mechanism> mechanism;      // absent when nobody asked for a trace
   // The unit of evidence is the round: every variant loaded anew.
@@ -211,9 +211,9 @@ struct Verdict {
   std::chrono::nanoseconds wall_time{0};
 };
 
-// The worst: refuted, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
-// what more evidence decides is better than what it does not. Without sentences it is undecided,
+// The worst: failed, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
+// what more evidence decides is better than what it does not. Without assertions it is undecided,
 // since nothing was shown.
-Outcome worst(const std::vector<SentenceVerdict>&);
+Outcome worst(const std::vector<AssertionVerdict>&);
 
 }  // namespace stepgate

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "support/text/number_words.h"
+#include "base/text/number_words.h"
 
 namespace stepgate {
 
@@ -51,8 +51,8 @@ std::string_view in_words(StoredUnit unit) {
   switch (unit) {
     case StoredUnit::run:
       return "run";
-    case StoredUnit::sitting:
-      return "sitting";
+    case StoredUnit::session:
+      return "session";
     case StoredUnit::device:
       return "device";
   }
@@ -61,10 +61,10 @@ std::string_view in_words(StoredUnit unit) {
 
 std::string_view in_words(Outcome outcome) {
   switch (outcome) {
-    case Outcome::holds:
-      return "holds";
-    case Outcome::refuted:
-      return "refuted";
+    case Outcome::passes:
+      return "passes";
+    case Outcome::fails:
+      return "fails";
     case Outcome::undecided:
       return "undecided";
     case Outcome::skipped:
@@ -79,10 +79,18 @@ std::string_view in_words(Outcome outcome) {
   return {};
 }
 
+std::string predicate_of(Outcome outcome) {
+  const bool is_verb = outcome == Outcome::passes || outcome == Outcome::fails;
+  return (is_verb ? "" : "is ") + std::string(in_words(outcome));
+}
+
+// Builds of before schema 4 of the report say "holds" and "refuted".
 std::optional<Outcome> outcome_in(std::string_view words) {
+  if (words == "holds") return Outcome::passes;
+  if (words == "refuted") return Outcome::fails;
   for (const Outcome outcome :
-       {Outcome::holds, Outcome::refuted, Outcome::undecided, Outcome::skipped,
-        Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower}) {
+       {Outcome::passes, Outcome::fails, Outcome::undecided, Outcome::skipped, Outcome::no_baseline,
+        Outcome::not_comparable, Outcome::machine_slower}) {
     if (in_words(outcome) == words) return outcome;
   }
   return std::nullopt;

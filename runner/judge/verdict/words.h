@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "judge/verdict/verdict.h"
-#include "scenario/sentences/metric_words.h"
+#include "scenario/assertions/metric_words.h"
 
 namespace stepgate {
 
@@ -22,9 +22,11 @@ using Wording = std::function<std::string(double value, int more_digits)>;
 // With the fewest digits that tell it from the other number, which would be written alike.
 std::string told_from(double value, double other, const Wording&);
 
-// "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
+// "passes", "fails", "undecided", "skipped", "no baseline", "not comparable",
 // "machine slower".
 std::string_view in_words(Outcome);
+// "passes", "fails", "is undecided", "is skipped": what a subject does.
+std::string predicate_of(Outcome);
 // Returns the outcome that has these words; nothing where no outcome has them.
 std::optional<Outcome> outcome_in(std::string_view words);
 
@@ -41,7 +43,7 @@ std::string share_in_words(double share);
 // with probability `level`. There is at least one look.
 double share_that_may_not_show(std::int64_t looks, double level);
 
-// "run", "sitting", "device".
+// "run", "session", "device".
 std::string_view in_words(StoredUnit);
 
 // "idle after waits".

@@ -20,7 +20,7 @@ TEST(Words, ScaleWithTheirUnit) {
   EXPECT_EQ(in_words(12, MetricUnit::count), "12");
 }
 
-TEST(Words, RoundSharesToWhatASentenceNeeds) {
+TEST(Words, RoundSharesToWhatAnAssertionNeeds) {
   EXPECT_EQ(share_in_words(0.999), "100 %");
   EXPECT_EQ(share_in_words(0.2349), "23 %");
   EXPECT_EQ(share_in_words(0.00908), "0.91 %");

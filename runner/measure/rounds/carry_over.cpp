@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "stats/moments.h"
-#include "stats/rank_tests.h"
-#include "support/seconds.h"
+#include "base/seconds.h"
+#include "base/stats/moments.h"
+#include "base/stats/rank_tests.h"
 
 namespace stepgate {
 namespace {

@@ -10,16 +10,16 @@
 #include <numeric>
 #include <utility>
 
+#include "base/interruption.h"
+#include "base/require.h"
+#include "base/seconds.h"
+#include "base/stats/moments.h"
+#include "base/text/number_words.h"
+#include "base/time_of_scope.h"
 #include "device/peak_rates.h"
 #include "measure/rounds/carry_over.h"
 #include "measure/rounds/same_step.h"
 #include "measure/schedule.h"
-#include "stats/moments.h"
-#include "support/interruption.h"
-#include "support/require.h"
-#include "support/seconds.h"
-#include "support/text/number_words.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {
@@ -165,7 +165,7 @@ class Run {
   }
 
   // Every variant into a slot of its own, in the order of the slots, when all have left. Which slot
-  // is dealt anew, and so are the step to begin with and the loader's draws.
+  // is drawn anew, and so are the step to begin with and the loader's draws.
   void load() {
     (void)is_same_step();  // of the steps of the load before
     for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
@@ -397,7 +397,7 @@ class Run {
     return trials;
   }
 
-  // Rounds of one load are one round: slots, first step and draws of the loader were dealt once.
+  // Rounds of one load are one round: slots, first step and draws of the loader were drawn once.
   Round together(std::vector<Round> trials) {
     Round all = std::move(trials.front());
     for (const Round& trial : std::span(trials).subspan(1)) {
@@ -537,7 +537,7 @@ class Run {
     return segment;
   }
 
-  // Rounds that are judged have orders that are dealt independently of each other.
+  // Rounds that are judged have orders that are drawn independently of each other.
   enum class Cycles { independent, joined };
 
   // Cycles of a short segment of every variant, each cycle in a fresh order.

@@ -27,7 +27,7 @@ struct MeasureRequest {
   MeasureKnobs knobs;
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;  // of the orders
-  // With fewer rounds no sentence can hold: a budget without room for these is not begun.
+  // With fewer rounds no assertion can pass: a budget without room for these is not begun.
   std::int64_t fewest_rounds = 5;
   bool stretches = false;  // it takes them all the same, for as long as they take
   Enough enough;

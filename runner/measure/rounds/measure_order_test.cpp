@@ -128,8 +128,6 @@ TEST(Measure, RepeatsItsOrdersFromTheSeed) {
   EXPECT_NE(orders_of(measure_three_variants(7)), orders_of(measure_three_variants(8)));
 }
 
-// --- interleaved ---------------------------------------------------------------------------------
-
 MeasureRequest interleaved_request(std::int64_t rounds) {
   MeasureRequest request = request_for(rounds);
   request.knobs.interleave = Interleave::automatic;
@@ -187,7 +185,7 @@ TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
   }
 }
 
-// Orders that are dealt independently take 16 on average.
+// Orders that are drawn independently take 16 on average.
 TEST(Measure, NeedsFewTrialsToCompareManyVariants) {
   const auto subjects = subjects_named({"a", "b", "c", "d", "e", "f"});
   MeasureRequest request = interleaved_request(1);

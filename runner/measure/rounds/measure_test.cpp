@@ -8,9 +8,9 @@
 #include <numeric>
 #include <thread>
 
+#include "base/interruption.h"
+#include "base/time_of_scope.h"
 #include "measure/testing/fake_request.h"
-#include "support/interruption.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {

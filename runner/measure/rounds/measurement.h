@@ -35,8 +35,8 @@ struct Segment {
   std::chrono::nanoseconds own_elapsed{0};
 };
 
-// The unit of evidence. All variants are loaded anew, into slots and in an order that are dealt
-// anew, from a step number and with draws of the loader that are dealt anew and that all of them
+// The unit of evidence. All variants are loaded anew, into slots and in an order that are drawn
+// anew, from a step number and with draws of the loader that are drawn anew and that all of them
 // share. Then a segment of each runs in that order and another in its mirror; or, where steps do
 // not disturb each other, short segments of them run interleaved, every cycle in an order of its
 // own, without the queue ever running empty. Swapping the labels of two variants leaves the
@@ -58,7 +58,7 @@ inline constexpr std::int64_t most_bytes_kept = 128 << 20;
 // Cost of a run, known once the variants are warm and before the first round.
 struct ExpectedCost {
   std::chrono::nanoseconds round{0};
-  std::int64_t fewest_rounds = 0;  // with fewer no sentence can be decided
+  std::int64_t fewest_rounds = 0;  // with fewer no assertion can be decided
   std::int64_t most_rounds = 0;    // that fit into rounds and seconds
   double deviation = 0;  // of a round's log-ratio of two variants, as the warm-up lets expect
 };

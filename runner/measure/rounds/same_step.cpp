@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "scenario/choices.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -13,9 +13,9 @@
 #include <map>
 #include <utility>
 
+#include "base/files/read_file.h"
 #include "measure/testing/fake_device.h"
 #include "plan/testing/plan_by_hand.h"
-#include "support/files/read_file.h"
 
 namespace stepgate {
 namespace {
@@ -229,8 +229,6 @@ TEST(SameStep, HasTheBoundsThatThePageHas) {
   EXPECT_EQ(text.find(table_of_bounds(wider)), std::string::npos);
 }
 
-// --- gradients -----------------------------------------------------------------------------------
-
 std::vector<Subject> steps_that_learn() {
   auto steps = subjects_named({"baseline", "fix"});
   for (Subject& step : steps) step.arithmetic->parameters = {"weight", "bias"};
@@ -380,7 +378,7 @@ TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   EXPECT_FALSE(same.difference_from_before()) << "of another step";
 }
 
-// Loads begin with steps that are dealt anew, of which few differ where the period is short.
+// Loads begin with steps that are drawn anew, of which few differ where the period is short.
 TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
@@ -427,7 +425,7 @@ TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
 }
 
 // Which kernels are launched is not all: collectives add up, too.
-TEST(SameStep, HoldsOtherCollectivesToTheWiderBound) {
+TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();
   knobs.ranks.count = 2;
   knobs.batch.accumulate = 2;

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/require.h"
+#include "base/stats/quantile.h"
+#include "base/stats/solve_monotone.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
-#include "stats/quantile.h"
-#include "stats/solve_monotone.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
 
 // Batches are copied in words.
 constexpr double word_bytes = 4;
-// Closer than the sentence asks for: what is found must still hold when it is traced again.
+// Closer than the assertion asks for: what is found must still hold when it is traced again.
 constexpr double margin = 0.5;
 
 std::size_t index_of(std::span<const PlannedStep> plans, const std::string& variant) {

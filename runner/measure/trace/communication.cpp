@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/seconds.h"
 #include "kernels/catalogue.h"
 #include "measure/trace/meetings.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/worst_ranks.h"
-#include "scenario/sentences/metric_words.h"
+#include "scenario/assertions/metric_words.h"
 
 namespace stepgate {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/seconds.h"
 #include "kernels/catalogue.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "base/stats/interval_union.h"
 #include "measure/trace/traced.h"
 #include "plan/planned_step.h"
-#include "stats/interval_union.h"
 
 namespace stepgate {
 

@@ -130,7 +130,7 @@ TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
 
 // Each step has its pause, also the last of those that count; the one that closes the window is
 // counted nowhere.
-TEST(TraceMetrics, HoldsAsManyPausesAsStepsWhereAStepClosesTheWindow) {
+TEST(TraceMetrics, PassesAsManyPausesAsStepsWhereAStepClosesTheWindow) {
   TraceByHand by_hand_trace(3);
   for (int step = 0; step < 3; ++step) {
     by_hand_trace

@@ -6,11 +6,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/require.h"
+#include "base/seconds.h"
 #include "kernels/catalogue.h"
 #include "measure/trace/communication.h"
 #include "measure/trace/time_breakdown.h"
-#include "support/require.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

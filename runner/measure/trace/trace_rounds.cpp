@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "base/require.h"
+#include "base/time_of_scope.h"
 #include "measure/planned_subject.h"
 #include "measure/schedule.h"
 #include "measure/trace/conformance.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/worst_ranks.h"
-#include "support/random.h"
-#include "support/require.h"
-#include "support/time_of_scope.h"
 
 namespace stepgate {
 namespace {

@@ -17,7 +17,7 @@ namespace stepgate {
 
 struct TraceRequest {
   std::int64_t rounds = 1;  // at least 1
-  // A sentence that lacks rounds is not decided at all, so the time ends nothing before there are
+  // An assertion that lacks rounds is not decided at all, so the time ends nothing before there are
   // enough, unless it is up five times over. The first round always is made.
   std::int64_t enough_rounds = 1;
   // Asked after each round: when nothing is open, no further one is begun.

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/record/fields.h"
 #include "device/trace.h"
 #include "measure/wall_times.h"
-#include "scenario/sentences/metric.h"
-#include "support/record/fields.h"
+#include "scenario/assertions/metric.h"
 
 namespace stepgate {
 

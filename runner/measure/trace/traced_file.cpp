@@ -8,11 +8,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/fnv1a.h"
+#include "base/text/json_line.h"
+#include "base/text/json_nesting.h"
 #include "device/trace_json.h"
 #include "measure/trace/worst_ranks.h"
-#include "support/fnv1a.h"
-#include "support/text/json_line.h"
-#include "support/text/json_nesting.h"
 
 namespace stepgate {
 namespace {

@@ -10,14 +10,14 @@
 #include <filesystem>
 #include <random>
 
+#include "base/files/write_file.h"
+#include "base/fnv1a.h"
+#include "base/testing/planted_record.h"
 #include "device/simulated/simulated_device.h"
 #include "measure/trace/trace_rounds.h"
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
-#include "support/files/write_file.h"
-#include "support/fnv1a.h"
-#include "support/testing/planted_record.h"
 
 namespace stepgate {
 namespace {

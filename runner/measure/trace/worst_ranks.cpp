@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "stats/quantile.h"
-#include "support/require.h"
+#include "base/require.h"
+#include "base/stats/quantile.h"
 
 namespace stepgate {
 namespace {

@@ -2,6 +2,7 @@
 // A step's allocator and the step's graph; and caps that a device decides.
 #include <gtest/gtest.h>
 
+#include "base/text/units.h"
 #include "plan/allocate/run_allocator.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/analyse/find_capture_errors.h"
@@ -9,7 +10,6 @@
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 #include "plan/testing/three_streams.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -105,8 +105,6 @@ TEST(CapturedAllocations, AreNotForMemoryThatAnotherStreamUses) {
   ASSERT_TRUE(error);
   EXPECT_NE(error->find("another stream uses '"), std::string::npos) << *error;
 }
-
-// --- caps ----------------------------------------------------------------------------------------
 
 TEST(DeviceCap, IsTheShareOfTheDevicesMemoryCutToWholeBytes) {
   Knobs knobs = eager(captured(Allocator::caching, AllocWhen::op));

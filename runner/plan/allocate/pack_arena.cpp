@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/require.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/lifetimes.h"
 #include "plan/analyse/operation_uses.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

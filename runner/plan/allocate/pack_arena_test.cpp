@@ -10,10 +10,10 @@
 #include <iostream>
 #include <numeric>
 
+#include "base/random.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/testing/steps_by_hand.h"
 #include "scenario/read/read_scenario.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/allocate/pool_refusal.h"
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 std::string in_words(const PoolRefusal& refusal, const std::string& buffer) {

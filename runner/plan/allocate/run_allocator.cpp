@@ -6,10 +6,10 @@
 #include <set>
 #include <vector>
 
-#include "allocators/simulated_memory.h"
+#include "base/stats/moments.h"
 #include "plan/allocate/step_allocator.h"
+#include "plan/allocators/simulated_memory.h"
 #include "plan/analyse/access.h"
-#include "stats/moments.h"
 
 namespace stepgate {
 namespace {

@@ -6,12 +6,12 @@
 
 #include <map>
 
+#include "base/text/units.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 #include "plan/testing/three_streams.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -47,7 +47,7 @@ TEST(RunAllocator, AsksTheDriverForNothingInASteadyStep) {
   }
 }
 
-TEST(RunAllocator, HoldsNoMoreThanWithoutItBeyondItsRounding) {
+TEST(RunAllocator, PassesNoMoreThanWithoutItBeyondItsRounding) {
   const StepPlan plan = planned(served(Allocator::caching, AllocWhen::op));
   const auto raw = static_cast<double>(held_memory(plan).most_bytes);
   // A block may be up to a mebibyte larger than what was asked for.

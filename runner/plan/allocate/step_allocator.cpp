@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "allocators/caching/caching_allocator.h"
-#include "allocators/first_fit_allocator.h"
+#include "base/require.h"
+#include "base/text/units.h"
+#include "plan/allocators/caching/caching_allocator.h"
+#include "plan/allocators/first_fit_allocator.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/stream_handoff.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

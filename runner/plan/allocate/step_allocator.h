@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "allocators/memory_allocator.h"
+#include "plan/allocators/memory_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/require.h"
 #include "kernels/catalogue.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/find_races.h"
 #include "plan/testing/plan_by_hand.h"
 #include "plan/testing/steps_by_hand.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
+#include "base/require.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/issue_order.h"
 #include "plan/analyse/stays.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

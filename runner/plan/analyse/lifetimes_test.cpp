@@ -127,8 +127,6 @@ TEST(Lifetimes, AreWholeStepsForWhatNobodyNames) {
   EXPECT_EQ(only(step, a).because, LivenessReason::nobody_names_it);
 }
 
-// --- allocators ----------------------------------------------------------------------------------
-
 int allocated(Step& step, std::int64_t slots = 1) {
   return step.builder.add({.name = "allocated",
                            .bytes = block,
@@ -190,8 +188,6 @@ TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
   EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 2, LivenessReason::it_is_used));
 }
 
-// --- host memory ---------------------------------------------------------------------------------
-
 TEST(Lifetimes, OfPinnedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
   Knobs knobs = small_mlp();
   const auto pinned_with = [&](HostMemory host) {
@@ -214,8 +210,6 @@ TEST(Lifetimes, OfPinnedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
   EXPECT_EQ(name(locked[0].first), "register the host batch");
   EXPECT_EQ(name(locked[0].last), "unregister the host batch");
 }
-
-// --- planned steps -------------------------------------------------------------------------------
 
 TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) {
   const StepPlan plan = plan_of(small_mlp());

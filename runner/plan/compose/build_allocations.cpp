@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/require.h"
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/lifetimes.h"
@@ -14,7 +15,6 @@
 #include "plan/compose/build_input.h"
 #include "plan/compose/own_gradients.h"
 #include "plan/count/step_memory.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/mlp_layers.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

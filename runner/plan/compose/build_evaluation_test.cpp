@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "base/text/units.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -85,8 +85,6 @@ TEST(Evaluation, StaysOutOfTheGraph) {
   EXPECT_NEAR(value(knobs, Metric::launches_per_step), 1 + 8 / 3.0, 1e-12);
 }
 
-// --- the batch -----------------------------------------------------------------------------------
-
 TEST(Evaluation, IsARaceUnlessItSaysThatTheBatchIsEvaluated) {
   const TransferKnobs arrivals[] = {
       {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2},
@@ -120,8 +118,6 @@ TEST(Evaluation, ReleasesTheStepsOwnBatchInEveryStep) {
   EXPECT_EQ(plan.operations.back().every, 1);
   EXPECT_EQ(growth_bytes_per_step(plan), 0);
 }
-
-// --- memory --------------------------------------------------------------------------------------
 
 // Live bytes of activations in the evaluation, at most, by lifetimes.
 double activations_in_evaluation(const Knobs& knobs) {
@@ -208,8 +204,6 @@ TEST(Evaluation, StaysInsideTheArenaWithWhatItKeeps) {
   }
   EXPECT_EQ(kept, 3 * 3 + 2) << "inputs of every pass, and the outputs of two at the end";
 }
-
-// --- GEMMs ------------------------------------------------------------------------------------
 
 TEST(Gemms, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
   Knobs own = small_mlp();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 namespace {

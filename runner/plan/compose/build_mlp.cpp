@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_offload.h"
 #include "plan/compose/mlp_layers.h"
@@ -14,7 +15,6 @@
 #include "plan/compose/recommender/embedding_tables.h"
 #include "plan/compose/update/build_update.h"
 #include "plan/compose/update/update_rule.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

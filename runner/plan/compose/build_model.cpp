@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_mlp.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/transformer/build_transformer.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -49,8 +49,6 @@ std::vector<int> places_of(const std::vector<VisitingLayers>& buffers, std::int6
 
 }  // namespace
 
-// --- activations ---------------------------------------------------------------------------------
-
 OffloadedActivations::OffloadedActivations(StepBuilder& builder, OffloadVia via, std::int64_t count,
                                            std::int64_t bytes)
     : builder_(builder), overlaps_(via == OffloadVia::pinned_overlap), count_(count) {
@@ -137,8 +135,6 @@ void OffloadedActivations::fetch(std::int64_t index) {
     builder_.act(numbered("is back: activation", index), RecordEvent{returned_[place_of(index)]});
 }
 
-// --- layers that visit the device ----------------------------------------------------------------
-
 VisitingLayers::VisitingLayers(StepBuilder& builder, OffloadVia via, Buffer flat,
                                std::int64_t layers, std::int64_t places)
     : builder_(builder), name_(flat.name), layer_bytes_(flat.bytes / layers) {
@@ -162,8 +158,6 @@ void VisitingLayers::send(std::int64_t layer) {
   builder_.act(numbered("send the " + name_ + " of layer", layer),
                CopyBytes{home_of(layer), builder_.whole(place(layer))});
 }
-
-// --- moments -------------------------------------------------------------------------------------
 
 OffloadedMoments::OffloadedMoments(StepBuilder& builder, OffloadVia via, std::int64_t layers,
                                    std::int64_t layer_bytes)
@@ -219,8 +213,6 @@ void OffloadedMoments::fetch(std::int64_t layer) {
 void OffloadedMoments::send(std::int64_t layer) {
   for (VisitingLayers& moment : moments_) moment.send(layer);
 }
-
-// --- all that belongs to parameters --------------------------------------------------------------
 
 OffloadedParameters::OffloadedParameters(StepBuilder& builder, OffloadVia via, OptimKind kind,
                                          const Buffer& weights, std::int64_t layers)

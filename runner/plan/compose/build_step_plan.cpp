@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <span>
 
+#include "base/require.h"
+#include "base/text/nearest.h"
+#include "base/text/units.h"
 #include "plan/allocate/pack_arena.h"
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/find_capture_errors.h"
@@ -21,9 +24,6 @@
 #include "plan/compose/step_builder.h"
 #include "plan/count/step_memory.h"
 #include "scenario/knobs/field_value.h"
-#include "support/require.h"
-#include "support/text/nearest.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -368,16 +368,16 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   return names;
 }
 
-// A sentence may name kernels that the variant launches.
+// An assertion may name kernels that the variant launches.
 void check_named_kernels(const Scenario& scenario, std::span<const StepPlan> plans,
                          std::vector<Diagnostic>& wrong) {
-  for (const auto* sentences : {&scenario.regime, &scenario.expect}) {
-    for (const Expectation& sentence : *sentences) {
-      for (const MetricOf& of : metrics_in(sentence)) {
+  for (const auto* assertions : {&scenario.regime, &scenario.expect}) {
+    for (const Expectation& assertion : *assertions) {
+      for (const MetricOf& of : metrics_in(assertion)) {
         if (of.kernel.empty()) continue;
         const auto launched = kernels_of(*std::ranges::find(plans, of.variant, &StepPlan::variant));
         if (std::ranges::find(launched, of.kernel) != launched.end()) continue;
-        wrong.push_back({sentence.place,
+        wrong.push_back({assertion.place,
                          fmt::format("'{}' launches no kernel '{}'", of.variant, of.kernel),
                          did_you_mean(of.kernel, launched,
                                       fmt::format("it launches {}", fmt::join(launched, ", ")))});

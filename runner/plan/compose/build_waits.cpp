@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_input.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

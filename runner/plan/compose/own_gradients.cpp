@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/operation_uses.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

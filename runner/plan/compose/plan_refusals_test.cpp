@@ -130,12 +130,12 @@ TEST(PlanRefusals, RefusesEveryWrongVariantAtOnce) {
 // The refusal of a scenario with one sentence, about a kernel of this name.
 std::string refusal_of_kernel(const std::string& name) {
   Scenario scenario = scenario_of(small_mlp());
-  Expectation sentence;
-  sentence.place = {"by_hand.toml", 9, 8};
-  sentence.left = {{MetricOf{.variant = "only", .metric = Metric::kernel_us, .kernel = name}}};
-  sentence.relation = Relation::at_most;
-  sentence.right = {{1e-3}};
-  scenario.expect.push_back(sentence);
+  Expectation assertion;
+  assertion.place = {"by_hand.toml", 9, 8};
+  assertion.left = {{MetricOf{.variant = "only", .metric = Metric::kernel_us, .kernel = name}}};
+  assertion.relation = Relation::at_most;
+  assertion.right = {{1e-3}};
+  scenario.expect.push_back(assertion);
   try {
     (void)build_step_plans(scenario, 1);
   } catch (const RequestError& error) {

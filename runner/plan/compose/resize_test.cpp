@@ -2,13 +2,13 @@
 // Memory that is allocated when the batch has another size than that of the step before.
 #include <gtest/gtest.h>
 
+#include "base/text/units.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -58,7 +58,7 @@ TEST(Resize, SharesMemoryBetweenTheStepsOfOneSizeAlone) {
   EXPECT_EQ(find_race(plan), std::nullopt);
 }
 
-TEST(Resize, NeedsAndHoldsWhatTheLargestSizeDoes) {
+TEST(Resize, NeedsAndPassesWhatTheLargestSizeDoes) {
   for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching}) {
     const Knobs knobs = resized(with, {512, 512, 96});
     EXPECT_EQ(value(knobs, Metric::need), value(every_step(knobs), Metric::need));

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "allocators/memory_allocator.h"
 #include "kernels/checked_size.h"
+#include "plan/allocators/memory_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 namespace {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
+#include "base/text/units.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/count/pool_returns.h"
 #include "plan/count/step_memory.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

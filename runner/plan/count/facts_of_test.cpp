@@ -46,7 +46,7 @@ TEST(FactsOf, CountsTheWaitsAtWhichAPoolGivesBack) {
   EXPECT_EQ(returns(knobs), 0) << "an answered question is no wait";
   knobs.sync.how = SyncHow::stream;
   knobs.alloc.keep_bytes = std::int64_t{1} << 40;
-  EXPECT_EQ(returns(knobs), 0) << "it may keep more than the step ever holds";
+  EXPECT_EQ(returns(knobs), 0) << "it may keep more than the step ever passes";
   knobs.alloc.keep_bytes = std::nullopt;
   EXPECT_EQ(returns(knobs), 0);
 }

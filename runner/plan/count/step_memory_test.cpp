@@ -78,7 +78,7 @@ TEST(StepMemory, GainsNothingInAGraphWhereEverythingKeepsItsAddress) {
   EXPECT_LT(value(stream, Metric::need), value(graph, Metric::need));
 }
 
-TEST(StepMemory, HoldsTwoBatchesWhereOneIsAllocatedWhileTheOtherIsRead) {
+TEST(StepMemory, PassesTwoBatchesWhereOneIsAllocatedWhileTheOtherIsRead) {
   Knobs knobs = small_mlp();
   knobs.alloc.with = Allocator::cuda_async;
   knobs.transfer = {.host = HostMemory::pinned,

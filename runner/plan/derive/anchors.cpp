@@ -4,10 +4,10 @@
 
 #include <set>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

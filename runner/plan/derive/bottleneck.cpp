@@ -5,10 +5,10 @@
 #include <array>
 #include <vector>
 
+#include "base/text/units.h"
 #include "plan/analyse/access.h"
 #include "plan/count/rough_speed.h"
 #include "plan/derive/anchors.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <string>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/compose/step_builder.h"
 #include "plan/compose/step_names.h"
 #include "plan/count/facts_of.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/diagnostic.h"
 #include "kernels/catalogue.h"
 #include "kernels/probes/probes.h"
 #include "plan/compose/step_builder.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

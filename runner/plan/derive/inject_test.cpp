@@ -6,11 +6,11 @@
 
 #include <set>
 
+#include "base/text/diagnostic.h"
 #include "plan/analyse/find_races.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/testing/counted.h"
 #include "scenario/read/read_scenario.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/derive/plan_of_rank.h"
 
+#include "base/require.h"
 #include "plan/analyse/operation_uses.h"
-#include "support/require.h"
 
 namespace stepgate {
 StepPlan plan_of_rank(StepPlan plan, int rank) {

@@ -7,7 +7,7 @@
 #include <ostream>
 #include <utility>
 
-#include "support/text/visible_text.h"
+#include "base/text/visible_text.h"
 
 namespace stepgate {
 namespace {

@@ -16,7 +16,7 @@ enum class Annotations { none, github };
 // By the names that --annotations takes.
 std::map<std::string, Annotations> annotation_choices();
 
-// An error for every sentence that failed or could not be tried, a warning for every one that was
+// An error for every assertion that failed or could not be tried, a warning for every one that was
 // left open, at its line. GitHub shows ten of each a step: at most nine, and one that says how many
 // more there are.
 void write_annotations(std::ostream&, const ReportedCases&);

@@ -25,15 +25,15 @@ Verdict verdict_named(const std::string& name, std::vector<Outcome> outcomes) {
   verdict.wall_time = std::chrono::seconds(3);
   int number = 0;
   for (const Outcome outcome : outcomes) {
-    SentenceVerdict sentence;
-    sentence.name = "line" + std::to_string(++number);
-    sentence.text = "a.x >= 1 * b.x";
-    sentence.reason = "1.31x in a typical round";
-    sentence.place = {"scenarios/" + name + ".toml", 10 + number, 3};
-    sentence.outcome = outcome;
-    verdict.sentences.push_back(sentence);
+    AssertionVerdict assertion;
+    assertion.name = "line" + std::to_string(++number);
+    assertion.text = "a.x >= 1 * b.x";
+    assertion.reason = "1.31x in a typical round";
+    assertion.place = {"scenarios/" + name + ".toml", 10 + number, 3};
+    assertion.outcome = outcome;
+    verdict.assertions.push_back(assertion);
   }
-  verdict.outcome = worst(verdict.sentences);
+  verdict.outcome = worst(verdict.assertions);
   return verdict;
 }
 
@@ -71,9 +71,9 @@ bool has(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
+TEST(ReportedRun, EndsEveryAssertionAsItsOutcomeAndThePolicySay) {
   const std::vector<Verdict> verdicts{
-      verdict_named("a", {Outcome::holds, Outcome::refuted, Outcome::undecided, Outcome::skipped,
+      verdict_named("a", {Outcome::passes, Outcome::fails, Outcome::undecided, Outcome::skipped,
                           Outcome::no_baseline, Outcome::not_comparable})};
   ReportedRun run = run_of(verdicts);
   const auto ends = [&](UndecidedPolicy policy) {
@@ -94,16 +94,16 @@ TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
 
 TEST(ReportedRun, HasACaseForARegimeThatDoesNotHold) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::skipped})};
-  verdicts[0].regime = verdict_named("a", {Outcome::refuted, Outcome::holds}).sentences;
+  verdicts[0].regime = verdict_named("a", {Outcome::fails, Outcome::passes}).assertions;
   const std::vector<ReportedScenario> scenarios = reported_cases(run_of(verdicts)).scenarios;
   ASSERT_EQ(scenarios[0].cases.size(), 2u);
   EXPECT_EQ(scenarios[0].cases[1].name, "a.regime.line1");
   EXPECT_EQ(scenarios[0].cases[1].end, CaseEnd::skipped);
-  EXPECT_TRUE(has(junit(run_of(verdicts)), "the regime does not hold: a.x"));
+  EXPECT_TRUE(has(junit(run_of(verdicts)), "the regime does not pass: a.x"));
 }
 
-TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatIsRefuted) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds, Outcome::refuted})};
+TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatFails) {
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes, Outcome::fails})};
   verdicts[0].broken = "two variants computed different losses";
   const auto cases = reported_cases(run_of(verdicts)).scenarios[0].cases;
   EXPECT_EQ(cases[0].end, CaseEnd::error);
@@ -113,7 +113,7 @@ TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatIsRefuted) {
 }
 
 TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
-  const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds})};
+  const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   Scenario reached;
   reached.name = "a";
   Scenario missed;
@@ -138,7 +138,7 @@ TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
 TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::undecided, Outcome::undecided})};
   SuiteVerdict suite;
-  suite.refuted = true;
+  suite.failed = true;
   ReportedRun run = run_of(verdicts);
   run.undecided = UndecidedPolicy::pass;
   run.suite = &suite;
@@ -146,7 +146,7 @@ TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
   EXPECT_EQ(whole[0].cases[0].name, "stepgate.suite");
   EXPECT_EQ(whole[0].cases[0].end, CaseEnd::failed);
   EXPECT_EQ(count_of(whole, CaseEnd::passed), 2U);
-  suite.refuted_among_others = {"a.line2"};
+  suite.failed_among_others = {"a.line2"};
   const auto one = reported_cases(run).scenarios;
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].cases[0].end, CaseEnd::passed);
@@ -154,8 +154,8 @@ TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
 }
 
 TEST(ReportedRun, TellsNamesakesApart) {
-  const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds}),
-                                      verdict_named("a", {Outcome::refuted})};
+  const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes}),
+                                      verdict_named("a", {Outcome::fails})};
   const auto all = reported_cases(run_of(verdicts)).scenarios;
   EXPECT_EQ(all[0].cases[0].name, "a.line1");
   EXPECT_EQ(all[1].cases[0].name, "a.line1 (2)");
@@ -163,7 +163,7 @@ TEST(ReportedRun, TellsNamesakesApart) {
 
 TEST(WriteJunit, HasTheShapeThatItsReadersAgreeOn) {
   const std::vector<Verdict> verdicts{
-      verdict_named("a", {Outcome::holds, Outcome::refuted, Outcome::undecided})};
+      verdict_named("a", {Outcome::passes, Outcome::fails, Outcome::undecided})};
   const std::string text = junit(run_of(verdicts));
   EXPECT_TRUE(has(text, R"(<testsuite name="a" tests="3" failures="1" errors="0" skipped="1")"
                         R"( time="3.000" timestamp="2026-11-22T10:00:00" hostname="runner-7">)"))
@@ -173,14 +173,14 @@ TEST(WriteJunit, HasTheShapeThatItsReadersAgreeOn) {
       << text;
   const std::string message = "a.x &gt;= 1 * b.x: 1.31x in a typical round";
   EXPECT_TRUE(
-      has(text, "<failure type=\"refuted\" message=\"" + message + "\">" + message + "</failure>"))
+      has(text, "<failure type=\"fails\" message=\"" + message + "\">" + message + "</failure>"))
       << text;
   EXPECT_TRUE(has(text, "<skipped type=\"undecided\" message=\"" + message + "\">")) << text;
   EXPECT_FALSE(has(text, "SIMULATED"));
 }
 
 TEST(WriteJunit, SaysThatNothingWasMeasured) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds})};
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   verdicts[0].device.kind = DeviceKind::simulated;
   EXPECT_TRUE(has(junit(run_of(verdicts)), "<testsuites name=\"stepgate, SIMULATED"));
   verdicts[0].planned_only = true;  // no device takes part, so nothing is missing
@@ -188,10 +188,10 @@ TEST(WriteJunit, SaysThatNothingWasMeasured) {
 }
 
 TEST(WriteJunit, KeepsForeignTextInItsPlace) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::fails})};
   verdicts[0].claim = hostile;
-  verdicts[0].sentences[0].reason = hostile;
-  verdicts[0].sentences[0].place.file = hostile;
+  verdicts[0].assertions[0].reason = hostile;
+  verdicts[0].assertions[0].place.file = hostile;
   const std::string text = junit(run_of(verdicts));
   EXPECT_FALSE(has(text, "]]>")) << text;
   EXPECT_FALSE(has(text, "<b>")) << text;
@@ -202,9 +202,9 @@ TEST(WriteJunit, KeepsForeignTextInItsPlace) {
 
 TEST(Annotations, MarkTheLineOfWhatDoesNotHoldAndOfNothingElse) {
   const std::vector<Verdict> verdicts{verdict_named(
-      "a", {Outcome::holds, Outcome::refuted, Outcome::undecided, Outcome::no_baseline})};
+      "a", {Outcome::passes, Outcome::fails, Outcome::undecided, Outcome::no_baseline})};
   EXPECT_EQ(annotations(run_of(verdicts)),
-            "::error file=scenarios/a.toml,line=12,title=a.line2 refuted::a.x >= 1 * b.x: 1.31x in "
+            "::error file=scenarios/a.toml,line=12,title=a.line2 fails::a.x >= 1 * b.x: 1.31x in "
             "a typical round\n"
             "::error file=scenarios/a.toml,line=14,title=a.line4 not gated::a.x >= 1 * b.x: 1.31x "
             "in a typical round\n"
@@ -213,35 +213,35 @@ TEST(Annotations, MarkTheLineOfWhatDoesNotHoldAndOfNothingElse) {
 }
 
 TEST(Annotations, AreAtMostNineOfAKindAndTheNumberOfTheRest) {
-  const std::vector<Verdict> nine{verdict_named("a", std::vector(9, Outcome::refuted))};
+  const std::vector<Verdict> nine{verdict_named("a", std::vector(9, Outcome::fails))};
   EXPECT_EQ(times(annotations(run_of(nine)), "::error "), 9);
-  const std::vector<Verdict> many{verdict_named("a", std::vector(12, Outcome::refuted))};
+  const std::vector<Verdict> many{verdict_named("a", std::vector(12, Outcome::fails))};
   const std::string text = annotations(run_of(many));
   EXPECT_EQ(times(text, "\n"), 10) << text;
   EXPECT_TRUE(has(text, "::error title=stepgate::and 3 more\n")) << text;
 }
 
 TEST(Annotations, EncodeWhatTheRunnerDecodesAndShowTheRest) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
-  verdicts[0].sentences[0].place.file = "50%,a:b\n.toml";
-  verdicts[0].sentences[0].text = "t";
-  verdicts[0].sentences[0].reason = "100%, a:b\r\n::error::x\x1b";
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::fails})};
+  verdicts[0].assertions[0].place.file = "50%,a:b\n.toml";
+  verdicts[0].assertions[0].text = "t";
+  verdicts[0].assertions[0].reason = "100%, a:b\r\n::error::x\x1b";
   EXPECT_EQ(annotations(run_of(verdicts)),
-            "::error file=50%25%2Ca%3Ab%0A.toml,line=11,title=a.line1 refuted::t: 100%25, "
+            "::error file=50%25%2Ca%3Ab%0A.toml,line=11,title=a.line1 fails::t: 100%25, "
             "a:b%0D%0A\\x3a:error::x\\x1b\n");
 }
 
 TEST(Summary, BeginsWithWhatDoesNotHold) {
   const std::vector<Verdict> verdicts{
-      verdict_named("good", {Outcome::holds}),
-      verdict_named("bad", {Outcome::refuted, Outcome::undecided, Outcome::no_baseline})};
+      verdict_named("good", {Outcome::passes}),
+      verdict_named("bad", {Outcome::fails, Outcome::undecided, Outcome::no_baseline})};
   const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
-  EXPECT_EQ(text.find("## stepgate: 1 failed, 1 could not be tried, 1 left open, 1 of 4 sentences "
+  EXPECT_EQ(text.find("## stepgate: 1 failed, 1 could not be tried, 1 left open, 1 of 4 assertions "
                       "passed\n"),
             0U)
       << text;
   EXPECT_TRUE(has(text,
-                  "| **refuted** | bad.line1 | a.x &#62;= 1 &#42; b.x&#58; 1.31x in a "
+                  "| **fails** | bad.line1 | a.x &#62;= 1 &#42; b.x&#58; 1.31x in a "
                   "typical round | scenarios/bad.toml&#58;11 |"))
       << text;
   EXPECT_EQ(times(text, "<details>"), 2) << text;  // of `bad`, and all
@@ -250,7 +250,7 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
 }
 
 TEST(Summary, SaysThatNothingWasMeasured) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds})};
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   verdicts[0].device.kind = DeviceKind::simulated;
   EXPECT_EQ(
       summary_markdown(reported_cases(run_of(verdicts))).find("## stepgate: SIMULATED: 1 of 1"),
@@ -261,21 +261,21 @@ TEST(Summary, SaysOfWhatDoesNotHoldWhereItsVariantsDiffer) {
   std::vector<Variant> variants(8);
   for (std::size_t at = 0; at < variants.size(); ++at) variants[at].name = "v" + std::to_string(at);
   variants[0].knobs.sync.where = SyncWhere::step;
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::fails})};
   verdicts[0].steps = described_steps(variants);
   const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   EXPECT_TRUE(has(text, "- batch&#58; size 64\n")) << text;
   EXPECT_TRUE(has(
       text, "- sync&#58; step &#40;v0&#41;; none &#40;v1, v2, v3, v4, v5, v6 and 1 more&#41;\n"))
       << text;
-  verdicts[0].outcome = verdicts[0].sentences[0].outcome = Outcome::holds;
+  verdicts[0].outcome = verdicts[0].assertions[0].outcome = Outcome::passes;
   EXPECT_FALSE(has(summary_markdown(reported_cases(run_of(verdicts))), "- sync"));
 }
 
 TEST(Summary, KeepsForeignTextInItsCell) {
-  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::fails})};
   verdicts[0].claim = hostile;
-  verdicts[0].sentences[0].reason = hostile;
+  verdicts[0].assertions[0].reason = hostile;
   verdicts[0].environment = {hostile};
   const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   for (const char* markup : {"<b>", "`", "[l]", "\n::error", "@you", "\x1b"})
@@ -286,8 +286,8 @@ TEST(Summary, KeepsForeignTextInItsCell) {
 TEST(Summary, StaysBelowItsLimitAndSaysWhatIsMissing) {
   std::vector<Verdict> verdicts;
   for (int index = 0; index < 400; ++index) {
-    verdicts.push_back(verdict_named("a" + std::to_string(index), {Outcome::refuted}));
-    verdicts.back().sentences[0].reason = std::string(10'000, 'x');
+    verdicts.push_back(verdict_named("a" + std::to_string(index), {Outcome::fails}));
+    verdicts.back().assertions[0].reason = std::string(10'000, 'x');
   }
   const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   EXPECT_LE(text.size(), most_summary_bytes);

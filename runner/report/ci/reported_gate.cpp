@@ -27,9 +27,9 @@ ReportedCase passed_case(std::string title, std::string message) {
           .title = std::move(title),
           .place = {},
           .end = CaseEnd::passed,
-          .type = "holds",
+          .type = "passes",
           .message = std::move(message),
-          .sentence = nullptr};
+          .assertion = nullptr};
 }
 
 class GateCases {
@@ -56,7 +56,7 @@ class GateCases {
                                 .end = end_of_finding(finding.severity, policy_),
                                 .type = std::string(name_of(finding.severity)),
                                 .message = std::move(message),
-                                .sentence = nullptr});
+                                .assertion = nullptr});
     }
     const std::size_t found = reported.cases.size();
     for (const ReportedCase& one : looked_at) {
@@ -73,7 +73,7 @@ class GateCases {
 
  private:
   static std::string title(const Finding& finding) {
-    return finding.work.empty() ? finding.what : finding.work + "." + finding.what;
+    return finding.workload.empty() ? finding.what : finding.workload + "." + finding.what;
   }
 
   const GateVerdict& verdict_;
@@ -86,18 +86,18 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
                             const GateVerdict& verdict, UndecidedPolicy policy) {
   constexpr std::array counts{FindingKind::counts, FindingKind::losses};
   constexpr std::array time{FindingKind::time};
-  constexpr std::array sentence{FindingKind::sentence};
+  constexpr std::array assertion{FindingKind::assertion};
   constexpr std::array scenario{FindingKind::scenario};
   std::vector<ReportedCase> counted;
-  for (const std::string& work : looks.counted)
-    counted.push_back(passed_case(work + ".", "every count and loss is BASE's"));
+  for (const std::string& workload : looks.counted)
+    counted.push_back(passed_case(workload + ".", "every count and loss is BASE's"));
   std::vector<ReportedCase> timed;
-  if (looks.duel) {
-    for (const WorkVerdict& work : looks.duel->works)
-      timed.push_back(passed_case(work.name + ".time", work.reason));
+  if (looks.comparison) {
+    for (const WorkloadVerdict& workload : looks.comparison->workloads)
+      timed.push_back(passed_case(workload.name + ".time", workload.reason));
   }
   std::vector<ReportedCase> decided;
-  for (const HeadSentence& one : looks.sentences) {
+  for (const HeadAssertion& one : looks.assertions) {
     decided.push_back(passed_case(one.scenario + "." + one.name,
                                   std::string(outcome_in_words(one)) + ": " + one.reason));
     decided.back().place = one.place;
@@ -112,7 +112,7 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
       .code = exit_code(verdict, policy),
       .gate = std::make_shared<ReportedGate>(ReportedGate{subject, looks, verdict})};
   std::array parts{cases.of("counts", counts, counted), cases.of("time", time, timed),
-                   cases.of("sentences", sentence, decided), cases.of("scenarios", scenario, {})};
+                   cases.of("assertions", assertion, decided), cases.of("scenarios", scenario, {})};
   for (ReportedScenario& part : parts) {
     for (ReportedCase& one : part.cases) {
       if (one.title.ends_with('.')) one.title += "counts";
@@ -140,7 +140,7 @@ ReportedCases gate_that_has_not_ended(const RunInfo& run, const std::string& rea
                                            .end = CaseEnd::error,
                                            .type = std::string(not_run),
                                            .message = reason,
-                                           .sentence = nullptr}},
+                                           .assertion = nullptr}},
                                 .scenario = nullptr,
                                 .pictures = {}});
   name_apart(reported.scenarios);

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "duel/gate/judge_gate.h"
+#include "compare/gate/judge_gate.h"
 #include "report/ci/reported_run.h"
 #include "report/text/print_gate.h"
 
@@ -20,7 +20,7 @@ struct ReportedGate {
   GateVerdict verdict;
 };
 
-// A scenario each of "counts", "time", "sentences" and "scenarios". A note passes; what blocks has
+// A scenario each of "counts", "time", "assertions" and "scenarios". A note passes; what blocks has
 // failed; what is not gated or broke is an error; what is undecided is as the policy says.
 ReportedCases reported_gate(const RunInfo&, const GateSubject&, const GateLooks&,
                             const GateVerdict&, UndecidedPolicy);

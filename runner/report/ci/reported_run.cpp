@@ -7,67 +7,67 @@
 #include <map>
 #include <set>
 
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
 
 constexpr const char* own_name = "stepgate";
 
-bool is_refuted_among_others(const ReportedRun& run, const std::string& line) {
+bool is_failed_among_others(const ReportedRun& run, const std::string& line) {
   if (run.suite == nullptr) return false;
-  const std::vector<std::string>& lines = run.suite->refuted_among_others;
+  const std::vector<std::string>& lines = run.suite->failed_among_others;
   return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
-// A refuted sentence stays refuted, whatever else is broken. An outcome that is not named here is
-// an error rather than a sentence that passed.
+// A failed assertion stays failed, whatever else is broken. An outcome that is not named here is
+// an error rather than an assertion that passed.
 CaseEnd case_end(const Verdict& verdict, Outcome outcome, UndecidedPolicy policy) {
-  if (outcome == Outcome::refuted) return CaseEnd::failed;
+  if (outcome == Outcome::fails) return CaseEnd::failed;
   if (verdict.broken || verdict.failed) return CaseEnd::error;
-  if (outcome == Outcome::holds) return CaseEnd::passed;
+  if (outcome == Outcome::passes) return CaseEnd::passed;
   if (outcome == Outcome::undecided || outcome == Outcome::skipped) return end_of_undecided(policy);
   return CaseEnd::error;
 }
 
 ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
-                           const SentenceVerdict& sentence) {
+                           const AssertionVerdict& assertion) {
   ReportedCase reported;
-  reported.title = verdict.scenario + "." + sentence.name;
-  reported.place = sentence.place;
-  const bool among_others = sentence.outcome == Outcome::undecided && !verdict.broken &&
-                            !verdict.failed && is_refuted_among_others(run, reported.title);
-  const Outcome outcome = among_others ? Outcome::refuted : sentence.outcome;
+  reported.title = verdict.scenario + "." + assertion.name;
+  reported.place = assertion.place;
+  const bool among_others = assertion.outcome == Outcome::undecided && !verdict.broken &&
+                            !verdict.failed && is_failed_among_others(run, reported.title);
+  const Outcome outcome = among_others ? Outcome::fails : assertion.outcome;
   reported.end = case_end(verdict, outcome, run.undecided);
   reported.type = in_words(outcome);
-  std::string why = sentence.reason;
-  if (outcome != Outcome::refuted && verdict.failed) {
+  std::string why = assertion.reason;
+  if (outcome != Outcome::fails && verdict.failed) {
     reported.type = verdict.not_run ? not_run : "device";
     why = *verdict.failed;
-  } else if (outcome != Outcome::refuted && verdict.broken) {
+  } else if (outcome != Outcome::fails && verdict.broken) {
     reported.type = "broken";
     why = *verdict.broken;
   } else if (exit_code(outcome, run.undecided) == ExitCode::not_gated) {
     reported.type = "not gated";
   }
-  if (among_others) why += "; refuted by the evidence among all comparisons of the run";
-  reported.message = fmt::format("{}: {}", sentence.text, why);
-  reported.sentence = &sentence;
+  if (among_others) why += "; failed by the evidence among all comparisons of the run";
+  reported.message = fmt::format("{}: {}", assertion.text, why);
+  reported.assertion = &assertion;
   return reported;
 }
 
-// Why the sentences of a scenario are skipped, at the line that says so: no failure, since the exit
-// code is none.
+// Why the assertions of a scenario are skipped, at the line that says so: no failure, since the
+// exit code is none.
 ReportedCase reported_regime(const ReportedRun& run, const Verdict& verdict,
-                             const SentenceVerdict& sentence) {
+                             const AssertionVerdict& assertion) {
   ReportedCase reported;
-  reported.title = verdict.scenario + ".regime." + sentence.name;
-  reported.place = sentence.place;
+  reported.title = verdict.scenario + ".regime." + assertion.name;
+  reported.place = assertion.place;
   reported.end = end_of_undecided(run.undecided);
   reported.type = in_words(Outcome::skipped);
   reported.message =
-      fmt::format("the regime does not hold: {}: {}", sentence.text, sentence.reason);
+      fmt::format("the regime does not pass: {}: {}", assertion.text, assertion.reason);
   return reported;
 }
 
@@ -77,14 +77,14 @@ ReportedScenario reported_unrun(const Scenario& scenario) {
                             .cases = {},
                             .scenario = &scenario,
                             .pictures = {}};
-  for (const Expectation& sentence : scenario.expect) {
+  for (const Expectation& assertion : scenario.expect) {
     reported.cases.push_back({.name = {},
-                              .title = scenario.name + "." + sentence.name,
-                              .place = sentence.place,
+                              .title = scenario.name + "." + assertion.name,
+                              .place = assertion.place,
                               .end = CaseEnd::error,
                               .type = std::string(not_run),
-                              .message = sentence.text + ": the run ended before this was decided",
-                              .sentence = nullptr});
+                              .message = assertion.text + ": the run ended before this was decided",
+                              .assertion = nullptr});
   }
   return reported;
 }
@@ -95,17 +95,17 @@ ReportedScenario reported_verdict(const ReportedRun& run, const Verdict& verdict
                             .cases = {},
                             .scenario = nullptr,
                             .pictures = {}};
-  for (const SentenceVerdict& sentence : verdict.sentences)
-    reported.cases.push_back(reported_case(run, verdict, sentence));
-  for (const SentenceVerdict& sentence : verdict.regime) {
-    if (sentence.outcome == Outcome::refuted)
-      reported.cases.push_back(reported_regime(run, verdict, sentence));
+  for (const AssertionVerdict& assertion : verdict.assertions)
+    reported.cases.push_back(reported_case(run, verdict, assertion));
+  for (const AssertionVerdict& assertion : verdict.regime) {
+    if (assertion.outcome == Outcome::fails)
+      reported.cases.push_back(reported_regime(run, verdict, assertion));
   }
   return reported;
 }
 
-// Cases of the run as a whole that belong to no sentence: failures, and a suite that is refuted
-// although no sentence of it is.
+// Cases of the run as a whole that belong to no assertion: failures, and a suite that fails
+// although no assertion of it is.
 ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScenario> scenarios) {
   ReportedScenario reported{
       .name = own_name, .verdict = nullptr, .cases = {}, .scenario = nullptr, .pictures = {}};
@@ -116,19 +116,19 @@ ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScen
                               .end = CaseEnd::error,
                               .type = failure.type,
                               .message = failure.message,
-                              .sentence = nullptr});
+                              .assertion = nullptr});
   }
-  if (run.suite != nullptr && run.suite->refuted && count_of(scenarios, CaseEnd::failed) == 0) {
+  if (run.suite != nullptr && run.suite->failed && count_of(scenarios, CaseEnd::failed) == 0) {
     reported.cases.push_back(
         {.name = {},
          .title = "stepgate.suite",
          .place = {},
          .end = CaseEnd::failed,
-         .type = "refuted",
+         .type = "fails",
          .message = fmt::format("the suite as a whole: the evidence against its {} comparisons "
                                 "together is {:.3g}, and {:.3g} is enough",
                                 run.suite->lines, run.suite->evidence, 1 / run.suite->alpha),
-         .sentence = nullptr});
+         .assertion = nullptr});
   }
   return reported;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Describes every sentence of a run for other programs: whether it passed, failed, could not be
+// Describes every assertion of a run for other programs: whether it passed, failed, could not be
 // tried or was left open, and why. JUnit, summaries and annotations are three ways to write this
-// down. A sentence that the run did not get to has not passed.
+// down. An assertion that the run did not get to has not passed.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/diagnostic.h"
 #include "judge/judge_suite.h"
 #include "judge/verdict/verdict.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
 #include "scenario/scenario.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 
@@ -48,20 +48,20 @@ struct ReportedRun {
   std::span<const std::vector<Picture>> pictures;  // of the scenarios, in order; may be fewer
 };
 
-// failed: refuted. error: broken, not gated, not reached, or the device failed.
+// failed: failed. error: broken, not gated, not reached, or the device failed.
 enum class CaseEnd { passed, failed, error, skipped };
 
 // The type of a case that the run did not get to.
 constexpr std::string_view not_run = "not run";
 
 struct ReportedCase {
-  std::string name;   // "scenario.sentence", of no other case of the run
+  std::string name;   // "scenario.assertion", of no other case of the run
   std::string title;  // what people call it: the same without what tells namesakes apart
   Place place;
   CaseEnd end = CaseEnd::error;
-  std::string type;     // in a word: "holds", "refuted", "undecided", "broken", "device", ...
-  std::string message;  // the sentence and why
-  const SentenceVerdict* sentence = nullptr;  // null where nothing was decided
+  std::string type;     // in a word: "passes", "fails", "undecided", "broken", "device", ...
+  std::string message;  // the assertion and why
+  const AssertionVerdict* assertion = nullptr;  // null where nothing was decided
 };
 
 struct ReportedScenario {
@@ -84,8 +84,8 @@ struct ReportedCases {
   std::shared_ptr<const ReportedGate> gate;  // null for a run, and for a gate before its end
 };
 
-// A scenario each, with a case for every sentence of [expect]. Before them one named "stepgate",
-// with a case for every failure and one for a suite that is refuted though no sentence is, where
+// A scenario each, with a case for every assertion of [expect]. Before them one named "stepgate",
+// with a case for every failure and one for a suite that fails though no assertion is, where
 // there is any.
 ReportedCases reported_cases(const ReportedRun&);
 

@@ -6,10 +6,10 @@
 
 #include <ostream>
 
+#include "base/seconds.h"
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
 #include "report/picture/svg.h"
-#include "support/seconds.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {

@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// A testsuite a scenario, a testcase a sentence. The time of a scenario is shared equally by its
-// sentences, which are measured together.
+// A testsuite a scenario, a testcase an assertion. The time of a scenario is shared equally by its
+// assertions, which are measured together.
 void write_junit(std::ostream&, const ReportedCases&);
 
 }  // namespace stepgate

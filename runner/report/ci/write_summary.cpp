@@ -6,11 +6,11 @@
 #include <array>
 #include <vector>
 
+#include "base/seconds.h"
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
 #include "report/append.h"
 #include "report/text/print_step.h"
-#include "support/seconds.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -93,7 +93,7 @@ std::string summary_headline(const ReportedCases& run,
     if (count > 0) append(wrong, "{}{} {}", wrong.empty() ? "" : ", ", count, tally.words);
   }
   const std::size_t passed = count_of(scenarios, CaseEnd::passed);
-  append(text, "{}{} of {} sentences passed\n\n", wrong.empty() ? "" : wrong + ", ", passed,
+  append(text, "{}{} of {} assertions passed\n\n", wrong.empty() ? "" : wrong + ", ", passed,
          passed + count_of(scenarios, CaseEnd::failed) + count_of(scenarios, CaseEnd::error) +
              count_of(scenarios, CaseEnd::skipped));
   if (run.simulated) text += "Times are computed: **nothing was measured.**\n\n";
@@ -106,7 +106,7 @@ void add_what_did_not_pass(LimitedText& text, const std::vector<ReportedScenario
   for (const ReportedScenario& scenario : scenarios) {
     for (const ReportedCase& one : scenario.cases) {
       if (one.end == CaseEnd::passed) continue;
-      if (!any) text.add("| | sentence | why | where |\n|---|---|---|---|\n");
+      if (!any) text.add("| | assertion | why | where |\n|---|---|---|---|\n");
       any = true;
       std::string place = markdown_text(one.place.file);
       if (one.place.line > 0) append(place, "&#58;{}", one.place.line);
@@ -131,18 +131,18 @@ std::string summary_details(const Verdict& verdict, const std::string& outcome) 
   append(text, "{}, {}\n\n", markdown_text(verdict.claim),
          verdict.planned_only ? "by its plans" : "on " + markdown_text(in_words(verdict.device)));
   append_summary_list(text, "Step", steps_in_words(verdict.steps));
-  std::vector<std::string> sentences;
-  for (const SentenceVerdict& sentence : verdict.sentences) {
-    sentences.push_back(fmt::format("{}: {}: {}: {}", sentence.name, in_words(sentence.outcome),
-                                    sentence.text, sentence.reason));
+  std::vector<std::string> assertions;
+  for (const AssertionVerdict& assertion : verdict.assertions) {
+    assertions.push_back(fmt::format("{}: {}: {}: {}", assertion.name, in_words(assertion.outcome),
+                                     assertion.text, assertion.reason));
   }
-  append_summary_list(text, "Sentences", sentences);
+  append_summary_list(text, "Assertions", assertions);
   if (verdict.mechanism) {
     std::vector<std::string> mechanism;
     for (const VariantMechanism& variant : verdict.mechanism->variants)
       mechanism.push_back(variant.variant + ": " + variant.diagnosis);
     for (const Separation& separation : verdict.mechanism->separations)
-      mechanism.push_back(separation.sentence);
+      mechanism.push_back(separation.summary);
     append_summary_list(text, "Mechanism", mechanism);
   }
   append_summary_list(text, "Environment", verdict.environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run in Markdown, for the page that a CI system shows beside its log: what did not hold first,
+// A run in Markdown, for the page that a CI system shows beside its log: what did not pass first,
 // why behind a click, everything else in one table.
 #pragma once
 

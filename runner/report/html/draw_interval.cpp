@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/sentences/estimate.h"
+#include "judge/assertions/estimate.h"
 #include "judge/verdict/sides.h"
 #include "report/append.h"
 #include "report/picture/svg.h"
@@ -136,15 +136,16 @@ std::string_view words_of(Relation relation) {
   return "";
 }
 
-// For a sentence about stored runs: the estimate beside its anchor, which decides, in the terms of
-// the sentence's author.
-std::optional<Estimate> stored_estimate(const StoredEvidence& stored, const Expectation* sentence) {
+// For an assertion about stored runs: the estimate beside its anchor, which decides, in the terms
+// of the assertion's author.
+std::optional<Estimate> stored_estimate(const StoredEvidence& stored,
+                                        const Expectation* assertion) {
   if (!stored.normalised.interval) return std::nullopt;
   Estimate estimate;
   estimate.limit = 1;
-  if (sentence != nullptr) {
-    const auto left = factor_of_single_metric(sentence->left);
-    const auto right = factor_of_single_metric(sentence->right);
+  if (assertion != nullptr) {
+    const auto left = factor_of_single_metric(assertion->left);
+    const auto right = factor_of_single_metric(assertion->right);
     if (left && right) estimate.limit = *right / *left;
   }
   estimate.value = estimate.limit * stored.normalised.ratio;
@@ -153,10 +154,10 @@ std::optional<Estimate> stored_estimate(const StoredEvidence& stored, const Expe
   return estimate;
 }
 
-std::optional<Estimate> drawn_estimate(const SentenceVerdict& sentence,
+std::optional<Estimate> drawn_estimate(const AssertionVerdict& assertion,
                                        const Expectation* expectation) {
-  if (sentence.stored) return stored_estimate(*sentence.stored, expectation);
-  if (sentence.timed || sentence.level) return sentence.estimate;
+  if (assertion.stored) return stored_estimate(*assertion.stored, expectation);
+  if (assertion.timed || assertion.not_randomised) return assertion.estimate;
   return std::nullopt;
 }
 
@@ -188,9 +189,9 @@ std::string draw_interval(const DrawnInterval& drawn) {
   return svg + "</svg>";
 }
 
-std::string draw_interval(const SentenceVerdict& sentence, const Expectation* expectation,
+std::string draw_interval(const AssertionVerdict& assertion, const Expectation* expectation,
                           Tone tone) {
-  const std::optional<Estimate> found = drawn_estimate(sentence, expectation);
+  const std::optional<Estimate> found = drawn_estimate(assertion, expectation);
   if (!found) return "";
   const Estimate& estimate = *found;
   DrawnInterval drawn{.value = estimate.value,

@@ -30,9 +30,9 @@ struct DrawnInterval {
 // Nothing where the numbers are not finite.
 std::string draw_interval(const DrawnInterval&);
 
-// Draws a sentence's interval against its limit. `relation` says which side is allowed, `within`
-// how far a value may be off that should be about the limit; nothing for sentences without such a
+// Draws an assertion's interval against its limit. `relation` says which side is allowed, `within`
+// how far a value may be off that should be about the limit; nothing for assertions without such a
 // number.
-std::string draw_interval(const SentenceVerdict&, const Expectation*, Tone);
+std::string draw_interval(const AssertionVerdict&, const Expectation*, Tone);
 
 }  // namespace stepgate

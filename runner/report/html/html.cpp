@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text/visible_text.h"
 #include "report/append.h"
 #include "report/html/html_style.h"
 #include "report/picture/svg.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 

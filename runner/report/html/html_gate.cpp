@@ -34,8 +34,8 @@ Tone tone_of(Severity severity) {
 }
 
 Tone tone_of_outcome(const std::optional<Outcome>& outcome) {
-  if (outcome == Outcome::holds) return Tone::good;
-  return !outcome || outcome == Outcome::refuted ? Tone::bad : Tone::open;
+  if (outcome == Outcome::passes) return Tone::good;
+  return !outcome || outcome == Outcome::fails ? Tone::bad : Tone::open;
 }
 
 std::string accepted_in_words(const Accepted& entry) {
@@ -49,18 +49,18 @@ std::string html_finding(const FindingGroup& group) {
   const Tone tone = tone_of(finding.severity);
   std::string title(name_of(finding.kind));
   if (!finding.what.empty() && finding.what != title) title += ": " + finding.what;
-  const bool is_of_one = group.works.size() == 1;
-  if (is_of_one && !finding.work.empty()) title += " of " + finding.work;
+  const bool is_of_one = group.workloads.size() == 1;
+  if (is_of_one && !finding.workload.empty()) title += " of " + finding.workload;
   std::string html = fmt::format("<article class=\"finding {}\">\n{}<h3>{}</h3>\n", class_of(tone),
                                  html_badge(name_of(finding.severity), tone), html_text(title));
   html += html_paragraph(finding.words);
   html += html_paragraph(finding.mechanism);
-  std::string works;
-  for (const std::string& work : group.works) {
-    if (!work.empty() && !is_of_one)
-      append(works, "{}<code>{}</code>", works.empty() ? "" : ", ", html_text(work));
+  std::string workloads;
+  for (const std::string& workload : group.workloads) {
+    if (!workload.empty() && !is_of_one)
+      append(workloads, "{}<code>{}</code>", workloads.empty() ? "" : ", ", html_text(workload));
   }
-  if (!works.empty()) append(html, "<p class=\"dim\">{}</p>\n", works);
+  if (!workloads.empty()) append(html, "<p class=\"dim\">{}</p>\n", workloads);
   if (is_of_one && !finding.place.file.empty() && finding.place.line > 0)
     html +=
         html_paragraph(fmt::format("{}:{}", finding.place.file, finding.place.line), "dim code");
@@ -99,77 +99,82 @@ std::string percent_in_words(double ratio) {
   return fmt::format("{:+.2f} %", 100 * (ratio - 1));
 }
 
-// One scale for all works, so that they can be compared by eye. A work far beyond it would squeeze
-// the others: it ends in an arrow, and its number says how far.
-Span axis_of(const DuelVerdict& duel) {
+// One scale for all workloads, so that they can be compared by eye. A workload far beyond it would
+// squeeze the others: it ends in an arrow, and its number says how far.
+Span axis_of(const ComparisonVerdict& comparison) {
   constexpr double margins_shown = 4;
-  double reach = margins_shown * std::max(duel.settings.margin, 0.001);
-  for (const WorkVerdict& work : duel.works) reach = std::max(reach, 1.5 * work.margin);
+  double reach = margins_shown * std::max(comparison.settings.margin, 0.001);
+  for (const WorkloadVerdict& workload : comparison.workloads)
+    reach = std::max(reach, 1.5 * workload.margin);
   return {1 - reach, 1 + reach};
 }
 
-std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel) {
+std::vector<std::string> row_of(const WorkloadVerdict& workload,
+                                const ComparisonVerdict& comparison) {
   std::string change = "-";
   std::string picture;
-  if (work.timed) {
-    change = percent_in_words(work.timed->ratio);
-    if (work.timed->interval) {
-      append(change, " [{}, {}]", percent_in_words(work.timed->interval->low),
-             percent_in_words(work.timed->interval->high));
+  if (workload.timed) {
+    change = percent_in_words(workload.timed->ratio);
+    if (workload.timed->interval) {
+      append(change, " [{}, {}]", percent_in_words(workload.timed->interval->low),
+             percent_in_words(workload.timed->interval->high));
     }
-    const double limit = 1 + work.margin;
-    if (work.margin > duel.settings.margin) append(change, ", limit {}", percent_in_words(limit));
-    picture = draw_interval({.value = work.timed->ratio,
-                             .interval = work.timed->interval,
+    const double limit = 1 + workload.margin;
+    if (workload.margin > comparison.settings.margin)
+      append(change, ", limit {}", percent_in_words(limit));
+    picture = draw_interval({.value = workload.timed->ratio,
+                             .interval = workload.timed->interval,
                              .limit = limit,
                              .allowed = {-std::numeric_limits<double>::infinity(), limit},
                              .value_words = {},
                              .limit_words = {},
-                             .tone = tone_of_outcome(work.outcome),
-                             .axis = axis_of(duel)});
+                             .tone = tone_of_outcome(workload.outcome),
+                             .axis = axis_of(comparison)});
   }
-  return {html_text(work.name),
-          html_badge(in_words(work.outcome), tone_of_outcome(work.outcome)),
-          html_text(work_step_in_words(work.base_step_seconds)),
-          html_text(work_step_in_words(work.head_step_seconds)),
+  return {html_text(workload.name),
+          html_badge(in_words(workload.outcome), tone_of_outcome(workload.outcome)),
+          html_text(work_step_in_words(workload.base_step_seconds)),
+          html_text(work_step_in_words(workload.head_step_seconds)),
           html_text(change),
           picture,
-          std::to_string(work.pairs)};
+          std::to_string(workload.pairs)};
 }
 
-std::string html_works(const DuelVerdict& duel) {
+std::string html_workloads(const ComparisonVerdict& comparison) {
   HtmlRows open;
   HtmlRows holding;
-  for (const WorkVerdict& work : duel.works)
-    (work.outcome == Outcome::holds ? holding : open).push_back(row_of(work, duel));
-  const Span axis = axis_of(duel);
+  for (const WorkloadVerdict& workload : comparison.workloads)
+    (workload.outcome == Outcome::passes ? holding : open).push_back(row_of(workload, comparison));
+  const Span axis = axis_of(comparison);
   const std::vector<std::string> titles{
-      "work",
+      "workload",
       "outcome",
       "BASE step",
       "HEAD step",
       "change",
       fmt::format("from {} to {}, limit {}{}", percent_in_words(axis.low),
-                  percent_in_words(axis.high), percent_in_words(1 + duel.settings.margin),
-                  duel.settings.wider.empty() ? "" : " or as said"),
+                  percent_in_words(axis.high), percent_in_words(1 + comparison.settings.margin),
+                  comparison.settings.wider.empty() ? "" : " or as said"),
       "pairs"};
   std::string html = "<section>\n<h2>Time</h2>\n";
   html += html_paragraph(
       fmt::format(
           "{} of launches, {:.1f} s; intervals of HEAD / BASE have {:.3g} % confidence, and what "
           "holds does so by a bound on one side: its interval may reach over the limit",
-          counted_in_words(duel.pairs, "pair"),
-          std::chrono::duration<double>(duel.wall_time).count(), 100 * duel.settings.confidence),
+          counted_in_words(comparison.pairs, "pair"),
+          std::chrono::duration<double>(comparison.wall_time).count(),
+          100 * comparison.settings.confidence),
       "dim");
-  html +=
-      html_table_of_html("Works that are not known to be within the margin", titles, open, "words");
+  html += html_table_of_html("Workloads that are not known to be within the margin", titles, open,
+                             "words");
   if (!holding.empty()) {
-    html += html_details(
-        open.empty() && std::ssize(holding) <= 20,
-        fmt::format("<h3>{} within the margin</h3>", counted_in_words(std::ssize(holding), "work")),
-        html_table_of_html("Works within the margin", titles, holding, "words"));
+    html +=
+        html_details(open.empty() && std::ssize(holding) <= 20,
+                     fmt::format("<h3>{} within the margin</h3>",
+                                 counted_in_words(std::ssize(holding), "workload")),
+                     html_table_of_html("Workloads within the margin", titles, holding, "words"));
   }
-  for (const std::string& note : duel.notes) html += html_paragraph("Note: " + note);
+  for (const std::string& note : comparison.notes) html += html_paragraph("Note: " + note);
   return html + "</section>\n";
 }
 
@@ -178,54 +183,54 @@ std::string value_of(const std::optional<double>& value, MetricUnit unit) {
 }
 
 std::string html_counts(const ReportedGate& gate) {
-  std::map<std::string, bool> works;  // by name: whether anything differs
-  for (const std::string& work : gate.looks.counted) works[work] = false;
+  std::map<std::string, bool> workloads;  // by name: whether anything differs
+  for (const std::string& workload : gate.looks.counted) workloads[workload] = false;
   HtmlRows rows;
   for (const Finding& finding : gate.verdict.findings) {
     if (finding.kind != FindingKind::counts && finding.kind != FindingKind::losses) continue;
-    if (works.contains(finding.work)) works[finding.work] = true;
+    if (workloads.contains(finding.workload)) workloads[finding.workload] = true;
     if (!finding.base && !finding.head) continue;
-    rows.push_back({html_text(finding.work), html_text(finding.what),
+    rows.push_back({html_text(finding.workload), html_text(finding.what),
                     html_text(value_of(finding.base, finding.unit)),
                     html_text(value_of(finding.head, finding.unit)),
                     html_badge(name_of(finding.severity), tone_of(finding.severity))});
   }
-  if (works.empty() && rows.empty()) return "";
+  if (workloads.empty() && rows.empty()) return "";
   std::vector<std::string> same;
-  for (const auto& [work, differs] : works) {
-    if (!differs) same.push_back(work);
+  for (const auto& [workload, differs] : workloads) {
+    if (!differs) same.push_back(workload);
   }
   std::string html = "<section>\n<h2>What steps consist of</h2>\n";
-  html += html_table_of_html("Counts that differ", {"work", "count", "BASE", "HEAD", "finding"},
+  html += html_table_of_html("Counts that differ", {"workload", "count", "BASE", "HEAD", "finding"},
                              rows, "words");
   if (!same.empty()) {
     html += html_details(false,
                          fmt::format("<h3>{} whose every count and loss is BASE&#8217;s</h3>",
-                                     counted_in_words(std::ssize(same), "work")),
-                         html_list(4, "Works", same));
+                                     counted_in_words(std::ssize(same), "workload")),
+                         html_list(4, "Workloads", same));
   }
   return html + "</section>\n";
 }
 
-std::string html_head_sentences(const std::vector<HeadSentence>& sentences) {
-  if (sentences.empty()) return "";
+std::string html_head_assertions(const std::vector<HeadAssertion>& assertions) {
+  if (assertions.empty()) return "";
   HtmlRows open;
   HtmlRows holding;
-  for (const HeadSentence& one : sentences) {
-    const bool holds = one.outcome == Outcome::holds;
+  for (const HeadAssertion& one : assertions) {
+    const bool holds = one.outcome == Outcome::passes;
     (holds ? holding : open)
         .push_back({html_text(one.scenario + "." + one.name),
                     html_badge(outcome_in_words(one), tone_of_outcome(one.outcome)),
                     html_paragraph(one.reason)});
   }
-  const std::vector<std::string> titles{"sentence", "outcome", "why"};
-  std::string html = "<section>\n<h2>HEAD&#8217;s sentences</h2>\n" +
-                     html_table_of_html("Sentences that do not hold", titles, open, "words");
+  const std::vector<std::string> titles{"assertion", "outcome", "why"};
+  std::string html = "<section>\n<h2>HEAD&#8217;s assertions</h2>\n" +
+                     html_table_of_html("Assertions that do not pass", titles, open, "words");
   if (!holding.empty()) {
     html += html_details(
         false,
-        fmt::format("<h3>{} that hold</h3>", counted_in_words(std::ssize(holding), "sentence")),
-        html_table_of_html("Sentences that hold", titles, holding, "words"));
+        fmt::format("<h3>{} that hold</h3>", counted_in_words(std::ssize(holding), "assertion")),
+        html_table_of_html("Assertions that pass", titles, holding, "words"));
   }
   return html + "</section>\n";
 }
@@ -235,14 +240,14 @@ std::string html_accepted(const GateVerdict& verdict) {
   for (const Finding& finding : verdict.findings) {
     if (!finding.accepted) continue;
     const Accepted& entry = *finding.accepted;
-    rows.push_back({html_text(finding.work), html_text(finding.what),
+    rows.push_back({html_text(finding.workload), html_text(finding.what),
                     html_text(entry.limit_text.empty() ? "-" : entry.limit_text),
                     html_text(entry.who), html_text(entry.until), html_paragraph(entry.why)});
   }
   if (rows.empty() && verdict.unused.empty()) return "";
   std::string html = "<section>\n<h2>What was accepted</h2>\n";
   html += html_table_of_html("Findings that a line of the repository accepts",
-                             {"work", "what", "limit", "by", "until", "why"}, rows, "words");
+                             {"workload", "what", "limit", "by", "until", "why"}, rows, "words");
   html += html_list(3, "Entries that nothing needed, or that are over", verdict.unused);
   return html + "</section>\n";
 }
@@ -252,9 +257,9 @@ std::string html_accepted(const GateVerdict& verdict) {
 std::string html_gate(const ReportedGate& gate) {
   std::string html = html_findings(gate.verdict.findings);
   html += html_accepted(gate.verdict);
-  if (gate.looks.duel) html += html_works(*gate.looks.duel);
+  if (gate.looks.comparison) html += html_workloads(*gate.looks.comparison);
   html += html_counts(gate);
-  return html + html_head_sentences(gate.looks.sentences);
+  return html + html_head_assertions(gate.looks.assertions);
 }
 
 }  // namespace stepgate

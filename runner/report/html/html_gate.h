@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Findings, what blocks first; the works that were timed; HEAD's sentences; what was accepted.
+// Findings, what blocks first; the workloads that were timed; HEAD's assertions; what was accepted.
 std::string html_gate(const ReportedGate&);
 
 }  // namespace stepgate

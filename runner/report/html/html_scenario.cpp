@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/seconds.h"
+#include "base/text/number_words.h"
 #include "judge/judge_clocks.h"
 #include "judge/verdict/words.h"
 #include "report/append.h"
@@ -13,17 +15,15 @@
 #include "report/text/print_mechanism.h"
 #include "report/text/print_step.h"
 #include "report/text/verdict_words.h"
-#include "support/seconds.h"
-#include "support/text/number_words.h"
 
 namespace stepgate {
 namespace {
 
 Tone tone_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::holds:
+    case Outcome::passes:
       return Tone::good;
-    case Outcome::refuted:
+    case Outcome::fails:
       return Tone::bad;
     case Outcome::undecided:
     case Outcome::no_baseline:
@@ -66,7 +66,7 @@ std::string html_item(const Item& item) {
   return html + "</div>\n<div>" + item.picture + "</div></li>\n";
 }
 
-// How it ended for those who read exit codes, where that is not what the sentence itself says.
+// How it ended for those who read exit codes, where that is not what the assertion itself says.
 Item item_of(const ReportedCase& one, const Scenario* scenario) {
   Item item{.name = one.title,
             .end = one.type,
@@ -75,69 +75,70 @@ Item item_of(const ReportedCase& one, const Scenario* scenario) {
             .why = {},
             .place = place_in_words(one.place),
             .picture = {}};
-  if (one.sentence == nullptr) {
+  if (one.assertion == nullptr) {
     item.why.push_back(one.message);
     return item;
   }
-  const SentenceVerdict& sentence = *one.sentence;
-  item.name = sentence.name;
-  item.text = sentence.text;
-  item.why.push_back(sentence.reason);
-  // More than the sentence's own reason: broken, or refuted among all.
-  if (one.message != sentence.text + ": " + sentence.reason) {
+  const AssertionVerdict& assertion = *one.assertion;
+  item.name = assertion.name;
+  item.text = assertion.text;
+  item.why.push_back(assertion.reason);
+  // More than the assertion's own reason: broken, or failed among all.
+  if (one.message != assertion.text + ": " + assertion.reason) {
     std::string more = one.message;
-    if (more.starts_with(sentence.text + ": ")) more.erase(0, sentence.text.size() + 2);
+    if (more.starts_with(assertion.text + ": ")) more.erase(0, assertion.text.size() + 2);
     item.why = {more};
-    if (!more.starts_with(sentence.reason))
+    if (!more.starts_with(assertion.reason))
       item.why.push_back(
-          fmt::format("by itself: {}: {}", in_words(sentence.outcome), sentence.reason));
+          fmt::format("by itself: {}: {}", in_words(assertion.outcome), assertion.reason));
   }
-  if (sentence.clocks) item.why.push_back(in_words(*sentence.clocks));
+  if (assertion.clocks) item.why.push_back(in_words(*assertion.clocks));
   item.picture = draw_interval(
-      sentence, scenario == nullptr ? nullptr : named(scenario->expect, sentence.name), item.tone);
+      assertion, scenario == nullptr ? nullptr : named(scenario->expect, assertion.name),
+      item.tone);
   return item;
 }
 
-Item item_of_regime(const SentenceVerdict& sentence, const Scenario* scenario) {
-  const Tone tone = tone_of(sentence.outcome);
-  return {
-      .name = sentence.name,
-      .end = std::string(in_words(sentence.outcome)),
-      .tone = tone,
-      .text = sentence.text,
-      .why = {sentence.reason},
-      .place = place_in_words(sentence.place),
-      .picture = draw_interval(
-          sentence, scenario == nullptr ? nullptr : named(scenario->regime, sentence.name), tone)};
+Item item_of_regime(const AssertionVerdict& assertion, const Scenario* scenario) {
+  const Tone tone = tone_of(assertion.outcome);
+  return {.name = assertion.name,
+          .end = std::string(in_words(assertion.outcome)),
+          .tone = tone,
+          .text = assertion.text,
+          .why = {assertion.reason},
+          .place = place_in_words(assertion.place),
+          .picture = draw_interval(
+              assertion, scenario == nullptr ? nullptr : named(scenario->regime, assertion.name),
+              tone)};
 }
 
 // Cases that did not pass come first; those that passed are folded where there is anything else.
-std::string html_sentences(const ReportedScenario& reported) {
+std::string html_assertions(const ReportedScenario& reported) {
   std::string wrong;
   std::string passed;
   for (const ReportedCase& one : reported.cases)
     (one.end == CaseEnd::passed ? passed : wrong) += html_item(item_of(one, reported.scenario));
   const auto list = [](const std::string& items) {
-    return items.empty() ? "" : "<ul class=\"sentences\">\n" + items + "</ul>\n";
+    return items.empty() ? "" : "<ul class=\"assertions\">\n" + items + "</ul>\n";
   };
   if (wrong.empty() || passed.empty()) return list(wrong + passed);
   const auto count = static_cast<std::int64_t>(count_of({&reported, 1}, CaseEnd::passed));
   return list(wrong) +
          html_details(false,
-                      fmt::format("<h4>{} that passed</h4>", counted_in_words(count, "sentence")),
+                      fmt::format("<h4>{} that passed</h4>", counted_in_words(count, "assertion")),
                       list(passed), "inner");
 }
 
 std::string html_regime(const ReportedScenario& reported) {
   const Verdict& verdict = *reported.verdict;
   if (verdict.regime.empty()) return "";
-  std::string html = "<ul class=\"sentences\">\n";
+  std::string html = "<ul class=\"assertions\">\n";
   bool holds = true;
-  for (const SentenceVerdict& sentence : verdict.regime) {
-    holds = holds && sentence.outcome == Outcome::holds;
-    html += html_item(item_of_regime(sentence, reported.scenario));
+  for (const AssertionVerdict& assertion : verdict.regime) {
+    holds = holds && assertion.outcome == Outcome::passes;
+    html += html_item(item_of_regime(assertion, reported.scenario));
   }
-  return html_details(!holds, "<h4>Regime: where the sentences mean something</h4>",
+  return html_details(!holds, "<h4>Regime: where the assertions mean something</h4>",
                       html + "</ul>\n", "inner");
 }
 
@@ -149,7 +150,7 @@ std::string html_mechanism(const Mechanism& mechanism) {
   std::vector<std::string> lines;
   for (const VariantMechanism& variant : mechanism.variants)
     lines.push_back(variant.variant + ": " + variant.diagnosis);
-  for (const Separation& separation : mechanism.separations) lines.push_back(separation.sentence);
+  for (const Separation& separation : mechanism.separations) lines.push_back(separation.summary);
   std::string html = html_list(4, "Mechanism", lines) +
                      html_table("Where the time of a traced step goes", time_rows(mechanism));
   if (const auto slowest = slowest_rows(mechanism); !slowest.empty())
@@ -223,7 +224,7 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
                                        found.aim));
   }
   html += html_steps(verdict.steps);
-  html += html_sentences(reported);
+  html += html_assertions(reported);
   html += html_regime(reported);
   html += html_pictures(reported, room, open);
   html += html_table("The variants in numbers", variant_rows(verdict.variants));
@@ -284,10 +285,10 @@ std::string html_scenario(const ReportedScenario& reported, PictureRoom& room, b
   if (verdict != nullptr) {
     const auto count = std::ssize(reported.cases);
     append(summary, " <span class=\"dim\">{}{}</span>",
-           html_text(counted_in_words(count, "sentence")), html_text(cost_in_words(*verdict)));
+           html_text(counted_in_words(count, "assertion")), html_text(cost_in_words(*verdict)));
   }
   const std::string content = verdict == nullptr
-                                  ? html_sentences(reported) + html_pictures(reported, room, open)
+                                  ? html_assertions(reported) + html_pictures(reported, room, open)
                                   : html_verdict(reported, room, open);
   return html_details(open, summary, content, "scenario");
 }

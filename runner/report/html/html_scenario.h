@@ -13,7 +13,7 @@ namespace stepgate {
 
 Tone tone_of(CaseEnd);
 
-// "refuted", "broken", "device failed", "not run": what became of it, in a word or two. A sentence
+// "fails", "broken", "device failed", "not run": what became of it, in a word or two. An assertion
 // that the suite refutes counts.
 std::string scenario_outcome(const ReportedScenario&);
 

@@ -42,11 +42,11 @@ summary{cursor:pointer;padding:.45rem .9rem;background:var(--card);border-radius
 summary h2,summary h3,summary h4{display:inline;margin:0 .5em 0 .1em}
 summary:focus-visible,.scrolls:focus-visible{outline:3px solid var(--focus);outline-offset:1px}
 details.inner>summary{background:none}
-ul.sentences{list-style:none;padding:0;margin-top:.6rem;margin-bottom:.8rem}
-ul.sentences>li{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,21rem);gap:.2rem 1.2rem;
+ul.assertions{list-style:none;padding:0;margin-top:.6rem;margin-bottom:.8rem}
+ul.assertions>li{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,21rem);gap:.2rem 1.2rem;
 border-top:1px solid var(--line);padding:.6rem 0}
-ul.sentences>li:first-child{border-top:0}
-ul.sentences h4{display:inline;margin:0 0 0 .4em}
+ul.assertions>li:first-child{border-top:0}
+ul.assertions h4{display:inline;margin:0 0 0 .4em}
 .finding{border-left:4px solid var(--line);padding:.1rem 0 .1rem .8rem;margin-top:.9rem;margin-bottom:.9rem}
 .finding.bad{border-color:var(--bad)}.finding.open{border-color:var(--open)}.finding.good{border-color:var(--good)}
 .finding h3{display:inline;margin:0 0 0 .4em}
@@ -92,14 +92,14 @@ svg.picture pattern [fill="#fff"]{fill:#fff}svg.picture pattern [fill="#000"]{fi
 svg.picture rect[fill="#000000"]{stroke:#98a1ab;stroke-width:.7}}
 @media (max-width:720px){
 main{padding:.7rem}
-ul.sentences>li{grid-template-columns:minmax(0,1fr)}
+ul.assertions>li{grid-template-columns:minmax(0,1fr)}
 .verdict{font-size:1.5rem}
 details>:not(summary){margin-left:.6rem;margin-right:.6rem}
 table.facts th{width:8rem}}
 @media print{
 body{font-size:10pt}main{max-width:none;padding:0}
 .scrolls{overflow:visible}svg.picture{min-width:0}
-ul.sentences>li,.finding,figure,tr{break-inside:avoid}
+ul.assertions>li,.finding,figure,tr{break-inside:avoid}
 summary{break-after:avoid}}
 )css";
 

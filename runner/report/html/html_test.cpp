@@ -72,36 +72,36 @@ TEST(DrawInterval, DrawsNothingOfWhatIsNoNumber) {
   EXPECT_FALSE(shows(draw_interval(drawn), "nan"));
 }
 
-TEST(DrawInterval, KnowsTheAllowedSideFromTheSentence) {
-  SentenceVerdict sentence;
-  sentence.timed = TimedEvidence{.ratio = 1.2, .interval = RatioInterval{1.1, 1.3}};
-  sentence.estimate = Estimate{.value = 1.2, .interval = RatioInterval{1.1, 1.3}, .limit = 1.0};
+TEST(DrawInterval, KnowsTheAllowedSideFromTheAssertion) {
+  AssertionVerdict assertion;
+  assertion.timed = TimedEvidence{.ratio = 1.2, .interval = RatioInterval{1.1, 1.3}};
+  assertion.estimate = Estimate{.value = 1.2, .interval = RatioInterval{1.1, 1.3}, .limit = 1.0};
   Expectation expectation;
   expectation.relation = Relation::at_most;
-  const std::string at_most = draw_interval(sentence, &expectation, Tone::bad);
+  const std::string at_most = draw_interval(assertion, &expectation, Tone::bad);
   EXPECT_EQ(number_at(at_most, "class=\"allowed\" x=\""), 0) << at_most;
   EXPECT_TRUE(shows(at_most, "at most 1x")) << at_most;
   expectation.relation = Relation::about;
   expectation.within = 0.5;
-  const std::string about = draw_interval(sentence, &expectation, Tone::good);
+  const std::string about = draw_interval(assertion, &expectation, Tone::good);
   EXPECT_GT(number_at(about, "class=\"allowed\" x=\""), 0) << about;
   EXPECT_TRUE(shows(about, "about 1x within 50 %")) << about;
-  EXPECT_TRUE(shows(draw_interval(sentence, nullptr, Tone::good), "limit 1x"));
-  sentence.estimate.reset();
-  EXPECT_EQ(draw_interval(sentence, nullptr, Tone::good), "");
+  EXPECT_TRUE(shows(draw_interval(assertion, nullptr, Tone::good), "limit 1x"));
+  assertion.estimate.reset();
+  EXPECT_EQ(draw_interval(assertion, nullptr, Tone::good), "");
 }
 
-TEST(DrawInterval, DrawsASentenceAboutStoredRunsBesideItsAnchor) {
-  SentenceVerdict sentence;
-  sentence.stored = StoredEvidence{};
-  EXPECT_EQ(draw_interval(sentence, nullptr, Tone::open), "");  // too few of them
-  sentence.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
+TEST(DrawInterval, DrawsAnAssertionAboutStoredRunsBesideItsAnchor) {
+  AssertionVerdict assertion;
+  assertion.stored = StoredEvidence{};
+  EXPECT_EQ(draw_interval(assertion, nullptr, Tone::open), "");  // too few of them
+  assertion.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
   Expectation expectation;
   const MetricOf now{.variant = "fix", .metric = Metric::step_ms_mean};
   expectation.relation = Relation::at_most;
   expectation.left = {{now}};
   expectation.right = {{1.25, MetricOf{.variant = "fix", .metric = now.metric, .stored = true}}};
-  const std::string svg = draw_interval(sentence, &expectation, Tone::good);
+  const std::string svg = draw_interval(assertion, &expectation, Tone::good);
   EXPECT_TRUE(shows(svg, "at most 1.25x")) << svg;
   EXPECT_TRUE(shows(svg, "1.000x [0.938x, 1.12x]")) << svg;
   EXPECT_LT(number_at(svg, "cx=\""), number_at(svg, "class=\"limit\" x1=\""));
@@ -128,15 +128,15 @@ Verdict verdict_on_page(const std::string& name, std::vector<Outcome> outcomes) 
   verdict.device.driver = "580.159";
   verdict.device.keys = {{"clocks", "locked"}};
   for (const Outcome outcome : outcomes) {
-    SentenceVerdict sentence;
-    sentence.name = "line" + std::to_string(verdict.sentences.size() + 1);
-    sentence.text = "a.x >= 1 * b.x";
-    sentence.reason = "1.31x in a typical round";
-    sentence.place = {"scenarios/" + name + ".toml", 10, 3};
-    sentence.outcome = outcome;
-    verdict.sentences.push_back(sentence);
+    AssertionVerdict assertion;
+    assertion.name = "line" + std::to_string(verdict.assertions.size() + 1);
+    assertion.text = "a.x >= 1 * b.x";
+    assertion.reason = "1.31x in a typical round";
+    assertion.place = {"scenarios/" + name + ".toml", 10, 3};
+    assertion.outcome = outcome;
+    verdict.assertions.push_back(assertion);
   }
-  verdict.outcome = worst(verdict.sentences);
+  verdict.outcome = worst(verdict.assertions);
   return verdict;
 }
 
@@ -160,7 +160,7 @@ std::string page_of(const std::vector<Verdict>& verdicts, UndecidedPolicy policy
 }
 
 TEST(HtmlReport, MarksWhatVariantsDoDifferently) {
-  Verdict verdict = verdict_on_page("waits", {Outcome::holds});
+  Verdict verdict = verdict_on_page("waits", {Outcome::passes});
   std::vector<Variant> variants(2);
   variants[0].name = "baseline";
   variants[1].name = "fix";
@@ -186,8 +186,8 @@ struct Ended {
 };
 
 TEST(Page, SaysInItsFirstLinesWhatTheProcessEndsWith) {
-  for (const Ended& ended : {Ended{Outcome::holds, "Everything holds", "Exit code 0"},
-                             Ended{Outcome::refuted, "Refuted", "Exit code 1"},
+  for (const Ended& ended : {Ended{Outcome::passes, "Everything passes", "Exit code 0"},
+                             Ended{Outcome::fails, "Failed", "Exit code 1"},
                              Ended{Outcome::undecided, "Undecided", "Exit code 77"},
                              Ended{Outcome::skipped, "Undecided", "Exit code 77"},
                              Ended{Outcome::no_baseline, "Not gated", "Exit code 4"},
@@ -200,26 +200,26 @@ TEST(Page, SaysInItsFirstLinesWhatTheProcessEndsWith) {
   }
   const std::vector<Verdict> open{verdict_on_page("a", {Outcome::undecided})};
   EXPECT_TRUE(shows(page_of(open, UndecidedPolicy::fail), "Undecided, which is to fail"));
-  EXPECT_TRUE(shows(page_of(open, UndecidedPolicy::pass), "Passed: nothing is refuted"));
-  std::vector<Verdict> broken{verdict_on_page("a", {Outcome::holds})};
+  EXPECT_TRUE(shows(page_of(open, UndecidedPolicy::pass), "Passed: nothing fails"));
+  std::vector<Verdict> broken{verdict_on_page("a", {Outcome::passes})};
   broken[0].broken = "losses disagree";
   EXPECT_TRUE(shows(page_of(broken), "Not to be trusted"));
   broken[0].failed = "out of memory";
   EXPECT_TRUE(shows(page_of(broken), "The device failed"));
-  const std::vector<Verdict> good{verdict_on_page("a", {Outcome::holds})};
+  const std::vector<Verdict> good{verdict_on_page("a", {Outcome::passes})};
   EXPECT_TRUE(shows(page_of(good, {}, {{"not gated", {}, "there is no GPU"}}), "Exit code 4"));
   EXPECT_TRUE(shows(page_of({}, {}, {{"interrupted", {}, "x"}}), "Interrupted"));
 }
 
-TEST(Page, ShowsTheWorstFirstAndFoldsWhatHolds) {
-  const std::string page = page_of({verdict_on_page("good", {Outcome::holds}),
+TEST(Page, ShowsTheWorstFirstAndFoldsWhatPasses) {
+  const std::string page = page_of({verdict_on_page("good", {Outcome::passes}),
                                     verdict_on_page("open", {Outcome::undecided}),
-                                    verdict_on_page("bad", {Outcome::holds, Outcome::refuted})});
+                                    verdict_on_page("bad", {Outcome::passes, Outcome::fails})});
   const auto at = [&](const std::string& words) { return page.find(words); };
   const std::string open = "<details class=\"scenario\" open=\"open\">\n<summary><span class=";
-  EXPECT_LT(at(open + "\"badge bad\">refuted</span> <h3>bad"), at("<h3>open"));
+  EXPECT_LT(at(open + "\"badge bad\">fails</span> <h3>bad"), at("<h3>open"));
   EXPECT_LT(at(open + "\"badge open\">undecided</span> <h3>open"), at("<h3>good"));
-  EXPECT_NE(at("<details class=\"scenario\">\n<summary><span class=\"badge good\">holds</span> "
+  EXPECT_NE(at("<details class=\"scenario\">\n<summary><span class=\"badge good\">passes</span> "
                "<h3>good"),
             std::string::npos)
       << page;
@@ -231,7 +231,7 @@ TEST(Page, ShowsTheWorstFirstAndFoldsWhatHolds) {
 TEST(Page, KeepsForeignTextInItsPlace) {
   const std::string hostile =
       "</style><script>x</script> <b> & \"q\" ]]> \x01\x1b[31m\xff\xe2\x80\xae";
-  std::vector<Verdict> verdicts{verdict_on_page(hostile, {Outcome::refuted})};
+  std::vector<Verdict> verdicts{verdict_on_page(hostile, {Outcome::fails})};
   Verdict& verdict = verdicts[0];
   verdict.claim = hostile;
   verdict.device.name = hostile;
@@ -239,9 +239,9 @@ TEST(Page, KeepsForeignTextInItsPlace) {
   verdict.environment = verdict.notes = {hostile};
   verdict.disturbance = hostile;
   verdict.variants = {{.name = hostile}};
-  verdict.regime = verdict.sentences;
-  for (SentenceVerdict* sentence : {&verdict.sentences[0], &verdict.regime[0]})
-    sentence->name = sentence->text = sentence->reason = sentence->place.file = hostile;
+  verdict.regime = verdict.assertions;
+  for (AssertionVerdict* assertion : {&verdict.assertions[0], &verdict.regime[0]})
+    assertion->name = assertion->text = assertion->reason = assertion->place.file = hostile;
   const std::string page = page_of(verdicts, {}, {{hostile, {hostile, 1, 1}, hostile}});
   for (const char* markup : {"<script", "<b>", "\x01", "\x1b", "\xff", "\xe2\x80\xae"})
     EXPECT_FALSE(shows(page, markup)) << markup;
@@ -250,14 +250,14 @@ TEST(Page, KeepsForeignTextInItsPlace) {
 }
 
 TEST(Page, CutsWhatNobodyReads) {
-  std::vector<Verdict> verdicts{verdict_on_page("a", {Outcome::refuted})};
+  std::vector<Verdict> verdicts{verdict_on_page("a", {Outcome::fails})};
   verdicts[0].claim = std::string(5'000'000, 'x');
   EXPECT_LT(page_of(verdicts).size(), 100'000U);
 }
 
 TEST(Page, GivesTheRoomForPicturesToWhatDidNotHold) {
-  const std::vector<Verdict> verdicts{verdict_on_page("good", {Outcome::holds}),
-                                      verdict_on_page("bad", {Outcome::refuted})};
+  const std::vector<Verdict> verdicts{verdict_on_page("good", {Outcome::passes}),
+                                      verdict_on_page("bad", {Outcome::fails})};
   const std::vector<std::vector<Picture>> pictures{
       {{"Timelines", "of good", "<svg><!--good--></svg>" + std::string(1000, ' ')}},
       {{"Timelines", "of bad", "<svg><!--bad--></svg>" + std::string(1000, ' ')}}};

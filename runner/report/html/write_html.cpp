@@ -39,7 +39,7 @@ bool has_case_of_type(const ReportedCases& run, std::string_view type) {
 bool every_case_holds(const ReportedCases& run) {
   return std::ranges::all_of(run.scenarios, [](const ReportedScenario& scenario) {
     return std::ranges::all_of(scenario.cases,
-                               [](const ReportedCase& one) { return one.type == "holds"; });
+                               [](const ReportedCase& one) { return one.type == "passes"; });
   });
 }
 
@@ -49,11 +49,10 @@ Headline answer_of(const ReportedCases& run) {
     return {"Not ended: still at work, or killed"};
   }
   switch (*run.code) {
-    case ExitCode::holds:
-      return {every_case_holds(run) ? "Everything holds" : "Passed: nothing is refuted",
-              Tone::good};
-    case ExitCode::refuted:
-      return {has_case_of_type(run, "refuted") ? "Refuted" : "Undecided, which is to fail"};
+    case ExitCode::passes:
+      return {every_case_holds(run) ? "Everything passes" : "Passed: nothing fails", Tone::good};
+    case ExitCode::fails:
+      return {has_case_of_type(run, "fails") ? "Failed" : "Undecided, which is to fail"};
     case ExitCode::wrong_request:
       return {has_case_of_type(run, "request") ? "The request is wrong" : "Not to be trusted"};
     case ExitCode::device_failed:
@@ -77,10 +76,10 @@ Headline answer_of(const ReportedGate& gate) {
 
 std::string_view meaning_of(ExitCode code) {
   switch (code) {
-    case ExitCode::holds:
+    case ExitCode::passes:
       return "nothing stands in the way";
-    case ExitCode::refuted:
-      return "something is refuted, or blocks";
+    case ExitCode::fails:
+      return "something fails, or blocks";
     case ExitCode::wrong_request:
       return "the request is wrong, or a run cannot be trusted";
     case ExitCode::device_failed:
@@ -105,7 +104,7 @@ std::string tally_of(const ReportedCases& run) {
     if (count > 0) append(words, "{}{} {}", words.empty() ? "" : ", ", count, what);
   }
   return counted_in_words(static_cast<std::int64_t>(all),
-                          run.verb == "run" ? "sentence" : "comparison") +
+                          run.verb == "run" ? "assertion" : "comparison") +
          (words.empty() ? "" : ": " + words);
 }
 
@@ -268,9 +267,9 @@ void write_html(std::ostream& out, const ReportedCases& run, std::size_t picture
     out << html_gate(*run.gate);
   } else {
     PictureRoom room{.bytes_left = picture_bytes};
-    out << html_scenarios(run, "What did not hold",
+    out << html_scenarios(run, "What did not pass",
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
-    out << html_scenarios(run, "What holds", {CaseEnd::passed}, room) << html_all_scenarios(run);
+    out << html_scenarios(run, "What passes", {CaseEnd::passed}, room) << html_all_scenarios(run);
   }
   out << html_environment(run) << html_end();
 }

@@ -102,7 +102,7 @@ Json json_of(const Separation& separation) {
           {"counts", std::move(counts)},
           {"part", name_or_null(separation.part)},
           {"phase", name_or_null(separation.phase)},
-          {"sentence", separation.sentence}};
+          {"summary", separation.summary}};
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The lines of a gate's report, schema "stepgate.gate/1". docs/gate.md says what they mean.
+// The lines of a gate's report, schema "stepgate.gate/2". docs/gate.md says what they mean.
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/text/json_line.h"
 #include "judge/verdict/words.h"
 #include "report/json/json_of_evidence.h"
 #include "report/text/print_gate.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -25,7 +25,7 @@ Json finding_json(const Finding& finding) {
   Json line{{"kind", "finding"},
             {"of", name_of(finding.kind)},
             {"severity", name_of(finding.severity)},
-            {"work", finding.work},
+            {"workload", finding.workload},
             {"what", finding.what},
             {"base", json_or_null(finding.base)},
             {"head", json_or_null(finding.head)},
@@ -43,25 +43,25 @@ Json finding_json(const Finding& finding) {
   return line;
 }
 
-Json work_json(const WorkVerdict& work) {
-  Json line{{"kind", "work"},
-            {"work", work.name},
-            {"outcome", in_words(work.outcome)},
-            {"margin", work.margin},
-            {"pairs", work.pairs},
-            {"base_step_seconds", json_or_null(work.base_step_seconds)},
-            {"head_step_seconds", json_or_null(work.head_step_seconds)}};
-  line["timed"] = work.timed ? json_of_evidence(*work.timed) : Json(nullptr);
+Json work_json(const WorkloadVerdict& workload) {
+  Json line{{"kind", "workload"},
+            {"workload", workload.name},
+            {"outcome", in_words(workload.outcome)},
+            {"margin", workload.margin},
+            {"pairs", workload.pairs},
+            {"base_step_seconds", json_or_null(workload.base_step_seconds)},
+            {"head_step_seconds", json_or_null(workload.head_step_seconds)}};
+  line["timed"] = workload.timed ? json_of_evidence(*workload.timed) : Json(nullptr);
   return line;
 }
 
 }  // namespace
 
 void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& subject,
-                     const std::optional<DuelVerdict>& duel, const GateVerdict& verdict,
+                     const std::optional<ComparisonVerdict>& comparison, const GateVerdict& verdict,
                      ExitCode code) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
-  Json first{{"schema", "stepgate.gate/1"},
+  Json first{{"schema", "stepgate.gate/2"},
              {"kind", "gate"},
              {"base", side_json(subject.base, both ? &both->base : nullptr)},
              {"head", side_json(subject.head, both ? &both->head : nullptr)},
@@ -75,13 +75,14 @@ void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& s
              {"margin", subject.margin},
              {"only", Json::array()}};
   for (const GatePart part : subject.only) first["only"].push_back(name_of(part));
-  if (duel) {
-    first["alpha"] = duel->settings.alpha;
-    first["beta"] = duel->settings.beta;
+  if (comparison) {
+    first["alpha"] = comparison->settings.alpha;
+    first["beta"] = comparison->settings.beta;
   }
   out << json_line(first) << '\n';
-  if (duel) {
-    for (const WorkVerdict& work : duel->works) out << json_line(work_json(work)) << '\n';
+  if (comparison) {
+    for (const WorkloadVerdict& workload : comparison->workloads)
+      out << json_line(work_json(workload)) << '\n';
   }
   for (const Finding& finding : verdict.findings) out << json_line(finding_json(finding)) << '\n';
   for (const std::string& unused : verdict.unused)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The lines of `stepgate history --json`, schema "stepgate.history/1".
+// The lines of `stepgate history --json`, schema "stepgate.history/2".
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/text/json_line.h"
 #include "judge/verdict/words.h"
 #include "report/json/json_of_evidence.h"
 #include "report/text/print_history.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -39,7 +39,7 @@ Json runs_json(const VariantHistory& history) {
                     {"device", run.device},
                     {"raw", run.raw},
                     {"normalised", run.normalised},
-                    {"era", run.era},
+                    {"period", run.period},
                     {"compared", run.is_compared}});
   }
   return runs;
@@ -58,9 +58,9 @@ Json changes_json(const VariantHistory& history) {
 }
 
 Json history_json(const VariantHistory& history) {
-  Json eras = Json::array();
-  for (const HistoryEra& era : history.eras)
-    eras.push_back({{"why", era.why}, {"runs", era.runs}, {"oldest", era.oldest}});
+  Json periods = Json::array();
+  for (const HistoryPeriod& period : history.periods)
+    periods.push_back({{"why", period.why}, {"runs", period.runs}, {"oldest", period.oldest}});
   Json units = Json::array();
   for (const HistoryUnit& unit : history.units) {
     units.push_back({{"week", unit.week},
@@ -68,7 +68,7 @@ Json history_json(const VariantHistory& history) {
                      {"normalised", unit.normalised},
                      {"runs", unit.runs}});
   }
-  return {{"schema", "stepgate.history/1"},
+  return {{"schema", "stepgate.history/2"},
           {"kind", "history"},
           {"scenario", history.scenario},
           {"variant", history.variant},
@@ -86,7 +86,7 @@ Json history_json(const VariantHistory& history) {
           {"unit", in_words(history.unit)},
           {"units", std::move(units)},
           {"runs", runs_json(history)},
-          {"eras", std::move(eras)}};
+          {"periods", std::move(periods)}};
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Json history_json(const VariantHistory& history) {
 void write_history_json(std::ostream& out, const RunInfo& run, std::span<const VariantHistory> all,
                         ExitCode code) {
   for (const VariantHistory& history : all) out << json_line(history_json(history)) << '\n';
-  out << json_line<Json>({{"schema", "stepgate.history/1"},
+  out << json_line<Json>({{"schema", "stepgate.history/2"},
                           {"kind", "end"},
                           {"stepgate", run.stepgate},
                           {"build", run.build},

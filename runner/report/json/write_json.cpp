@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/record/record_json.h"
+#include "base/require.h"
+#include "base/text/json_line.h"
 #include "judge/verdict/words.h"
 #include "report/json/json_of_evidence.h"
 #include "report/json/mechanism_json.h"
 #include "report/json/steps_json.h"
-#include "support/record/record_json.h"
-#include "support/require.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -77,7 +77,7 @@ Json json_of(const StoredEvidence& stored) {
           {"anchor_contrast", stored.anchor_contrast}};
 }
 
-Json json_of(const Level& level) {
+Json json_of(const NotRandomised& level) {
   return {{"typical", level.typical},
           {"range", {level.range.low, level.range.high}},
           {"earlier_rounds", level.earlier_rounds},
@@ -90,22 +90,22 @@ Json json_of(const Estimate& estimate) {
   return {{"value", estimate.value}, {"interval", interval}, {"limit", estimate.limit}};
 }
 
-Json json_of(const SentenceVerdict& sentence) {
-  return {{"name", sentence.name},
-          {"text", sentence.text},
-          {"file", sentence.place.file},
-          {"line", sentence.place.line},
-          {"evidence", name_of(sentence.evidence)},
-          {"outcome", in_words(sentence.outcome)},
-          {"left", json_or_null(sentence.left)},
-          {"right", json_or_null(sentence.right)},
-          {"estimate", sentence.estimate ? json_of(*sentence.estimate) : Json(nullptr)},
-          {"timed", sentence.timed ? json_of_evidence(*sentence.timed) : Json(nullptr)},
-          {"level", sentence.level ? json_of(*sentence.level) : Json(nullptr)},
-          {"stored", sentence.stored ? json_of(*sentence.stored) : Json(nullptr)},
-          {"in_doubt", sentence.in_doubt},
-          {"reason", sentence.reason},
-          {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
+Json json_of(const AssertionVerdict& assertion) {
+  return {{"name", assertion.name},
+          {"text", assertion.text},
+          {"file", assertion.place.file},
+          {"line", assertion.place.line},
+          {"evidence", name_of(assertion.evidence)},
+          {"outcome", in_words(assertion.outcome)},
+          {"left", json_or_null(assertion.left)},
+          {"right", json_or_null(assertion.right)},
+          {"estimate", assertion.estimate ? json_of(*assertion.estimate) : Json(nullptr)},
+          {"timed", assertion.timed ? json_of_evidence(*assertion.timed) : Json(nullptr)},
+          {"not_randomised", assertion.not_randomised ? json_of(*assertion.not_randomised) : Json(nullptr)},
+          {"stored", assertion.stored ? json_of(*assertion.stored) : Json(nullptr)},
+          {"in_doubt", assertion.in_doubt},
+          {"reason", assertion.reason},
+          {"clocks", assertion.clocks ? json_of(*assertion.clocks) : Json(nullptr)}};
 }
 
 Json json_of(const KernelChoice& choice) {
@@ -304,7 +304,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"param_bytes", verdict.param_bytes},
               {"variants", json_of(verdict.variants)},
               {"regime", json_of(verdict.regime)},
-              {"expect", json_of(verdict.sentences)},
+              {"expect", json_of(verdict.assertions)},
               {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
               {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
               {"measurement", json_of(measurement)},
@@ -323,8 +323,8 @@ void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite
                      {"mean_evidence", suite.mean_evidence},
                      {"product_evidence", suite.product_evidence},
                      {"evidence", suite.evidence},
-                     {"refuted", suite.refuted},
-                     {"refuted_among_others", suite.refuted_among_others}}},
+                     {"fails", suite.failed},
+                     {"failed_among_others", suite.failed_among_others}}},
                    {"wall_ns", whole.count()},
                    {"wall_times", json_of(times)}});
 }

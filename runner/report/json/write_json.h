@@ -17,7 +17,7 @@ namespace stepgate {
 
 // Version of docs/json_schema.json, which says what every field is. It changes whenever a field
 // changes its meaning, comes or goes away.
-constexpr int report_schema = 3;
+constexpr int report_schema = 4;
 
 // One JSON object on one line, so that a file of several is JSON Lines. Times in integer
 // nanoseconds end in `_ns`; values of sides are in base units; the fingerprint and the seed are

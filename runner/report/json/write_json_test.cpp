@@ -108,11 +108,11 @@ TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
   EXPECT_TRUE(report["disturbance"].is_null());
 }
 
-TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
+TEST(WriteJson, HasTheMechanismAndWhatTracedAssertionsAreMadeOf) {
   Script script;
   script.step_time = noisy(0.8, 9);
   const Scenario scenario = scenario_of(
-      {sentence("idle", {{of("baseline", Metric::gpu_idle)}}, Relation::at_most, {{0.5}})});
+      {assertion("idle", {{of("baseline", Metric::gpu_idle)}}, Relation::at_most, {{0.5}})});
   const nlohmann::json report = written(measure_and_judge(scenario, script, 9));
   const nlohmann::json& mechanism = report["mechanism"];
   EXPECT_TRUE(mechanism["unavailable"].is_null());
@@ -123,7 +123,7 @@ TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
   EXPECT_NEAR(mechanism["variants"][0]["time"]["idle_after_wait"].get<double>(), 4e-4, 1e-12);
   EXPECT_EQ(mechanism["variants"][0]["phases"]["sync"]["host_waits"], 1);
   EXPECT_EQ(mechanism["separations"][0]["counts"][0]["metric"], "host_waits_per_step");
-  const nlohmann::json& contrasts = report["expect"][0]["level"]["contrasts"];
+  const nlohmann::json& contrasts = report["expect"][0]["not_randomised"]["contrasts"];
   ASSERT_EQ(contrasts.size(), report["measurement"]["traced_rounds"].size());
   for (std::size_t round = 0; round < contrasts.size(); ++round) {
     const double idle =

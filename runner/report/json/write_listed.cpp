@@ -4,16 +4,16 @@
 #include <filesystem>
 #include <ostream>
 
+#include "base/text/json_line.h"
 #include "report/json/steps_json.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 
 void write_listed(std::ostream& out, const Scenario& scenario) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  for (const Expectation& sentence : scenario.expect) {
+  for (const Expectation& assertion : scenario.expect) {
     lines.push_back(
-        {{"name", sentence.name}, {"line", sentence.place.line}, {"text", sentence.text}});
+        {{"name", assertion.name}, {"line", assertion.place.line}, {"text", assertion.text}});
   }
   const nlohmann::ordered_json listed{{"name", scenario.name},
                                       {"file", scenario.file},

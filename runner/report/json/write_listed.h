@@ -5,12 +5,12 @@
 #include <iosfwd>
 #include <string>
 
+#include "base/text/diagnostic.h"
 #include "scenario/scenario.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 
-// One JSON object a line: name, file, tags, the steps in words, and of every sentence its name,
+// One JSON object a line: name, file, tags, the steps in words, and of every assertion its name,
 // line and text. Of a file with faults the name and what is wrong with it: whoever makes tests of
 // scenarios must not lose one.
 void write_listed(std::ostream&, const Scenario&);

@@ -3,9 +3,9 @@
 
 #include <ostream>
 
+#include "base/record/record_json.h"
+#include "base/text/json_line.h"
 #include "plan/compose/step_names.h"
-#include "support/record/record_json.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 

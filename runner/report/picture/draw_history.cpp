@@ -38,14 +38,14 @@ constexpr std::string_view history_style =
 .history-oldest{stroke:#222;stroke-dasharray:2 3}
 .history-trend{stroke:#0072B2;stroke-width:2;fill:none}.history-band{fill:#0072B2;fill-opacity:.15}
 .history-limit{stroke:#D55E00;stroke-width:1.5;stroke-dasharray:8 4}
-.history-change{stroke:#009E73;stroke-width:1.5}.history-era{stroke:#888;stroke-dasharray:4 3}
+.history-change{stroke:#009E73;stroke-width:1.5}.history-period{stroke:#888;stroke-dasharray:4 3}
 .history-at{stroke:#D55E00;stroke-width:1.5}
 @media (prefers-color-scheme:dark){
 .history-page{fill:#16181c}.history-plot{fill:#1d2026}.history-grid{stroke:#343842}.history-axis{stroke:#ccc}
 .history-text{fill:#e4e4e4}.history-quiet{fill:#a0a4ab}
 .history-run{fill:#56B4E9}.history-other{stroke:#8a8f98}.history-alarm{fill:#ff8a3d}
 .history-oldest{stroke:#ddd}.history-trend{stroke:#56B4E9}.history-band{fill:#56B4E9;fill-opacity:.2}
-.history-limit{stroke:#ff8a3d}.history-change{stroke:#2fd6a5}.history-era{stroke:#8a8f98}
+.history-limit{stroke:#ff8a3d}.history-change{stroke:#2fd6a5}.history-period{stroke:#8a8f98}
 .history-at{stroke:#ff8a3d}
 }
 </style>
@@ -101,7 +101,8 @@ class HistoryPicture {
 
   // From the oldest runs that it is compared with, as log.
   double change_of(const HistoryRun& run) const {
-    return run.normalised - (run.is_compared ? history_.oldest : history_.eras[run.era].oldest);
+    return run.normalised -
+           (run.is_compared ? history_.oldest : history_.periods[run.period].oldest);
   }
 
   double x_of(double week) const {
@@ -132,7 +133,7 @@ class HistoryPicture {
 
   std::string answer() const {
     if (!history_.drift)
-      return fmt::format("{} stored run{}: too few sittings, or too little time, to show a drift",
+      return fmt::format("{} stored run{}: too few sessions, or too little time, to show a drift",
                          history_.runs.size(), history_.runs.size() == 1 ? "" : "s");
     const SlopeInterval interval = interval_of(history_.drift->now, band_error);
     return fmt::format("{} a week, between {} and {} with 95 %: {}",
@@ -163,7 +164,7 @@ class HistoryPicture {
     if (history_.limit) line("class=\"history-limit\"", "limit of a run");
     if (alarm()) line("class=\"history-at\"", "alarm");
     if (!history_.changes.empty()) line("class=\"history-change\"", "change");
-    if (history_.eras.size() > 1) line("class=\"history-era\"", "a new era");
+    if (history_.periods.size() > 1) line("class=\"history-period\"", "a baseline reset");
     top_ += 26;
   }
 
@@ -266,11 +267,11 @@ class HistoryPicture {
   // A mark stands halfway between its two neighbouring runs, but the mark of an alarm stands at the
   // run that raised it.
   void draw_marks() {
-    for (std::size_t era = 1; era < history_.eras.size(); ++era) {
-      const auto first = std::ranges::find(history_.runs, era, &HistoryRun::era);
+    for (std::size_t period = 1; period < history_.periods.size(); ++period) {
+      const auto first = std::ranges::find(history_.runs, period, &HistoryRun::period);
       if (first == history_.runs.begin()) continue;  // by date it came before what was stored first
-      mark(0.5 * (first->week + std::prev(first)->week), "class=\"history-era\"",
-           history_.eras[era].why);
+      mark(0.5 * (first->week + std::prev(first)->week), "class=\"history-period\"",
+           history_.periods[period].why);
     }
     const auto in_label = [&](const CommitRange& commits) {
       constexpr std::size_t shown = 10;

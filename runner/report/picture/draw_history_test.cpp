@@ -13,9 +13,9 @@
 #include <regex>
 #include <sstream>
 
-#include "history/series/history.h"
+#include "base/random.h"
+#include "ledger/series/history.h"
 #include "report/text/print_history.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {
@@ -24,8 +24,8 @@ struct Drawn {
   std::size_t runs = 16;
   double a_week = 0.003;
   double step = 0;  // from the middle on
-  std::size_t new_era_at = 0;
-  std::string text = "fix";  // of the variant, and why the era began
+  std::size_t baseline_reset_at = 0;
+  std::string text = "fix";  // of the variant, and why the period began
 };
 
 std::string monday(std::size_t week) {
@@ -53,7 +53,8 @@ VariantHistory drawn_history(const Drawn& wanted) {
         .provenance = {.date = monday(run), .commit = fmt::format("{:07x}", random.bits() >> 36)},
         .environment = {.kind = "cuda", .gpu = "NVIDIA H200", .uuid = "GPU-1"},
         .variants = {variant}};
-    if (wanted.new_era_at > 0 && run == wanted.new_era_at) stored.new_era = wanted.text;
+    if (wanted.baseline_reset_at > 0 && run == wanted.baseline_reset_at)
+      stored.baseline_reset = wanted.text;
     baseline.runs.push_back(std::move(stored));
   }
   std::vector<VariantHistory> all = histories_of(baseline, scenario);
@@ -125,7 +126,7 @@ TEST(DrawHistory, HasAPointForEveryRunWhateverTheirNumber) {
   }
 }
 
-TEST(DrawHistory, MarksTheAlarmTheChangesTheLimitAndTheErasInBothColours) {
+TEST(DrawHistory, MarksTheAlarmTheChangesTheLimitAndThePeriodsInBothColours) {
   const std::string drift = picture_of(drawn_history({}), "drift");
   EXPECT_EQ(count_in(drift, "class=\"history-alarm\""), 1U);
   EXPECT_EQ(count_in(drift, "class=\"history-limit\""), 2U) << "one is the legend's";
@@ -136,13 +137,14 @@ TEST(DrawHistory, MarksTheAlarmTheChangesTheLimitAndTheErasInBothColours) {
   EXPECT_EQ(count_in(step, "class=\"history-change\""), 2U);
   EXPECT_EQ(count_in(step, " \u2192 "), 2U) << "change and alarm name commits";
   expect_no_overlap(step);
-  const std::string eras = picture_of(
-      drawn_history({.runs = 30, .a_week = 0, .new_era_at = 17, .text = "driver 590 <b> & all"}),
-      "eras");
-  EXPECT_EQ(count_in(eras, "class=\"history-other\""), 18U);
-  EXPECT_EQ(count_in(eras, "class=\"history-era\""), 2U);
-  EXPECT_EQ(count_in(eras, "driver 590 &lt;b&gt; &amp; all"), 2U) << "as variant and as reason";
-  expect_no_overlap(eras);
+  const std::string periods = picture_of(
+      drawn_history(
+          {.runs = 30, .a_week = 0, .baseline_reset_at = 17, .text = "driver 590 <b> & all"}),
+      "periods");
+  EXPECT_EQ(count_in(periods, "class=\"history-other\""), 18U);
+  EXPECT_EQ(count_in(periods, "class=\"history-period\""), 2U);
+  EXPECT_EQ(count_in(periods, "driver 590 &lt;b&gt; &amp; all"), 2U) << "as variant and as reason";
+  expect_no_overlap(periods);
 }
 
 TEST(PrintHistory, SaysTheDriftInOneLine) {
@@ -161,7 +163,7 @@ TEST(PrintHistory, SaysWhatIsMissing) {
   print_history(out, drawn_history({.runs = 3}));
   EXPECT_EQ(out.str(),
             "train_step/fix on NVIDIA H200: 3 runs since 2026-01-05; not gated: a drift takes 6 "
-            "sittings over at least 1 week to show\n");
+            "sessions over at least 1 week to show\n");
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "plan/compose/step_names.h"
 #include "report/picture/svg.h"
 #include "report/text/operation_groups.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

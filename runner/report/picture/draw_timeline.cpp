@@ -10,6 +10,8 @@
 #include <ostream>
 #include <set>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/step_names.h"
 #include "report/picture/drawn_ranks.h"
@@ -18,8 +20,6 @@
 #include "report/picture/timeline_row.h"
 #include "report/picture/timeline_window.h"
 #include "report/trace/trace_rows.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/require.h"
 #include "report/trace/trace_rows.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

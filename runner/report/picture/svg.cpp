@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text/utf8.h"
 #include "report/append.h"
-#include "support/text/utf8.h"
 
 namespace stepgate {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/text/units.h"
 #include "plan/compose/step_names.h"
 #include "report/trace/trace_arguments.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 

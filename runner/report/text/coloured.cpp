@@ -18,9 +18,9 @@ Style style_of(int file_descriptor) {
 
 std::string_view colour_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::holds:
+    case Outcome::passes:
       return "\x1b[32m";
-    case Outcome::refuted:
+    case Outcome::fails:
       return "\x1b[31m";
     default:
       return "\x1b[33m";

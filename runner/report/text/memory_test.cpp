@@ -6,12 +6,12 @@
 #include <set>
 #include <sstream>
 
+#include "base/text/units.h"
 #include "plan/count/facts_of.h"
 #include "report/picture/draw_memory.h"
 #include "report/text/operation_groups.h"
 #include "report/text/print_memory.h"
 #include "report/times.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -51,8 +51,6 @@ std::string picture_of(const std::vector<StepPlan>& plans) {
   draw_memory(out, with_facts(plans));
   return out.str();
 }
-
-// --- groups --------------------------------------------------------------------------------------
 
 std::vector<std::string> names_of(const StepPlan& plan, std::size_t most) {
   std::vector<std::string> names;
@@ -115,8 +113,6 @@ TEST(OperationGroups, HaveEveryOperationOnceAndAreNeverMoreThanAsked) {
   EXPECT_TRUE(operation_groups(StepPlan{}, 5).empty());
 }
 
-// --- screen --------------------------------------------------------------------------------------
-
 TEST(PrintMemory, SaysWhatIsLiveWhatIsNeededAndWhatIsHeld) {
   EXPECT_EQ(
       screen_of(small_step()),
@@ -163,8 +159,6 @@ TEST(PrintMemory, SaysWhatGrows) {
   EXPECT_NE(screen.find("growth   256 B  a step, never released\n"), std::string::npos) << screen;
   EXPECT_NE(screen.find("\n  never released  512 B  'kept'\n"), std::string::npos) << screen;
 }
-
-// --- picture -------------------------------------------------------------------------------------
 
 TEST(DrawMemory, ShowsEveryVariantWithItsPeakAndItsThreeSums) {
   StepPlan other = small_step();

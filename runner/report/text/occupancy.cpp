@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 namespace {
@@ -35,7 +35,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// That one multiprocessor can hold at once.
+// That one multiprocessor can pass at once.
 std::int64_t most_blocks(const Limits& limits, const DeviceWork& kernel, std::int64_t warps) {
   std::int64_t most = std::min(limits.blocks, limits.threads / (warps * warp_threads));
   if (kernel.registers_per_thread > 0) {

@@ -12,7 +12,7 @@ namespace stepgate {
 struct Occupancy {
   double blocks_per_multiprocessor = 0;
   double warps_per_multiprocessor = 0;
-  int percent = 0;  // of the warps that a multiprocessor can hold at once
+  int percent = 0;  // of the warps that a multiprocessor can pass at once
 };
 
 // Nothing where the device does not say how many multiprocessors it has, or the kernel nothing of

@@ -5,11 +5,11 @@
 
 #include <ostream>
 
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
 #include "report/text/print_verdict.h"
 #include "report/text/table.h"
 #include "report/text/verdict_words.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 
@@ -17,9 +17,9 @@ void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIde
   out << fmt::format("{} on {}: run {} stored in {}\n", baseline.scenario, in_words(device),
                      baseline.runs.size(), baseline.file);
   const StoredRun& stored = baseline.runs.back();
-  if (!stored.new_era.empty())
-    out << fmt::format("  a new era, no more compared with earlier runs: {}\n",
-                       one_line(stored.new_era));
+  if (!stored.baseline_reset.empty())
+    out << fmt::format("  a baseline reset, no more compared with earlier runs: {}\n",
+                       one_line(stored.baseline_reset));
   std::vector<std::vector<std::string>> rows;
   for (const StoredVariant& variant : stored.variants) {
     rows.push_back(

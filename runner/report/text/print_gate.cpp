@@ -8,22 +8,23 @@
 #include <map>
 #include <ostream>
 
+#include "base/text/units.h"
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
 #include "report/text/verdict_words.h"
-#include "support/text/units.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::size_t most_named_works = 4;
+constexpr std::size_t most_named_workloads = 4;
 constexpr int severity_width = 9;  // of "undecided"
 
-std::string works_in_words(const std::vector<std::string>& works) {
-  const std::size_t named = std::min(works.size(), most_named_works);
+std::string workloads_in_words(const std::vector<std::string>& workloads) {
+  const std::size_t named = std::min(workloads.size(), most_named_workloads);
   std::string words = fmt::format(
-      "{}", fmt::join(works.begin(), works.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-  if (works.size() > named) words += fmt::format(" and {} more", works.size() - named);
+      "{}",
+      fmt::join(workloads.begin(), workloads.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (workloads.size() > named) words += fmt::format(" and {} more", workloads.size() - named);
   return words;
 }
 
@@ -31,13 +32,13 @@ void print_group(std::ostream& out, const FindingGroup& group, Style style) {
   const Finding& finding = *group.first;
   const std::string_view colour =
       finding.severity == Severity::blocks || finding.severity == Severity::failed
-          ? colour_of(Outcome::refuted)
+          ? colour_of(Outcome::fails)
       : finding.severity == Severity::note ? std::string_view()
                                            : colour_of(Outcome::undecided);
   const std::string cell = fmt::format("{:<{}}", name_of(finding.severity), severity_width);
   const std::string indent(static_cast<std::size_t>(severity_width) + 4, ' ');
   out << fmt::format("  {}  {}  {}\n", colour.empty() ? cell : coloured(cell, colour, style),
-                     name_of(finding.kind), one_line(works_in_words(group.works)));
+                     name_of(finding.kind), one_line(workloads_in_words(group.workloads)));
   out << indent << one_line(finding.words) << '\n';
   if (!finding.mechanism.empty()) out << indent << one_line(finding.mechanism) << '\n';
   if (!finding.place.file.empty() && finding.place.line > 0)
@@ -64,11 +65,11 @@ std::string_view thing_of(FindingKind kind) {
     case FindingKind::counts:
       return "count";
     case FindingKind::losses:
-      return "work that is another step";
+      return "workload that is another step";
     case FindingKind::time:
       return "time";
-    case FindingKind::sentence:
-      return "sentence";
+    case FindingKind::assertion:
+      return "assertion";
   }
   return "";
 }
@@ -114,10 +115,10 @@ std::vector<FindingGroup> grouped(const std::vector<Finding>& findings) {
              group.first->mechanism == finding.mechanism;
     });
     if (same != groups.end()) {
-      // Several facts about one work in the same words are said once.
-      if (same->works.back() != finding.work) same->works.push_back(finding.work);
+      // Several facts about one workload in the same words are said once.
+      if (same->workloads.back() != finding.workload) same->workloads.push_back(finding.workload);
     } else {
-      groups.push_back({&finding, {finding.work}});
+      groups.push_back({&finding, {finding.workload}});
     }
   }
   return groups;
@@ -148,7 +149,7 @@ std::string answer_in_words(const GateVerdict& verdict) {
 std::string margin_in_words(const GateSubject& subject) {
   std::string words = fmt::format("{:.3g} %", 100 * subject.margin);
   if (subject.wider > 0)
-    words += fmt::format(", more for {}", counted_in_words(subject.wider, "work"));
+    words += fmt::format(", more for {}", counted_in_words(subject.wider, "workload"));
   return words;
 }
 
@@ -177,19 +178,20 @@ void print_gate_note(std::ostream& out, const std::string& words) {
 }
 
 void print_gate_looks(std::ostream& out, const GateLooks& looks) {
-  const auto line = [&](std::string_view kind, const std::string& work, const std::string& words) {
-    out << fmt::format("  holds      {}  {}\n             {}\n", kind, one_line(work),
+  const auto line = [&](std::string_view kind, const std::string& workload,
+                        const std::string& words) {
+    out << fmt::format("  passes     {}  {}\n             {}\n", kind, one_line(workload),
                        one_line(words));
   };
   out << '\n';
-  if (looks.duel) {
-    for (const WorkVerdict& work : looks.duel->works) {
-      if (work.outcome == Outcome::holds) line("time", work.name, work.reason);
+  if (looks.comparison) {
+    for (const WorkloadVerdict& workload : looks.comparison->workloads) {
+      if (workload.outcome == Outcome::passes) line("time", workload.name, workload.reason);
     }
   }
-  for (const HeadSentence& sentence : looks.sentences) {
-    if (sentence.outcome == Outcome::holds)
-      line("sentence", sentence.scenario + "." + sentence.name, sentence.reason);
+  for (const HeadAssertion& assertion : looks.assertions) {
+    if (assertion.outcome == Outcome::passes)
+      line("assertion", assertion.scenario + "." + assertion.name, assertion.reason);
   }
 }
 
@@ -206,7 +208,7 @@ void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict
 ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
   switch (verdict.severity) {
     case Severity::blocks:
-      return ExitCode::refuted;
+      return ExitCode::fails;
     case Severity::failed:
       return ExitCode::device_failed;
     case Severity::not_gated:
@@ -214,7 +216,7 @@ ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
     case Severity::undecided:
       return exit_code(Outcome::undecided, policy);
     case Severity::note:
-      return ExitCode::holds;
+      return ExitCode::passes;
   }
   return ExitCode::device_failed;
 }

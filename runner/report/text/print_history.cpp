@@ -7,8 +7,8 @@
 #include <cmath>
 #include <ostream>
 
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -105,18 +105,19 @@ void print_history(std::ostream& out, const VariantHistory& history) {
       std::ranges::count_if(history.runs, [](const HistoryRun& run) { return !run.is_compared; });
   if (other > 0)
     out << fmt::format("  not compared: {}\n", plural(static_cast<std::size_t>(other), "run"));
-  for (const HistoryEra& era : history.eras) {
-    if (!era.why.empty())
-      out << fmt::format("  an era of {}: {}\n", plural(era.runs, "run"), one_line(era.why));
+  for (const HistoryPeriod& period : history.periods) {
+    if (!period.why.empty())
+      out << fmt::format("  a period of {}: {}\n", plural(period.runs, "run"),
+                         one_line(period.why));
   }
 }
 
 ExitCode exit_code(HistoryOutcome outcome) {
   switch (outcome) {
     case HistoryOutcome::steady:
-      return ExitCode::holds;
+      return ExitCode::passes;
     case HistoryOutcome::drifts:
-      return ExitCode::refuted;
+      return ExitCode::fails;
     case HistoryOutcome::machine_drifts:
     case HistoryOutcome::wanders:
     case HistoryOutcome::too_few:
@@ -133,9 +134,9 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, s
   const std::size_t drifting = count(HistoryOutcome::drifts);
   const std::size_t watched = all.size() - count(HistoryOutcome::too_few);
   std::string_view answer = "NOT GATED: not every step has runs that would show a drift";
-  if (code == ExitCode::refuted)
+  if (code == ExitCode::fails)
     answer = "DRIFT: `stepgate gate` of the two commits tells whether the code did it";
-  if (code == ExitCode::holds) answer = "STEADY: no drift is shown";
+  if (code == ExitCode::passes) answer = "STEADY: no drift is shown";
   out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size() + missing, "variant"),
                      drifting == 1 ? "1 drifts" : fmt::format("{} drift", drifting), answer);
 }

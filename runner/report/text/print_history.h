@@ -6,25 +6,25 @@
 #include <span>
 #include <string>
 
-#include "history/series/history.h"
+#include "ledger/series/history.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
 
 namespace stepgate {
 
 // "train_step/step on NVIDIA H200: 12 runs since 2026-09-01, +0.31 % a week [+0.25, +0.37]; ALARM
-// at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each era.
+// at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each period.
 void print_history(std::ostream&, const VariantHistory&);
 
 // How many were looked at, of them and of so many more that nothing is stored of, and the answer.
 void print_history_end(std::ostream&, std::span<const VariantHistory>, std::size_t missing,
                        ExitCode);
 
-// One JSON object a line, schema "stepgate.history/1": every variant, the end.
+// One JSON object a line, schema "stepgate.history/2": every variant, the end.
 // docs/json_schema.json says what every field is.
 void write_history_json(std::ostream&, const RunInfo&, std::span<const VariantHistory>, ExitCode);
 
-// A drift is refuted; that of the machine, and too few runs, are not gated.
+// A drift fails; that of the machine, and too few runs, are not gated.
 ExitCode exit_code(HistoryOutcome);
 
 // "+0.31 %", "-2.0 %": of exp(log) - 1.

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/text/visible_text.h"
 #include "report/text/print_step.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -25,17 +25,17 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
   print_steps(out, described_steps(scenario.variants));
   std::vector<std::string_view> variants;
   for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
-  std::vector<std::string_view> sentences;
-  for (const Expectation& expectation : scenario.expect) sentences.push_back(expectation.name);
+  std::vector<std::string_view> assertions;
+  for (const Expectation& expectation : scenario.expect) assertions.push_back(expectation.name);
   fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
-             fmt::join(sentences, ", "));
+             fmt::join(assertions, ", "));
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario,
                    std::span<const Diagnostic> warnings) {
   fmt::print(out, "{}: {}, {}\n", one_line(scenario.file),
              counted_noun(scenario.variants.size(), "variant"),
-             counted_noun(scenario.expect.size(), "sentence"));
+             counted_noun(scenario.expect.size(), "assertion"));
   for (const Diagnostic& warning : warnings) fmt::print(out, "warning: {}\n", to_string(warning));
 }
 

@@ -234,7 +234,7 @@ void print_mechanism(std::ostream& out, const Mechanism& mechanism) {
     out << fmt::format("  {:<{}}  {}\n", variant.variant, width, variant.diagnosis);
   }
   for (const Separation& separation : mechanism.separations) {
-    out << "  " << separation.sentence << '\n';
+    out << "  " << separation.summary << '\n';
   }
   print_right_aligned(out, time_rows(mechanism));
   if (const Rows slowest = slowest_rows(mechanism); !slowest.empty())

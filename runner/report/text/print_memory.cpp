@@ -9,10 +9,10 @@
 #include <map>
 #include <ostream>
 
+#include "base/text/units.h"
 #include "plan/compose/step_names.h"
 #include "report/text/operation_groups.h"
 #include "report/text/table.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

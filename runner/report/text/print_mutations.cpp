@@ -8,24 +8,25 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
 
 std::string what_happens(const Mutation& mutation) {
   switch (mutation.effect) {
-    case MutationEffect::refuted:
-      return mutation.sentences.empty()
+    case MutationEffect::fails:
+      return mutation.assertions.empty()
                  ? "it is another step"
-                 : fmt::format("refutes {}", fmt::join(mutation.sentences, ", "));
+                 : fmt::format("refutes {}", fmt::join(mutation.assertions, ", "));
     case MutationEffect::refused:
       return "is refused: " + one_line(mutation.refusal);
     case MutationEffect::does_not_run:
       return "is refused by the device: " + one_line(mutation.refusal);
     case MutationEffect::undecided:
-      return fmt::format("leaves {} open and refutes nothing", fmt::join(mutation.sentences, ", "));
+      return fmt::format("leaves {} open and refutes nothing",
+                         fmt::join(mutation.assertions, ", "));
     case MutationEffect::survives:
       return "holds all the same";
     case MutationEffect::same_step:
@@ -38,7 +39,7 @@ std::string what_happens(const Mutation& mutation) {
   return "";
 }
 
-// The first of what a sentence could have said.
+// The first of what an assertion could have said.
 std::string what_differs(const Mutation& mutation) {
   constexpr std::size_t most = 3;
   if (mutation.different.empty()) return "no count that both plans have differs";
@@ -66,23 +67,23 @@ Diagnostic fault_of(const Mutation& mutation) {
   if (mutation.effect == MutationEffect::same_step)
     return {without.place, what + " has no effect: without it the step is the same", "remove it"};
   return {without.place,
-          fmt::format("{} could be removed and no sentence would be refuted: {}", what,
+          fmt::format("{} could be removed and no assertion would fail: {}", what,
                       what_differs(mutation)),
           "say in a sentence what it is there for, write it into the base step, or remove it"};
 }
 
-// These are the faults of a sentence that is the wrong way round, or never asked.
-Diagnostic fault_of_reversed(const SentenceVerdict& sentence) {
-  return {sentence.place,
-          fmt::format("'{}' is refuted on every simulated profile, and its reverse holds there: {}",
-                      sentence.name, one_line(sentence.text)),
+// These are the faults of an assertion that is the wrong way round, or never asked.
+Diagnostic fault_of_reversed(const AssertionVerdict& assertion) {
+  return {assertion.place,
+          fmt::format("'{}' fails on every simulated profile, and its reverse passes there: {}",
+                      assertion.name, one_line(assertion.text)),
           "turn the comparison round, or claim what is true"};
 }
 
-Diagnostic fault_of_regime(const SentenceVerdict& sentence, std::int64_t changes) {
-  return {sentence.place,
+Diagnostic fault_of_regime(const AssertionVerdict& assertion, std::int64_t changes) {
+  return {assertion.place,
           fmt::format("no step is inside the regime: of {} that were tried, none satisfies '{}'",
-                      changes + 1, one_line(sentence.text)),
+                      changes + 1, one_line(assertion.text)),
           "name a regime that a knob can lead to, or remove it"};
 }
 
@@ -90,7 +91,7 @@ std::string how_far(const DistantLimit& limit) {
   return fmt::format(
       "its sides are {} apart, {} where an override is taken away, and only {} "
       "refutes it",
-      factor_in_words(limit.distance), factor_in_words(limit.nearest), limit.refuted_by);
+      factor_in_words(limit.distance), factor_in_words(limit.nearest), limit.failed_by);
 }
 
 constexpr std::string_view word_of_refused = "refused";
@@ -124,7 +125,7 @@ std::string neither_in_words(const std::vector<Mutation>& mutations) {
 }  // namespace
 
 void print_mutations(std::ostream& out, const Mutations& mutations) {
-  fmt::print(out, "{}: overrides {}, not noticed {}{}, vacuous sentences {}\n", mutations.scenario,
+  fmt::print(out, "{}: overrides {}, not noticed {}{}, vacuous assertions {}\n", mutations.scenario,
              mutations.mutations.size(), std::ranges::count_if(mutations.mutations, is_survivor),
              neither_in_words(mutations.mutations),
              mutations.all_tried ? mutations.vacuous.size() : 0);
@@ -133,23 +134,23 @@ void print_mutations(std::ostream& out, const Mutations& mutations) {
     fmt::print(out, "  {:<9} {} without {} = {} {}{}\n", word_for(mutation), without.variant,
                without.knob, without.value, what_happens(mutation), told_besides(mutation));
   }
-  for (const SentenceVerdict& sentence : mutations.vacuous) {
+  for (const AssertionVerdict& assertion : mutations.vacuous) {
     fmt::print(out, "  {:<9} {}: {}; no other step refutes it, of {} that were tried\n",
-               mutations.all_tried ? "vacuous" : "unknown", sentence.name, one_line(sentence.text),
-               mutations.changes);
+               mutations.all_tried ? "vacuous" : "unknown", assertion.name,
+               one_line(assertion.text), mutations.changes);
   }
-  for (const SentenceVerdict& sentence : mutations.never_inside) {
+  for (const AssertionVerdict& assertion : mutations.never_inside) {
     fmt::print(out, "  {:<9} {}: {}; no step satisfies it, of {} that were tried\n",
-               mutations.all_tried ? "never" : "unknown", sentence.name, one_line(sentence.text),
+               mutations.all_tried ? "never" : "unknown", assertion.name, one_line(assertion.text),
                mutations.changes + 1);
   }
-  for (const SentenceVerdict& sentence : mutations.reversed) {
-    fmt::print(out, "  reversed  {}: {}; on every simulated profile its reverse holds\n",
-               sentence.name, one_line(sentence.text));
+  for (const AssertionVerdict& assertion : mutations.reversed) {
+    fmt::print(out, "  reversed  {}: {}; on every simulated profile its reverse passes\n",
+               assertion.name, one_line(assertion.text));
   }
-  for (const SentenceVerdict& sentence : mutations.not_holding) {
-    fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, one_line(sentence.text),
-               in_words(sentence.outcome));
+  for (const AssertionVerdict& assertion : mutations.not_holding) {
+    fmt::print(out, "  unknown   {}: {}; it {} here\n", assertion.name, one_line(assertion.text),
+               predicate_of(assertion.outcome));
   }
 }
 
@@ -158,16 +159,16 @@ std::vector<Diagnostic> faults_of(const Mutations& mutations) {
   for (const Mutation& mutation : mutations.mutations) {
     if (is_survivor(mutation)) faults.push_back(fault_of(mutation));
   }
-  for (const SentenceVerdict& sentence : mutations.reversed)
-    faults.push_back(fault_of_reversed(sentence));
+  for (const AssertionVerdict& assertion : mutations.reversed)
+    faults.push_back(fault_of_reversed(assertion));
   if (!mutations.all_tried) return faults;
-  for (const SentenceVerdict& sentence : mutations.never_inside)
-    faults.push_back(fault_of_regime(sentence, mutations.changes));
-  for (const SentenceVerdict& sentence : mutations.vacuous) {
+  for (const AssertionVerdict& assertion : mutations.never_inside)
+    faults.push_back(fault_of_regime(assertion, mutations.changes));
+  for (const AssertionVerdict& assertion : mutations.vacuous) {
     faults.push_back(
-        {sentence.place,
+        {assertion.place,
          fmt::format("'{}' cannot fail: of {} other steps that were tried, none refutes it",
-                     sentence.name, mutations.changes),
+                     assertion.name, mutations.changes),
          "claim something that a knob decides, or remove it"});
   }
   return faults;
@@ -181,20 +182,20 @@ void print_unknown(std::ostream& out, const Mutations& mutations) {
                           fmt::format("without '{}' of variant '{}' the simulated device refuses "
                                       "the step: {}",
                                       without.knob, without.variant, mutation.refusal),
-                          "whether a sentence would notice is not known"};
+                          "whether an assertion would notice is not known"};
     fmt::print(out, "warning: {}\n", to_string(note));
   }
   for (const DistantLimit& limit : mutations.distant) {
-    const Diagnostic note{limit.sentence.place,
+    const Diagnostic note{limit.assertion.place,
                           fmt::format("no override of the file decides '{}': {}",
-                                      limit.sentence.name, how_far(limit)),
+                                      limit.assertion.name, how_far(limit)),
                           "bring the limit nearer to what the overrides do"};
     fmt::print(out, "note: {}\n", to_string(note));
   }
-  for (const SentenceVerdict& sentence : mutations.not_holding) {
-    const Diagnostic note{sentence.place,
-                          fmt::format("'{}' is {} on the simulated device", sentence.name,
-                                      in_words(sentence.outcome)),
+  for (const AssertionVerdict& assertion : mutations.not_holding) {
+    const Diagnostic note{assertion.place,
+                          fmt::format("'{}' {} on the simulated device", assertion.name,
+                                      predicate_of(assertion.outcome)),
                           "whether it could fail is not known"};
     fmt::print(out, "warning: {}\n", to_string(note));
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Which mutations of a scenario its sentences notice.
+// Which mutations of a scenario its assertions notice.
 #pragma once
 
 #include <iosfwd>
 #include <vector>
 
+#include "base/text/diagnostic.h"
 #include "judge/verdict/mutation.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 
@@ -16,7 +16,7 @@ void print_mutations(std::ostream&, const Mutations&);
 // Faults of a scenario of which a mutation survives: each at its line, with a way out.
 std::vector<Diagnostic> faults_of(const Mutations&);
 
-// A warning for every sentence that does not hold on the simulated device, and for every override
+// A warning for every assertion that does not hold on the simulated device, and for every override
 // without which the device refuses the step; a note for every limit that is far from all that the
 // file's own overrides do.
 void print_unknown(std::ostream&, const Mutations&);

@@ -8,9 +8,9 @@
 #include <map>
 #include <ostream>
 
+#include "base/text/units.h"
 #include "kernels/catalogue.h"
 #include "plan/compose/step_names.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <ostream>
 
+#include "base/text/diagnostic.h"
+#include "base/text/units.h"
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
-#include "support/text/diagnostic.h"
-#include "support/text/units.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -35,7 +35,7 @@ std::string wider_in_words(const SelfTest& test) {
                    "--margin",
                    share_in_words(*margin))
              : "; gates differ by too little to explain it, so see what `stepgate run` says of the "
-               "environment, and keep other work off this machine";
+               "environment, and keep other workload off this machine";
 }
 
 std::string broken_in_words(const SelfTest& test) {
@@ -77,7 +77,7 @@ std::string missing_power_in_words(const SelfTest& test) {
       share_in_words(has_no_power(*largest) ? largest->slower_rate.high : largest->slower_rate.low),
       confidence,
       has_no_power(*largest)
-          ? "give each gate more with --budget, and keep other work off this machine"
+          ? "give each gate more with --budget, and keep other workload off this machine"
           : "say more --trial-gates");
 }
 
@@ -97,9 +97,9 @@ void print_self_tests(std::ostream& out, const std::string& program, const Hello
   out << fmt::format(", seed {}\n", seed) << std::flush;
 }
 
-void print_self_test_terms(std::ostream& out, const std::string& work, double margin,
+void print_self_test_terms(std::ostream& out, const std::string& workload, double margin,
                            std::chrono::nanoseconds most_timing) {
-  out << fmt::format("\n{}, margin {}, at most {} of timing a gate\n", one_line(work),
+  out << fmt::format("\n{}, margin {}, at most {} of timing a gate\n", one_line(workload),
                      share_in_words(margin),
                      seconds_text(std::chrono::duration<double>(most_timing).count()))
       << fmt::format(row, "trial", "seen", "gates", "slower", "not slower", "undecided", "spread",
@@ -132,13 +132,13 @@ void print_self_test(std::ostream& out, const SelfTest& test, bool simulated) {
                         : "which their pairs explain: any margin keeps their rate\n");
   }
   if (simulated) out << "SIMULATED, nothing was measured: ";
-  out << one_line(test.work) << ' ';
+  out << one_line(test.workload) << ' ';
   switch (outcome_of(test)) {
-    case Outcome::holds:
+    case Outcome::passes:
       out << fmt::format("passes: {}; slowdowns of {} and more are found", identical_in_words(test),
                          share_in_words(*found_from(test)));
       break;
-    case Outcome::refuted:
+    case Outcome::fails:
       out << "fails: " << broken_in_words(test);
       break;
     default:

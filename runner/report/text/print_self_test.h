@@ -7,15 +7,15 @@
 #include <iosfwd>
 #include <string>
 
-#include "duel/gate/self_test.h"
+#include "compare/gate/self_test.h"
 
 namespace stepgate {
 
 // Before everything: of which program, and where.
 void print_self_tests(std::ostream&, const std::string& program, const Hello&, std::uint64_t seed);
 
-// Before the rows of one work, with their headings.
-void print_self_test_terms(std::ostream&, const std::string& work, double margin,
+// Before the rows of one workload, with their headings.
+void print_self_test_terms(std::ostream&, const std::string& workload, double margin,
                            std::chrono::nanoseconds most_timing);
 
 void print_trial(std::ostream&, const TrialResult&);

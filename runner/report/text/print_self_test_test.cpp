@@ -24,10 +24,13 @@ TrialResult trial(std::string name, double share, int slower, int gates, double 
 
 std::string told(std::vector<TrialResult> trials, double margin = 0.02) {
   std::ostringstream out;
-  print_self_test(
-      out,
-      {.work = "a/b", .margin = margin, .alpha = 0.01, .beta = 0.05, .trials = std::move(trials)},
-      false);
+  print_self_test(out,
+                  {.workload = "a/b",
+                   .margin = margin,
+                   .alpha = 0.01,
+                   .beta = 0.05,
+                   .trials = std::move(trials)},
+                  false);
   return out.str();
 }
 
@@ -38,7 +41,7 @@ TEST(PrintSelfTest, SaysWhyIdenticalProgramsAreBlocked) {
       "means), which their pairs explain: any margin keeps their rate\n"
       "a/b fails: identical blocks 3 of 20 gates, a rate above 4.2 % with 95 % confidence, "
       "where 1 % is promised; gates differ by too little to explain it, so see what `stepgate "
-      "run` says of the environment, and keep other work off this machine\n");
+      "run` says of the environment, and keep other workload off this machine\n");
   EXPECT_EQ(
       told({trial("identical", 0, 3, 20, 0.02)}),
       "gates of identical programs differ by 2 % (standard deviation of their first 5 pairs' "
@@ -59,7 +62,7 @@ TEST(PrintSelfTest, SaysWhetherThereIsNoPowerOrTooFewGatesToTell) {
   EXPECT_EQ(about_power(2, 20),
             "a/b undecided: no power: 5 % slower (seen +5.13 %) is found in 2 of 20 gates, a rate "
             "below 28 % with 95 % confidence; give each gate more with --budget, and keep other "
-            "work off this machine\n");
+            "workload off this machine\n");
   EXPECT_EQ(about_power(4, 4),
             "a/b undecided: no power is shown: 5 % slower (seen +5.13 %) is found in 4 of 4 gates, "
             "a rate above 47 % with 95 % confidence; say more --trial-gates\n");

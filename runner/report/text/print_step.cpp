@@ -9,7 +9,7 @@
 #include <ostream>
 #include <span>
 
-#include "support/text/visible_text.h"
+#include "base/text/visible_text.h"
 
 namespace stepgate {
 

@@ -13,6 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/seconds.h"
+#include "base/text/number_words.h"
+#include "base/text/visible_text.h"
 #include "judge/judge_clocks.h"
 #include "judge/verdict/words.h"
 #include "report/text/coloured.h"
@@ -20,15 +23,12 @@
 #include "report/text/print_step.h"
 #include "report/text/table.h"
 #include "report/text/verdict_words.h"
-#include "support/seconds.h"
-#include "support/text/number_words.h"
-#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::array all_outcomes{
-    Outcome::holds,       Outcome::refuted,        Outcome::undecided,     Outcome::skipped,
+    Outcome::passes,      Outcome::fails,          Outcome::undecided,     Outcome::skipped,
     Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower};
 
 void print_variants(std::ostream& out, const std::vector<VariantSummary>& variants) {
@@ -40,20 +40,20 @@ void print_variants(std::ostream& out, const std::vector<VariantSummary>& varian
   print_table(out, alignment, rows);
 }
 
-void print_sentences(std::ostream& out, std::string_view title,
-                     const std::vector<SentenceVerdict>& sentences, Style style) {
-  if (sentences.empty()) return;
+void print_assertions(std::ostream& out, std::string_view title,
+                      const std::vector<AssertionVerdict>& assertions, Style style) {
+  if (assertions.empty()) return;
   std::size_t name_width = 0;
-  for (const SentenceVerdict& sentence : sentences) {
-    name_width = std::max(name_width, sentence.name.size());
+  for (const AssertionVerdict& assertion : assertions) {
+    name_width = std::max(name_width, assertion.name.size());
   }
   out << '\n' << title << '\n';
-  for (const SentenceVerdict& sentence : sentences) {
-    out << fmt::format("  {}  {:<{}}  {}\n", outcome_cell(sentence.outcome, style), sentence.name,
-                       name_width, one_line(sentence.text));
-    out << fmt::format("  {:<{}}  {}\n", "", outcome_width, one_line(sentence.reason));
-    if (sentence.clocks) {
-      out << fmt::format("  {:<{}}  {}\n", "", outcome_width, in_words(*sentence.clocks));
+  for (const AssertionVerdict& assertion : assertions) {
+    out << fmt::format("  {}  {:<{}}  {}\n", outcome_cell(assertion.outcome, style), assertion.name,
+                       name_width, one_line(assertion.text));
+    out << fmt::format("  {:<{}}  {}\n", "", outcome_width, one_line(assertion.reason));
+    if (assertion.clocks) {
+      out << fmt::format("  {:<{}}  {}\n", "", outcome_width, in_words(*assertion.clocks));
     }
   }
 }
@@ -75,7 +75,7 @@ void print_last_line(std::ostream& out, const Verdict& verdict, const std::strin
   if (is_simulated(verdict)) out << simulated_mark << ' ';
   out << verdict.scenario << ": ";
   const auto ended = [&](std::string_view how, const std::string& why) {
-    out << coloured(how, colour_of(Outcome::refuted), style) << ": " << visible_lines(why) << '\n';
+    out << coloured(how, colour_of(Outcome::fails), style) << ": " << visible_lines(why) << '\n';
   };
   if (verdict.not_run) return ended("not run", *verdict.failed);
   if (verdict.failed) return ended("the device failed", *verdict.failed);
@@ -96,23 +96,23 @@ std::string in_brackets(std::span<const std::string> names) {
                      rest);
 }
 
-// Adds the sentences that make the outcome of their scenario what it is, where that is not the good
-// one. A scenario that is skipped as a whole adds its own name.
+// Adds the assertions that make the outcome of their scenario what it is, where that is not the
+// good one. A scenario that is skipped as a whole adds its own name.
 void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names) {
-  if (verdict.outcome == Outcome::holds) return;
+  if (verdict.outcome == Outcome::passes) return;
   if (!verdict.skipped_because.empty()) return names.push_back(verdict.scenario);
-  for (const SentenceVerdict& sentence : verdict.sentences) {
-    if (sentence.outcome == verdict.outcome)
-      names.push_back(verdict.scenario + "." + sentence.name);
+  for (const AssertionVerdict& assertion : verdict.assertions) {
+    if (assertion.outcome == verdict.outcome)
+      names.push_back(verdict.scenario + "." + assertion.name);
   }
 }
 
-// "x", or "x, x.line refuted": what is refuted counts whatever else became of its scenario.
-std::string with_refuted_lines(const Verdict& verdict) {
+// "x", or "x, x.line failed": what fails counts whatever else became of its scenario.
+std::string with_failed_lines(const Verdict& verdict) {
   std::string words = verdict.scenario;
-  for (const SentenceVerdict& sentence : verdict.sentences) {
-    if (sentence.outcome == Outcome::refuted)
-      words += fmt::format(", {}.{} refuted", verdict.scenario, sentence.name);
+  for (const AssertionVerdict& assertion : verdict.assertions) {
+    if (assertion.outcome == Outcome::fails)
+      words += fmt::format(", {}.{} failed", verdict.scenario, assertion.name);
   }
   return words;
 }
@@ -122,10 +122,11 @@ std::vector<std::string> lines_against(std::span<const Verdict> verdicts) {
   constexpr std::size_t most_named = 3;
   std::vector<std::pair<double, std::string>> lines;
   for (const Verdict& verdict : verdicts) {
-    for (const SentenceVerdict& sentence : verdict.sentences) {
-      if (verdict.broken || !sentence.timed || sentence.in_doubt) continue;
-      if (sentence.timed->evidence_against <= 1) continue;
-      lines.emplace_back(-sentence.timed->evidence_against, verdict.scenario + "." + sentence.name);
+    for (const AssertionVerdict& assertion : verdict.assertions) {
+      if (verdict.broken || !assertion.timed || assertion.in_doubt) continue;
+      if (assertion.timed->evidence_against <= 1) continue;
+      lines.emplace_back(-assertion.timed->evidence_against,
+                         verdict.scenario + "." + assertion.name);
     }
   }
   std::sort(lines.begin(), lines.end());
@@ -138,16 +139,16 @@ std::vector<std::string> lines_against(std::span<const Verdict> verdicts) {
 
 void print_suite_verdict(std::ostream& out, std::span<const Verdict> verdicts,
                          const SuiteVerdict& suite, Style style) {
-  const std::string refuted = coloured(Outcome::refuted, style);
-  for (const std::string& line : suite.refuted_among_others) {
+  const std::string failed = coloured(Outcome::fails, style);
+  for (const std::string& line : suite.failed_among_others) {
     out << fmt::format("{}: {}, undecided alone, by the evidence among all {} comparisons\n",
-                       refuted, line, suite.lines);
+                       failed, line, suite.lines);
   }
-  if (!suite.refuted) return;
+  if (!suite.failed) return;
   out << fmt::format(
       "{}: the suite as a whole: the evidence against its {} comparisons together is {}, and "
       "{} is enough; wrongly so in at most {} of runs; most of it against {}\n",
-      refuted, suite.lines, number_in_words(suite.evidence, 3), number_in_words(1 / suite.alpha, 3),
+      failed, suite.lines, number_in_words(suite.evidence, 3), number_in_words(1 / suite.alpha, 3),
       share_in_words(suite.alpha), fmt::join(lines_against(verdicts), ", "));
 }
 
@@ -172,8 +173,8 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   if (!verdict.steps.empty()) out << "\nstep\n";
   print_steps(out, verdict.steps);
   print_variants(out, verdict.variants);
-  print_sentences(out, "regime", verdict.regime, style);
-  print_sentences(out, "expect", verdict.sentences, style);
+  print_assertions(out, "regime", verdict.regime, style);
+  print_assertions(out, "expect", verdict.assertions, style);
   if (verdict.mechanism) print_mechanism(out, *verdict.mechanism);
   print_environment(out, verdict.environment);
   out << '\n';
@@ -183,8 +184,8 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
 
 void print_outcome(std::ostream& out, const Verdict& verdict, Style style) {
   // All that come after the one that lost the device have its story: the tally counts them.
-  if (verdict.not_run && verdict.outcome != Outcome::refuted) return;
-  if (verdict.outcome != Outcome::holds || verdict.broken || verdict.failed) {
+  if (verdict.not_run && verdict.outcome != Outcome::fails) return;
+  if (verdict.outcome != Outcome::passes || verdict.broken || verdict.failed) {
     out << '\n';
     print_verdict(out, verdict, style);
     out << '\n';
@@ -203,7 +204,7 @@ void print_suite_table(std::ostream& out, std::span<const Verdict> verdicts, Sty
   std::vector<std::vector<std::string>> rows;
   for (const Verdict& verdict : verdicts) {
     const auto cell = [&](std::string_view words) {
-      return coloured(fmt::format("{:<{}}", words, outcome_width), colour_of(Outcome::refuted),
+      return coloured(fmt::format("{:<{}}", words, outcome_width), colour_of(Outcome::fails),
                       style);
     };
     rows.push_back({verdict.not_run  ? cell("not run")
@@ -230,11 +231,11 @@ void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const Sui
   std::vector<std::string> broken;
   for (const Verdict& verdict : verdicts) {
     if (verdict.not_run) {
-      unrun.push_back(with_refuted_lines(verdict));
+      unrun.push_back(with_failed_lines(verdict));
     } else if (verdict.failed) {
-      failed.push_back(with_refuted_lines(verdict));
+      failed.push_back(with_failed_lines(verdict));
     } else if (verdict.broken) {
-      broken.push_back(with_refuted_lines(verdict));
+      broken.push_back(with_failed_lines(verdict));
     }
   }
   add("failed", failed, failed.size());
@@ -251,10 +252,10 @@ void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const Sui
     add(in_words(outcome), deciding, count);
   }
   const bool any_alone = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
-    return verdict.outcome == Outcome::refuted;
+    return verdict.outcome == Outcome::fails;
   });
-  if (!any_alone && (suite.refuted || !suite.refuted_among_others.empty()))
-    tally += fmt::format("; {} as a suite", coloured(Outcome::refuted, style));
+  if (!any_alone && (suite.failed || !suite.failed_among_others.empty()))
+    tally += fmt::format("; {} as a suite", coloured(Outcome::fails, style));
   if (!run.gated) tally += "; not gated: nothing was measured";
   out << (run.simulated ? fmt::format("{} ", simulated_mark) : "") << tally << '\n';
 }
@@ -273,7 +274,7 @@ void print_forecast(std::ostream& out, const std::string& scenario, const Foreca
     return fmt::format("{} rounds ({})", number_in_words(std::round(rounds), 3),
                        seconds_in_words(rounds * seconds(forecast.round)));
   };
-  out << fmt::format("{}: can hold after {}, be refuted after {}", scenario,
+  out << fmt::format("{}: can pass after {}, fail after {}", scenario,
                      cost(static_cast<double>(forecast.rounds_to_hold)),
                      cost(static_cast<double>(forecast.rounds_to_refute)));
   if (forecast.rounds_for_one_percent) {

@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// The device, a table of the variants, every sentence with its outcome and reason, and a last line
+// The device, a table of the variants, every assertion with its outcome and reason, and a last line
 // with the outcome of the scenario and what it cost. Every line that sums up says SIMULATED first
 // where nothing was measured.
 void print_verdict(std::ostream&, const Verdict&, Style);
@@ -24,13 +24,14 @@ void print_verdict(std::ostream&, const Verdict&, Style);
 // its limit.
 void print_forecast(std::ostream&, const std::string& scenario, const Forecast&);
 
-// One line of what holds, and all of anything else: what print_verdict prints, between empty lines.
+// One line of what passes, and all of anything else: what print_verdict prints, between empty
+// lines.
 void print_outcome(std::ostream&, const Verdict&, Style);
 
 // One line a scenario.
 void print_suite_table(std::ostream&, std::span<const Verdict>, Style);
 
-// Whether the suite as a whole is refuted and by which lines, and at the very end how many
+// Whether the suite as a whole fails and by which lines, and at the very end how many
 // scenarios ended how, with the lines that decide.
 void print_tally(std::ostream&, std::span<const Verdict>, const SuiteVerdict&, const RunInfo&,
                  Style);

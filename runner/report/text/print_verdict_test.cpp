@@ -37,10 +37,10 @@ std::string printed(const Verdict& verdict, Style style = Style::plain) {
   return out.str();
 }
 
-Expectation with_text(Expectation sentence, const std::string& name, const std::string& text) {
-  sentence.name = name;
-  sentence.text = text;
-  return sentence;
+Expectation with_text(Expectation assertion, const std::string& name, const std::string& text) {
+  assertion.name = name;
+  assertion.text = text;
+  return assertion;
 }
 
 // A fix of 2 ms against a baseline of 3 ms, with a little noise that repeats.
@@ -48,9 +48,10 @@ Verdict verdict_of_fix(std::int64_t fix_microseconds) {
   const Scenario scenario = scenario_of(
       {with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05), "pays",
                  "fix.samples_per_s >= 1.05 * baseline.samples_per_s"),
-       with_text(sentence("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
-                 "no_waits", "fix.host_waits_per_step == 0")},
-      {with_text(sentence("", {{of("baseline", Metric::host_share)}}, Relation::at_least, {{0.2}}),
+       with_text(
+           assertion("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
+           "no_waits", "fix.host_waits_per_step == 0")},
+      {with_text(assertion("", {{of("baseline", Metric::host_share)}}, Relation::at_least, {{0.2}}),
                  "host_bound", "baseline.host_share >= 20%")});
   Script script;
   script.step_time = [=](const std::string& variant,
@@ -68,15 +69,15 @@ Verdict on_gpu(Verdict verdict) {
   return verdict;
 }
 
-TEST(PrintVerdict, ShowsAScenarioThatHolds) {
-  expect_reviewed("holds", printed(on_gpu(verdict_of_fix(2000))));
+TEST(PrintVerdict, ShowsAScenarioThatPasses) {
+  expect_reviewed("passes", printed(on_gpu(verdict_of_fix(2000))));
 }
 
-TEST(PrintVerdict, ShowsARefutedScenarioOnASimulatedDevice) {
+TEST(PrintVerdict, ShowsAFailedScenarioOnASimulatedDevice) {
   Verdict verdict = verdict_of_fix(3300);
   verdict.device.name = "NVIDIA H200";
   verdict.notes.push_back("the step times were still drifting after 800 steps of warm-up");
-  expect_reviewed("refuted_simulated", printed(verdict));
+  expect_reviewed("failed_simulated", printed(verdict));
 }
 
 TEST(PrintVerdict, ShowsTheEnvironmentThatLetsNothingBeDecided) {
@@ -99,11 +100,12 @@ TEST(PrintVerdict, ShowsTheEnvironmentThatLetsNothingBeDecided) {
     read.processes = ComputeProcesses{};
     return read;
   };
-  const Scenario scenario = scenario_of(
-      {with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 0.995), "free",
-                 "fix.samples_per_s >= 0.995 * baseline.samples_per_s"),
-       with_text(sentence("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
-                 "no_waits", "fix.host_waits_per_step == 0")});
+  const Scenario scenario =
+      scenario_of({with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 0.995),
+                             "free", "fix.samples_per_s >= 0.995 * baseline.samples_per_s"),
+                   with_text(assertion("", {{of("fix", Metric::host_waits_per_step)}},
+                                       Relation::equal, {{0.0}}),
+                             "no_waits", "fix.host_waits_per_step == 0")});
   expect_reviewed("environment", printed(on_gpu(measure_and_judge(scenario, script, 1).verdict)));
 }
 
@@ -112,12 +114,12 @@ TEST(PrintVerdict, ShowsWhyARunIsBroken) {
   verdict.broken = "variant 'fix' does not train what 'baseline' trains";
   const std::string text = printed(verdict);
   EXPECT_NE(text.find("scripted: broken: variant 'fix' does not train"), std::string::npos) << text;
-  EXPECT_EQ(text.find("scripted: holds"), std::string::npos) << text;
+  EXPECT_EQ(text.find("scripted: passes"), std::string::npos) << text;
 }
 
 TEST(PrintVerdict, ShowsNoTextOfAFileThatATerminalWouldActOn) {
   Verdict verdict = verdict_of_fix(2000);
-  for (std::string* text : {&verdict.claim, &verdict.sentences.front().reason}) *text = "\x1b[2Ja";
+  for (std::string* text : {&verdict.claim, &verdict.assertions.front().reason}) *text = "\x1b[2Ja";
   verdict.notes = {"\x1b[2Jb"};
   verdict.skipped_because = "\x1b[2Jc\nPASSED";
   const std::string text = printed(verdict);
@@ -139,7 +141,7 @@ TEST(PrintVerdict, ColoursOnlyOnATerminalAndKeepsTheColumns) {
   const Verdict verdict = on_gpu(verdict_of_fix(2000));
   EXPECT_EQ(printed(verdict).find('\x1b'), std::string::npos);
   std::string coloured = printed(verdict, Style::terminal);
-  ASSERT_NE(coloured.find("\x1b[32mholds"), std::string::npos);
+  ASSERT_NE(coloured.find("\x1b[32mpasses"), std::string::npos);
   for (const std::string escape : {"\x1b[32m", "\x1b[0m"}) {
     for (auto at = coloured.find(escape); at != std::string::npos; at = coloured.find(escape)) {
       coloured.erase(at, escape.size());
@@ -169,19 +171,19 @@ std::string told(const Verdict& verdict) {
   return out.str();
 }
 
-TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
+TEST(PrintVerdict, TellsOneLineOfWhatPassesAndAllOfAnythingElse) {
   Verdict good = on_gpu(verdict_of_fix(2000));
   good.notes.clear();
-  EXPECT_EQ(told(good), "scripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds\n");
+  EXPECT_EQ(told(good), "scripted: passes after 5 rounds of 2 loads, 0.398 GPU seconds\n");
   good.notes = {"one", "two"};
   EXPECT_EQ(
       told(good),
-      "scripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds; 2 notes, which --verbose "
+      "scripted: passes after 5 rounds of 2 loads, 0.398 GPU seconds; 2 notes, which --verbose "
       "tells\n");
   good.notes_told_always = 1;
   EXPECT_EQ(
       told(good),
-      "note: one\nscripted: holds after 5 rounds of 2 loads, 0.398 GPU seconds; 1 note, which "
+      "note: one\nscripted: passes after 5 rounds of 2 loads, 0.398 GPU seconds; 1 note, which "
       "--verbose tells\n");
   const Verdict bad = on_gpu(verdict_of_fix(3300));
   EXPECT_EQ(told(bad), "\n" + printed(bad) + "\n");
@@ -194,7 +196,7 @@ TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
 
 // A report that is read one line at a time must not pass for a measurement.
 TEST(PrintVerdict, SaysInEveryLineThatSumsUpThatItIsSimulated) {
-  EXPECT_EQ(told(verdict_of_fix(2000)).find("SIMULATED scripted: holds"), 0U);
+  EXPECT_EQ(told(verdict_of_fix(2000)).find("SIMULATED scripted: passes"), 0U);
   for (const std::string& text : {printed(verdict_of_fix(2000)), printed(verdict_of_fix(3300))})
     EXPECT_NE(text.find("\nSIMULATED scripted: "), std::string::npos) << text;
   EXPECT_EQ(printed(on_gpu(verdict_of_fix(2000))).find("SIMULATED"), std::string::npos);
@@ -204,8 +206,8 @@ TEST(PrintVerdict, SaysInEveryLineThatSumsUpThatItIsSimulated) {
   print_tally(out, suite, judge_suite(suite, 0.01), {.simulated = true, .gated = false},
               Style::plain);
   EXPECT_EQ(out.str(),
-            "  holds           scripted  5 rounds  SIMULATED\n"
-            "SIMULATED 1 scenario, 1 holds; not gated: nothing was measured\n");
+            "  passes          scripted  5 rounds  SIMULATED\n"
+            "SIMULATED 1 scenario, 1 passes; not gated: nothing was measured\n");
 }
 
 TEST(PrintVerdict, CountsOneRoundAsOne) {
@@ -213,7 +215,7 @@ TEST(PrintVerdict, CountsOneRoundAsOne) {
   suite[0].rounds = 1;
   std::ostringstream out;
   print_suite_table(out, suite, Style::plain);
-  EXPECT_EQ(out.str(), "  holds           scripted  1 round\n");
+  EXPECT_EQ(out.str(), "  passes          scripted  1 round\n");
 }
 
 TEST(PrintVerdict, HeedsNoColor) {
@@ -232,23 +234,23 @@ TEST(PrintVerdict, HeedsNoColor) {
   ::close(file);
 }
 
-TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {
+TEST(PrintVerdict, SaysThatTheSuiteAsAWholeFailsOrALineAmongOthers) {
   const std::vector<Verdict> suite{verdict_of_fix(2000), verdict_of_fix(2000)};
   SuiteVerdict together;
   together.lines = 2;
   together.evidence = 1234;
-  together.refuted = true;
-  together.refuted_among_others = {"scripted.pays"};
+  together.failed = true;
+  together.failed_among_others = {"scripted.pays"};
   std::ostringstream out;
   print_tally(out, suite, together, {}, Style::plain);
-  EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against its 2 comparisons "
+  EXPECT_NE(out.str().find("fails: the suite as a whole: the evidence against its 2 comparisons "
                            "together is 1230, and 100 is enough; wrongly so in at most 1 % of "
                            "runs"),
             std::string::npos)
       << out.str();
-  EXPECT_NE(out.str().find("\n2 scenarios, 2 holds; refuted as a suite\n"), std::string::npos)
+  EXPECT_NE(out.str().find("\n2 scenarios, 2 passes; fails as a suite\n"), std::string::npos)
       << out.str();
-  EXPECT_NE(out.str().find("refuted: scripted.pays, undecided alone, by the evidence among all 2 "
+  EXPECT_NE(out.str().find("fails: scripted.pays, undecided alone, by the evidence among all 2 "
                            "comparisons"),
             std::string::npos)
       << out.str();
@@ -263,7 +265,7 @@ TEST(PrintVerdict, SaysWhatAVerdictWillCostBeforeTheFirstRound) {
                   .rounds_for_one_percent = 12,
                   .rounds_that_fit = 110});
   EXPECT_EQ(out.str(),
-            "pays: can hold after 6 rounds (1.5 s), be refuted after 7 rounds (1.8 s); a line 1 % "
+            "pays: can pass after 6 rounds (1.5 s), fail after 7 rounds (1.8 s); a line 1 % "
             "from its limit takes about 12 rounds (3 s); there is room for 110\n");
 }
 

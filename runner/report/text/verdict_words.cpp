@@ -7,9 +7,9 @@
 #include <array>
 #include <optional>
 
+#include "base/seconds.h"
+#include "base/text/number_words.h"
 #include "judge/verdict/words.h"
-#include "support/seconds.h"
-#include "support/text/number_words.h"
 
 namespace stepgate {
 namespace {
@@ -117,8 +117,8 @@ std::string rates_in_words(const Verdict& verdict) {
   std::string words;
   if (verdict.rounds == 0) return words;
   const bool any_timed =
-      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
-                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
+      std::any_of(verdict.assertions.begin(), verdict.assertions.end(),
+                  [](const AssertionVerdict& assertion) { return assertion.timed.has_value(); });
   if (any_timed) {
     words += fmt::format(
         "; of this process: at most {:.3g} % of runs refute {}, {:.3g} % hold a false one; what "
@@ -130,15 +130,15 @@ std::string rates_in_words(const Verdict& verdict) {
         100 * verdict.beta, share_in_words(share_that_may_not_show(verdict.rounds, verdict.beta)));
   }
   const bool any_stored =
-      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
-                  [](const SentenceVerdict& sentence) { return sentence.stored.has_value(); });
+      std::any_of(verdict.assertions.begin(), verdict.assertions.end(),
+                  [](const AssertionVerdict& assertion) { return assertion.stored.has_value(); });
   if (any_stored) {
     words += fmt::format(
         "; against stored runs: at most {:.3g} % of runs refute {}, {:.3g} % hold a false one",
         100 * verdict.suite_alpha,
         verdict.stored_lines == 1
-            ? "a true sentence"
-            : fmt::format("any true one of {} sentences", verdict.stored_lines),
+            ? "a true assertion"
+            : fmt::format("any true one of {} assertions", verdict.stored_lines),
         100 * verdict.beta);
   }
   return words;

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <ostream>
 
+#include "base/text/json_line.h"
 #include "report/append.h"
-#include "support/text/json_line.h"
 
 namespace stepgate {
 namespace {

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "base/require.h"
 #include "measure/trace/meetings.h"
 #include "plan/compose/step_names.h"
 #include "report/trace/trace_arguments.h"
@@ -17,7 +18,6 @@
 #include "report/trace/trace_events.h"
 #include "report/trace/trace_host_events.h"
 #include "report/trace/trace_rows.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/enumerators.h"
 #include "scenario/knobs/field_row.h"
-#include "support/text/enumerators.h"
 
 namespace stepgate::field_choices {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "scenario/assertions/metric.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
-#include "scenario/sentences/metric.h"
 
 namespace stepgate {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scenario/assertions/metric.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
-#include "scenario/sentences/metric.h"
 #include "tests/golden.h"
 
 namespace stepgate {

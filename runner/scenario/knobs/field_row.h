@@ -6,13 +6,11 @@
 #include <array>
 #include <type_traits>
 
+#include "base/text/enumerators.h"
+#include "base/text/units.h"
 #include "scenario/knobs/fields.h"
-#include "support/text/enumerators.h"
-#include "support/text/units.h"
 
 namespace stepgate::field_row {
-
-// --- how a row reaches its member ---
 
 template <class AnySettings, class Part>
 auto& part_of(AnySettings& settings, Part Knobs::*part) {
@@ -104,8 +102,6 @@ constexpr Field of_variants(Field field) {
 constexpr Field not_built(std::string_view name) {
   return {.name = name};
 }
-
-// --- what a row may hold ---
 
 inline constexpr std::int64_t tebibyte = 1024 * gibibyte;
 

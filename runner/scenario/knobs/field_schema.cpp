@@ -95,7 +95,7 @@ Json text(std::string_view description) {
   return {{"type", "string"}, {"description", description}};
 }
 
-Json named_sentences(std::string_view description) {
+Json named_assertions(std::string_view description) {
   return {{"type", "object"},
           {"description", description},
           {"additionalProperties", {{"type", "string"}}}};
@@ -120,13 +120,13 @@ std::string fields_json_schema() {
   properties["calibrate"] = {
       {"type", "object"},
       {"description",
-       "a knob, and the sentence that its value is to make true: found on the machine"},
-      {"additionalProperties", named_sentences("a knob of this group")}};
-  properties["regime"] = named_sentences("when one is false, timed sentences are skipped");
-  properties["expect"] = named_sentences("what must be true, one sentence a line");
+       "a knob, and the assertion that its value is to make true: found on the machine"},
+      {"additionalProperties", named_assertions("a knob of this group")}};
+  properties["regime"] = named_assertions("when one is false, timed assertions are skipped");
+  properties["expect"] = named_assertions("what must be true, one sentence a line");
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "stepgate scenario"}};
-  schema.update(object(std::move(properties), "a training step, its variants, and sentences"));
+  schema.update(object(std::move(properties), "a training step, its variants, and assertions"));
   return schema.dump(2) + '\n';
 }
 

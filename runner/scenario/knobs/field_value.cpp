@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/toml/toml.h"
 #include "scenario/knobs/fields.h"
-#include "support/toml/toml.h"
 
 namespace stepgate {
 
@@ -31,7 +31,7 @@ std::string limit_text(const FieldValues&, double limit);
 // As a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
 std::string field_value_text(const Field&, const FieldValue&);
 
-// The values that the field may hold: "1 to 4", "static, cuda or cuda_async".
+// The values that the field may pass: "1 to 4", "static, cuda or cuda_async".
 std::string field_values_text(const FieldValues&);
 
 // "a", "a or b", "a, b or c".

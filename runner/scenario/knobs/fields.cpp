@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/require.h"
 #include "scenario/knobs/field_choices.h"
 #include "scenario/knobs/field_row.h"
 #include "scenario/knobs/knob_conditions.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -380,7 +380,7 @@ constexpr std::array field_rows{
         "measure.rounds", whole(1, 1000000), "at most; measuring stops as soon as all is decided")),
     unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
         "measure.max_seconds", number(0.001, 86400),
-        "at most; 300 where the file is silent and a sentence names p95 or p99")),
+        "at most; 300 where the file is silent and an assertion names p95 or p99")),
     field<&Settings::measure, &MeasureKnobs::interleave>(
         "measure.interleave", one_of(interleave_choices),
         "in turns of a few steps where variants do not disturb each other; or segments, long ones"),

@@ -8,9 +8,9 @@
 #include <string>
 #include <type_traits>
 
+#include "base/fnv1a.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
-#include "support/fnv1a.h"
 
 namespace stepgate {
 namespace {
@@ -66,14 +66,14 @@ void append_side(std::string& text, const Side& side, std::string_view first_var
   }
 }
 
-void append_sentences(std::string& text, const std::vector<Expectation>& sentences,
-                      std::string_view first_variant) {
-  for (const Expectation& sentence : by_name(sentences)) {
-    text += sentence.name + ':';
-    append_side(text, sentence.left, first_variant);
-    text += fmt::format("?{}", static_cast<int>(sentence.relation));
-    append_side(text, sentence.right, first_variant);
-    text += fmt::format("~{:a}\n", sentence.within.value_or(0));
+void append_assertions(std::string& text, const std::vector<Expectation>& assertions,
+                       std::string_view first_variant) {
+  for (const Expectation& assertion : by_name(assertions)) {
+    text += assertion.name + ':';
+    append_side(text, assertion.left, first_variant);
+    text += fmt::format("?{}", static_cast<int>(assertion.relation));
+    append_side(text, assertion.right, first_variant);
+    text += fmt::format("~{:a}\n", assertion.within.value_or(0));
   }
   text += '\n';
 }
@@ -99,8 +99,8 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
     text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
                         row_of(aim->metric.metric).name, aim->value, aim->within);
   }
-  append_sentences(text, scenario.regime, first);
-  append_sentences(text, scenario.expect, first);
+  append_assertions(text, scenario.regime, first);
+  append_assertions(text, scenario.expect, first);
   return fnv1a(text);
 }
 

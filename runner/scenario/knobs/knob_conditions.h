@@ -18,8 +18,6 @@ bool allocator_is(const Knobs& knobs) {
   return ((knobs.alloc.with == allocators) || ...);
 }
 
-// --- models --------------------------------------------------------------------------------------
-
 inline constexpr KnobCondition for_transformer{
     .holds = is_transformer,
     .only_for = "transformer",
@@ -77,8 +75,6 @@ inline constexpr KnobCondition where_evaluated{
     .hint = "remove it, or write eval.every = 1",
     .message = "'{}' has no evaluation to be in when 'eval.every' is 0"};
 
-// --- ranks ---------------------------------------------------------------------------------------
-
 inline constexpr KnobCondition with_ranks{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1; },
     .hint = "remove it, or write ranks.count = 2",
@@ -115,8 +111,6 @@ inline constexpr KnobCondition with_a_slow_rank{
     .hint = "remove it, or write ranks.slow_us = 200",
     .message = "'{}' says which rank is slow, and 'ranks.slow_us' is 0"};
 
-// --- allocators ----------------------------------------------------------------------------------
-
 inline constexpr KnobCondition for_cuda_async{
     .holds = allocator_is<Allocator::cuda_async>,
     .only_for = "cuda_async",
@@ -145,8 +139,6 @@ inline constexpr KnobCondition where_steps_allocate{
     .holds = [](const Knobs& knobs) { return knobs.alloc.when != AllocWhen::never; },
     .hint = "remove it, or write alloc.when = \"step\", \"op\" or \"resize\"",
     .message = "'{}' is about what steps allocate, and 'alloc.when' is never"};
-
-// --- batches and their copies --------------------------------------------------------------------
 
 inline constexpr KnobCondition with_workers{
     .holds = [](const Knobs& knobs) { return knobs.loader.depth > 0; },

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text/units.h"
+#include "base/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -10,7 +10,7 @@ namespace stepgate {
 
 // All other values of a choice and of a switch. For a number its double, its half, 16 times and a
 // sixteenth of it and 0, or a small one where it is 0. For a list one element more, one less and
-// none. All lie within what the field may hold.
+// none. All lie within what the field may pass.
 std::vector<FieldValue> other_values(const Field&, const FieldValue& now);
 
 }  // namespace stepgate

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/require.h"
+#include "base/text/nearest.h"
+#include "base/text/units.h"
 #include "scenario/knobs/field_value.h"
-#include "support/require.h"
-#include "support/text/nearest.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/text/diagnostic.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 

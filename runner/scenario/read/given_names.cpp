@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "support/text/ascii.h"
+#include "base/text/ascii.h"
 
 namespace stepgate {
 namespace {

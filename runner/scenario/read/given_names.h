@@ -6,7 +6,7 @@
 
 namespace stepgate {
 
-// Letters, digits and _, and no digit first: sentences name variants.
+// Letters, digits and _, and no digit first: assertions name variants.
 bool is_variant_name(std::string_view);
 
 // Letters, digits, _ and -.

@@ -9,8 +9,8 @@ namespace stepgate {
 namespace {
 
 bool is_compared(const Scenario& scenario, const std::string& left, const std::string& right) {
-  return std::ranges::any_of(scenario.expect, [&](const Expectation& sentence) {
-    return names_variant(sentence, left) && names_variant(sentence, right);
+  return std::ranges::any_of(scenario.expect, [&](const Expectation& assertion) {
+    return names_variant(assertion, left) && names_variant(assertion, right);
   });
 }
 
@@ -23,21 +23,22 @@ double factor_of(const Side& side) {
   return factor;
 }
 
-bool has_no_margin(const Expectation& sentence) {
-  if (evidence_of(sentence) < Evidence::timed || sentence.relation == Relation::about) return false;
-  if (!compares_two_variants(sentence) && !compares_with_itself(sentence)) return false;
-  return factor_of(sentence.left) == factor_of(sentence.right);
+bool has_no_margin(const Expectation& assertion) {
+  if (evidence_of(assertion) < Evidence::timed || assertion.relation == Relation::about)
+    return false;
+  if (!compares_two_variants(assertion) && !compares_with_itself(assertion)) return false;
+  return factor_of(assertion.left) == factor_of(assertion.right);
 }
 
 // The rates are those of 400 runs on the simulated H200, whose processes deal a variant 0.1 %, and
 // of stored runs those that docs/verdict.md promises at a limit.
-Diagnostic no_margin(const Expectation& sentence) {
-  const std::string_view rates = names_stored(sentence)
+Diagnostic no_margin(const Expectation& assertion) {
+  const std::string_view rates = names_stored(assertion)
                                      ? "1 % of runs refute it, 5 % hold and the rest is undecided"
                                      : "6 % of runs refute it and 10 % hold";
-  return {sentence.place,
+  return {assertion.place,
           fmt::format("'{}' has a limit of exactly 1x: where the two are the same, about {}",
-                      sentence.name, rates),
+                      assertion.name, rates),
           "leave a margin on either side, such as 1 %"};
 }
 
@@ -45,15 +46,15 @@ Diagnostic no_margin(const Expectation& sentence) {
 
 std::vector<Diagnostic> lint(const Scenario& scenario, const std::string& counted) {
   std::vector<Diagnostic> warnings;
-  for (const Expectation& sentence : scenario.expect) {
-    if (has_no_margin(sentence)) warnings.push_back(no_margin(sentence));
+  for (const Expectation& assertion : scenario.expect) {
+    if (has_no_margin(assertion)) warnings.push_back(no_margin(assertion));
   }
   const bool counts = std::any_of(
       scenario.expect.begin(), scenario.expect.end(),
-      [](const Expectation& sentence) { return evidence_of(sentence) <= Evidence::exact; });
+      [](const Expectation& assertion) { return evidence_of(assertion) <= Evidence::exact; });
   if (counts || counted.empty()) return warnings;
   warnings.push_back({scenario.expect.front().place,
-                      "[expect] has no exact sentence: a timed one says how much, not why",
+                      "[expect] has no exact assertion: a timed one says how much, not why",
                       "add a count, such as " + counted});
   return warnings;
 }

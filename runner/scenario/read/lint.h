@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "base/text/diagnostic.h"
 #include "scenario/scenario.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 
 // Warnings, with place and way out: of a limit of exactly 1x on times, and of a scenario without a
-// counted sentence, which says how much and never why. `counted` is such a sentence that is true of
-// its plans; empty where these count the same.
+// counted assertion, which says how much and never why. `counted` is such an assertion that is true
+// of its plans; empty where these count the same.
 std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);
 
-// Variants that are the same step as an earlier one, unless a sentence names both: a tie is a
+// Variants that are the same step as an earlier one, unless an assertion names both: a tie is a
 // claim.
 std::vector<Diagnostic> identical_variants(const Scenario&);
 

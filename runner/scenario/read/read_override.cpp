@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text/nearest.h"
 #include "scenario/knobs/field_value.h"
-#include "support/text/nearest.h"
 
 namespace stepgate {
 namespace {

@@ -8,17 +8,17 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/require.h"
+#include "base/text/nearest.h"
+#include "base/text/visible_text.h"
+#include "base/toml/toml.h"
+#include "scenario/assertions/parse_expectation.h"
 #include "scenario/knobs/check_knobs.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fingerprint.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_override.h"
 #include "scenario/read/scenario_draft.h"
-#include "scenario/sentences/parse_expectation.h"
-#include "support/require.h"
-#include "support/text/nearest.h"
-#include "support/text/visible_text.h"
-#include "support/toml/toml.h"
 
 namespace stepgate {
 namespace {
@@ -54,8 +54,6 @@ class ScenarioReader {
   void fail(const Place& place, std::string message, std::string hint) {
     diagnostics_.push_back({place, std::move(message), std::move(hint)});
   }
-
-  // --- files ---
 
   // Reads the whole chain before drafting it: the last base is the first to be overridden.
   void read_files(std::string_view text, const std::string& file) {
@@ -109,8 +107,6 @@ class ScenarioReader {
     }
   }
 
-  // --- from the draft ---
-
   Scenario resolved(const std::string& file) {
     Scenario scenario;
     scenario.name = std::filesystem::path(file).stem().string();
@@ -143,27 +139,27 @@ class ScenarioReader {
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
-    for (const auto* sentences : {&scenario.regime, &scenario.expect})
-      for (const Expectation& sentence : *sentences) {
-        require_its_metrics(sentence, scenario);
-        make_room_for_percentiles(sentence, measure_places, scenario.measure);
+    for (const auto* assertions : {&scenario.regime, &scenario.expect})
+      for (const Expectation& assertion : *assertions) {
+        require_its_metrics(assertion, scenario);
+        make_room_for_percentiles(assertion, measure_places, scenario.measure);
       }
-    for (const Expectation& sentence : scenario.expect) require_its_direction(sentence);
+    for (const Expectation& assertion : scenario.expect) require_its_direction(assertion);
     return scenario;
   }
 
   // A percentile of few steps is their maximum. Where the file says nothing, segments and budget
   // are made long enough for one.
-  void make_room_for_percentiles(const Expectation& sentence, const SettingPlaces& places,
+  void make_room_for_percentiles(const Expectation& assertion, const SettingPlaces& places,
                                  MeasureKnobs& measure) {
     constexpr double seconds_with_high_percentiles = 300;
-    for (const MetricOf& of : metrics_in(sentence)) {
+    for (const MetricOf& of : metrics_in(assertion)) {
       if (of.stored || !percentile_of(of.metric)) continue;
       const std::int64_t needed = fewest_steps_of(of.metric);
       const std::int64_t in_a_segment = (needed + 1) / 2;
       const auto given = places.find("measure.steps");
       if (given != places.end() && measure.steps < in_a_segment) {
-        fail(sentence.place,
+        fail(assertion.place,
              fmt::format("{} needs {} scored steps of a variant in a round, and 'measure.steps = "
                          "{}' gives {}",
                          row_of(of.metric).name, needed, measure.steps, 2 * measure.steps),
@@ -191,13 +187,13 @@ class ScenarioReader {
     }
   }
 
-  void require_its_metrics(const Expectation& sentence, const Scenario& scenario) {
-    for (const MetricOf& of : metrics_in(sentence)) {
+  void require_its_metrics(const Expectation& assertion, const Scenario& scenario) {
+    for (const MetricOf& of : metrics_in(assertion)) {
       const auto variant = std::ranges::find(scenario.variants, of.variant, &Variant::name);
       const ModelKind model = variant->knobs.model.kind;
       const std::string_view reason = reason_against(of.metric, model);
       if (reason.empty()) continue;
-      fail(sentence.place,
+      fail(assertion.place,
            fmt::format("'{}' has no {}: {}", of.variant, row_of(of.metric).name, reason),
            "compare samples_per_s, or set 'model.kind' to transformer");
       return;
@@ -205,15 +201,15 @@ class ScenarioReader {
   }
 
   // A gate that is the wrong way round passes every slowdown.
-  void require_its_direction(const Expectation& sentence) {
-    if (!names_stored(sentence) || !is_easier_for_a_worse_step(sentence)) return;
-    const std::vector<MetricOf> metrics = metrics_in(sentence);
+  void require_its_direction(const Expectation& assertion) {
+    if (!names_stored(assertion) || !is_easier_for_a_worse_step(assertion)) return;
+    const std::vector<MetricOf> metrics = metrics_in(assertion);
     const auto of = std::ranges::find(metrics, false, &MetricOf::stored);
     const bool less = row_of(of->metric).better == Better::less;
-    fail(sentence.place,
+    fail(assertion.place,
          fmt::format("'{}' holds the more easily the worse the step is than its stored runs: {} "
                      "{} is better",
-                     sentence.text, less ? "less" : "more", metric_text(*of)),
+                     assertion.text, less ? "less" : "more", metric_text(*of)),
          fmt::format("turn it round: {0}.{1} {2} stored.{0}.{1}", of->variant, metric_text(*of),
                      less ? "<= 1.05 *" : ">= 0.95 *"));
   }
@@ -224,7 +220,7 @@ class ScenarioReader {
     require_key(file, "variant", !draft_.variants.empty(), "no variant",
                 "write [variant.baseline], empty for the step as it is");
     require_key(file, "expect", !draft_.expect.empty(), "no expectation",
-                "write [expect] and a sentence such as "
+                "write [expect] and an assertion such as "
                 "faster = \"fix.samples_per_s >= 1.05 * baseline.samples_per_s\"");
   }
 
@@ -310,14 +306,14 @@ class ScenarioReader {
     double value = 0;
   };
 
-  // The aim of "variant.metric ~= number"; nothing for any other sentence.
-  static std::optional<Aim> aim_of(const Expectation& sentence) {
-    const bool single = sentence.left.size() == 1 && sentence.left.front().size() == 1 &&
-                        sentence.right.size() == 1;
-    if (!single || sentence.relation != Relation::about) return std::nullopt;
-    const auto* metric = std::get_if<MetricOf>(&sentence.left.front().front());
+  // The aim of "variant.metric ~= number"; nothing for any other assertion.
+  static std::optional<Aim> aim_of(const Expectation& assertion) {
+    const bool single = assertion.left.size() == 1 && assertion.left.front().size() == 1 &&
+                        assertion.right.size() == 1;
+    if (!single || assertion.relation != Relation::about) return std::nullopt;
+    const auto* metric = std::get_if<MetricOf>(&assertion.left.front().front());
     double value = 1;
-    for (const Factor& factor : sentence.right.front()) {
+    for (const Factor& factor : assertion.right.front()) {
       const auto* number = std::get_if<double>(&factor);
       if (!number) return std::nullopt;
       value *= *number;
@@ -335,25 +331,25 @@ class ScenarioReader {
     }
     const CalibrationDraft& draft = draft_.calibrate.front();
     const std::vector<std::string_view> names = variant_names();
-    auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
-                                      names, diagnostics_);
-    if (!sentence) return std::nullopt;
-    const auto aim = aim_of(*sentence);
+    auto assertion = parse_expectation(draft.name, draft.assertion.text, draft.assertion.text_place,
+                                       names, diagnostics_);
+    if (!assertion) return std::nullopt;
+    const auto aim = aim_of(*assertion);
     if (!aim) {
-      fail(draft.sentence.place, fmt::format("'{}' is no aim for a knob", draft.sentence.text),
+      fail(draft.assertion.place, fmt::format("'{}' is no aim for a knob", draft.assertion.text),
            "write one metric and its value: \"fix.h2d_share ~= 30% within 5%\"");
       return std::nullopt;
     }
     const MetricRow& metric = row_of(aim->metric.metric);
     if (metric.evidence == Evidence::timed) {
-      fail(draft.sentence.place,
+      fail(draft.assertion.place,
            fmt::format("no knob is calibrated to '{}', which is measured when all knobs are set",
                        metric.name),
            "take a metric of the trace, such as h2d_share, data_share or gpu_idle");
       return std::nullopt;
     }
     if (metric.metric == Metric::kernel_us) {
-      fail(draft.sentence.place, "no knob is calibrated to the time of one kernel",
+      fail(draft.assertion.place, "no knob is calibrated to the time of one kernel",
            "take a metric of the whole step, such as forward_us, h2d_share or gpu_idle");
       return std::nullopt;
     }
@@ -361,32 +357,33 @@ class ScenarioReader {
         std::any_of(overrides_.begin(), overrides_.end(),
                     [&](const Setting& setting) { return setting.field == draft.field; });
     if (given) return std::nullopt;
-    return Calibration{draft.name, draft.sentence.text, aim->metric, aim->value, *sentence->within};
+    return Calibration{draft.name, draft.assertion.text, aim->metric, aim->value,
+                       *assertion->within};
   }
 
   bool planned_only() const {
     return std::find(draft_.tags.begin(), draft_.tags.end(), "no_gpu") != draft_.tags.end();
   }
 
-  std::vector<Expectation> parsed(const std::vector<SentenceDraft>& drafts) {
+  std::vector<Expectation> parsed(const std::vector<AssertionDraft>& drafts) {
     const std::vector<std::string_view> names = variant_names();
-    std::vector<Expectation> sentences;
-    if (names.empty()) return sentences;  // which is reported already
-    for (const SentenceDraft& draft : drafts) {
-      auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
-                                        names, diagnostics_);
-      if (!sentence) continue;
-      const bool needs_a_device = evidence_of(*sentence) > Evidence::exact;
+    std::vector<Expectation> assertions;
+    if (names.empty()) return assertions;  // which is reported already
+    for (const AssertionDraft& draft : drafts) {
+      auto assertion = parse_expectation(draft.name, draft.assertion.text,
+                                         draft.assertion.text_place, names, diagnostics_);
+      if (!assertion) continue;
+      const bool needs_a_device = evidence_of(*assertion) > Evidence::exact;
       if (needs_a_device && planned_only()) {
         fail(
-            draft.sentence.place,
+            draft.assertion.place,
             fmt::format("'{}' needs a device to decide, and the tag no_gpu says that there is none",
-                        draft.sentence.text),
+                        draft.assertion.text),
             "compare what plans count, such as ooms or peak_reserved, or remove the tag");
       }
-      sentences.push_back(std::move(*sentence));
+      assertions.push_back(std::move(*assertion));
     }
-    return sentences;
+    return assertions;
   }
 
   const BaseReader& base_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenario files to Scenario: bases, variants, sentences, and every fault at once.
+// Scenario files to Scenario: bases, variants, assertions, and every fault at once.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/read_file.h"
 #include "scenario/knobs/fields.h"
 #include "scenario/scenario.h"
-#include "support/files/read_file.h"
 
 namespace stepgate {
 

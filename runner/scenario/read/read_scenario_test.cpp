@@ -87,7 +87,7 @@ TEST(ReadScenario, ReadsWhatTheScenarioSaysAsAWhole) {
   EXPECT_EQ(scenario.measure.rounds, 200);
 }
 
-TEST(ReadScenario, KeepsVariantsAndSentencesInTheFilesOrder) {
+TEST(ReadScenario, KeepsVariantsAndAssertionsInTheFilesOrder) {
   const Scenario scenario = scenario_of(good);
   ASSERT_EQ(scenario.variants.size(), 3U);
   EXPECT_EQ(scenario.variants[0].name, "zeta");
@@ -178,8 +178,6 @@ TEST(ReadScenario, LetsAFileWinOverItsBasesAndAVariantOverBoth) {
   EXPECT_EQ(knobs.batch.size, 9);
 }
 
-// --- which files may be extended -----------------------------------------------------------------
-
 class Extends : public testing::Test {
  protected:
   Extends() {
@@ -259,8 +257,6 @@ TEST_F(Extends, ReachesFoldersThatTheEnvironmentAllows) {
   EXPECT_EQ(hidden_by("../../bases/small.toml"), "512");
   EXPECT_NE(hidden_by("../../outside.toml").find("lies outside"), std::string::npos);
 }
-
-// --- sizes ---------------------------------------------------------------------------------------
 
 TEST(ReadScenario, RefusesMoreVariantsThanARunCanVisit) {
   std::string many = good;
@@ -358,10 +354,11 @@ TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
   RecordProperty("milliseconds", static_cast<int>(1000 * spent));
 }
 
-std::vector<std::string> warnings_of(const std::string& sentence, const std::string& counted) {
+std::vector<std::string> warnings_of(const std::string& assertion, const std::string& counted) {
   std::vector<std::string> warnings;
   const Scenario scenario = parse_scenario(
-      "claim = \"one\"\n[variant.a]\n[variant.b]\n[expect]\nit = \"" + sentence + "\"\n", "a.toml");
+      "claim = \"one\"\n[variant.a]\n[variant.b]\n[expect]\nit = \"" + assertion + "\"\n",
+      "a.toml");
   for (const Diagnostic& warning : lint(scenario, counted)) warnings.push_back(to_string(warning));
   return warnings;
 }
@@ -372,7 +369,7 @@ TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
   for (const char* timed : {"b.step_ms_mean <= 1 ms", "b.gpu_idle <= 5%"}) {
     EXPECT_EQ(
         warnings_of(timed, counted),
-        (Warnings{"a.toml:5:7: [expect] has no exact sentence: a timed one says how much, not "
+        (Warnings{"a.toml:5:7: [expect] has no exact assertion: a timed one says how much, not "
                   "why; add a count, such as b.copies_per_step < a.copies_per_step"}));
     EXPECT_EQ(warnings_of(timed, ""), Warnings{}) << "no count would tell the two apart";
   }

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/nearest.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/read/given_names.h"
-#include "support/text/nearest.h"
 
 namespace stepgate {
 namespace {
@@ -100,8 +100,6 @@ class DraftReader {
     return PlacedText{*text, entry.value.place, entry.value.text_place};
   }
 
-  // --- top-level keys ---
-
   void schema(const TomlEntry& entry) {
     const auto* number = std::get_if<std::int64_t>(&entry.value.content);
     if (number == nullptr || *number < 1) {
@@ -180,15 +178,15 @@ class DraftReader {
     CalibrationDraft& draft = named(draft_.calibrate, name);
     draft.field = field;
     draft.place = line.place;
-    draft.sentence = std::move(*text);
+    draft.assertion = std::move(*text);
   }
 
-  void regime(const TomlEntry& entry) { sentences(entry, draft_.regime); }
-  void expect(const TomlEntry& entry) { sentences(entry, draft_.expect); }
+  void regime(const TomlEntry& entry) { assertions(entry, draft_.regime); }
+  void expect(const TomlEntry& entry) { assertions(entry, draft_.expect); }
 
-  void sentences(const TomlEntry& entry, std::vector<SentenceDraft>& into) {
+  void assertions(const TomlEntry& entry, std::vector<AssertionDraft>& into) {
     const auto* table =
-        table_of(entry, entry.key, fmt::format("write [{}] and sentences below it", entry.key));
+        table_of(entry, entry.key, fmt::format("write [{}] and assertions below it", entry.key));
     if (table == nullptr) return;
     for (const TomlEntry& line : *table) {
       const std::string name = fmt::format("{}.{}", entry.key, line.key);
@@ -196,7 +194,7 @@ class DraftReader {
         fail(line.place, fmt::format("'{}' cannot name a line", line.key),
              "use letters, digits, _ and -");
       }
-      if (auto text = text_of(line, name)) named(into, line.key).sentence = std::move(*text);
+      if (auto text = text_of(line, name)) named(into, line.key).assertion = std::move(*text);
     }
   }
 
@@ -212,7 +210,7 @@ class DraftReader {
       const std::string name = fmt::format("variant.{}", line.key);
       if (!is_variant_name(line.key) || line.key == "stored") {
         fail(line.place, fmt::format("'{}' cannot name a variant", line.key),
-             line.key == "stored" ? "sentences use it for stored values"
+             line.key == "stored" ? "assertions use it for stored values"
                                   : "use letters, digits and _, and start with a letter");
       }
       VariantDraft& variant = named(draft_.variants, line.key);
@@ -238,8 +236,6 @@ class DraftReader {
       }
     }
   }
-
-  // --- settings ---
 
   void group(const TomlEntry& entry, std::vector<Setting>& into, FieldScope widest) {
     const auto* table = table_of(

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/toml/toml.h"
 #include "scenario/knobs/fields.h"
-#include "support/toml/toml.h"
 
 namespace stepgate {
 
@@ -26,16 +26,16 @@ struct Setting {
   Place place;  // of the key
 };
 
-struct SentenceDraft {
+struct AssertionDraft {
   std::string name;
-  PlacedText sentence;
+  PlacedText assertion;
 };
 
 struct CalibrationDraft {
   std::string name;              // of the knob
   const Field* field = nullptr;  // null: a fault, already reported
   Place place;                   // of the key
-  PlacedText sentence;
+  PlacedText assertion;
 };
 
 struct VariantDraft {
@@ -56,8 +56,8 @@ struct ScenarioDraft {
   std::vector<Setting> settings;  // of the base step and of the scenario as a whole
   std::vector<VariantDraft> variants;
   std::vector<CalibrationDraft> calibrate;
-  std::vector<SentenceDraft> regime;
-  std::vector<SentenceDraft> expect;
+  std::vector<AssertionDraft> regime;
+  std::vector<AssertionDraft> expect;
   std::vector<std::string> refused_keys;  // top-level keys with faults inside: not missing as well
 };
 

@@ -8,13 +8,13 @@
 #include <iostream>
 #include <utility>
 
+#include "base/seconds.h"
+#include "base/text/units.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "report/text/verdict_words.h"
-#include "support/seconds.h"
-#include "support/text/units.h"
-#include "verbs/compare/head_sentences.h"
-#include "verbs/compare/stored_sentences.h"
+#include "verbs/compare/head_assertions.h"
+#include "verbs/compare/stored_assertions.h"
 #include "verbs/compare/workers.h"
 
 namespace stepgate {
@@ -27,60 +27,61 @@ void ask_base(const GateRequest& request, std::span<Finding> findings) {
   const auto files = files_with_open_findings(findings, request.scenarios);
   if (files.empty()) return;
   if (run_same_program(request.arguments)) return know_from_itself(findings);
-  know_from_base(findings, run_program_on(request.arguments, DuelSide::base,
+  know_from_base(findings, run_program_on(request.arguments, ComparisonSide::base,
                                           request.arguments.gate.base, files, request.seed)
-                               .sentences);
+                               .assertions);
 }
 
-void print_sentences(const std::string& stage, const RunOfProgram& head, std::int64_t count,
-                     const std::string& what, Clock::time_point start) {
+void print_assertions(const std::string& stage, const RunOfProgram& head, std::int64_t count,
+                      const std::string& what, Clock::time_point start) {
   print_gate_stage(std::cout, stage,
                    counted_in_words(head.scenarios, "scenario") + ", " +
-                       counted_in_words(std::ssize(head.sentences), "sentence") + ", " +
+                       counted_in_words(std::ssize(head.assertions), "assertion") + ", " +
                        std::to_string(count) + " " + what,
                    seconds(Clock::now() - start));
 }
 
-bool is_refuted(const Finding& finding) {
+bool is_failed(const Finding& finding) {
   return finding.outcome && finding.severity == Severity::blocks;
 }
 
 }  // namespace
 
-DecidedSentences ask_head(const GateRequest& request) {
+DecidedAssertions ask_head(const GateRequest& request) {
   const Arguments& arguments = request.arguments;
   const Clock::time_point start = Clock::now();
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-  line.show("HEAD decides its sentences, within " + seconds_text(arguments.gate.run_seconds));
-  DecidedSentences decided{.head = run_program_on(arguments, DuelSide::head, arguments.gate.head,
-                                                  arguments.files, request.seed)};
+  line.show("HEAD decides its assertions, within " + seconds_text(arguments.gate.run_seconds));
+  DecidedAssertions decided{.head =
+                                run_program_on(arguments, ComparisonSide::head, arguments.gate.head,
+                                               arguments.files, request.seed)};
   if (decided.head.stopped) return decided;
   decided.findings = judge_run(decided.head, request.scenarios);
   ask_base(request, decided.findings);
   line.clear();
-  print_sentences("sentences", decided.head, std::ranges::count_if(decided.findings, is_refuted),
-                  "refuted", start);
+  print_assertions("assertions", decided.head, std::ranges::count_if(decided.findings, is_failed),
+                   "fails", start);
   return decided;
 }
 
-std::optional<DecidedSentences> ask_head_as_stored(const GateRequest& request) {
+std::optional<DecidedAssertions> ask_head_as_stored(const GateRequest& request) {
   const Clock::time_point start = Clock::now();
-  const StoredSentences stored(request.scenarios, request.settings.margin, request.seed);
+  const StoredAssertions stored(request.scenarios, request.settings.margin, request.seed);
   if (stored.files().empty()) return std::nullopt;
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   line.show("HEAD runs its scenarios");
-  DecidedSentences decided{.head = run_program_on(request.arguments, DuelSide::head,
-                                                  request.arguments.gate.head, stored.files(),
-                                                  request.seed, stored.bases())};
+  DecidedAssertions decided{.head = run_program_on(request.arguments, ComparisonSide::head,
+                                                   request.arguments.gate.head, stored.files(),
+                                                   request.seed, stored.bases())};
   line.clear();
   if (decided.head.stopped) return decided;
   decided.findings = judge_run(decided.head, {});
   for (Finding& finding : decided.findings) stored.translate(finding);
-  const auto& sentences = decided.head.sentences;
-  print_sentences(
-      "stored", decided.head,
-      std::ssize(sentences) - std::ranges::count(sentences, Outcome::holds, &HeadSentence::outcome),
-      "not held", start);
+  const auto& assertions = decided.head.assertions;
+  print_assertions("stored", decided.head,
+                   std::ssize(assertions) -
+                       std::ranges::count(assertions, Outcome::passes, &HeadAssertion::outcome),
+                   "not held", start);
   return decided;
 }
 

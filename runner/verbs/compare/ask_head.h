@@ -9,16 +9,16 @@
 
 namespace stepgate {
 
-struct DecidedSentences {
+struct DecidedAssertions {
   RunOfProgram head;
   std::vector<Finding> findings = {};
 };
 
-// BASE is asked about what HEAD does not hold.
-DecidedSentences ask_head(const GateRequest&);
+// BASE is asked about what HEAD does not pass.
+DecidedAssertions ask_head(const GateRequest&);
 
 // One run of HEAD, whose scenarios say besides that every variant is as its stored runs were.
 // Nothing where no scenario can be stored.
-std::optional<DecidedSentences> ask_head_as_stored(const GateRequest&);
+std::optional<DecidedAssertions> ask_head_as_stored(const GateRequest&);
 
 }  // namespace stepgate

@@ -12,30 +12,30 @@ namespace stepgate {
 namespace {
 
 struct CountedSide {
-  std::vector<StepCounts> counts;  // of the first works
+  std::vector<StepCounts> counts;  // of the first workloads
   std::string failure;
 };
 
-// The most works that are of use: what one side cannot answer for, the other need not.
+// The most workloads that are of use: what one side cannot answer for, the other need not.
 using Useful = std::atomic<std::size_t>;
 
-CountedSide count_all(Worker& worker, std::span<const std::string> works, Useful& useful,
+CountedSide count_all(Worker& worker, std::span<const std::string> workloads, Useful& useful,
                       const std::function<void(const std::string&)>& progress) {
   CountedSide side;
   try {
     while (side.counts.size() < useful) {
-      const std::string& work = works[side.counts.size()];
-      progress(work);
-      side.counts.push_back(worker.count({work}));
+      const std::string& workload = workloads[side.counts.size()];
+      progress(workload);
+      side.counts.push_back(worker.count({workload}));
     }
     worker.quit();
   } catch (const WorkerError& error) {
     const std::size_t counted = side.counts.size();
     useful = std::min(useful.load(), counted);
     side.failure = error.what();
-    if (counted < works.size() && works.size() > 1) {
-      side.failure +=
-          fmt::format("; {} of {} works were not counted", works.size() - counted, works.size());
+    if (counted < workloads.size() && workloads.size() > 1) {
+      side.failure += fmt::format("; {} of {} workloads were not counted",
+                                  workloads.size() - counted, workloads.size());
     }
   } catch (...) {
     useful = 0;
@@ -46,19 +46,19 @@ CountedSide count_all(Worker& worker, std::span<const std::string> works, Useful
 
 }  // namespace
 
-CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> works,
-                       const std::function<void(const std::string& work)>& progress) {
-  Useful useful = works.size();
+CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> workloads,
+                       const std::function<void(const std::string& workload)>& progress) {
+  Useful useful = workloads.size();
   auto of_head = std::async(std::launch::async, [&] {
-    return count_all(head, works, useful, [](const std::string&) {});
+    return count_all(head, workloads, useful, [](const std::string&) {});
   });
-  CountedSide base_side = count_all(base, works, useful, progress);
+  CountedSide base_side = count_all(base, workloads, useful, progress);
   progress("HEAD");
   CountedSide head_side = of_head.get();
   CountedBoth both;
   const std::size_t common = std::min(base_side.counts.size(), head_side.counts.size());
   for (std::size_t index = 0; index < common; ++index) {
-    both.pairs.push_back(CountedPair{.work = works[index],
+    both.pairs.push_back(CountedPair{.workload = workloads[index],
                                      .base = std::move(base_side.counts[index]),
                                      .head = std::move(head_side.counts[index])});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate`: may HEAD be merged? Counts, a duel, HEAD's own sentences, and what became of the
-// scenarios, in this order; what is found early does not keep the rest from being looked at.
+// `stepgate gate`: may HEAD be merged? Counts, a comparison, HEAD's own assertions, and what became
+// of the scenarios, in this order; what is found early does not keep the rest from being looked at.
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include <iostream>
 #include <sstream>
 
-#include "duel/gate/compared_works.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/seconds.h"
+#include "compare/gate/compared_workloads.h"
 #include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "report/text/verdict_words.h"
-#include "support/files/write_file.h"
-#include "support/interruption.h"
-#include "support/seconds.h"
 #include "verbs/compare/ask_head.h"
 #include "verbs/compare/count_both.h"
 #include "verbs/compare/introduce_both.h"
@@ -37,14 +37,14 @@ using Clock = std::chrono::steady_clock;
 struct Looked {
   GateSubject subject;
   std::vector<CountedPair> counted = {};
-  std::optional<DuelVerdict> duel = {};
-  std::vector<HeadSentence> sentences = {};
+  std::optional<ComparisonVerdict> comparison = {};
+  std::vector<HeadAssertion> assertions = {};
   std::vector<Finding> findings = {};
 
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings)); }
   GateLooks looks() const {
-    GateLooks looks{.counted = {}, .duel = duel, .sentences = sentences};
-    for (const CountedPair& pair : counted) looks.counted.push_back(pair.work);
+    GateLooks looks{.counted = {}, .comparison = comparison, .assertions = assertions};
+    for (const CountedPair& pair : counted) looks.counted.push_back(pair.workload);
     return looks;
   }
 };
@@ -70,26 +70,25 @@ RunInfo info_of(const GateRequest& request, const std::vector<std::filesystem::p
   return run_info_of(request.arguments, files.empty() ? "scenarios" : files.front(), request.seed);
 }
 
-// --- the stages ---
-
 std::set<std::string> count(IntroducedBoth introduced, const GateRequest& request, Looked& looked,
                             Clock::time_point start) try {
   const Introduction& both = *introduced.both;
   if (!both.base.counts || !both.head.counts) return {};
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-  const std::vector<std::string>& patterns = request.arguments.gate.works;
-  std::vector<std::string> works = works_in_common(both, &Hello::works, patterns);
-  std::ranges::move(works_in_common(both, &Hello::planned, patterns), std::back_inserter(works));
+  const std::vector<std::string>& patterns = request.arguments.gate.workloads;
+  std::vector<std::string> workloads = workloads_in_common(both, &Hello::workloads, patterns);
+  std::ranges::move(workloads_in_common(both, &Hello::planned, patterns),
+                    std::back_inserter(workloads));
   CountedBoth counted =
-      count_both(*introduced.base, *introduced.head, works,
-                 [&line](const std::string& work) { line.show("counts of " + work); });
+      count_both(*introduced.base, *introduced.head, workloads,
+                 [&line](const std::string& workload) { line.show("counts of " + workload); });
   JudgedCounts judged = judge_counts(counted.pairs, counted.failures);
   looked.counted = std::move(counted.pairs);
   looked.add(std::move(judged.findings));
   if (counted.failures.empty()) {
     line.clear();
     print_gate_stage(std::cout, "counts",
-                     counted_in_words(std::ssize(works), "work") + ", " +
+                     counted_in_words(std::ssize(workloads), "workload") + ", " +
                          std::to_string(judged.differing.size()) + " differ",
                      seconds(Clock::now() - start));
   }
@@ -98,25 +97,25 @@ std::set<std::string> count(IntroducedBoth introduced, const GateRequest& reques
   return {};
 }
 
-void take(const GateRequest& request, DecidedSentences decided, Looked& looked) {
+void take(const GateRequest& request, DecidedAssertions decided, Looked& looked) {
   if (decided.head.stopped) return;
   if (!looked.subject.both) {
     looked.subject.both = introduction_of(decided.head);
     refuse_stand_in(request, looked.subject.both->head, looked.findings);
   }
-  looked.sentences = std::move(decided.head.sentences);
+  looked.assertions = std::move(decided.head.assertions);
   looked.add(std::move(decided.findings));
 }
 
 void take(TimedWorks timed, Looked& looked) {
-  looked.duel = std::move(timed.duel);
+  looked.comparison = std::move(timed.comparison);
   looked.add(std::move(timed.findings));
 }
 
-void decide_sentences(const GateRequest& request, Looked& looked) {
+void decide_assertions(const GateRequest& request, Looked& looked) {
   if (!request.arguments.gate.of_commands()) return take(request, ask_head(request), looked);
-  looked.add({of_gate(FindingKind::sentence, Severity::not_gated, "sentences",
-                      "a command line of a worker decides no sentences; --only counts or --only "
+  looked.add({of_gate(FindingKind::assertion, Severity::not_gated, "assertions",
+                      "a command line of a worker decides no assertions; --only counts or --only "
                       "time compares the rest")});
 }
 
@@ -130,30 +129,29 @@ void compare_with_stored(const GateRequest& request, Looked& looked) {
 void compare_with_beginning(const GateRequest& request, Looked& looked) {
   print_gate_terms(std::cout, looked.subject);
   take(soak_head(request, looked.subject.both), looked);
-  if (!looked.duel && !interrupted) refuse_nothing_compared(looked.findings);
+  if (!looked.comparison && !interrupted) refuse_nothing_compared(looked.findings);
 }
 
 void compare_with_base(GateRequest& request, Looked& looked) {
   const Clock::time_point start = Clock::now();
-  const bool compares_works =
+  const bool compares_workloads =
       request.looks_at(GatePart::counts) || request.looks_at(GatePart::time);
   IntroducedBoth introduced;
-  if (compares_works) introduced = introduce_both(request);
+  if (compares_workloads) introduced = introduce_both(request);
   looked.subject.both = introduced.both;
   looked.add(std::move(introduced.findings));
   print_gate_terms(std::cout, looked.subject);
-  if (compares_works && !introduced.comparable) return;
+  if (compares_workloads && !introduced.comparable) return;
   std::set<std::string> differing;
   if (!interrupted && request.looks_at(GatePart::counts))
     differing = count(std::move(introduced), request, looked, start);
   if (!interrupted && request.looks_at(GatePart::time))
     take(time_both(request, *looked.subject.both, differing, looked.counted), looked);
-  if (!interrupted && request.looks_at(GatePart::sentences)) decide_sentences(request, looked);
-  if (compares_works ? looked.counted.empty() && !looked.duel : !decides_any(looked.sentences))
+  if (!interrupted && request.looks_at(GatePart::assertions)) decide_assertions(request, looked);
+  if (compares_workloads ? looked.counted.empty() && !looked.comparison
+                         : !decides_any(looked.assertions))
     refuse_nothing_compared(looked.findings);
 }
-
-// --- the answer ---
 
 void write_json_file(const Arguments& arguments, const std::string& text) {
   if (!arguments.json.empty()) write_file(arguments.json, text);
@@ -170,7 +168,7 @@ int report(const GateRequest& request, Looked looked, const RunInfo& info,
              style_of(descriptor_of_text()));
   const ExitCode code = exit_code(verdict, arguments.undecided);
   std::ostringstream json;
-  write_gate_json(json, info, looked.subject, looked.duel, verdict, code);
+  write_gate_json(json, info, looked.subject, looked.comparison, verdict, code);
   write_json_file(arguments, json.str());
   files.end(reported_gate(info, looked.subject, looked.looks(), verdict, arguments.undecided));
   return status_of(code);
@@ -221,9 +219,9 @@ int gate(GateRequest request) {
 int gate_programs(const Arguments& arguments) {
   stop_when_interrupted();
   if (arguments.gate.self_test) return test_the_gate(arguments);
-  if (arguments.gate.of_commands() && arguments.gate.only.contains(GatePart::sentences))
-    throw RequestError("a command line of a worker decides no sentences",
-                       "leave out --only sentences, or give --base and --head PROGRAM");
+  if (arguments.gate.of_commands() && arguments.gate.only.contains(GatePart::assertions))
+    throw RequestError("a command line of a worker decides no assertions",
+                       "leave out --only assertions, or give --base and --head PROGRAM");
   if (arguments.gate.head.empty() && !arguments.gate.of_commands())
     throw RequestError("there is no HEAD to gate", "give --head PROGRAM");
   return gate(request_of(arguments));

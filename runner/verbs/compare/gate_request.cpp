@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "duel/gate/compared_works.h"
-#include "duel/gate/gate_timing.h"
+#include "compare/gate/compared_workloads.h"
+#include "compare/gate/gate_timing.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/compare/workers.h"
 #include "verbs/planned.h"
@@ -55,7 +55,7 @@ std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
   const GateArguments& gate = arguments.gate;
   std::vector<std::filesystem::path> all = gate.head_files;
   if (gate.of_commands()) {
-    for (const DuelSide side : both_sides)
+    for (const ComparisonSide side : both_sides)
       std::ranges::copy(worker_command(arguments, side), std::back_inserter(all));
   }
   for (const std::string& program : {gate.base, gate.head}) {
@@ -72,8 +72,8 @@ void check_programs(const GateArguments& gate) {
     throw RequestError("there is nothing to compare HEAD with",
                        "give --base PROGRAM, --stored for the runs that `accept` stored, or "
                        "--soak for HEAD's own beginning");
-  if (gate.stored && (gate.pairs || !gate.works.empty()))
-    throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
+  if (gate.stored && (gate.pairs || !gate.workloads.empty()))
+    throw RequestError("--pairs and --workload are for two programs", "choose files, or by --tag");
   if (!gate.base.empty()) check_program("--base", gate.base);
   check_program("--head", gate.head);
 }
@@ -83,10 +83,10 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
   if (arguments.gate.of_commands()) return {};
   request.scenarios = scenarios_with_wanted_tags(arguments);
   refuse_namesakes(request.scenarios);
-  refuse_unmatched(arguments.gate.works, works_of(request.scenarios));
+  refuse_unmatched(arguments.gate.workloads, workloads_of(request.scenarios));
   (void)most_pairs(arguments.gate.pairs, 1, request.settings);
   request.settings.wider =
-      wider_margins(request.scenarios, arguments.gate.works, request.settings.margin);
+      wider_margins(request.scenarios, arguments.gate.workloads, request.settings.margin);
   arguments.files.clear();
   for (const Scenario& scenario : request.scenarios) arguments.files.emplace_back(scenario.file);
   if (arguments.gate.head_files.empty()) return {};
@@ -100,7 +100,7 @@ bool calibrates(const GateRequest& request) {
 
 GateScope scope_of(const GateRequest& request) {
   const Arguments& arguments = request.arguments;
-  return {.patterns = arguments.gate.works,
+  return {.patterns = arguments.gate.workloads,
           .of_commands = arguments.gate.of_commands(),
           .simulation_asked = arguments.device.spec.starts_with("simulated"),
           .counts = request.looks_at(GatePart::counts),

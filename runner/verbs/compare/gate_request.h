@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "duel/gate/accepted.h"
-#include "duel/gate/gate_stages.h"
+#include "compare/gate/accepted.h"
+#include "compare/gate/gate_stages.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
 
@@ -18,7 +18,7 @@ struct GateRequest {
   // The files are those of the scenarios, and what is calibrated is what BASE has found.
   Arguments arguments;
   std::uint64_t seed = 0;
-  DuelSettings settings;
+  ComparisonSettings settings;
   std::chrono::nanoseconds most_timing{0};
   std::vector<Accepted> accepted = {};
   std::vector<Scenario> scenarios = {};  // BASE's; none of command lines

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "duel/gate/compared_works.h"
+#include "compare/gate/compared_workloads.h"
 #include "verbs/compare/workers.h"
 
 namespace stepgate {
@@ -16,8 +16,8 @@ namespace {
 // Tells a BASE that is too old to count from one that does not work at all.
 bool answers_without_counting(const Arguments& arguments) {
   try {
-    const auto started = start_worker(
-        worker_request(arguments, worker_command(arguments, DuelSide::base), DuelSide::base));
+    const auto started = start_worker(worker_request(
+        arguments, worker_command(arguments, ComparisonSide::base), ComparisonSide::base));
     (void)started->hello();
     started->quit();
     return true;
@@ -30,9 +30,10 @@ FindingKind kind_of_introduction(const GateRequest& request) {
   return request.looks_at(GatePart::counts) ? FindingKind::counts : FindingKind::time;
 }
 
-Finding finding_about_hello(const GateRequest& request, DuelSide side, const WorkerError& error) {
+Finding finding_about_hello(const GateRequest& request, ComparisonSide side,
+                            const WorkerError& error) {
   const FindingKind kind = kind_of_introduction(request);
-  if (side == DuelSide::base && !request.arguments.gate.of_commands() &&
+  if (side == ComparisonSide::base && !request.arguments.gate.of_commands() &&
       answers_without_counting(request.arguments)) {
     return of_gate(
         kind, Severity::not_gated, std::string(name_of(kind)),
@@ -44,7 +45,7 @@ Finding finding_about_hello(const GateRequest& request, DuelSide side, const Wor
 }
 
 // Whether it says hello; otherwise there is a finding.
-bool says_hello(const GateRequest& request, DuelSide side, Worker& worker,
+bool says_hello(const GateRequest& request, ComparisonSide side, Worker& worker,
                 std::vector<Finding>& findings) try {
   (void)worker.hello();
   return true;
@@ -56,18 +57,18 @@ bool says_hello(const GateRequest& request, DuelSide side, Worker& worker,
 // Both start at once, unless HEAD needs values that BASE finds first.
 void start_both_counting(GateRequest& request, IntroducedBoth& introduced) {
   const bool apart = calibrates(request);
-  introduced.base = start_worker(counting_request(request, DuelSide::base));
-  if (!apart) introduced.head = start_worker(counting_request(request, DuelSide::head));
-  if (!says_hello(request, DuelSide::base, *introduced.base, introduced.findings)) return;
+  introduced.base = start_worker(counting_request(request, ComparisonSide::base));
+  if (!apart) introduced.head = start_worker(counting_request(request, ComparisonSide::head));
+  if (!says_hello(request, ComparisonSide::base, *introduced.base, introduced.findings)) return;
   request.arguments.worker.calibrated = introduced.base->hello().calibrated;
-  if (apart) introduced.head = start_worker(counting_request(request, DuelSide::head));
-  if (!says_hello(request, DuelSide::head, *introduced.head, introduced.findings)) return;
+  if (apart) introduced.head = start_worker(counting_request(request, ComparisonSide::head));
+  if (!says_hello(request, ComparisonSide::head, *introduced.head, introduced.findings)) return;
   introduced.both = Introduction{introduced.base->hello(), introduced.head->hello()};
 }
 
 }  // namespace
 
-ChildRequest counting_request(const GateRequest& request, DuelSide side,
+ChildRequest counting_request(const GateRequest& request, ComparisonSide side,
                               std::vector<std::string> more) {
   more.insert(more.end(), {"--counts", "--seed", std::to_string(request.seed)});
   return worker_request(request.arguments, worker_command(request.arguments, side, std::move(more)),
@@ -98,7 +99,7 @@ IntroducedBoth introduce_both(GateRequest& request) {
   std::ranges::move(judged.findings, std::back_inserter(introduced.findings));
   // Before minutes of counting.
   (void)most_pairs(request.arguments.gate.pairs,
-                   works_in_common(*introduced.both, &Hello::works, scope.patterns).size(),
+                   workloads_in_common(*introduced.both, &Hello::workloads, scope.patterns).size(),
                    request.settings);
   return introduced;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "duel/worker/worker.h"
+#include "compare/worker/worker.h"
 #include "verbs/compare/gate_request.h"
 
 namespace stepgate {
@@ -25,6 +25,7 @@ struct IntroducedBoth {
 IntroducedBoth introduce_both(GateRequest&);
 
 // The request of a worker that counts.
-ChildRequest counting_request(const GateRequest&, DuelSide, std::vector<std::string> more = {});
+ChildRequest counting_request(const GateRequest&, ComparisonSide,
+                              std::vector<std::string> more = {});
 
 }  // namespace stepgate

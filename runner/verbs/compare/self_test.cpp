@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <iostream>
 
-#include "duel/gate/compared_works.h"
-#include "duel/gate/gate_stages.h"
-#include "duel/gate/gate_timing.h"
-#include "duel/gate/self_test.h"
+#include "base/fnv1a.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "compare/gate/compared_workloads.h"
+#include "compare/gate/gate_stages.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/self_test.h"
 #include "report/text/print_gate.h"
 #include "report/text/print_self_test.h"
 #include "report/text/progress_line.h"
-#include "support/fnv1a.h"
-#include "support/process/run_program.h"
-#include "support/random.h"
 #include "verbs/compare/workers.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
@@ -28,48 +28,49 @@ namespace {
 // The program and the given files as it sees them.
 struct Base {
   Hello hello;
-  std::vector<std::string> works;
+  std::vector<std::string> workloads;
   std::vector<CountedPair> counted;  // both sides are the program
 };
 
-// Counts the works once, as a gate does before it times: how many pairs fit into the memory follows
-// from it.
+// Counts the workloads once, as a gate does before it times: how many pairs fit into the memory
+// follows from it.
 Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
   const std::vector<std::string> more{"--counts", "--seed", std::to_string(seed)};
-  const auto worker = start_worker(
-      worker_request(arguments, worker_command(arguments, DuelSide::base, more), DuelSide::base));
-  Base base{.hello = worker->hello(), .works = {}, .counted = {}};
+  const auto worker = start_worker(worker_request(
+      arguments, worker_command(arguments, ComparisonSide::base, more), ComparisonSide::base));
+  Base base{.hello = worker->hello(), .workloads = {}, .counted = {}};
   if (base.hello.simulated && !arguments.device.spec.starts_with("simulated"))
     throw NotGatedError(std::string(simulated_unasked));
-  if (base.hello.works.empty()) {
+  if (base.hello.workloads.empty()) {
     const std::vector<LeftOut>& none = base.hello.left_out;
     throw RequestError(none.empty() ? "no step of these scenarios is timed"
                                     : none.front().scenario + ": " + printable(none.front().why),
                        "name scenarios whose steps a device runs");
   }
-  refuse_unmatched(arguments.gate.works, base.hello.works);
-  base.works = works_in_common({base.hello, base.hello}, &Hello::works, arguments.gate.works);
+  refuse_unmatched(arguments.gate.workloads, base.hello.workloads);
+  base.workloads =
+      workloads_in_common({base.hello, base.hello}, &Hello::workloads, arguments.gate.workloads);
   print_self_tests(std::cout, arguments.gate.base, base.hello, seed);
   for (const LeftOut& none : base.hello.left_out)
     print_gate_note(std::cout, none.scenario + " is left out: " + none.why);
-  for (const std::string& work : base.works) {
+  for (const std::string& workload : base.workloads) {
     if (!base.hello.counts) break;
-    const StepCounts counts = worker->count({work});
-    base.counted.push_back({.work = work, .base = counts, .head = counts});
+    const StepCounts counts = worker->count({workload});
+    base.counted.push_back({.workload = workload, .base = counts, .head = counts});
   }
   worker->quit();
   return base;
 }
 
-// The gates of one work.
+// The gates of one workload.
 class Gates {
  public:
   // Workers read the scenario's file alone, so that the other files cost no launch anything.
-  Gates(Arguments arguments, const Base& base, std::string work, const Scenario& scenario,
+  Gates(Arguments arguments, const Base& base, std::string workload, const Scenario& scenario,
         std::uint64_t seed)
       : arguments_(std::move(arguments)),
         base_(base),
-        work_(std::move(work)),
+        work_(std::move(workload)),
         seed_(random_bits(seed, fnv1a(work_, fnv1a_start))),
         settings_{.margin = margin_of(arguments_.gate.margin)} {
     arguments_.files = {scenario.file};
@@ -83,7 +84,7 @@ class Gates {
   SelfTest run() {
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     print_self_test_terms(std::cout, work_, settings_.margin, most_timing());
-    return test_gate({.work = work_,
+    return test_gate({.workload = work_,
                       .settings = settings_,
                       .gates = arguments_.gate.gates,
                       .trial_gates = arguments_.gate.trial_gates,
@@ -118,17 +119,17 @@ class Gates {
         pairs_launcher(arguments_, seed, options_of(sides.base), options_of(sides.head));
     if (!both_) both_ = introduce(launch);
     if (!both_) return std::nullopt;
-    const DuelMeasurement measured = measure_duel(duel_request(
+    const ComparisonMeasurement measured = measure_comparison(comparison_request(
         arguments_, *both_, {work_}, settings_, launch, seed, most_timing(), base_.counted));
     if (measured.stopped) return std::nullopt;
-    return tried_gate(judge_duel(*both_, measured, settings_), measured);
+    return tried_gate(judge_comparison(*both_, measured, settings_), measured);
   }
 
   Arguments arguments_;
   const Base& base_;
   std::string work_;
   std::uint64_t seed_;
-  DuelSettings settings_;
+  ComparisonSettings settings_;
   std::optional<Introduction> both_;
   std::uint64_t gates_ = 0;
 };
@@ -141,7 +142,7 @@ void check_request(const Arguments& arguments) {
   check_program("--base", arguments.gate.base);
   check_device_name(arguments.device);
   check_device(arguments.device);
-  const DuelSettings settings{.margin = margin_of(arguments.gate.margin)};
+  const ComparisonSettings settings{.margin = margin_of(arguments.gate.margin)};
   (void)most_pairs(arguments.gate.pairs, 1, settings);
 }
 
@@ -150,12 +151,12 @@ bool test_all(const Arguments& arguments, std::span<const Scenario> scenarios,
               std::vector<SelfTest>& tests) try {
   const std::uint64_t seed = seed_of(arguments);
   const Base base = look_at_base(arguments, seed);
-  for (const std::string& work : base.works) {
+  for (const std::string& workload : base.workloads) {
     const auto scenario =
-        std::ranges::find(scenarios, work.substr(0, work.find('/')), &Scenario::name);
+        std::ranges::find(scenarios, workload.substr(0, workload.find('/')), &Scenario::name);
     if (scenario == scenarios.end())
-      throw WorkerError("BASE lists a work of no scenario, '" + printable(work) + "'");
-    tests.push_back(Gates(arguments, base, work, *scenario, seed).run());
+      throw WorkerError("BASE lists a workload of no scenario, '" + printable(workload) + "'");
+    tests.push_back(Gates(arguments, base, workload, *scenario, seed).run());
     if (tests.back().stopped) return false;
     print_self_test(std::cout, tests.back(), base.hello.simulated);
   }
@@ -177,7 +178,7 @@ int test_the_gate(const Arguments& given) {
   for (const Scenario& scenario : scenarios) arguments.files.emplace_back(scenario.file);
   std::vector<SelfTest> tests;
   if (!test_all(arguments, scenarios, tests)) return say_interrupted("the self-test has not ended");
-  ExitCode code = ExitCode::holds;
+  ExitCode code = ExitCode::passes;
   for (const SelfTest& test : tests)
     code = gravest(code, exit_code(outcome_of(test), arguments.undecided));
   return status_of(code);

@@ -7,9 +7,9 @@
 
 namespace stepgate {
 
-// Prints a table of each work and what it comes to; writes no file. Returns the exit code: that of
-// the gravest work. Throws RequestError, WorkerError, and NotGatedError where BASE simulates and
-// nobody asked for it.
+// Prints a table of each workload and what it comes to; writes no file. Returns the exit code: that
+// of the gravest workload. Throws RequestError, WorkerError, and NotGatedError where BASE simulates
+// and nobody asked for it.
 int test_the_gate(const Arguments&);
 
 }  // namespace stepgate

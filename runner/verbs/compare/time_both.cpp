@@ -6,19 +6,19 @@
 #include <algorithm>
 #include <iostream>
 
-#include "duel/gate/compared_works.h"
-#include "duel/gate/gate_timing.h"
-#include "duel/gate/soak.h"
-#include "history/ledger/ledger.h"
+#include "base/fnv1a.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "base/seconds.h"
+#include "base/text/units.h"
+#include "base/toml/toml_text.h"
+#include "compare/gate/compared_workloads.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/soak.h"
+#include "ledger/runs/ledger.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "report/text/verdict_words.h"
-#include "support/fnv1a.h"
-#include "support/process/run_program.h"
-#include "support/random.h"
-#include "support/seconds.h"
-#include "support/text/units.h"
-#include "support/toml/toml_text.h"
 #include "verbs/compare/introduce_both.h"
 #include "verbs/compare/workers.h"
 #include "verbs/planned.h"
@@ -30,14 +30,14 @@ using Clock = std::chrono::steady_clock;
 
 // Loads of a step that may be slower, which are traced to say where.
 constexpr int loads_to_trace = 3;
-// So many of the works that are slower are traced, the slowest ones.
-constexpr std::size_t most_traced_works = 8;
+// So many of the workloads that are slower are traced, the slowest ones.
+constexpr std::size_t most_traced_workloads = 8;
 
 // By part of a step, of several loads.
-StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
+StepCounts::Numbers mean_time_of(Worker& worker, const std::string& workload) {
   StepCounts::Numbers mean;
   for (int load = 0; load < loads_to_trace; ++load) {
-    for (const auto& [part, seconds] : worker.count({work, true}).time)
+    for (const auto& [part, seconds] : worker.count({workload, true}).time)
       mean[part] += seconds / loads_to_trace;
   }
   return mean;
@@ -48,14 +48,15 @@ StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
 void trace_alone(const GateRequest& request, std::span<CountedPair* const> slower,
                  std::vector<Finding>& findings) try {
   if (slower.empty()) return;
-  for (const DuelSide side : both_sides) {
+  for (const ComparisonSide side : both_sides) {
     // The noise is its own where it is simulated, and the processor that of both.
     const std::uint64_t noise = random_bits(request.seed, static_cast<std::uint64_t>(side));
     const auto started =
         start_worker(counting_request(request, side, {"--noise-seed", std::to_string(noise)}));
     (void)started->hello();
     for (CountedPair* pair : slower)
-      (side == DuelSide::base ? pair->base : pair->head).time = mean_time_of(*started, pair->work);
+      (side == ComparisonSide::base ? pair->base : pair->head).time =
+          mean_time_of(*started, pair->workload);
     started->quit();
   }
 } catch (const WorkerError& error) {
@@ -66,7 +67,7 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
 
 // Pairs of the same two programs in the same environments, of the same steps.
 StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
-                       const std::vector<std::string>& works) {
+                       const std::vector<std::string>& workloads) {
   const Arguments& arguments = request.arguments;
   const auto digest = [](const std::string& program) {
     return hexadecimal(digest_of_this_program(program_path(program)));
@@ -74,7 +75,7 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
   std::uint64_t fingerprint = fnv1a_start;
   for (const Scenario& scenario : request.scenarios)
     fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
-  for (const auto* words : {&works, &arguments.overrides, &arguments.worker.calibrated,
+  for (const auto* words : {&workloads, &arguments.overrides, &arguments.worker.calibrated,
                             &arguments.gate.base_variables, &arguments.gate.head_variables}) {
     for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
   }
@@ -92,8 +93,8 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
 }
 
 // Every pair is kept as soon as it has ended, whatever ends the gate.
-void keep_every_pair(DuelRequest& duel, LedgerTurn& turn, const StoredRun& begun) {
-  duel.undecided = [&, decide = duel.undecided](const DuelMeasurement& so_far) {
+void keep_every_pair(ComparisonRequest& comparison, LedgerTurn& turn, const StoredRun& begun) {
+  comparison.undecided = [&, decide = comparison.undecided](const ComparisonMeasurement& so_far) {
     StoredRun run = begun;
     run.found.expect = pairs_found_in(so_far);
     turn.keep(std::move(run));
@@ -102,42 +103,43 @@ void keep_every_pair(DuelRequest& duel, LedgerTurn& turn, const StoredRun& begun
 }
 
 struct MeasuredPairs {
-  DuelMeasurement measured;
-  DuelSettings settings;
+  ComparisonMeasurement measured;
+  ComparisonSettings settings;
 };
 
 // With the pairs of earlier gates in the settings, where there are any.
 MeasuredPairs measure_pairs(const GateRequest& request, const Introduction& both,
-                            const std::vector<std::string>& works,
+                            const std::vector<std::string>& workloads,
                             std::span<const CountedPair> counted) {
   const Arguments& arguments = request.arguments;
-  DuelSettings settings = request.settings;
-  settings.works_ahead = works_ahead_of_a_gate(works.size());
-  settings.accepted_growths = accepted_growths(request.accepted, works, date_of(arguments));
+  ComparisonSettings settings = request.settings;
+  settings.workloads_ahead = workloads_ahead_of_a_gate(workloads.size());
+  settings.accepted_growths = accepted_growths(request.accepted, workloads, date_of(arguments));
   std::optional<LedgerTurn> turn;
   StoredRun begun;
   if (!arguments.ledger.empty()) {
-    begun = run_of_pairs(request, both, works);
+    begun = run_of_pairs(request, both, workloads);
     turn.emplace(request.file_of_pairs(), request.file_of_pairs().stem().string());
     check_run_of_ledger(turn->before(), begun);
     settings.earlier = earlier_in(turn->before(), begun).expect;
   }
-  DuelRequest duel =
-      duel_request(arguments, both, works, settings, pairs_launcher(arguments, request.seed),
-                   request.seed, request.most_timing, counted);
-  if (turn) keep_every_pair(duel, *turn, begun);
+  ComparisonRequest comparison = comparison_request(arguments, both, workloads, settings,
+                                                    pairs_launcher(arguments, request.seed),
+                                                    request.seed, request.most_timing, counted);
+  if (turn) keep_every_pair(comparison, *turn, begun);
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-  duel.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
-    line.show("duel", done, spent);
+  comparison.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
+    line.show("comparison", done, spent);
   };
-  MeasuredPairs pairs{measure_duel(duel), std::move(settings)};
+  MeasuredPairs pairs{measure_comparison(comparison), std::move(settings)};
   line.clear();
   return pairs;
 }
 
-std::string slower_in_words(const DuelVerdict& duel) {
-  return counted_in_words(std::ssize(duel.works), "work") + ", " +
-         std::to_string(std::ranges::count(duel.works, Outcome::refuted, &WorkVerdict::outcome)) +
+std::string slower_in_words(const ComparisonVerdict& comparison) {
+  return counted_in_words(std::ssize(comparison.workloads), "workload") + ", " +
+         std::to_string(
+             std::ranges::count(comparison.workloads, Outcome::fails, &WorkloadVerdict::outcome)) +
          " slower, ";
 }
 
@@ -150,9 +152,10 @@ Finding failed_time(const char* what, std::string words) {
 TimedWorks time_both(const GateRequest& request, const Introduction& counted_both,
                      const std::set<std::string>& differing, std::vector<CountedPair>& counted) {
   TimedWorks timed;
-  const std::vector<std::string> works = in_order_of_suspicion(
-      works_in_common(counted_both, &Hello::works, request.arguments.gate.works), differing);
-  if (works.empty()) return timed;
+  const std::vector<std::string> workloads = in_order_of_suspicion(
+      workloads_in_common(counted_both, &Hello::workloads, request.arguments.gate.workloads),
+      differing);
+  if (workloads.empty()) return timed;
   if (request.arguments.device.spec == "reference") {
     timed.findings.push_back(
         of_gate(FindingKind::time, Severity::not_gated, "time",
@@ -172,16 +175,17 @@ TimedWorks time_both(const GateRequest& request, const Introduction& counted_bot
           "device", "a program that is timed names another device than when it counted"));
       return timed;
     }
-    const auto [measured, settings] = measure_pairs(request, *both, works, counted);
+    const auto [measured, settings] = measure_pairs(request, *both, workloads, counted);
     if (measured.stopped) return timed;
-    timed.duel = judge_duel(*both, measured, settings);
-    trace_alone(request, slowest_works(counted, *timed.duel, most_traced_works), timed.findings);
-    std::ranges::move(findings_of(*timed.duel, counted), std::back_inserter(timed.findings));
-    print_gate_stage(
-        std::cout, "duel",
-        slower_in_words(*timed.duel) + std::to_string(timed.duel->pairs) + " pairs of launches",
-        seconds(Clock::now() - start));
-    for (const std::string& note : timed.duel->notes) print_gate_note(std::cout, note);
+    timed.comparison = judge_comparison(*both, measured, settings);
+    trace_alone(request, slowest_workloads(counted, *timed.comparison, most_traced_workloads),
+                timed.findings);
+    std::ranges::move(findings_of(*timed.comparison, counted), std::back_inserter(timed.findings));
+    print_gate_stage(std::cout, "comparison",
+                     slower_in_words(*timed.comparison) + std::to_string(timed.comparison->pairs) +
+                         " pairs of launches",
+                     seconds(Clock::now() - start));
+    for (const std::string& note : timed.comparison->notes) print_gate_note(std::cout, note);
   } catch (const WorkerError& error) {
     timed.findings.push_back(failed_time("time", error.what()));
   } catch (const WaitStopped&) {
@@ -195,8 +199,9 @@ TimedWorks soak_head(const GateRequest& request, std::optional<Introduction>& bo
   std::uint64_t launches = 0;
   const auto launch = [&] {
     const std::string seed = std::to_string(random_bits(request.seed, launches++));
-    return start_worker(worker_request(
-        arguments, worker_command(arguments, DuelSide::head, {"--seed", seed}), DuelSide::head));
+    return start_worker(
+        worker_request(arguments, worker_command(arguments, ComparisonSide::head, {"--seed", seed}),
+                       ComparisonSide::head));
   };
   try {
     const Clock::time_point start = Clock::now();
@@ -206,20 +211,22 @@ TimedWorks soak_head(const GateRequest& request, std::optional<Introduction>& bo
     both = Introduction{.base = hello, .head = hello};
     refuse_stand_in(request, hello, timed.findings);
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-    std::vector<SoakedWork> soaked;
+    std::vector<SoakedWorkloadload> soaked;
     std::int64_t fewest = steps_of_a_soak;
-    for (const std::string& work : works_in_common(*both, &Hello::works, arguments.gate.works)) {
-      line.show("soak of " + work);
-      soaked.push_back(soak(work, request.settings.margin_of(work), launch));
+    for (const std::string& workload :
+         workloads_in_common(*both, &Hello::workloads, arguments.gate.workloads)) {
+      line.show("soak of " + workload);
+      soaked.push_back(soak(workload, request.settings.margin_of(workload), launch));
       fewest = std::min(fewest, soaked.back().steps);
     }
     line.clear();
     if (soaked.empty()) return timed;
-    timed.duel = verdict_of(soaked, *both, request.settings);
-    std::ranges::move(findings_of(*timed.duel, {}), std::back_inserter(timed.findings));
-    print_gate_stage(std::cout, "soak",
-                     slower_in_words(*timed.duel) + std::to_string(fewest) + " steps each or more",
-                     seconds(Clock::now() - start));
+    timed.comparison = verdict_of(soaked, *both, request.settings);
+    std::ranges::move(findings_of(*timed.comparison, {}), std::back_inserter(timed.findings));
+    print_gate_stage(
+        std::cout, "soak",
+        slower_in_words(*timed.comparison) + std::to_string(fewest) + " steps each or more",
+        seconds(Clock::now() - start));
   } catch (const WorkerError& error) {
     timed.findings.push_back(failed_time("time", error.what()));
   } catch (const WaitStopped&) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Times the works of a gate: pairs of launches of both programs, or HEAD against its own beginning.
+// Times the workloads of a gate: pairs of launches of both programs, or HEAD against its own
+// beginning.
 #pragma once
 
 #include <optional>
@@ -12,13 +13,13 @@
 namespace stepgate {
 
 struct TimedWorks {
-  std::optional<DuelVerdict> duel = {};  // absent where nothing was timed to the end
+  std::optional<ComparisonVerdict> comparison = {};  // absent where nothing was timed to the end
   std::vector<Finding> findings = {};
 };
 
-// `both` said hello when they counted, if they did. Works that differ come first; the counted works
-// that turn out to be slower get the times of the parts of their steps. A program that breaks is a
-// finding.
+// `both` said hello when they counted, if they did. Workloads that differ come first; the counted
+// workloads that turn out to be slower get the times of the parts of their steps. A program that
+// breaks is a finding.
 TimedWorks time_both(const GateRequest&, const Introduction& both,
                      const std::set<std::string>& differing, std::vector<CountedPair>& counted);
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <memory>
 
-#include "duel/worker/serve_worker.h"
+#include "compare/worker/serve_worker.h"
 #include "judge/judge.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
@@ -47,7 +47,7 @@ std::string calibrate(Planned& planned, Device& device, const Arguments& argumen
   return "";
 }
 
-// Why none of the scenario's works can be timed here; empty when all can.
+// Why none of the scenario's workloads can be timed here; empty when all can.
 std::string prepare(Planned& planned, Device& device, const Arguments& arguments,
                     std::uint64_t seed, WorkerSubject& subject) {
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) return *unmet;

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "base/interruption.h"
+#include "base/process/worker_environment.h"
+#include "base/random.h"
+#include "compare/gate/gate_timing.h"
 #include "device/cuda/gpu_index.h"
-#include "duel/gate/gate_timing.h"
-#include "support/interruption.h"
-#include "support/process/worker_environment.h"
-#include "support/random.h"
 
 namespace stepgate {
 std::chrono::nanoseconds of_seconds(double seconds) {
@@ -61,9 +61,10 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
-Command worker_command(const Arguments& arguments, DuelSide side, std::vector<std::string> more) {
+Command worker_command(const Arguments& arguments, ComparisonSide side,
+                       std::vector<std::string> more) {
   const GateArguments& gate = arguments.gate;
-  const bool is_base = side == DuelSide::base;
+  const bool is_base = side == ComparisonSide::base;
   if (gate.of_commands())
     return split_command_line(is_base ? *gate.base_command : *gate.head_command);
   for (const std::string& calibrated : arguments.worker.calibrated)
@@ -72,11 +73,11 @@ Command worker_command(const Arguments& arguments, DuelSide side, std::vector<st
 }
 
 bool run_same_program(const Arguments& arguments) {
-  const auto program = [&](DuelSide side) {
+  const auto program = [&](ComparisonSide side) {
     const Command command = worker_command(arguments, side);
     return arguments.gate.of_commands() ? command : Command{command.front()};
   };
-  return run_same_bytes(program(DuelSide::base), program(DuelSide::head)) &&
+  return run_same_bytes(program(ComparisonSide::base), program(ComparisonSide::head)) &&
          arguments.gate.base_variables == arguments.gate.head_variables;
 }
 
@@ -88,20 +89,20 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
   environment.push_back(name + '=' + value);
 }
 
-std::vector<std::string> environment_of(const Arguments& arguments, DuelSide side) {
+std::vector<std::string> environment_of(const Arguments& arguments, ComparisonSide side) {
   const GateArguments& gate = arguments.gate;
   std::vector<std::string> environment = worker_environment(gate.passed_variables);
   for (const std::string& given :
-       side == DuelSide::base ? gate.base_variables : gate.head_variables) {
+       side == ComparisonSide::base ? gate.base_variables : gate.head_variables) {
     const std::size_t equals = given.find('=');
     set_variable(environment, given.substr(0, equals), given.substr(equals + 1));
   }
   return environment;
 }
 
-ChildRequest worker_request(const Arguments& arguments, Command command, DuelSide side) {
+ChildRequest worker_request(const Arguments& arguments, Command command, ComparisonSide side) {
   return {.command = std::move(command),
-          .name = side == DuelSide::base ? "BASE" : "HEAD",
+          .name = side == ComparisonSide::base ? "BASE" : "HEAD",
           .stall = of_seconds(stall_seconds_of(arguments)),
           .stopped = [] { return interrupted != 0; },
           .environment = environment_of(arguments, side)};
@@ -110,8 +111,8 @@ ChildRequest worker_request(const Arguments& arguments, Command command, DuelSid
 LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed,
                             const std::vector<std::string>& more_of_base,
                             const std::vector<std::string>& more_of_head) {
-  return [=](DuelSide side, std::int64_t launch) {
-    std::vector<std::string> more = side == DuelSide::base ? more_of_base : more_of_head;
+  return [=](ComparisonSide side, std::int64_t launch) {
+    std::vector<std::string> more = side == ComparisonSide::base ? more_of_base : more_of_head;
     const auto number = static_cast<std::uint64_t>(launch);
     // Launches are counted over both sides, two a pair.
     more.insert(more.end(), {"--seed", std::to_string(random_bits(seed, number / 2)),
@@ -120,19 +121,19 @@ LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed,
   };
 }
 
-DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
-                         std::vector<std::string> works, const DuelSettings& settings,
-                         LaunchWorker launch, std::uint64_t seed,
-                         std::chrono::nanoseconds most_timing,
-                         std::span<const CountedPair> counted) {
-  DuelRequest request;
-  request.works = std::move(works);
+ComparisonRequest comparison_request(const Arguments& arguments, const Introduction& both,
+                                     std::vector<std::string> workloads,
+                                     const ComparisonSettings& settings, LaunchWorker launch,
+                                     std::uint64_t seed, std::chrono::nanoseconds most_timing,
+                                     std::span<const CountedPair> counted) {
+  ComparisonRequest request;
+  request.workloads = std::move(workloads);
   request.introduction = both;
   request.launch = std::move(launch);
   request.seed = seed;
-  request.most_pairs = most_pairs(arguments.gate.pairs, request.works.size(), settings);
+  request.most_pairs = most_pairs(arguments.gate.pairs, request.workloads.size(), settings);
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  request.undecided = undecided_works(request.works, settings);
+  request.undecided = undecided_workloads(request.workloads, settings);
   time_as_a_gate(request, settings, most_timing, counted);
   if (arguments.ranks.count) request.pairs_at_once = {};  // each would start all ranks
   return request;

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "duel/gate/judge_duel.h"
-#include "duel/gate/judge_gate.h"
-#include "duel/launches/duel.h"
+#include "base/process/child.h"
+#include "compare/gate/judge_comparison.h"
+#include "compare/gate/judge_gate.h"
+#include "compare/launches/comparison.h"
 #include "scenario/scenario.h"
-#include "support/process/child.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {
@@ -40,19 +40,19 @@ Command program_command(const Arguments&, const std::string& program, const std:
 
 // The worker of a side: its command line as it was given, which knows none of our options, or its
 // program on the scenarios, with what BASE calibrated and `more`.
-Command worker_command(const Arguments&, DuelSide, std::vector<std::string> more = {});
+Command worker_command(const Arguments&, ComparisonSide, std::vector<std::string> more = {});
 
 // Whether BASE and HEAD run the same bytes in the same environment; of command lines, whatever
 // their arguments are.
 bool run_same_program(const Arguments&);
 
 // A side sees of the environment what workers see, and what it alone is given.
-std::vector<std::string> environment_of(const Arguments&, DuelSide);
+std::vector<std::string> environment_of(const Arguments&, ComparisonSide);
 // In the place of what the variable has been.
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value);
 
-ChildRequest worker_request(const Arguments&, Command, DuelSide);
+ChildRequest worker_request(const Arguments&, Command, ComparisonSide);
 
 // Fresh processes of both sides, as they are timed. Both of a pair get the same contents and the
 // same draws of the loader, which are new at every pair; only simulated noise is a launch's own.
@@ -60,12 +60,13 @@ LaunchWorker pairs_launcher(const Arguments&, std::uint64_t seed,
                             const std::vector<std::string>& more_of_base = {},
                             const std::vector<std::string>& more_of_head = {});
 
-// How the works are timed and when that ends, as time_as_a_gate says. `counted` are the counts of
-// both sides, as far as they are known. Throws RequestError for a number of pairs that can decide
-// nothing.
-DuelRequest duel_request(const Arguments&, const Introduction&, std::vector<std::string> works,
-                         const DuelSettings&, LaunchWorker, std::uint64_t seed,
-                         std::chrono::nanoseconds most_timing,
-                         std::span<const CountedPair> counted);
+// How the workloads are timed and when that ends, as time_as_a_gate says. `counted` are the counts
+// of both sides, as far as they are known. Throws RequestError for a number of pairs that can
+// decide nothing.
+ComparisonRequest comparison_request(const Arguments&, const Introduction&,
+                                     std::vector<std::string> workloads, const ComparisonSettings&,
+                                     LaunchWorker, std::uint64_t seed,
+                                     std::chrono::nanoseconds most_timing,
+                                     std::span<const CountedPair> counted);
 
 }  // namespace stepgate

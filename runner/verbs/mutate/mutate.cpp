@@ -21,12 +21,12 @@ int mutate_scenarios(const Arguments& arguments) {
     std::cout << std::flush;
     survivors = survivors || has_survivors(mutations);
   });
-  return status_of(survivors ? ExitCode::refuted : ExitCode::holds);
+  return status_of(survivors ? ExitCode::fails : ExitCode::passes);
 }
 
 namespace {
 
-// A sentence on what the plans of two variants count differently, which is true of them; empty
+// An assertion on what the plans of two variants count differently, which is true of them; empty
 // where there is none.
 std::string count_that_differs(const Planned& planned) {
   const StepPlan& first = planned.plans.front();
@@ -68,7 +68,7 @@ int check_scenarios(const Arguments& arguments) {
   } else {
     for (const Planned& planned : plan_all(arguments, 1)) print_with_warnings(planned);
   }
-  return status_of(ExitCode::holds);
+  return status_of(ExitCode::passes);
 }
 
 }  // namespace stepgate

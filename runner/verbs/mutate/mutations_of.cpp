@@ -35,7 +35,7 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
   return knobs;
 }
 
-// Most changes that are tried for a sentence that no override's removal refutes: after so many,
+// Most changes that are tried for an assertion that no override's removal refutes: after so many,
 // nobody knows.
 constexpr std::int64_t most_changes = 2000;
 
@@ -55,9 +55,9 @@ std::string as_stored(const std::string& variant) {
   return "stored." + variant;
 }
 
-// The sentence with other variants in the place of stored ones, which are those as they were.
-Expectation with_stored_as_variants(Expectation sentence) {
-  for (Side* side : {&sentence.left, &sentence.right}) {
+// The assertion with other variants in the place of stored ones, which are those as they were.
+Expectation with_stored_as_variants(Expectation assertion) {
+  for (Side* side : {&assertion.left, &assertion.right}) {
     for (Product& product : *side) {
       for (Factor& factor : product) {
         auto* of = std::get_if<MetricOf>(&factor);
@@ -65,19 +65,19 @@ Expectation with_stored_as_variants(Expectation sentence) {
       }
     }
   }
-  return sentence;
+  return assertion;
 }
 
-// A sentence of the regime among those of [expect], which may have one of its name.
+// An assertion of the regime among those of [expect], which may have one of its name.
 std::string as_expected(const std::string& regime) {
   return "[regime] " + regime;
 }
 
 // How far the sides are from each other, as a factor of 1 or more; nothing where one of them is 0.
-std::optional<double> distance_of(const SentenceVerdict& sentence) {
-  if (!sentence.left || !sentence.right || !(*sentence.left > 0) || !(*sentence.right > 0))
+std::optional<double> distance_of(const AssertionVerdict& assertion) {
+  if (!assertion.left || !assertion.right || !(*assertion.left > 0) || !(*assertion.right > 0))
     return std::nullopt;
-  return std::max(*sentence.left / *sentence.right, *sentence.right / *sentence.left);
+  return std::max(*assertion.left / *assertion.right, *assertion.right / *assertion.left);
 }
 
 std::optional<Relation> reversed(Relation relation) {
@@ -121,21 +121,22 @@ class Mutator {
     turn_knobs();
     result.changes = changes_;
     result.all_tried = changes_ < most_changes;
-    for (const SentenceVerdict& sentence : before_.sentences) {
-      const auto tried = std::ranges::find(alone.sentences, sentence.name, &SentenceVerdict::name);
-      if (unnoticed_.contains(sentence.name)) result.vacuous.push_back(sentence);
+    for (const AssertionVerdict& assertion : before_.assertions) {
+      const auto tried =
+          std::ranges::find(alone.assertions, assertion.name, &AssertionVerdict::name);
+      if (unnoticed_.contains(assertion.name)) result.vacuous.push_back(assertion);
       if (is_reversed(*tried)) {
         result.reversed.push_back(*tried);
-      } else if (!sentence.about_stored_runs && sentence.outcome != Outcome::holds) {
-        result.not_holding.push_back(sentence);
-      } else if (tried->outcome != Outcome::holds) {
+      } else if (!assertion.about_stored_runs && assertion.outcome != Outcome::passes) {
+        result.not_holding.push_back(assertion);
+      } else if (tried->outcome != Outcome::passes) {
         result.not_holding.push_back(*tried);
-      } else if (open_by_the_file.contains(sentence.name)) {
+      } else if (open_by_the_file.contains(assertion.name)) {
         add_distance(*tried, result.distant);
       }
     }
-    for (const SentenceVerdict& sentence : before_.regime) {
-      if (outside_.contains(as_expected(sentence.name))) result.never_inside.push_back(sentence);
+    for (const AssertionVerdict& assertion : before_.regime) {
+      if (outside_.contains(as_expected(assertion.name))) result.never_inside.push_back(assertion);
     }
     return result;
   }
@@ -171,7 +172,7 @@ class Mutator {
     return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
   }
 
-  // Decides the sentences that held; nothing where the device refuses the step, and then why.
+  // Decides the assertions that held; nothing where the device refuses the step, and then why.
   std::optional<Verdict> decided(Planned& planned, std::string& refusal) const {
     try {
       return verdict_on(planned);
@@ -199,30 +200,31 @@ class Mutator {
     });
   }
 
-  // By a sentence that does not hold here, and might where it does.
+  // By an assertion that does not pass here, and might where it does.
   bool is_told_of(const std::string& variant) const {
-    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& sentence) {
-      const auto now = std::ranges::find(before_.sentences, sentence.name, &SentenceVerdict::name);
-      return now->outcome != Outcome::holds && names_variant(sentence, variant);
+    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& assertion) {
+      const auto now =
+          std::ranges::find(before_.assertions, assertion.name, &AssertionVerdict::name);
+      return now->outcome != Outcome::passes && names_variant(assertion, variant);
     });
   }
 
-  // The scenario as its sentences are tried: whatever its regime, of which those sentences that do
-  // not hold here are tried as well, and with its variants as they were where it says `stored.`.
+  // The scenario as its assertions are tried: whatever its regime, of which those assertions that
+  // do not hold here are tried as well, and with its variants as they were where it says `stored.`.
   Scenario to_try(Scenario scenario) const {
     std::set<std::string> stored;
-    for (const Expectation& sentence : scenario.regime) {
-      const auto now = std::ranges::find(before_.regime, sentence.name, &SentenceVerdict::name);
-      if (now->outcome == Outcome::holds) continue;
-      scenario.expect.push_back(sentence);
-      scenario.expect.back().name = as_expected(sentence.name);
+    for (const Expectation& assertion : scenario.regime) {
+      const auto now = std::ranges::find(before_.regime, assertion.name, &AssertionVerdict::name);
+      if (now->outcome == Outcome::passes) continue;
+      scenario.expect.push_back(assertion);
+      scenario.expect.back().name = as_expected(assertion.name);
     }
     scenario.regime.clear();
-    for (Expectation& sentence : scenario.expect) {
-      for (const MetricOf& of : metrics_in(sentence)) {
+    for (Expectation& assertion : scenario.expect) {
+      for (const MetricOf& of : metrics_in(assertion)) {
         if (of.stored) stored.insert(of.variant);
       }
-      sentence = with_stored_as_variants(std::move(sentence));
+      assertion = with_stored_as_variants(std::move(assertion));
     }
     for (const Variant& variant : original_.scenario.variants) {
       if (!stored.contains(variant.name)) continue;
@@ -232,67 +234,68 @@ class Mutator {
     return scenario;
   }
 
-  // Each sentence of the scenario as it is; those that hold are what something must refute.
+  // Each assertion of the scenario as it is; those that hold are what something must refute.
   Verdict decided_alone() {
     Planned planned = planned_as(to_try(original_.scenario));
     Verdict alone = verdict_on(planned);
-    for (const SentenceVerdict& sentence : alone.sentences) {
-      const bool is_expected = std::ranges::find(before_.sentences, sentence.name,
-                                                 &SentenceVerdict::name) != before_.sentences.end();
+    for (const AssertionVerdict& assertion : alone.assertions) {
+      const bool is_expected =
+          std::ranges::find(before_.assertions, assertion.name, &AssertionVerdict::name) !=
+          before_.assertions.end();
       if (!is_expected) {
-        outside_.insert(sentence.name);
-      } else if (sentence.outcome == Outcome::holds) {
-        unnoticed_.insert(sentence.name);
+        outside_.insert(assertion.name);
+      } else if (assertion.outcome == Outcome::passes) {
+        unnoticed_.insert(assertion.name);
       }
     }
     see(alone, "");
     return alone;
   }
 
-  // Notes what that change does to sentences that nothing refuted so far.
+  // Notes what that change does to assertions that nothing failed so far.
   void see(const Verdict& after, const std::string& change) {
-    for (const SentenceVerdict& sentence : after.sentences) {
-      if (sentence.outcome == Outcome::holds) outside_.erase(sentence.name);
-      if (sentence.outcome == Outcome::refuted && unnoticed_.erase(sentence.name) > 0)
-        refuted_by_[sentence.name] = change;
-      const auto distance = distance_of(sentence);
+    for (const AssertionVerdict& assertion : after.assertions) {
+      if (assertion.outcome == Outcome::passes) outside_.erase(assertion.name);
+      if (assertion.outcome == Outcome::fails && unnoticed_.erase(assertion.name) > 0)
+        failed_by_[assertion.name] = change;
+      const auto distance = distance_of(assertion);
       if (!distance || turns_knobs_) continue;
-      const auto [nearest, is_new] = nearest_.try_emplace(sentence.name, *distance);
+      const auto [nearest, is_new] = nearest_.try_emplace(assertion.name, *distance);
       if (!is_new) nearest->second = std::min(nearest->second, *distance);
     }
   }
 
-  // A sentence that only a step unlike those of the file refutes.
-  void add_distance(const SentenceVerdict& sentence, std::vector<DistantLimit>& distant) const {
-    const auto here = distance_of(sentence);
-    const auto by = refuted_by_.find(sentence.name);
-    if (!here || by == refuted_by_.end() || nearest_.at(sentence.name) < far_away) return;
-    if (!reversed(sentence_named(sentence.name).relation)) return;
-    distant.push_back({sentence, *here, nearest_.at(sentence.name), by->second});
+  // An assertion that only a step unlike those of the file refutes.
+  void add_distance(const AssertionVerdict& assertion, std::vector<DistantLimit>& distant) const {
+    const auto here = distance_of(assertion);
+    const auto by = failed_by_.find(assertion.name);
+    if (!here || by == failed_by_.end() || nearest_.at(assertion.name) < far_away) return;
+    if (!reversed(assertion_named(assertion.name).relation)) return;
+    distant.push_back({assertion, *here, nearest_.at(assertion.name), by->second});
   }
 
-  const Expectation& sentence_named(const std::string& name) const {
+  const Expectation& assertion_named(const std::string& name) const {
     return *std::ranges::find(original_.scenario.expect, name, &Expectation::name);
   }
 
   // Whether it compares two variants, and on every profile that can carry them out inside its
-  // regime it is refuted and its reverse holds.
-  bool is_reversed(const SentenceVerdict& verdict) const {
-    const Expectation& sentence = sentence_named(verdict.name);
-    const auto relation = reversed(sentence.relation);
-    if (verdict.outcome != Outcome::refuted || !compares_two_variants(sentence) || !relation)
+  // regime it fails and its reverse passes.
+  bool is_reversed(const AssertionVerdict& verdict) const {
+    const Expectation& assertion = assertion_named(verdict.name);
+    const auto relation = reversed(assertion.relation);
+    if (verdict.outcome != Outcome::fails || !compares_two_variants(assertion) || !relation)
       return false;
-    Expectation reverse = sentence;
+    Expectation reverse = assertion;
     reverse.relation = *relation;
-    reverse.name = "reversed " + sentence.name;
+    reverse.name = "reversed " + assertion.name;
     Scenario scenario = original_.scenario;
-    scenario.expect = {sentence, std::move(reverse)};
+    scenario.expect = {assertion, std::move(reverse)};
     bool asked = false;
     for (const std::string& spec : simulated_specs(arguments_.device.baselines)) {
       const auto on_profile = decided_on(spec, scenario);
       if (!on_profile || on_profile->outcome == Outcome::skipped) continue;
-      if (on_profile->sentences[0].outcome != Outcome::refuted ||
-          on_profile->sentences[1].outcome != Outcome::holds)
+      if (on_profile->assertions[0].outcome != Outcome::fails ||
+          on_profile->assertions[1].outcome != Outcome::passes)
         return false;
       asked = true;
     }
@@ -329,8 +332,8 @@ class Mutator {
       mutation.effect = effect_of(before_, *after);
       if (mutation.effect == MutationEffect::survives && is_told_of(without.variant))
         mutation.effect = MutationEffect::unknown;
-      mutation.sentences =
-          no_longer_holding(before_, *after, mutation.effect == MutationEffect::refuted);
+      mutation.assertions =
+          no_longer_holding(before_, *after, mutation.effect == MutationEffect::fails);
       see(*after, without.variant + " without " + without.knob);
     } else {
       mutation.effect = MutationEffect::does_not_run;
@@ -355,24 +358,24 @@ class Mutator {
     return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
   }
 
-  // Whether another step of that variant could refute anything that nothing refuted so far.
+  // Whether another step of that variant could refute anything that nothing failed so far.
   bool is_of_interest(const Variant& variant) const {
     const bool is_first = variant.name == original_.scenario.variants.front().name;
-    const auto speaks_of_it = [&](const Expectation& sentence) {
-      return names_variant(sentence, variant.name) || (is_first && names_a_plan_size(sentence));
+    const auto speaks_of_it = [&](const Expectation& assertion) {
+      return names_variant(assertion, variant.name) || (is_first && names_a_plan_size(assertion));
     };
     const Scenario& scenario = original_.scenario;
     return std::ranges::any_of(scenario.expect,
-                               [&](const Expectation& sentence) {
-                                 return unnoticed_.contains(sentence.name) &&
-                                        speaks_of_it(sentence);
+                               [&](const Expectation& assertion) {
+                                 return unnoticed_.contains(assertion.name) &&
+                                        speaks_of_it(assertion);
                                }) ||
-           std::ranges::any_of(scenario.regime, [&](const Expectation& sentence) {
-             return outside_.contains(as_expected(sentence.name)) && speaks_of_it(sentence);
+           std::ranges::any_of(scenario.regime, [&](const Expectation& assertion) {
+             return outside_.contains(as_expected(assertion.name)) && speaks_of_it(assertion);
            });
   }
 
-  // Each variant as if it were each other one, until every sentence was refuted once.
+  // Each variant as if it were each other one, until every assertion failed once.
   void swap_variants() {
     const std::vector<Variant>& variants = original_.scenario.variants;
     for (std::size_t changed = 0; changed < variants.size(); ++changed) {
@@ -414,12 +417,12 @@ class Mutator {
   JudgeSettings settings_;
   Planned original_;
   Verdict before_;
-  std::set<std::string> unnoticed_;  // sentences that nothing refuted so far
-  std::set<std::string> outside_;    // sentences of the regime that nothing satisfied so far
+  std::set<std::string> unnoticed_;  // assertions that nothing failed so far
+  std::set<std::string> outside_;    // assertions of the regime that nothing satisfied so far
   bool turns_knobs_ = false;
-  std::map<std::string, double> nearest_;          // distance_of, with what the file itself says
-  std::map<std::string, std::string> refuted_by_;  // the change that did so first
-  std::int64_t changes_ = 0;                       // that were decided, besides the removals
+  std::map<std::string, double> nearest_;         // distance_of, with what the file itself says
+  std::map<std::string, std::string> failed_by_;  // the change that did so first
+  std::int64_t changes_ = 0;                      // that were decided, besides the removals
 };
 
 }  // namespace

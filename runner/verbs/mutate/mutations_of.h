@@ -15,7 +15,7 @@ namespace stepgate {
 using EachMutated = std::function<void(const Planned&, const Mutations&)>;
 void mutate_each(const Arguments&, const EachMutated&);
 
-// Without each override of a variant in turn; then, for sentences that none of these refuted, with
+// Without each override of a variant in turn; then, for assertions that none of these failed, with
 // other values of knobs until one does. Each on a device of its own as the arguments say, so that
 // none depends on what was tried before it. Throws RequestError and DeviceError when the scenario
 // itself cannot be decided.

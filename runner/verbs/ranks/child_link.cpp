@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/ranks/child_link.h"
 
-#include "support/process/child.h"
+#include "base/process/child.h"
 
 namespace stepgate {
 namespace {

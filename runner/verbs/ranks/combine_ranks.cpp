@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 namespace {

@@ -13,9 +13,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/interruption.h"
+#include "base/text/diagnostic.h"
 #include "report/exit_code.h"
-#include "support/interruption.h"
-#include "support/text/diagnostic.h"
 #include "verbs/ranks/child_link.h"
 #include "verbs/ranks/line_socket.h"
 #include "verbs/ranks/meeting.h"
@@ -34,9 +34,6 @@ constexpr seconds most_time_to_meet_at_end{10};
 constexpr milliseconds most_time_to_introduce{2000};
 constexpr milliseconds between_looks{50};
 constexpr seconds most_time_to_stop{3};
-
-// --- what the two say to each other, besides the lines of a rank
-// ---------------------------------------------------
 
 constexpr std::string_view start_word = "start ";  // and for what, and the seed
 constexpr std::string_view to_word = "to ";        // and a line for the rank
@@ -64,9 +61,6 @@ std::string name_of_this_host() {
 std::filesystem::path meeting_file(const Arguments& arguments, const LaunchedAs& as) {
   return arguments.ranks.rendezvous.empty() ? default_meeting_file(as) : arguments.ranks.rendezvous;
 }
-
-// --- rank 0
-// -------------------------------------------------------------------------------------------------------
 
 // To a rank whose process another one of the launcher's has started.
 class RemoteLink : public RankLink {
@@ -200,9 +194,6 @@ class Leader : public RankTeam {
   MeetingFile file_;
   std::vector<std::unique_ptr<LineSocket>> others_;  // by rank; null: not there yet
 };
-
-// --- the others
-// ---------------------------------------------------------------------------------------------------
 
 // Rank 0, once it has said that this is the rank it waits for. A file that an earlier start has
 // left leads nowhere, or to somebody who hangs up. Null when the time is over.

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "support/text/diagnostic.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "support/text/diagnostic.h"
+#include "base/text/diagnostic.h"
 #include "verbs/ranks/meeting.h"
 
 namespace stepgate {

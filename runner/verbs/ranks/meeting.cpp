@@ -13,8 +13,8 @@
 #include <cstring>
 #include <random>
 
-#include "support/files/write_file.h"
-#include "support/text/diagnostic.h"
+#include "base/files/write_file.h"
+#include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <bit>
 
-#include "support/fnv1a.h"
-#include "support/text/units.h"
-#include "support/toml/toml_text.h"
+#include "base/fnv1a.h"
+#include "base/text/units.h"
+#include "base/toml/toml_text.h"
 
 namespace stepgate {
 namespace {

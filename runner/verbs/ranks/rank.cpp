@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/run_program.h"
+#include "base/text/diagnostic.h"
+#include "base/toml/toml_text.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/collective_probes.h"
-#include "support/process/run_program.h"
-#include "support/text/diagnostic.h"
-#include "support/toml/toml_text.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/job.h"
 #include "verbs/planned.h"

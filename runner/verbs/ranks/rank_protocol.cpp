@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/process/child.h"
+#include "base/record/record_json.h"
+#include "base/text/json_line.h"
+#include "base/text/json_nesting.h"
 #include "device/trace_json.h"
-#include "support/process/child.h"
-#include "support/record/record_json.h"
-#include "support/text/json_line.h"
-#include "support/text/json_nesting.h"
 
 namespace stepgate {
 

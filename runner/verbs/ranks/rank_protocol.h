@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/record/fields.h"
 #include "device/device.h"
-#include "support/record/fields.h"
 
 namespace stepgate {
 

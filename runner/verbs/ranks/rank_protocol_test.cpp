@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "support/process/child.h"
-#include "support/testing/planted_record.h"
+#include "base/process/child.h"
+#include "base/testing/planted_record.h"
 
 namespace stepgate {
 namespace {

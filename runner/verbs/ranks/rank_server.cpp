@@ -15,10 +15,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/fnv1a.h"
+#include "base/random.h"
+#include "base/text/diagnostic.h"
 #include "plan/derive/plan_of_rank.h"
-#include "support/fnv1a.h"
-#include "support/random.h"
-#include "support/text/diagnostic.h"
 #include "verbs/ranks/plan_digest.h"
 
 namespace stepgate {

@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/interruption.h"
+#include "base/process/attached_tool.h"
+#include "base/text/diagnostic.h"
 #include "report/text/progress_line.h"
-#include "support/interruption.h"
-#include "support/process/attached_tool.h"
-#include "support/text/diagnostic.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/ranks/child_link.h"
 #include "verbs/ranks/plan_digest.h"

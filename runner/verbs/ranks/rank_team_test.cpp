@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "base/text/diagnostic.h"
 #include "plan/count/facts_of.h"
-#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

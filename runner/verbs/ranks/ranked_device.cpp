@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "support/interruption.h"
-#include "support/process/child.h"
-#include "support/require.h"
-#include "support/text/units.h"
-#include "support/time_of_scope.h"
+#include "base/interruption.h"
+#include "base/process/child.h"
+#include "base/require.h"
+#include "base/text/units.h"
+#include "base/time_of_scope.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/ranks/rank_server.h"
@@ -335,17 +335,14 @@ void RankedDevice::connect(int count) {
   joined_.insert(count);
 }
 
-// --- asking
-// -----------------------------------------------------------------------------------------------------
-
 void RankedDevice::end_all(const std::string& why) {
   lost_ = why;
   for (Rank& rank : ranks_) rank.link.reset();  // nobody waits for one that is gone or deaf
 }
 
-void RankedDevice::lose(const std::string& sentence) {
-  end_all(sentence);
-  throw DeviceLost(sentence);
+void RankedDevice::lose(const std::string& assertion) {
+  end_all(assertion);
+  throw DeviceLost(assertion);
 }
 
 void RankedDevice::send(Rank& rank, const RankRequest& request) {

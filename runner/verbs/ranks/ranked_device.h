@@ -87,7 +87,7 @@ class RankedDevice : public Device {
   void connect(int count);
   std::size_t ranks_of(const StepPlan&) const;
   void end_all(const std::string& why);
-  [[noreturn]] void lose(const std::string& sentence);
+  [[noreturn]] void lose(const std::string& assertion);
   StepResult run(Step&, const Observe&);
   // Ends all ranks where those that did the same steps disagree.
   void refuse_disagreement(std::span<const RankRan>, const std::string& step);

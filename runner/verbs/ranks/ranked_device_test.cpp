@@ -7,6 +7,7 @@
 #include <deque>
 #include <sstream>
 
+#include "base/interruption.h"
 #include "judge/mechanism/diagnose.h"
 #include "measure/planned_subject.h"
 #include "measure/testing/fake_device.h"
@@ -14,7 +15,6 @@
 #include "measure/trace/conformance.h"
 #include "measure/trace/trace_rounds.h"
 #include "report/text/print_mechanism.h"
-#include "support/interruption.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/ranks/rank_server.h"

@@ -9,15 +9,15 @@
 #include <numeric>
 #include <system_error>
 
+#include "base/files/temporary_folder.h"
+#include "base/interruption.h"
+#include "base/process/attached_tool.h"
+#include "base/process/child.h"
+#include "base/time_of_scope.h"
 #include "measure/trace/traced_file.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
-#include "support/files/temporary_folder.h"
-#include "support/interruption.h"
-#include "support/process/attached_tool.h"
-#include "support/process/child.h"
-#include "support/time_of_scope.h"
 #include "verbs/job.h"
 
 namespace stepgate {

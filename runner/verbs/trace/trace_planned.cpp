@@ -3,17 +3,17 @@
 
 #include <algorithm>
 
+#include "base/time_of_scope.h"
 #include "judge/decide_by_rounds.h"
 #include "measure/planned_subject.h"
 #include "measure/trace/trace_rounds.h"
-#include "support/time_of_scope.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/trace/calibrate_planned.h"
 
 namespace stepgate {
 namespace {
 
-// Beyond the fewest that can decide a traced sentence, which decide only where every round agrees;
+// Beyond the fewest that can decide a traced assertion, which decide only where every round agrees;
 // made while one is open.
 constexpr std::int64_t spare_rounds = 8;
 // That tell whether counts are the same every time.
@@ -21,8 +21,8 @@ constexpr std::int64_t rounds_of_counts = 2;
 constexpr double most_seconds = 2;
 
 bool asks_driver_used(const Scenario& scenario) {
-  const auto asks = [](const Expectation& sentence) {
-    const std::vector<MetricOf> metrics = metrics_in(sentence);
+  const auto asks = [](const Expectation& assertion) {
+    const std::vector<MetricOf> metrics = metrics_in(assertion);
     return std::ranges::find(metrics, Metric::driver_used, &MetricOf::metric) != metrics.end();
   };
   return std::ranges::any_of(scenario.expect, asks) || std::ranges::any_of(scenario.regime, asks);

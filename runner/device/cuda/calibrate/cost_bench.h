@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "base/text/units.h"
 #include "device/cuda/handles.h"
 #include "kernels/kernel.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 

@@ -13,9 +13,9 @@
 #include <mutex>
 #include <vector>
 
+#include "base/process/attached_tool.h"
 #include "device/cuda/cupti/cupti_records.h"
 #include "device/device.h"
-#include "support/process/attached_tool.h"
 
 namespace stepgate {
 namespace {

@@ -81,11 +81,11 @@ std::string Nccl::make_unique_id() const {
   nccl_api::UniqueId id{};
   const nccl_api::Result result = functions_.get_unique_id(&id);
   if (result != nccl_api::success)
-    throw DeviceError(sentence(result, "make the id of a communicator"));
+    throw DeviceError(describe(result, "make the id of a communicator"));
   return std::string(id.bytes, sizeof id.bytes);
 }
 
-std::string Nccl::sentence(nccl_api::Result result, std::string_view what,
+std::string Nccl::describe(nccl_api::Result result, std::string_view what,
                            nccl_api::Handle communicator) const {
   std::string words =
       fmt::format("NCCL {} cannot {}: {}", version_, what, functions_.get_error_string(result));

@@ -29,7 +29,7 @@ class Nccl {
   std::string make_unique_id() const;
 
   // "NCCL 2.28.9 cannot all_reduce: unhandled cuda error: (the library's own words)"
-  std::string sentence(nccl_api::Result, std::string_view what, nccl_api::Handle = nullptr) const;
+  std::string describe(nccl_api::Result, std::string_view what, nccl_api::Handle = nullptr) const;
 
  private:
   bool find_functions(void* library);

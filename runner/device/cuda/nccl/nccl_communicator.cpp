@@ -10,10 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/require.h"
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/compose/step_names.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -141,9 +141,9 @@ void NcclCommunicator::check_while_waiting(steady_clock::time_point since, std::
   require_working();
   nccl_api::Result state = nccl_api::success;
   const nccl_api::Result asked = nccl_.call().comm_get_async_error(connection_->handle, &state);
-  if (asked != nccl_api::success) fail(nccl_.sentence(asked, what, connection_->handle));
+  if (asked != nccl_api::success) fail(nccl_.describe(asked, what, connection_->handle));
   if (state != nccl_api::success && state != nccl_api::in_progress)
-    fail(nccl_.sentence(state, what, connection_->handle));
+    fail(nccl_.describe(state, what, connection_->handle));
   if (steady_clock::now() - since > limits_.deadline) fail_at_deadline(what);
 }
 
@@ -152,13 +152,13 @@ void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
   const auto begin = steady_clock::now();
   while (result == nccl_api::in_progress) {
     const nccl_api::Result asked = nccl_.call().comm_get_async_error(connection_->handle, &result);
-    if (asked != nccl_api::success) fail(nccl_.sentence(asked, what, connection_->handle));
+    if (asked != nccl_api::success) fail(nccl_.describe(asked, what, connection_->handle));
     if (result == nccl_api::in_progress && steady_clock::now() - begin > limits_.deadline)
       fail_at_deadline(what);
     std::this_thread::yield();
   }
   if (result == thread_has_no_gpu) fail("it cannot choose its GPU on a second thread");
-  if (result != nccl_api::success) fail(nccl_.sentence(result, what, connection_->handle));
+  if (result != nccl_api::success) fail(nccl_.describe(result, what, connection_->handle));
 }
 
 // Aborting ends what waits on the GPU for ranks that have gone. NCCL returns from it when the

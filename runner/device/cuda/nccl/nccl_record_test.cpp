@@ -11,12 +11,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/files/temporary_folder.h"
 #include "device/cuda/nccl/compare_collectives.h"
 #include "device/cuda/nccl/fake_nccl.h"
 #include "device/cuda/nccl/nccl_profiler_api.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/analyse/access.h"
-#include "support/files/temporary_folder.h"
 
 namespace stepgate {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "support/files/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 namespace stepgate {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/require.h"
 #include "device/cuda/nccl/nccl_api.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

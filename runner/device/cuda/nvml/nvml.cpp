@@ -9,8 +9,8 @@
 #include <array>
 #include <limits>
 
+#include "base/text/units.h"
 #include "device/cuda/nvml/nvml_api.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

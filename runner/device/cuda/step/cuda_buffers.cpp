@@ -8,14 +8,14 @@
 #include <limits>
 #include <utility>
 
+#include "base/require.h"
+#include "base/text/units.h"
 #include "device/cuda/check.h"
 #include "device/cuda/step/fill_on_device.h"
 #include "device/device.h"
 #include "device/planned_memory.h"
 #include "plan/allocate/pool_refusal.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
-#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
+#include "base/require.h"
 #include "device/cuda/check.h"
 #include "device/cuda/nccl/compare_collectives.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

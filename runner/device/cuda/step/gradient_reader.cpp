@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/step/gradient_reader.h"
 
+#include "base/require.h"
 #include "device/cuda/check.h"
 #include "device/cuda/step/sketch_on_device.h"
-#include "support/require.h"
 
 namespace stepgate {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/random.h"
 #include "device/cuda/check.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstring>
 
+#include "base/require.h"
 #include "device/cuda/check.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/step/cuda_step.h"
 #include "plan/analyse/access.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -3,14 +3,12 @@
 
 #include <utility>
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-
-// --- allocations, as KeptBlocks wants them: what they failed with goes to `status` ---------------
 
 DeviceMemoryBlock device_block(std::int64_t bytes, cudaError_t& status) {
   void* memory = nullptr;

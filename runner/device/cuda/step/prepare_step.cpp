@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "device/cuda/check.h"
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/step/cuda_step.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/stays.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <vector>
 
+#include "base/seconds.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/handles.h"
@@ -21,7 +22,6 @@
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_step_plan.h"
-#include "support/seconds.h"
 
 namespace stepgate {
 namespace {

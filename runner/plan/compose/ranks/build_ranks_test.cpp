@@ -267,8 +267,6 @@ TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
   EXPECT_EQ(value(plan, Metric::payload_bytes_per_step), static_cast<double>(plan.param_bytes));
 }
 
-// --- races ---------------------------------------------------------------------------------------
-
 StepPlan without(StepPlan plan, const std::string& operation) {
   const auto removed =
       std::erase_if(plan.operations, [&](const Operation& one) { return one.name == operation; });
@@ -291,8 +289,6 @@ TEST(RanksRace, WithoutAWait) {
     EXPECT_TRUE(find_race(without(plan, "wait until the square sum is reduced")));
   }
 }
-
-// --- graphs --------------------------------------------------------------------------------------
 
 StepPlan in_a_graph(Shard shard) {
   Knobs knobs = sharded(shard);
@@ -335,8 +331,6 @@ TEST(RanksInAGraph, MayHaveOneThatIsSlow) {
   knobs.ranks.slow_us = 200;
   EXPECT_FALSE(find_capture_error(plan_of(knobs)));
 }
-
-// --- the plan of a rank --------------------------------------------------------------------------
 
 TEST(PlanOfRank, HasTheRanksPartsAndItsBatches) {
   const StepPlan plan = plan_of(sharded(Shard::optimizer));

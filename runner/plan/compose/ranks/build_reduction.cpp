@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/operation_uses.h"
@@ -14,7 +15,6 @@
 #include "plan/compose/ranks/gather_weights.h"
 #include "plan/compose/ranks/inserted_operations.h"
 #include "plan/compose/ranks/shard.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "plan/analyse/operation_uses.h"
 #include "plan/compose/ranks/inserted_operations.h"
 #include "plan/compose/ranks/shard.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

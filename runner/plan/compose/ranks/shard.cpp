@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/compose/ranks/shard.h"
 
-#include "support/require.h"
+#include "base/require.h"
 
 namespace stepgate {
 

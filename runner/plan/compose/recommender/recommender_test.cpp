@@ -144,7 +144,7 @@ TEST(Recommender, TakesABatchOfEverySizeInTurns) {
   EXPECT_EQ(value(plan, Metric::launches_per_step), value(by_table(), Metric::launches_per_step));
 }
 
-TEST(Recommender, OfLayersThatNoMachineHoldsIsRefusedInWords) {
+TEST(Recommender, OfLayersThatNoMachinePassesIsRefusedInWords) {
   Knobs knobs = small_recommender();
   knobs.model.layers = 512;
   knobs.model.tables = 1024;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/require.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/transformer/transformer_block.h"
 #include "plan/compose/update/build_update.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -52,7 +52,7 @@ class Transformer {
   }
 
  private:
-  // --- buffers -----------------------------------------------------------------------------------
+  // Buffers.
 
   bool is_gated() const { return shape_.mlp == ModelMlp::swiglu; }
   bool learns_positions() const { return shape_.position == ModelPosition::learned; }
@@ -169,8 +169,6 @@ class Transformer {
     temporaries_.d_probabilities =
         activation("probability gradient", score_elements(shape_) * shape_.element_bytes);
   }
-
-  // --- operations --------------------------------------------------------------------------------
 
   // Names of operations say which part of the batch they belong to, where there are several.
   std::string prefix(std::int64_t part) const {

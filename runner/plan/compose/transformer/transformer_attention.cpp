@@ -182,8 +182,6 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
                               {whole(temporaries.d_heads), whole(temporaries.d_qkv)}, {.parts = 3});
 }
 
-// --- sizes ---------------------------------------------------------------------------------------
-
 CheckedSize score_elements(const TransformerShape& shape) {
   return shape.samples * shape.heads * shape.seq * shape.seq;
 }

@@ -26,8 +26,6 @@ BufferUse TransformerBlocks::gradient(std::size_t tensor, std::size_t count) con
   return table_.in(buffers_.gradients, tensor, shape_.element_bytes, count);
 }
 
-// --- norms ---------------------------------------------------------------------------------------
-
 void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   if (shape_.norm == ModelNorm::rms) {
@@ -81,8 +79,6 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
       {StepBuilder::Operand::from(partials, 0), gradient(tensor, rms ? 1 : 2)},
       {.accumulate = accumulate_});
 }
-
-// --- GEMMs ------------------------------------------------------------------------------------
 
 void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
                                std::int64_t outputs, std::int64_t inputs) {
@@ -145,8 +141,6 @@ void TransformerBlocks::input_gradient(const std::string& name, std::size_t tens
   launch<kernels::Matmul>(name + " input gradient", {shape_.rows(), inputs, outputs},
                           {whole(d_out), weight(tensor), whole(d_in)});
 }
-
-// --- a block -------------------------------------------------------------------------------------
 
 void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
@@ -220,8 +214,6 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   input_gradient("qkv", parameters.qkv, d_qkv, temporaries.d_hidden, shape_.qkv(), hidden);
   norm_gradient(block.norm1, parameters.norm1, false);
 }
-
-// --- sizes ---------------------------------------------------------------------------------------
 
 CheckedSize norm_parts(const TransformerShape& shape) {
   return layer_norm_parts(shape.rows());

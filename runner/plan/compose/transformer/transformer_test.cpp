@@ -359,7 +359,7 @@ TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
   EXPECT_EQ(launches_of(updated(OptimImpl::foreach), "foreach_addcdiv"), 1);
 }
 
-TEST(Transformer, WithAMasterHoldsSixteenBytesAParameter) {
+TEST(Transformer, WithAMasterPassesSixteenBytesAParameter) {
   const StepPlan plan = transformer_with([](Knobs& knobs) { knobs.optim.master = true; });
   std::int64_t bytes = 0;
   for (const Buffer& buffer : plan.buffers) {

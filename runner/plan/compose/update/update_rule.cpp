@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/update/update_rates.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "base/files/folder_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "base/interruption.h"
+#include "base/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds between_tries{10};
+// In a lock's file: its holder's number comes first, and here whether anybody waits.
+constexpr off_t place_of_waiting = 32;
+// When this thread has given a lock back that somebody waits for.
+thread_local Clock::time_point given_back;
+
+[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason,
+                                 const std::string& way_out) {
+  throw RequestError(
+      Diagnostic{Place{folder.generic_string(), 0, 0}, "cannot be locked: " + reason, way_out});
+}
+
+[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason) {
+  refuse_to_lock(folder, reason, "check its permissions, or name another folder");
+}
+
+// Mode that lets everybody who may write in the folder hold its lock, and no mere reader, who could
+// keep all others waiting.
+mode_t mode_in(const std::filesystem::path& folder) {
+  struct stat status {};
+  mode_t mode = 0600;
+  if (::stat(folder.c_str(), &status) != 0) return mode;
+  if (status.st_mode & S_IWGRP) mode |= 0060;
+  if (status.st_mode & S_IWOTH) mode |= 0006;
+  return mode;
+}
+
+// Without a name until it has its mode, which the umask cuts at first: whoever opens it by its name
+// may open it. False, with errno, where it cannot be made; `file` has none then.
+bool make_lock(const std::filesystem::path& folder, const std::filesystem::path& path,
+               OpenFile& file) {
+  file = OpenFile(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file.descriptor() >= 0) {
+    (void)::fchmod(file.descriptor(), mode_in(folder));
+    const std::string unnamed = "/proc/self/fd/" + std::to_string(file.descriptor());
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0)
+      return true;
+    file = OpenFile();
+    if (errno == EEXIST) return false;
+  }
+  // File systems that know no file without a name, and no /proc: for a moment only its owner may
+  // open it.
+  file = OpenFile(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() < 0) return false;
+  (void)::fchmod(file.descriptor(), mode_in(folder));
+  return true;
+}
+
+OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  OpenFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (file.descriptor() >= 0 || (errno == ENOENT && make_lock(folder, path, file))) return file;
+  if (errno == EEXIST) file = OpenFile(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  // Its holder has just taken it away: the next try makes it anew.
+  if (file.descriptor() < 0 && errno != ENOENT) refuse_to_lock(folder, std::strerror(errno));
+  return file;
+}
+
+// Number of the process that holds it, as that wrote it down.
+std::string holder_of(const std::filesystem::path& path) {
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::string text(16, '\0');
+  const ssize_t length = ::read(file.descriptor(), text.data(), text.size());
+  text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+void sign(const OpenFile& file) {
+  const std::string holder = std::to_string(::getpid());
+  (void)!::ftruncate(file.descriptor(), 0);
+  (void)!::pwrite(file.descriptor(), holder.data(), holder.size(), 0);
+}
+
+void say_in_file_that_one_waits(const OpenFile& file) {
+  (void)!::pwrite(file.descriptor(), "w", 1, place_of_waiting);
+}
+
+bool does_anybody_wait(const OpenFile& file) {
+  struct stat status {};
+  return ::fstat(file.descriptor(), &status) == 0 && status.st_size > place_of_waiting;
+}
+
+// Says that it waits, once, and ends when the same holder has kept the lock for too long.
+class LockWait {
+ public:
+  LockWait(const std::filesystem::path& folder, const std::filesystem::path& file,
+           LockPatience patience)
+      : folder_(folder), file_(file), patience_(patience) {}
+
+  void go_on() {
+    throw_if_interrupted();
+    std::this_thread::sleep_for(between_tries);
+    const auto now = Clock::now();
+    if (std::string holder = holder_of(file_); !holder.empty() && holder != holder_) {
+      if (!holder_.empty()) since_ = now;
+      holder_ = std::move(holder);
+    }
+    if (!said_ && now - begun_ >= patience_.silent) {
+      *patience_.words << fmt::format("waiting for {}, which another process has locked\n",
+                                      folder_.generic_string())
+                       << std::flush;
+      said_ = true;
+    }
+    if (now - since_ < patience_.most) return;
+    refuse_to_lock(
+        folder_,
+        fmt::format("{} has held it for {} s",
+                    holder_.empty() ? "another process" : "process " + holder_,
+                    std::chrono::duration_cast<std::chrono::seconds>(patience_.most).count()),
+        "wait until that has ended, or name another folder");
+  }
+
+ private:
+  const std::filesystem::path& folder_;
+  const std::filesystem::path& file_;
+  LockPatience patience_;
+  Clock::time_point begun_ = Clock::now();
+  Clock::time_point since_ = begun_;
+  std::string holder_;
+  bool said_ = false;
+};
+
+}  // namespace
+
+FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patience)
+    : path_(folder / lock_file_name) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) refuse_to_lock(folder, error.message());
+  // A waiter only looks now and then: a thread that wants the lock again at once lets it go first.
+  std::this_thread::sleep_until(given_back + 2 * between_tries);
+  LockWait wait(folder, path_, patience);
+  while (true) {
+    file_ = open_lock(folder, path_);
+    if (file_.descriptor() < 0) continue;
+    while (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) refuse_to_lock(folder, std::strerror(errno));
+      say_in_file_that_one_waits(file_);
+      wait.go_on();
+      // Its holder has taken the file away, and others may hold the next one.
+      if (!file_.is_at(path_)) break;
+    }
+    if (!file_.is_at(path_)) continue;
+    sign(file_);
+    return;
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (does_anybody_wait(file_)) given_back = Clock::now();
+  ::unlink(path_.c_str());  // before the lock is given back: nobody holds a file that is gone
+}
+
+}  // namespace stepgate

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Reads a small text file whole, and says in one diagnostic why it cannot. What the text means is
+// for others.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/files/open_file.h"
+#include "base/text/diagnostic.h"
+
+namespace stepgate {
+
+// A text file that people write is never larger; more is refused before it is read.
+constexpr std::int64_t largest_text_file_bytes = 1 << 20;
+
+// The text, or what is wrong, placed at the file as a whole. `what` names the kind of file in the
+// message: "a scenario".
+using TextOrProblem = std::variant<std::string, Diagnostic>;
+TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
+// The same of a file that is open, not blocking, whatever its path names by now.
+TextOrProblem read_open_file(const OpenFile&, const Place&, std::string_view what);
+
+// The entries of a folder, by name. Throws RequestError placed at it where it cannot be read.
+std::vector<std::filesystem::path> read_folder(const std::filesystem::path&);
+
+}  // namespace stepgate

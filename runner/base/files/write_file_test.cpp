@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+#include "base/files/write_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/files/read_file.h"
+#include "base/interruption.h"
+#include "base/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+class WriteFile : public testing::Test {
+ protected:
+  WriteFile() { std::filesystem::create_directories(folder); }
+  ~WriteFile() override { std::filesystem::remove_all(folder); }
+
+  std::string content(const std::filesystem::path& path) {
+    return std::get<std::string>(read_file(path, "a file"));
+  }
+
+  std::ptrdiff_t files() { return std::distance(std::filesystem::directory_iterator(folder), {}); }
+
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) /
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(WriteFile, ReplacesWhatWasThereAndLeavesNothingBeside) {
+  write_file(folder / "a.txt", "a longer first text");
+  write_file(folder / "a.txt", "second");
+  EXPECT_EQ(content(folder / "a.txt"), "second");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, MakesMissingFolders) {
+  write_file(folder / "b" / "c" / "a.txt", "text");
+  EXPECT_EQ(content(folder / "b" / "c" / "a.txt"), "text");
+}
+
+TEST_F(WriteFile, SaysWhichFileItCouldNotReplaceAndLeavesNothingBeside) {
+  std::filesystem::create_directories(folder / "taken" / "inside");
+  try {
+    write_file(folder / "taken", "text");
+    FAIL() << "a folder was replaced";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              (folder / "taken").string() +
+                  ": cannot be written: Is a directory; check the folder's permissions and free "
+                  "space");
+  }
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, WritesANewFileAsTheUmaskSaysAndMakesItsFolders) {
+  const mode_t before = ::umask(027);
+  write_new_file(folder / "b" / "c" / "a.txt", "text");
+  ::umask(before);
+  EXPECT_EQ(content(folder / "b" / "c" / "a.txt"), "text");
+  struct stat made {};
+  ASSERT_EQ(::stat((folder / "b" / "c" / "a.txt").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777, 0640U);
+}
+
+TEST_F(WriteFile, WritesNoNewFileWhereSomethingIs) {
+  write_file(folder / "a.txt", "first");
+  std::filesystem::create_symlink("a.txt", folder / "link");
+  std::filesystem::create_symlink("nowhere", folder / "dangling");
+  std::filesystem::create_directory(folder / "inside");
+  for (const char* name : {"a.txt", "link", "dangling", "inside"})
+    EXPECT_THROW(write_new_file(folder / name, "second"), RequestError) << name;
+  EXPECT_EQ(content(folder / "a.txt"), "first");
+  EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
+  EXPECT_EQ(files(), 4);
+}
+
+// Several begin at once: one writes, and what it wrote stays.
+TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
+  std::atomic<int> written = 0;
+  std::vector<std::thread> writers;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    writers.emplace_back([&, letter] {
+      try {
+        write_new_file(folder / "a.txt", std::string(1000, letter));
+        ++written;
+      } catch (const RequestError&) {
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(written, 1);
+  const std::string text = content(folder / "a.txt");
+  EXPECT_EQ(text, std::string(1000, text.front()));
+}
+
+// A rename over /dev/null by root would leave a machine without one.
+TEST_F(WriteFile, WritesIntoADeviceAndLeavesItOne) {
+  const std::filesystem::path link = folder / "nothing";
+  std::filesystem::create_symlink("/dev/null", link);
+  check_writable(link);
+  write_file(link, "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_character_file(link));
+  const std::filesystem::path full = folder / "full";
+  std::filesystem::create_symlink("/dev/full", full);
+  check_writable(full);
+  EXPECT_THROW(write_file(full, "text"), RequestError);
+  EXPECT_TRUE(std::filesystem::is_character_file(full));
+}
+
+TEST_F(WriteFile, WritesThroughALinkBesideItsTargetWhetherThatIsThereOrNot) {
+  std::filesystem::create_directories(folder / "deep");
+  std::filesystem::create_symlink("deep/real", folder / "one");
+  std::filesystem::create_symlink(folder / "one", folder / "link");
+  for (const char* text : {"first", "second"}) {
+    check_writable(folder / "link");
+    write_file(folder / "link", text);
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "one"));
+    EXPECT_EQ(content(folder / "deep" / "real"), text);
+  }
+  std::filesystem::create_symlink("circle", folder / "circle");
+  EXPECT_THROW(write_file(folder / "circle", "text"), RequestError);
+}
+
+// A pipe that nobody reads yet is waited for; checking it does not open it, which its reader would
+// take for the end.
+TEST_F(WriteFile, WritesIntoAPipeMoreThanItPasses) {
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string text(1 << 20, 'x');
+  std::string read;
+  std::thread reader([&] {
+    std::ifstream stream(pipe, std::ios::binary);
+    read.assign(std::istreambuf_iterator<char>(stream), {});
+  });
+  check_writable(pipe);
+  write_file(pipe, text);
+  reader.join();
+  EXPECT_EQ(read, text);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(is_stream(pipe));
+}
+
+TEST_F(WriteFile, EndsItsWaitForAReaderOnASignal) {
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  interrupted = SIGINT;
+  EXPECT_THROW(write_file(pipe, "text"), Interrupted);
+  interrupted = 0;
+}
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+TEST_F(WriteFile, HasTheModeOfTheUmaskOrOfTheFileThatIsThere) {
+  for (const mode_t mask : {mode_t{022}, mode_t{077}}) {
+    const mode_t before = ::umask(mask);
+    write_file(folder / std::to_string(mask), "text");
+    ::umask(before);
+    EXPECT_EQ(mode_of(folder / std::to_string(mask)), 0666 & ~mask);
+  }
+  for (const mode_t mode : {mode_t{0600}, mode_t{0664}, mode_t{0444}}) {
+    const std::filesystem::path there = folder / ("there" + std::to_string(mode));
+    std::ofstream(there) << "old";
+    ASSERT_EQ(::chmod(there.c_str(), mode), 0);
+    const std::filesystem::path link = folder / ("link" + std::to_string(mode));
+    std::filesystem::create_symlink(there, link);
+    write_file(link, "new");
+    EXPECT_EQ(mode_of(there), mode);
+    EXPECT_EQ(content(there), "new");
+  }
+}
+
+TEST_F(WriteFile, TakesAwayWhatKilledWritersLeftAndNothingOfALivingOne) {
+  std::ofstream(folder / "a.txt.unfinished-Ab3dE9") << "half a te";
+  std::ofstream(folder / "b.txt.unfinished-Ab3dE9") << "of another file";
+  std::ofstream(folder / "a.txt.unfinished") << "no name of ours";
+  const std::filesystem::path living = folder / "a.txt.unfinished-living";
+  std::ofstream(living) << "being wr";
+  const OpenFile writer(::open(living.c_str(), O_WRONLY));
+  ASSERT_EQ(::flock(writer.descriptor(), LOCK_EX), 0);
+  check_writable(folder / "a.txt");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.txt.unfinished-Ab3dE9"));
+  write_file(folder / "a.txt", "text");
+  EXPECT_TRUE(std::filesystem::exists(living));
+  EXPECT_TRUE(std::filesystem::exists(folder / "b.txt.unfinished-Ab3dE9"));
+}
+
+TEST_F(WriteFile, RemembersWhatItHasWritten) {
+  write_file(folder / "empty", "");
+  write_file(folder / "full", "text");
+  write_file(folder / "full", "text");
+  const auto& files = files_written();
+  EXPECT_EQ(std::count(files.begin(), files.end(), folder / "full"), 1);
+  EXPECT_EQ(std::count(files.begin(), files.end(), folder / "empty"), 0);
+}
+
+TEST_F(WriteFile, RefusesAFolderThatCannotBeMade) {
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(write_file(folder / "file" / "a.txt", "text"), RequestError);
+}
+
+TEST_F(WriteFile, ChecksAPathAndLeavesItAsItWas) {
+  check_writable(folder / "new.txt");
+  EXPECT_EQ(files(), 0);
+  write_file(folder / "old.txt", "old");
+  check_writable(folder / "old.txt");
+  EXPECT_EQ(content(folder / "old.txt"), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+// By somebody who shares the folder, between the check and the write.
+TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
+  const auto secret = folder / "secret";
+  write_file(secret, "secret");
+  const std::vector<std::function<void(const std::string&)>> spoils{
+      [&](const std::string& file) { std::filesystem::create_symlink(secret, file); },
+      [](const std::string& file) { std::filesystem::create_symlink("/dev/full", file); },
+      [](const std::string& file) { ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0); },
+      [&](const std::string& file) { std::filesystem::create_hard_link(secret, file); }};
+  for (std::size_t number = 0; number < spoils.size(); ++number) {
+    for (const bool was_there : {false, true}) {
+      const std::string file = folder / (std::to_string(number) + (was_there ? "a" : "b"));
+      if (was_there) write_file(file, "before");
+      check_writable(file);
+      std::filesystem::remove(file);
+      spoils[number](file);
+      write_file(file, "text");
+      EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) << file;
+      EXPECT_EQ(content(file), "text") << file;
+      EXPECT_EQ(content(secret), "secret") << file;
+    }
+  }
+  // A link that was one when it was checked stays one, and so does a pipe.
+  const auto link = folder / "link";
+  std::filesystem::create_symlink(folder / "target", link);
+  check_writable(link);
+  write_file(link, "through");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(content(folder / "target"), "through");
+  check_writable("/dev/null");
+  write_file("/dev/null", "text");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(WriteFile, RefusesBeforehandWhatItCouldNotWrite) {
+  EXPECT_THROW(check_writable(folder), RequestError);
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(check_writable(folder / "file" / "a.txt"), RequestError);
+}
+
+}  // namespace
+}  // namespace stepgate

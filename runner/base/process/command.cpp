@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "base/process/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "base/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view blanks = " \t\n\r";
+
+bool is_blank(char letter) {
+  return blanks.find(letter) != std::string_view::npos;
+}
+
+// In single quotes a shell finds nothing to run or to replace; one within ends them, stands behind
+// a backslash and begins them again.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char letter : word) {
+    if (letter == '\'') text += "'\\'";
+    text += letter;
+  }
+  return text + "'";
+}
+
+bool same_bytes(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code unknown;
+  if (std::filesystem::equivalent(one, other, unknown)) return true;
+  if (std::filesystem::file_size(one, unknown) != std::filesystem::file_size(other, unknown))
+    return false;
+  std::ifstream left(one, std::ios::binary);
+  std::ifstream right(other, std::ios::binary);
+  using Bytes = std::istreambuf_iterator<char>;
+  return left && right && std::equal(Bytes(left), Bytes(), Bytes(right), Bytes());
+}
+
+}  // namespace
+
+Command split_command_line(std::string_view text) {
+  Command words;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (quote == 0 && is_blank(letter)) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (letter == quote) {
+      quote = 0;
+    } else if (quote == 0 && (letter == '\'' || letter == '"')) {
+      quote = letter;
+    } else if (letter == '\\' && quote != '\'' && at + 1 < text.size()) {
+      words.back() += text[++at];
+    } else {
+      words.back() += letter;
+    }
+  }
+  if (quote != 0) {
+    throw RequestError(fmt::format("the command line `{}` has an open quote", text),
+                       fmt::format("close it with {}", quote));
+  }
+  if (words.empty() || words.front().empty())
+    throw RequestError("a command line is empty", "name a program and its arguments");
+  return words;
+}
+
+std::string to_text(const Command& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    if (!text.empty()) text += ' ';
+    text += shell_word(word);
+  }
+  return text;
+}
+
+std::string file_word(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return name.starts_with('-') ? "./" + name : name;
+}
+
+std::optional<std::filesystem::path> program_file(const Command& command) {
+  const std::string& name = command.front();
+  const auto runs = [](const std::filesystem::path& file) {
+    std::error_code unknown;
+    return std::filesystem::is_regular_file(file, unknown) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos)
+    return runs(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const auto file = std::filesystem::path(folder.empty() ? "." : folder) / name;
+    if (runs(file)) return file;
+  }
+  return std::nullopt;
+}
+
+bool run_same_bytes(const Command& one, const Command& other) {
+  const auto first = program_file(one);
+  const auto second = program_file(other);
+  if (!first || !second || !same_bytes(*first, *second)) return false;
+  // A file that an interpreter is given to run is a program too.
+  const auto files_of = [](const Command& command) {
+    std::vector<std::filesystem::path> files;
+    std::error_code unknown;
+    std::copy_if(
+        command.begin() + 1, command.end(), std::back_inserter(files),
+        [&](const std::string& word) { return std::filesystem::is_regular_file(word, unknown); });
+    return files;
+  };
+  return std::ranges::equal(files_of(one), files_of(other), same_bytes);
+}
+
+}  // namespace stepgate

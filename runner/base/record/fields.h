@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// The fields of a struct, listed once behind its declaration. Writers, readers and tests walk that
+// list, so that no wire can leave a field out:
+//
+//   struct DeviceKey {
+//     std::string name;
+//     std::string value;
+//   };
+//   template <>
+//   inline constexpr auto fields_of<DeviceKey> = fields<&DeviceKey::name, &DeviceKey::value>;
+//
+// A field is called what the member is called. Whoever walks a list that lacks a member does not
+// compile: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+namespace stepgate {
+
+template <auto... member>
+struct Fields {};
+template <auto... member>
+inline constexpr Fields<member...> fields{};
+
+// `row_fields` stands instead of `fields` where a list has thousands of the record: JSON has a row
+// of values for each, without the names of the fields.
+template <auto... member>
+struct RowFields : Fields<member...> {};
+template <auto... member>
+inline constexpr RowFields<member...> row_fields{};
+
+// `entry_fields` stands instead of `fields` where a record is a name and a value: JSON has one
+// object for a list of them, with a key for each name.
+template <auto name, auto named>
+struct EntryFields : Fields<name, named> {};
+template <auto name, auto named>
+inline constexpr EntryFields<name, named> entry_fields{};
+
+// `described` stands in a list for a member of which there is more to say: `said` are values that
+// the walkers of a list look for by their types, as the three below, and what record_json.h and
+// ledger/record/record.h call forms.
+//   fields<&Ran::steps, described<&Ran::elapsed, Named("elapsed_ns")>>
+template <auto member, auto... said>
+struct Described {};
+template <auto member, auto... said>
+inline constexpr Described<member, said...> described{};
+
+template <auto... said>
+struct Said {};
+
+// The field is called otherwise than the member.
+template <std::size_t size>
+struct Named {
+  consteval Named(const char (&literal)[size]) {
+    for (std::size_t at = 0; at < size; ++at) text[at] = literal[at];
+  }
+  char text[size]{};
+};
+// A record without the field is read with the member's default. Writers leave it out where it is
+// empty, zero or false, or never.
+struct MayBeMissing {
+  bool is_left_out = false;
+};
+inline constexpr MayBeMissing may_be_missing{false};
+inline constexpr MayBeMissing only_if_any{true};
+// Neither written nor read.
+struct NotCarried {};
+inline constexpr NotCarried not_carried{};
+
+struct NoFields {};
+// NoFields for a type that lists none.
+template <class Value>
+inline constexpr NoFields fields_of{};
+
+template <class Value>
+concept Record =
+    !std::is_same_v<std::remove_cv_t<decltype(fields_of<std::remove_cv_t<Value>>)>, NoFields>;
+
+namespace fields_in_detail {
+
+template <auto... member>
+constexpr bool is_row(const RowFields<member...>&) {
+  return true;
+}
+constexpr bool is_row(...) {
+  return false;
+}
+template <auto name, auto named>
+constexpr bool is_entry(const EntryFields<name, named>&) {
+  return true;
+}
+constexpr bool is_entry(...) {
+  return false;
+}
+
+// The compiler knows the name of a member only in its name of a function, "... [with auto member =
+// &stepgate::DeviceKey::name]" (GCC), "[member = &stepgate::DeviceKey::name]" (Clang).
+template <auto member>
+consteval std::string_view name_in_function() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(0, text.find_first_of(";]"));
+  text = text.substr(text.rfind(':') + 1);
+  return text.substr(0, text.find(')'));
+}
+
+// One element of a list: a member, or a Described with one.
+template <auto listed, class = std::remove_cv_t<decltype(listed)>>
+struct Listed {
+  static constexpr auto member = listed;
+  using About = Said<>;
+  static constexpr std::string_view name = name_in_function<listed>();
+};
+
+template <std::size_t size>
+constexpr std::string_view name_among(std::string_view, const Named<size>& named, const auto&...) {
+  return {named.text, size - 1};
+}
+constexpr std::string_view name_among(std::string_view name) {
+  return name;
+}
+constexpr std::string_view name_among(std::string_view name, const auto&, const auto&... rest) {
+  return name_among(name, rest...);
+}
+
+template <auto listed, auto of, auto... said>
+struct Listed<listed, Described<of, said...>> {
+  static constexpr auto member = of;
+  using About = Said<said...>;
+  static constexpr std::string_view name = name_among(name_in_function<of>(), said...);
+};
+
+template <auto... listed>
+constexpr bool are_listed_once() {
+  const std::array<std::string_view, sizeof...(listed)> names{
+      name_in_function<Listed<listed>::member>()...};
+  for (std::size_t one = 0; one < names.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      if (names[one] == names[other]) return false;
+    }
+  }
+  return true;
+}
+
+template <std::size_t count, class Value>
+constexpr void has_so_many_members(const Value& value) {
+  // clang-format off
+  if constexpr (count == 0) static_assert(std::is_empty_v<Value>);
+  else if constexpr (count == 1) { [[maybe_unused]] const auto& [a] = value; }
+  else if constexpr (count == 2) { [[maybe_unused]] const auto& [a, b] = value; }
+  else if constexpr (count == 3) { [[maybe_unused]] const auto& [a, b, c] = value; }
+  else if constexpr (count == 4) { [[maybe_unused]] const auto& [a, b, c, d] = value; }
+  else if constexpr (count == 5) { [[maybe_unused]] const auto& [a, b, c, d, e] = value; }
+  else if constexpr (count == 6) { [[maybe_unused]] const auto& [a, b, c, d, e, f] = value; }
+  else if constexpr (count == 7) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g] = value; }
+  else if constexpr (count == 8) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = value; }
+  else if constexpr (count == 9) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i] = value; }
+  else if constexpr (count == 10) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = value; }
+  else if constexpr (count == 11) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = value; }
+  else if constexpr (count == 12) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; }
+  else if constexpr (count == 13) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; }
+  else if constexpr (count == 14) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; }
+  else if constexpr (count == 15) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; }
+  else if constexpr (count == 16) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; }
+  else if constexpr (count == 17) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; }
+  else if constexpr (count == 18) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; }
+  else if constexpr (count == 19) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; }
+  else if constexpr (count == 20) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; }
+  else static_assert(count == 0, "give this function a line for so many members");
+  // clang-format on
+}
+
+}  // namespace fields_in_detail
+
+template <class Value>
+concept RowRecord = Record<Value> && fields_in_detail::is_row(fields_of<Value>);
+template <class Value>
+concept EntryRecord = Record<Value> && fields_in_detail::is_entry(fields_of<Value>);
+
+template <class Wanted, auto... said>
+constexpr bool says(Said<said...>) {
+  return (std::is_same_v<std::remove_cv_t<decltype(said)>, Wanted> || ...);
+}
+template <class One>
+constexpr bool says_left_out(const One& one) {
+  if constexpr (std::is_same_v<One, MayBeMissing>) {
+    return one.is_left_out;
+  } else {
+    return false;
+  }
+}
+template <auto... said>
+constexpr bool is_left_out_if_empty(Said<said...>) {
+  return (says_left_out(said) || ...);
+}
+
+// Calls visit(name, member of the value) for each field, in the order of the list; a visitor with
+// three parameters gets Said<...> of the field as well.
+template <Record Value, class Visit>
+constexpr void for_each_field(Value& value, Visit&& visit) {
+  const auto visit_one = [&]<class One>(One, auto& member) {
+    if constexpr (std::is_invocable_v<Visit&, std::string_view, decltype(member),
+                                      typename One::About>) {
+      visit(One::name, member, typename One::About{});
+    } else {
+      visit(One::name, member);
+    }
+  };
+  [&]<auto... listed>(Fields<listed...>) {
+    static_assert(fields_in_detail::are_listed_once<listed...>(), "a field is listed twice");
+    fields_in_detail::has_so_many_members<sizeof...(listed)>(value);
+    (visit_one(fields_in_detail::Listed<listed>{}, value.*fields_in_detail::Listed<listed>::member),
+     ...);
+  }
+  (fields_of<std::remove_const_t<Value>>);
+}
+
+}  // namespace stepgate

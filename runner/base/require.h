@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Broken invariants of stepgate itself. Nothing that a user can write reaches these.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace stepgate {
+
+// Aborts with the place and the invariant when it does not pass. The builtins are what
+// std::source_location is made of; clang 14, which runs the fuzz targets, has only them.
+inline void require(bool holds, std::string_view invariant, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
+  if (holds) return;
+  std::fprintf(stderr, "%s:%d: broken invariant: %.*s\n", file, line,
+               static_cast<int>(invariant.size()), invariant.data());
+  std::abort();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Student's t (Boost.Math).
+#include "base/stats/prediction_interval.h"
+
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+#include "base/require.h"
+#include "base/stats/moments.h"
+
+namespace stepgate {
+namespace {
+
+// Which a share `above` of the distribution exceeds.
+double upper_quantile(std::int64_t degrees, double above) {
+  const boost::math::students_t distribution(static_cast<double>(degrees));
+  return boost::math::quantile(boost::math::complement(distribution, above));
+}
+
+// How far the difference lies above its centre in a share `above` of all comparisons, at most: the
+// bound for a sum of two variances of Graybill and Wang (Confidence intervals on nonnegative linear
+// combinations of variances, 1980), exact where one of both is nothing and otherwise rather wide.
+double reach(const Prediction& prediction, double above) {
+  const double t = upper_quantile(prediction.units - 1, above);
+  double square = t * t * prediction.between;
+  if (prediction.within > 0) {
+    const double t_within = upper_quantile(prediction.runs - prediction.units, above);
+    square += t_within * t_within * prediction.within;
+  }
+  return std::sqrt(square);
+}
+
+}  // namespace
+
+Prediction predict(double new_run, std::span<const std::vector<double>> earlier_units) {
+  require(earlier_units.size() >= 2, "one unit of earlier runs does not say how far units differ");
+  Prediction prediction;
+  std::vector<double> means;
+  double squares_within = 0;
+  double mean_of_inverses = 0;  // of the units' numbers of runs
+  const auto units = static_cast<double>(earlier_units.size());
+  for (const std::vector<double>& unit : earlier_units) {
+    const Moments moments = moments_of(unit);
+    means.push_back(moments.mean);
+    prediction.runs += moments.count;
+    squares_within += moments.variance * static_cast<double>(moments.count);
+    mean_of_inverses += 1 / static_cast<double>(moments.count) / units;
+  }
+  const Moments moments = moments_of(means);
+  prediction.units = moments.count;
+  prediction.difference = new_run - moments.mean;
+  const double variance = moments.variance * units / (units - 1);
+  prediction.between = variance * (1 + 1 / units);
+  if (prediction.runs > prediction.units) {
+    const auto degrees = static_cast<double>(prediction.runs - prediction.units);
+    prediction.within = squares_within / degrees * (1 - mean_of_inverses);
+  }
+  prediction.deviation = std::sqrt(variance + prediction.within);
+  return prediction;
+}
+
+bool shows_above(const Prediction& prediction, double margin, double error) {
+  return prediction.difference - reach(prediction, error) > margin;
+}
+
+bool shows_below(const Prediction& prediction, double margin, double error) {
+  return prediction.difference + reach(prediction, error) < margin;
+}
+
+PredictionInterval interval_of(const Prediction& prediction, double error) {
+  const double half_width = reach(prediction, error / 2);
+  return {.low = prediction.difference - half_width, .high = prediction.difference + half_width};
+}
+
+double smallest_shown(const Prediction& prediction, double error, double power) {
+  return reach(prediction, error) + reach(prediction, 1 - power);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Optimal string alignment distance: Levenshtein's with the swap of two neighbours as one edit.
+// Capitals are no edit: SwiGLU is near swiglu.
+#include "base/text/nearest.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text/ascii.h"
+
+namespace stepgate {
+namespace {
+
+// Longer words are no typing errors of any name of ours, and the distance is quadratic.
+constexpr std::size_t longest_word = 64;
+
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return small_letter(a[i]) == small_letter(b[j]);
+  };
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (same(i - 1, j - 1) ? 0 : 1);
+      current[j] = std::min({last[j] + 1, current[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1)) {
+        current[j] = std::min(current[j], before_last[j - 2] + 1);
+      }
+    }
+    std::swap(before_last, last);
+    std::swap(last, current);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates) {
+  if (word.empty() || word.size() > longest_word) return std::nullopt;
+  std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::optional<std::string_view> found;
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > longest_word) continue;
+    const std::size_t edits = edits_between(word, candidate);
+    if (edits >= fewest || edits >= word.size()) continue;
+    fewest = edits;
+    found = candidate;
+  }
+  return found;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string otherwise) {
+  const auto near = nearest(word, candidates);
+  if (!near) return otherwise;
+  return "did you mean '" + std::string(*near) + "'?";
+}
+
+}  // namespace stepgate

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "base/text/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace stepgate {
+namespace {
+
+constexpr std::array<std::string_view, 4> words{"pageable", "pinned", "registered", "on"};
+
+TEST(Nearest, FindsAWordWithOneLetterMissing) {
+  EXPECT_EQ(nearest("pined", words), "pinned");
+}
+
+TEST(Nearest, CountsASwapOfNeighboursAsOneEdit) {
+  EXPECT_EQ(nearest("pagaeble", words), "pageable");
+  constexpr std::array<std::string_view, 1> short_word{"abc"};
+  EXPECT_EQ(nearest("acb", short_word), "abc");
+}
+
+TEST(Nearest, TakesCapitalsForNoEdit) {
+  constexpr std::array<std::string_view, 3> names{"gelu", "swiglu", "rms"};
+  EXPECT_EQ(nearest("SwiGLU", names), "swiglu");
+  EXPECT_EQ(nearest("RMS", names), "rms");
+  EXPECT_EQ(nearest("GLEU", names), "gelu");
+}
+
+TEST(Nearest, SuggestsNothingWhenTheWordIsFarFromAll) {
+  EXPECT_EQ(nearest("zebra", words), std::nullopt);
+  EXPECT_EQ(nearest("", words), std::nullopt);
+  EXPECT_EQ(nearest("x", words), std::nullopt);
+}
+
+TEST(Nearest, PrefersTheFirstOfEquallyNearWords) {
+  constexpr std::array<std::string_view, 2> pair{"cat", "car"};
+  EXPECT_EQ(nearest("caz", pair), "cat");
+}
+
+TEST(Nearest, GivesUpOnWordsThatNobodyMistyped) {
+  EXPECT_EQ(nearest(std::string(100000, 'p'), words), std::nullopt);
+}
+
+TEST(DidYouMean, FallsBackToTheOtherHint) {
+  EXPECT_EQ(did_you_mean("pined", words, "no"), "did you mean 'pinned'?");
+  EXPECT_EQ(did_you_mean("zebra", words, "see the list"), "see the list");
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// One table of a file that stepgate wrote: takes its keys out one by one, and complains about what
+// is missing, of another type, or taken by nobody. What the values mean is for others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/diagnostic.h"
+#include "base/toml/toml.h"
+
+namespace stepgate {
+
+class TomlKeys {
+ public:
+  using Faults = std::vector<Diagnostic>;
+
+  // `what` names the table in messages: "a run". Every fault ends with the way out. The table and
+  // the faults must outlive it.
+  TomlKeys(const TomlTable&, Place, std::string what, Faults&, std::string_view way_out);
+
+  const TomlEntry* optional(std::string_view key);
+  const TomlEntry* required(std::string_view key);
+
+  // Each is a required key; what it is to be set to is left as it is when there is a fault.
+  void text(std::string_view key, std::string& to);
+  void hexadecimal_number(std::string_view key, std::uint64_t& to);
+  void number(std::string_view key, double low, double high, double& to);
+  void count(std::string_view key, std::int64_t& to);  // at least 0
+
+  // Likewise, but it may be left out.
+  void text_if_any(std::string_view key, std::string& to);
+  void number_if_any(std::string_view key, double low, double high, std::optional<double>& to);
+
+  // The tables of [[key]]; none, with a fault, when it is anything else.
+  struct Table {
+    const TomlTable* content;
+    Place place;
+  };
+  std::vector<Table> tables(const TomlEntry&);
+
+  // Whether 'format' is the newest; a later one is refused: "baseline format 2 is newer than ...".
+  bool is_format(std::int64_t newest, std::string_view file_kind, std::string_view otherwise);
+
+  void wrong_type(const TomlEntry&, std::string_view wanted);
+  void fault(const Place&, std::string message);
+  void refuse_the_rest();
+
+  // A whole or a real number that is finite.
+  static std::optional<double> number(const TomlValue&);
+
+ private:
+  void text(const TomlEntry&, std::string& to);
+  void number(const TomlEntry&, double low, double high, double& to);
+
+  const TomlTable& table_;
+  Place place_;
+  std::string what_;
+  Faults& faults_;
+  std::string_view way_out_;
+  std::vector<std::string_view> known_;
+};
+
+}  // namespace stepgate

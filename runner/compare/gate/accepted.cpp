@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "compare/gate/accepted.h"
+
+#include <fnmatch.h>
+
+#include <string_view>
+
+#include "base/text/units.h"
+#include "base/toml/toml.h"
+#include "base/toml/toml_keys.h"
+#include "ledger/series/history.h"
+#include "scenario/assertions/metric.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view accepted_way_out = "docs/gate.md has an example";
+
+constexpr double most_weeks = 53;
+
+Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
+                    TomlKeys::Faults& faults) {
+  Accepted entry;
+  entry.place = table.place;
+  TomlKeys keys(*table.content, table.place, "an accepted change", faults, accepted_way_out);
+  keys.text("workload", entry.workload);
+  keys.text("what", entry.what);
+  std::string at_most;
+  keys.text_if_any("at_most", at_most);
+  keys.text("who", entry.who);
+  keys.text("why", entry.why);
+  keys.text("until", entry.until);
+  keys.refuse_the_rest();
+  const auto metric = metric_named(entry.what);
+  const bool measured = entry.what == "time" || metric;
+  const auto quantity = parse_quantity(at_most);
+  const Dimension wanted =
+      metric && row_of(*metric).unit == MetricUnit::bytes ? Dimension::bytes : Dimension::plain;
+  const bool is_share = at_most.find('%') != std::string::npos;
+  const bool share_wanted = !metric || row_of(*metric).unit == MetricUnit::ratio;
+  entry.limit_text = at_most;
+  if (!measured && !at_most.empty()) {
+    keys.fault(table.place, "'at_most' says nothing of '" + entry.what + "'");
+  } else if (measured && (!quantity || quantity->dimension != wanted || is_share != share_wanted)) {
+    keys.fault(table.place, "'at_most' must say how much is accepted of '" + entry.what +
+                                "', as in \"5%\" for time, \"27\" for launches or \"4 MiB\" for "
+                                "bytes");
+  } else if (measured) {
+    entry.limit = quantity->value;
+  }
+  constexpr std::size_t day_bytes = std::string_view("2027-01-31").size();
+  const bool is_day = entry.until.size() == day_bytes && weeks_of_date(entry.until);
+  if (!entry.until.empty() && !is_day)
+    keys.fault(table.place, "'until' must be a day, as in until = \"2027-01-31\"");
+  const auto today = weeks_of_date(day);
+  if (is_day && today && *weeks_of_date(entry.until) - *today > most_weeks)
+    keys.fault(table.place, "'until' is more than a year away; give a day within a year");
+  if (entry.what == "time" && entry.workload.find_first_not_of("*?/") == std::string::npos)
+    keys.fault(table.place, "'workload' is every workload; name the scenarios that may be slower");
+  for (const auto& [name, text] : {std::pair{"who", &entry.who}, {"why", &entry.why}}) {
+    if (text->find_first_not_of(' ') == std::string::npos)
+      keys.fault(table.place, std::string("'") + name + "' is empty");
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<Accepted> read_accepted(const std::filesystem::path& file, const std::string& day) {
+  const TomlTable table = read_toml(file, "a file of accepted changes");
+  TomlKeys::Faults faults;
+  TomlKeys keys(table, {file.string(), 0, 0}, "a file of accepted changes", faults,
+                accepted_way_out);
+  std::vector<Accepted> all;
+  if (const TomlEntry* entries = keys.optional("accepted")) {
+    for (const TomlKeys::Table& entry : keys.tables(*entries))
+      all.push_back(read_entry(entry, day, faults));
+  }
+  keys.refuse_the_rest();
+  if (!faults.empty()) throw RequestError(std::move(faults));
+  return all;
+}
+
+bool speaks_of(const Accepted& entry, const std::string& workload, const std::string& what) {
+  return entry.what == what && ::fnmatch(entry.workload.c_str(), workload.c_str(), 0) == 0;
+}
+
+bool counts_on(const Accepted& entry, const std::string& day) {
+  return day.substr(0, entry.until.size()) <= entry.until;
+}
+
+}  // namespace stepgate

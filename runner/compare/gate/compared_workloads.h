@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Which workloads two programs are compared on.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compare/launches/comparison.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Whether one of the patterns (*, ?, [a-z]) matches; no patterns match everything.
+bool is_wanted(std::span<const std::string> patterns, const std::string& workload);
+
+// All workloads of the scenarios, "scenario/variant".
+std::vector<std::string> workloads_of(std::span<const Scenario>);
+
+// Margins of the wanted workloads that a device runs and whose own margin is wider, relative.
+std::map<std::string, double> wider_margins(std::span<const Scenario>,
+                                            std::span<const std::string> patterns, double margin);
+
+// A mistyped pattern must not make a gate smaller: throws RequestError for one that matches none of
+// the workloads.
+void refuse_unmatched(std::span<const std::string> patterns,
+                      std::span<const std::string> workloads);
+
+// The workloads that both have in that list of their hellos and that are wanted, in BASE's order.
+std::vector<std::string> workloads_in_common(const Introduction&,
+                                             const std::vector<std::string> Hello::*list,
+                                             std::span<const std::string> patterns);
+
+}  // namespace stepgate

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "compare/gate/gate_timing.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "scenario/assertions/metric.h"
+
+namespace stepgate {
+namespace {
+
+// Segments of a quarter of a comparison's, a step and its wash-out before the first that counts,
+// since the workloads before it have warmed both processes up, and one superblock a pair until a
+// workload turns out to need more.
+constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
+constexpr std::int64_t first_superblocks_of_a_gate = 1;
+constexpr std::size_t workloads_ahead = 16;
+constexpr std::int64_t most_pairs_at_once = 5;
+// The share of the device's memory that the processes of all pairs at once may take: each keeps as
+// much as its largest workload needed.
+constexpr double share_of_memory = 0.5;
+
+// The fewest pairs that decide at once, then the more the longer it has taken: a few too many cost
+// less than their starts one by one.
+std::int64_t pairs_at_once(std::int64_t done, std::int64_t ahead, std::int64_t fewest) {
+  if (done < ahead) return ahead - done;
+  return done < fewest ? fewest - done : (done - fewest) / 2 + 1;
+}
+
+// The driver's own pools may reserve more, which no plan says.
+std::optional<double> planned_memory_of(const StepCounts& counts) {
+  for (const Metric metric : {Metric::peak_reserved, Metric::peak_live}) {
+    const auto peak = counts.planned.find(std::string(row_of(metric).name));
+    if (peak != counts.planned.end()) return peak->second;
+  }
+  return std::nullopt;
+}
+
+// One where nobody says what the device has or a workload needs.
+std::int64_t pairs_that_fit(const ComparisonRequest& request,
+                            std::span<const CountedPair> counted) {
+  double largest = 0;
+  for (const std::string& workload : request.workloads) {
+    const auto found = std::ranges::find(counted, workload, &CountedPair::workload);
+    if (found == counted.end()) return 1;
+    const auto base = planned_memory_of(found->base);
+    const auto head = planned_memory_of(found->head);
+    if (!base || !head) return 1;
+    largest = std::max(largest, *base + *head);
+  }
+  const Introduction& both = request.introduction;
+  const auto memory = static_cast<double>(std::max(both.base.memory_bytes, both.head.memory_bytes));
+  return static_cast<std::int64_t>(std::clamp(share_of_memory * memory / std::max(largest, 1.0),
+                                              1.0, double{most_pairs_at_once}));
+}
+
+}  // namespace
+
+std::vector<std::string> in_order_of_suspicion(std::vector<std::string> workloads,
+                                               const std::set<std::string>& differing) {
+  const auto others = std::stable_partition(
+      workloads.begin(), workloads.end(),
+      [&](const std::string& workload) { return differing.contains(workload); });
+  const auto stride = std::max<std::ptrdiff_t>(
+      1, std::distance(others, workloads.end()) / static_cast<std::ptrdiff_t>(workloads_ahead));
+  std::ptrdiff_t place = 0;
+  std::stable_partition(others, workloads.end(),
+                        [&](const std::string&) { return place++ % stride == 0; });
+  return workloads;
+}
+
+std::size_t workloads_ahead_of_a_gate(std::size_t workloads) {
+  return workloads > 2 * workloads_ahead ? workloads_ahead : 0;
+}
+
+void time_as_a_gate(ComparisonRequest& request, const ComparisonSettings& settings,
+                    std::chrono::nanoseconds most_timing, std::span<const CountedPair> counted) {
+  request.segment = segment_of_a_gate;
+  request.warm_up = std::chrono::nanoseconds(0);
+  request.first_superblocks = first_superblocks_of_a_gate;
+  const std::int64_t ahead = settings.workloads_ahead > 0 ? pairs_ahead : 0;
+  request.fewest_pairs = ahead + fewest_pairs_to_hold(settings);
+  request.pairs_at_once = [ahead, fewest = request.fewest_pairs,
+                           most = pairs_that_fit(request, counted)](std::int64_t done) {
+    return std::min(pairs_at_once(done, ahead, fewest), most);
+  };
+  request.patience = most_timing;
+  request.watch_time = time_to_watch(most_timing, request.workloads.size());
+}
+
+}  // namespace stepgate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "compare/worker/count_step.h"
+
+#include <gtest/gtest.h>
+
+#include "measure/testing/fake_device.h"
+
+namespace stepgate {
+namespace {
+
+class TracingDevice : public FakeDevice {
+ public:
+  using FakeDevice::FakeDevice;
+  std::string reason_against_tracing() const override { return ""; }
+};
+
+// Every 7th and every 50th step; together they come round after 350, longer than any trace.
+PlannedStep step_of_two_periods() {
+  StepPlan plan = plans_named({"fix"}).front();
+  for (const std::int64_t every : {7, 50})
+    plan.operations.push_back({.name = "wait", .action = HostWaits{}, .every = every});
+  return with_facts(plan);
+}
+
+TEST(CountStep, TracesOnceWhatHappensRarelyHasHappened) {
+  Script script{.step_time = [](const std::string&, std::int64_t) {
+    return std::chrono::nanoseconds(std::chrono::milliseconds(5));
+  }};
+  TracingDevice device(script);
+  const PlannedStep step = step_of_two_periods();
+  const StepCounts counts = counts_of(device, step, step, {});
+  EXPECT_EQ(counts.losses.size(), 4U);
+  EXPECT_EQ(counts.untraced, "the device recorded no trace");
+  ASSERT_EQ(script.runs.size(), 3U);  // two for losses, one that is traced
+  const Observe& traced = script.runs.back().second;
+  EXPECT_TRUE(traced.trace);
+  EXPECT_EQ(traced.steps, 7);
+  EXPECT_GE(traced.wash_out_steps, 7);
+}
+
+// The worker runs some steps and begins again, where the device has time.
+TEST(CountStep, BeginsAgainToSeeWhetherTheStepIsStillTheSame) {
+  StepPlan plan = plans_named({"fix"}).front();
+  plan.parameters = {{"weight", 0, 100}};
+  const PlannedStep step = with_facts(plan);
+  for (const bool timed : {true, false}) {
+    Script script;
+    if (timed) {
+      script.step_time = [](const std::string&, std::int64_t) {
+        return std::chrono::nanoseconds(std::chrono::milliseconds(1));
+      };
+    }
+    int asked = 0;
+    script.gradients = [&](const std::string&, std::int64_t) {
+      std::vector<GradientSketch> sketches(1);
+      const std::vector<float> values(100, asked++ == 0 ? 1.0F : 1.5F);
+      add_part({.elements = 100}, values.data(), DType::fp32, sketches[0]);
+      return sketches;
+    };
+    FakeDevice device(script);
+    const StepCounts counts = counts_of(device, step, step, {});
+    EXPECT_EQ(counts.gradients.at("weight").elements, 100);
+    EXPECT_EQ(script.runs.size(), timed ? 4U : 2U);
+    ASSERT_EQ(counts.begun_again.contains("weight"), timed);
+    if (timed) {
+      EXPECT_GT(counts.begun_again.at("weight"), 0.2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// JSON of the messages' fields, and the lines that are no message.
+#include "compare/worker/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "base/text/json_line.h"
+#include "base/text/json_nesting.h"
+
+namespace stepgate {
+namespace {
+
+// In the order of Request.
+constexpr std::array<std::string_view, std::variant_size_v<Request>> request_names{
+    "hello", "load", "run", "unload", "count", "quit"};
+
+// A line as a whole is wrong; its words are those of a Problem.
+class WrongLine : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+RecordJson parsed(std::string_view line) {
+  if (nests_too_deep(line))
+    throw WrongLine(fmt::format("nests deeper than {} levels", deepest_json));
+  // To parse an ordered object costs the square of its members, of which somebody else chooses how
+  // many; to make one of another object does not.
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (json.is_discarded()) throw WrongLine("is not JSON");
+  if (!json.is_object()) throw WrongLine("is not a JSON object");
+  return json;
+}
+
+template <class Value, class Form = JsonForm<Value>>
+Value member(const RecordJson& json, std::string_view key, const Form& form = {}) {
+  const auto found = json.find(key);
+  if (found == json.end()) throw WrongRecord::missing(key);
+  Value value{};
+  read_within(key, *found, value, form);
+  return value;
+}
+
+// The members stand before those of the record.
+std::string line_of(RecordJson members, const auto& record) {
+  members.update(record_json(record));
+  return json_line(members);
+}
+
+void check_true(const RecordJson& json, std::string_view key) {
+  if (!member<bool>(json, key)) throw WrongLine(fmt::format("has '{}' false", key));
+}
+
+// `check` is called before the fields are read.
+template <class Value, class Check>
+Answer<Value> read_answer(std::string_view line, const Check& check) {
+  try {
+    const RecordJson json = parsed(line);
+    if (json.contains("error")) return WorkerSays{member<std::string>(json, "error", Text{})};
+    check(json);
+    return record_from<Value>(json);
+  } catch (const WrongRecord& wrong) {
+    return Problem{wrong.what()};
+  } catch (const WrongLine& wrong) {
+    return Problem{wrong.what()};
+  }
+}
+
+Request request_in(const RecordJson& json) {
+  const auto what = member<std::string>(json, "do", worker_wire::name);
+  const auto name = std::ranges::find(request_names, what);
+  if (name == request_names.end()) {
+    throw WrongLine(
+        fmt::format("has 'do' \"{}\"; say hello, load, run, unload, count or quit", what));
+  }
+  if (what == "hello")
+    member<std::int64_t>(json, "protocol", Whole{protocol_version, protocol_version});
+  return read_alternative<Request>(static_cast<std::size_t>(name - request_names.begin()), json);
+}
+
+}  // namespace
+
+std::string to_line(const Request& request) {
+  RecordJson json{{"do", request_names[request.index()]}};
+  if (std::holds_alternative<SayHello>(request)) json["protocol"] = protocol_version;
+  return std::visit([&](const auto& asked) { return line_of(json, asked); }, request);
+}
+
+std::string to_line(const Hello& hello) {
+  return line_of({{"protocol", protocol_version}}, hello);
+}
+
+std::string to_line(const StepCounts& counts) {
+  return json_line(record_json(counts));
+}
+
+std::string to_line(const Loaded& loaded) {
+  return line_of({{"loaded", true}}, loaded);
+}
+
+std::string to_line(const Ran& ran) {
+  return json_line(record_json(ran));
+}
+
+std::string unloaded_line() {
+  return json_line({{"unloaded", true}});
+}
+
+std::string error_line(const std::string& message) {
+  return json_line({{"error", message}});
+}
+
+std::variant<Request, Problem> read_request(std::string_view line) {
+  try {
+    return request_in(parsed(line));
+  } catch (const WrongRecord& wrong) {
+    return Problem{wrong.what()};
+  } catch (const WrongLine& wrong) {
+    return Problem{wrong.what()};
+  }
+}
+
+Answer<Hello> read_hello(std::string_view line) {
+  return read_answer<Hello>(line, [](const RecordJson& json) {
+    const auto version = member<std::int64_t>(json, "protocol", Whole{1, 1'000'000});
+    if (version != protocol_version) {
+      throw WrongLine(
+          fmt::format("speaks version {} of the worker protocol; this stepgate speaks {}", version,
+                      protocol_version));
+    }
+    const auto workloads = json.find("works");
+    if (workloads != json.end() && workloads->is_array() && workloads->empty() &&
+        !json.contains("planned"))
+      throw WrongRecord(*workloads,
+                        fmt::format("is not a list of 1 to {} names", worker_wire::most_workloads))
+          .within("works");
+  });
+}
+
+Answer<Loaded> read_loaded(std::string_view line) {
+  return read_answer<Loaded>(line, [](const RecordJson& json) { check_true(json, "loaded"); });
+}
+
+Answer<Ran> read_ran(std::string_view line) {
+  return read_answer<Ran>(line, [](const RecordJson&) {});
+}
+
+Answer<UnloadWork> read_unloaded(std::string_view line) {
+  return read_answer<UnloadWork>(line,
+                                 [](const RecordJson& json) { check_true(json, "unloaded"); });
+}
+
+Answer<StepCounts> read_counts(std::string_view line) {
+  return read_answer<StepCounts>(line, [](const RecordJson&) {});
+}
+
+}  // namespace stepgate

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// The worker protocol as values: one JSON object a line, a request from stepgate and an answer from
+// the worker. ci/WORKER.md describes it for authors of workers. Both sides' reading and writing of
+// it is here; child.h starts the processes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/record/fields.h"
+#include "base/record/json_forms.h"
+#include "device/gradients.h"
+#include "plan/plan_facts.h"
+
+namespace stepgate {
+
+// Changes whenever a worker of before would misunderstand or be misunderstood.
+constexpr int protocol_version = 1;
+
+namespace worker_wire {
+
+inline constexpr std::size_t most_workloads = 10'000;
+inline constexpr Whole steps{1, 1'000'000'000};
+inline constexpr Whole steps_if_any{0, steps.most};
+// Names are printed in reports: a terminal must find nothing in them to act on.
+inline constexpr Text name{1, 200};
+inline constexpr Text words{0, 1000};
+inline constexpr ListOf<name> names{most_workloads};
+inline constexpr ListOf<name> different_names{most_workloads, true};
+inline constexpr ListOf<OfType{}> records{most_workloads};
+// Counts and times are never negative.
+inline constexpr ObjectOf<Amount{}> numbers{most_workloads, words};
+
+// A gradient as text_of has it.
+struct Sketch {
+  static RecordJson write(const GradientSketch& sketch) { return text_of(sketch); }
+  static void read(const RecordJson& json, GradientSketch& sketch) {
+    const auto read = json.is_string() ? sketch_of(json.get_ref<const std::string&>())
+                                       : std::optional<GradientSketch>();
+    if (!read) throw WrongRecord(json, "is no gradient");
+    sketch = *read;
+  }
+};
+inline constexpr ObjectOf<Sketch{}> gradients{most_workloads, words};
+
+}  // namespace worker_wire
+
+struct SayHello {};
+struct LoadWorkload {
+  std::string workload;
+};
+struct RunSteps {
+  std::int64_t steps = 1;           // scored; at least 1
+  std::int64_t wash_out_steps = 0;  // run first and not scored
+};
+struct UnloadWork {};
+// Only for a worker whose hello `counts`.
+struct CountWorkload {
+  std::string workload;
+  bool times = false;  // of the parts of a step besides
+};
+struct Quit {};
+
+template <>
+inline constexpr auto fields_of<SayHello> = fields<>;
+template <>
+inline constexpr auto fields_of<LoadWorkload> =
+    fields<described<&LoadWorkload::workload, Named("work"), worker_wire::name>>;
+template <>
+inline constexpr auto fields_of<RunSteps> =
+    fields<described<&RunSteps::steps, worker_wire::steps>,
+           described<&RunSteps::wash_out_steps, Named("wash_out"), may_be_missing,
+                     worker_wire::steps_if_any>>;
+template <>
+inline constexpr auto fields_of<UnloadWork> = fields<>;
+template <>
+inline constexpr auto fields_of<CountWorkload> =
+    fields<described<&CountWorkload::workload, Named("work"), worker_wire::name>,
+           described<&CountWorkload::times, only_if_any>>;
+template <>
+inline constexpr auto fields_of<Quit> = fields<>;
+
+using Request = std::variant<SayHello, LoadWorkload, RunSteps, UnloadWork, CountWorkload, Quit>;
+
+std::string to_line(const Request&);
+
+// A scenario none of whose workloads can be timed, and why.
+struct LeftOut {
+  std::string scenario;
+  std::string why;
+  bool operator==(const LeftOut&) const = default;
+};
+
+struct Hello {
+  std::string program;
+  std::string version;
+  std::string device;      // in words; may be empty
+  bool simulated = false;  // elapsed times are not those of a clock on a wall
+  bool stand_in = false;   // simulated because there was no GPU, and not because it was asked for
+  std::vector<std::string> workloads;
+  // All that follows may be left out.
+  bool counts = false;                    // says what the steps of a workload consist of
+  std::vector<std::string> planned = {};  // workloads that are counted and never timed
+  std::vector<LeftOut> left_out = {};
+  std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
+  std::int64_t memory_bytes = 0;             // of the device; 0: nobody says
+  bool operator==(const Hello&) const = default;
+};
+
+struct Loaded {
+  std::int64_t wash_out_steps = 0;  // the fewest that a run should begin with
+  std::int64_t period_steps = 1;    // what repeats every so many steps; runs are multiples of it
+  // The workload does these only every so many steps, and the counts that they add to are not
+  // given: a run that is no multiple of the steps does not measure them. The list may be left out.
+  std::vector<PeriodicWork> periodic = {};
+};
+
+struct Ran {
+  std::int64_t steps = 0;  // scored
+  std::chrono::nanoseconds elapsed{0};
+};
+
+// The contents of one step of a workload: numbers by the names of metrics. Another build may have
+// more metrics.
+struct StepCounts {
+  using Numbers = std::map<std::string, double>;
+  Numbers planned;                  // by the plan
+  Numbers traced;                   // of a trace, where they must be the plan's; empty without one
+  std::string untraced;             // why there is none
+  Numbers operations;               // of the plan, by "phase: name", how often
+  Numbers waits;                    // of the trace: calls that can block, by phase
+  Numbers time;                     // of the trace: its parts by their names, in seconds, if asked
+  std::vector<std::string> losses;  // the bits of the first ones, in hexadecimal
+  // All that follows may be left out.
+  std::map<std::string, GradientSketch> gradients = {};  // of an early step, by parameter
+  double gradient_bound = 0;  // by how much they may differ from those of another build, relative
+  // By parameter: how far its gradient is from the first one, relative, when the same step is begun
+  // again with the same kernels, after all that was counted.
+  Numbers begun_again = {};
+};
+
+template <>
+inline constexpr auto fields_of<LeftOut> = fields<described<&LeftOut::scenario, worker_wire::name>,
+                                                  described<&LeftOut::why, worker_wire::words>>;
+template <>
+inline constexpr auto fields_of<Hello> =
+    fields<described<&Hello::program, worker_wire::name>,
+           described<&Hello::version, only_if_any, worker_wire::name>,
+           described<&Hello::device, only_if_any, worker_wire::name>,
+           described<&Hello::simulated, may_be_missing>,
+           described<&Hello::stand_in, may_be_missing>,
+           described<&Hello::workloads, Named("works"), worker_wire::different_names>,
+           described<&Hello::counts, may_be_missing>,
+           described<&Hello::planned, may_be_missing, worker_wire::different_names>,
+           described<&Hello::left_out, may_be_missing, worker_wire::records>,
+           described<&Hello::calibrated, may_be_missing, worker_wire::names>,
+           described<&Hello::memory_bytes, may_be_missing, Whole{0, 1'000'000'000'000'000}>>;
+template <>
+inline constexpr auto fields_of<PeriodicWork> =
+    fields<described<&PeriodicWork::name, worker_wire::name>,
+           described<&PeriodicWork::every, worker_wire::steps>,
+           described<&PeriodicWork::rough_seconds, Named("seconds"), Amount{}>,
+           described<&PeriodicWork::counts, not_carried>>;
+template <>
+inline constexpr auto fields_of<Loaded> =
+    fields<described<&Loaded::wash_out_steps, Named("wash_out"), may_be_missing,
+                     worker_wire::steps_if_any>,
+           described<&Loaded::period_steps, Named("period"), may_be_missing, worker_wire::steps>,
+           described<&Loaded::periodic, may_be_missing, worker_wire::records>>;
+template <>
+inline constexpr auto fields_of<Ran> =
+    fields<described<&Ran::steps, worker_wire::steps>,
+           described<&Ran::elapsed, Named("elapsed_ns"), Whole{1, 3'600'000'000'000}>>;
+template <>
+inline constexpr auto fields_of<StepCounts> =
+    fields<described<&StepCounts::planned, worker_wire::numbers>,
+           described<&StepCounts::traced, worker_wire::numbers>,
+           described<&StepCounts::untraced, worker_wire::words>,
+           described<&StepCounts::operations, worker_wire::numbers>,
+           described<&StepCounts::waits, worker_wire::numbers>,
+           described<&StepCounts::time, worker_wire::numbers>,
+           described<&StepCounts::losses, worker_wire::names>,
+           described<&StepCounts::gradients, may_be_missing, worker_wire::gradients>,
+           described<&StepCounts::gradient_bound, may_be_missing, Amount{.is_share = true}>,
+           described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>>;
+
+std::string to_line(const Hello&);
+std::string to_line(const StepCounts&);
+std::string to_line(const Loaded&);
+std::string to_line(const Ran&);
+std::string unloaded_line();
+std::string error_line(const std::string& message);
+
+// An error in a line: "has no 'steps'".
+struct Problem {
+  std::string fact;
+};
+struct WorkerSays {
+  std::string error;
+};
+
+template <class Value>
+using Answer = std::variant<Value, WorkerSays, Problem>;
+
+std::variant<Request, Problem> read_request(std::string_view line);
+
+Answer<Hello> read_hello(std::string_view line);
+Answer<Loaded> read_loaded(std::string_view line);
+Answer<Ran> read_ran(std::string_view line);
+Answer<UnloadWork> read_unloaded(std::string_view line);
+Answer<StepCounts> read_counts(std::string_view line);
+
+}  // namespace stepgate

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "compare/worker/serve_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "base/process/one_cpu.h"
+#include "base/text/nearest.h"
+#include "compare/worker/count_step.h"
+#include "measure/planned_subject.h"
+#include "measure/schedule.h"
+
+namespace stepgate {
+namespace {
+
+// Enough to know about how long a step takes: the first one alone, which loads what it needs, then
+// some more.
+constexpr std::int64_t most_worker_pilot_steps = 7;
+constexpr std::chrono::nanoseconds worker_pilot_time = std::chrono::milliseconds(2);
+// Segments are not made longer for what happens more rarely.
+constexpr std::int64_t longest_period = 10'000;
+
+class Server {
+ public:
+  Server(Device& device, const WorkerSubject& subject, const std::string& version)
+      : device_(device), subject_(subject), version_(version) {}
+
+  // Nothing when there is no answer, since the conversation is over.
+  std::optional<std::string> answer(std::string_view line) {
+    const auto request = read_request(line);
+    if (const auto* problem = std::get_if<Problem>(&request))
+      return error_line(fmt::format("the request {}", problem->fact));
+    return std::visit([this](const auto& asked) { return answer(asked); },
+                      std::get<Request>(request));
+  }
+
+ private:
+  std::optional<std::string> answer(const SayHello&) {
+    const DeviceIdentity identity = device_.identity();
+    Hello hello{.program = "stepgate",
+                .version = version_,
+                .device = in_words(identity),
+                .simulated = identity.kind == DeviceKind::simulated,
+                .stand_in = subject_.stand_in,
+                .workloads = {},
+                .counts = subject_.counts,
+                .planned = {},
+                .left_out = subject_.left_out,
+                .calibrated = subject_.calibrated,
+                .memory_bytes = identity.memory_bytes};
+    for (const StepPlan& plan : subject_.timed) hello.workloads.push_back(workload_name(plan));
+    for (const StepPlan& plan : subject_.planned) hello.planned.push_back(workload_name(plan));
+    return to_line(hello);
+  }
+
+  std::optional<std::string> answer(const LoadWorkload& load) {
+    if (const PlannedStep* plan = named(load.workload, subject_.timed)) return answer_loaded(*plan);
+    return no_such_workload(load.workload);
+  }
+
+  static const PlannedStep* named(const std::string& workload,
+                                  const std::vector<PlannedStep>& plans) {
+    const auto found = std::ranges::find(plans, workload, workload_name);
+    return found == plans.end() ? nullptr : &*found;
+  }
+
+  std::string no_such_workload(const std::string& workload) const {
+    std::vector<std::string> names;
+    for (const StepPlan& plan : subject_.timed) names.push_back(workload_name(plan));
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    return error_line(fmt::format("there is no workload '{}'; {}", workload,
+                                  did_you_mean(workload, candidates, "hello lists them")));
+  }
+
+  Device& device_for(const StepPlan& plan) {
+    return plan.ranks.count > 1 && subject_.of_ranks != nullptr ? *subject_.of_ranks : device_;
+  }
+
+  // The step that the device is given, which must outlive what is loaded of it.
+  const PlannedStep& carried_out(const PlannedStep& plan) const {
+    if (subject_.carried_out.empty()) return plan;
+    return subject_.carried_out[static_cast<std::size_t>(&plan - subject_.timed.data())];
+  }
+
+  std::optional<std::string> answer(const CountWorkload& count) {
+    if (!subject_.counts) return error_line("this worker times steps and does not count");
+    if (const PlannedStep* plan = named(count.workload, subject_.planned))
+      return to_line(planned_counts(*plan));
+    const PlannedStep* plan = named(count.workload, subject_.timed);
+    if (plan == nullptr) return no_such_workload(count.workload);
+    loaded_.reset();
+    return to_line(counts_of(device_for(*plan), *plan, carried_out(*plan),
+                             {.times = count.times, .cpu_draw = subject_.cpu_draw}));
+  }
+
+  std::string answer_loaded(const PlannedStep& plan) {
+    loaded_.reset();
+    LoadedForTiming loaded = load_for_timing(device_for(plan), plan, carried_out(plan));
+    if (!loaded.step) return error_line("this device has no notion of time");
+    loaded_ = std::move(loaded.step);
+    return to_line(loaded.says);
+  }
+
+  std::optional<std::string> answer(const RunSteps& run) {
+    if (!loaded_) return error_line("no workload is loaded");
+    std::optional<OneCpu> pinned;
+    if (subject_.cpu_draw) pinned.emplace(*subject_.cpu_draw);
+    const StepResult result =
+        loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
+    return to_line(Ran{.steps = result.steps, .elapsed = *result.elapsed});
+  }
+
+  std::optional<std::string> answer(const UnloadWork&) {
+    loaded_.reset();
+    return unloaded_line();
+  }
+
+  std::optional<std::string> answer(const Quit&) { return std::nullopt; }
+
+  Device& device_;
+  const WorkerSubject& subject_;
+  const std::string& version_;
+  std::unique_ptr<LoadedStep> loaded_;
+};
+
+}  // namespace
+
+std::string workload_name(const StepPlan& plan) {
+  return fmt::format("{}/{}", plan.scenario, plan.variant);
+}
+
+LoadedForTiming load_for_timing(Device& device, const PlannedStep& planned,
+                                const PlannedStep& carried_out) {
+  auto step = device.load_into(only_slot, carried_out);
+  const StepResult first = step->run({.steps = 1});
+  if (!first.elapsed) return {};
+  const std::int64_t steps = std::clamp<std::int64_t>(
+      worker_pilot_time / std::max(*first.elapsed, std::chrono::nanoseconds(1)), 1,
+      most_worker_pilot_steps);
+  const StepResult pilot = step->run({.steps = steps});
+  const Subject subject = subject_of(planned);
+  return {.step = std::move(step),
+          .says = {.wash_out_steps = wash_out_steps(subject, *pilot.elapsed / steps),
+                   .period_steps = common_period(subject, longest_period).value_or(1),
+                   .periodic = planned.facts().periodic}};
+}
+
+void serve_worker(std::istream& in, std::ostream& out, Device& device, const WorkerSubject& subject,
+                  const std::string& version) {
+  Server server(device, subject, version);
+  for (std::string line; std::getline(in, line);) {
+    const auto answer = server.answer(line);
+    if (!answer) return;
+    out << *answer << '\n' << std::flush;
+  }
+}
+
+}  // namespace stepgate

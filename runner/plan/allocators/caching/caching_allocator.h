@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The allocator that PyTorch users have: freed memory is kept and handed out again on its stream,
+// best fit first, split where too large and joined where neighbours are free. Follows PyTorch rule
+// by rule, statistics included; the numbers are in caching_rules.h. Where memory comes from is
+// DeviceMemory's, and so the same code serves a real device and a simulated one.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "plan/allocators/caching/block_pool.h"
+#include "plan/allocators/caching/caching_rules.h"
+#include "plan/allocators/slot_table.h"
+
+namespace stepgate {
+
+struct MappedRange {
+  Address address = 0;
+  std::int64_t bytes = 0;  // 0: none
+};
+
+// Addresses for more memory than the device has, and pages mapped to some of them: a segment that
+// grows at its end instead of a new one beside it. The allocator knows which blocks lie in it.
+struct ExpandableSegment {
+  // Reserves addresses for 9/8 of the device's memory, so that pages unmapped in front can be
+  // mapped again behind.
+  ExpandableSegment(DeviceMemory&, StreamId, std::int64_t page_bytes);
+  ~ExpandableSegment();
+  ExpandableSegment(const ExpandableSegment&) = delete;
+  ExpandableSegment& operator=(const ExpandableSegment&) = delete;
+
+  // As many whole pages as the range needs, from its start on, which is the start of a page. May
+  // reach further than the range. None when the device refuses.
+  MappedRange map(MappedRange);
+  // The whole pages inside the range. Waits for the stream.
+  MappedRange unmap(MappedRange);
+
+  DeviceMemory& memory;
+  StreamId stream;
+  std::int64_t page_bytes;
+  std::int64_t bytes;
+  Address address;
+};
+
+class CachingAllocator : public MemoryAllocator {
+ public:
+  CachingAllocator(DeviceMemory&, const CachingRules&, std::optional<std::int64_t> cap_bytes = {});
+  // Gives everything back, held or not.
+  ~CachingAllocator() override;
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+  BlockOrRefusal allocate(std::int64_t bytes, StreamId) override;
+  void free(BlockId) override;
+  void record_stream(BlockId, StreamId) override;
+  // Not while a graph is captured: it waits.
+  void empty_cache() override;
+  void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
+
+  // In between, nothing is waited for or given back. Captures that share a pool add up; each is
+  // released once.
+  void begin_capture(int pool, std::vector<StreamId> streams) override;
+  void end_capture(int pool) override;
+  // A graph of the pool is gone. With the last one, the pool's free memory may be given back, and
+  // its number serves no further capture.
+  void release_capture(int pool);
+
+  const MemoryStatistics& statistics() const override { return statistics_; }
+  void reset_peak() override { statistics_.reset_peak(); }
+  std::vector<SegmentState> snapshot() const override;
+
+ private:
+  struct Request {
+    std::int64_t requested_bytes;
+    std::int64_t bytes;          // rounded
+    std::int64_t segment_bytes;  // to take when no free block serves
+    StreamId stream;
+    BlockPool& pool;
+  };
+  struct Capture {
+    int pool;
+    std::vector<StreamId> streams;
+  };
+  struct OpenPoint {
+    StreamPoint point;
+    CachedBlock* block;
+  };
+
+  // Finding a block, in caching_allocator.cpp.
+  BlockPool& pool_of(std::int64_t rounded_bytes, StreamId);
+  bool collects_garbage() const { return cap_bytes_ && rules_.garbage_collection_threshold > 0; }
+  CachedBlock* find_free(const Request&);
+  CachedBlock* take_new(const Request&);
+  CachedBlock* take_from_device(const Request&);
+  CachedBlock* take_segment(const Request&);
+  HeldBlock hand_out(CachedBlock&, const Request&);
+  CachedBlock& split(CachedBlock&, std::int64_t bytes);
+  Refusal refuse(const Request&);
+
+  // Blocks becoming free, in caching_free.cpp.
+  void make_free(CachedBlock&);
+  std::int64_t merge(CachedBlock& into, CachedBlock* neighbour);
+  void record_points(CachedBlock&);
+  void record_postponed_points();
+  void free_passed();
+  void free_after_waiting();
+
+  // Memory going back to the device, in caching_release.cpp.
+  void give_back(CachedBlock&);
+  bool give_back_too_large_ones(const Request&);
+  bool give_back_cache();
+  void give_back_free_of(BlockPool&);
+  void collect_garbage();
+
+  // Expandable segments, in caching_expandable.cpp.
+  CachedBlock* grow(const Request&);
+  CachedBlock& expandable_block(const Request&);
+  bool map(CachedBlock&, std::int64_t bytes);
+  void unmap(CachedBlock&);
+  CachedBlock& part_of(CachedBlock& whole, Address, std::int64_t bytes);
+  void drop_expandable(CachedBlock&);
+
+  DeviceMemory& memory_;
+  CachingRules rules_;
+  std::optional<std::int64_t> cap_bytes_;
+  RefusedBy refused_by_ = RefusedBy::device;  // the last attempt
+  MemoryStatistics statistics_;
+  SlotTable<CachedBlock> blocks_;
+  BlockPool small_{PoolSize::small};
+  BlockPool large_{PoolSize::large};
+  std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;
+  std::map<StreamId, std::deque<OpenPoint>> points_;
+  std::vector<Capture> captures_;
+  std::vector<CachedBlock*> postponed_;  // freed during a capture while other streams use them
+  std::map<int, std::unique_ptr<CapturePool>> capture_pools_;
+};
+
+}  // namespace stepgate

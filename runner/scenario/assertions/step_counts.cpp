@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/assertions/step_counts.h"
+
+namespace stepgate {
+
+std::string_view name_of(Phase phase) {
+  constexpr std::array<std::string_view, phase_count> names{
+      "data wait", "h2d", "forward", "backward", "optimizer", "evaluation", "log", "sync", "host"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+std::string_view name_of(CollectiveKind kind) {
+  constexpr std::array<std::string_view, 3> names{"all-reduce", "reduce-scatter", "all-gather"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace stepgate

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/stored_assertions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/toml/toml_text.h"
+#include "judge/judge.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "scenario/read/bases.h"
+
+namespace stepgate {
+namespace {
+
+// In the names of the assertions: "as-stored-fix-time".
+constexpr std::string_view mark = "as-stored-";
+constexpr std::string_view time_name = "time";
+
+// Less arithmetic than before is another step; of everything else less is better.
+std::string_view relation_of(Metric metric) {
+  return metric == Metric::flops_per_step ? "==" : "<=";
+}
+
+bool is_compared(const PlanFacts& facts, Metric metric) {
+  return can_be_stored(metric) && facts.counts.contains(metric) &&
+         !facts.may_differ.contains(metric);
+}
+
+std::string assertions_of(const StepPlan& plan, double margin) {
+  const PlanFacts facts = facts_of(plan);
+  const auto line = [&](std::string_view name, const std::string& assertion) {
+    return fmt::format("{} = {}\n", toml_string(fmt::format("{}{}-{}", mark, plan.variant, name)),
+                       toml_string(assertion));
+  };
+  std::string text = line(time_name, fmt::format("{0}.step_ms_mean <= {1:.6g} * "
+                                                 "stored.{0}.step_ms_mean",
+                                                 plan.variant, 1 + margin));
+  for (const MetricRow& row : metric_table()) {
+    if (!is_compared(facts, row.metric)) continue;
+    text += line(row.name, fmt::format("{0}.{1} {2} stored.{0}.{1}", plan.variant, row.name,
+                                       relation_of(row.metric)));
+  }
+  return text;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+}  // namespace
+
+StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double margin,
+                                   std::uint64_t seed) {
+  for (const Scenario& scenario : scenarios) {
+    if (is_planned_only(scenario) || scenario.calibrate) {
+      left_out_.push_back(scenario.name);
+    } else {
+      extend(scenario, margin, seed);
+    }
+  }
+}
+
+void StoredAssertions::extend(const Scenario& scenario, double margin, std::uint64_t seed) {
+  const std::filesystem::path file = folder_.path() / (scenario.name + ".toml");
+  std::ofstream out(file);
+  // A path is UTF-8, and a JSON string is one of TOML's.
+  out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
+      << "\n[expect]\n";
+  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    const double own = scenario.variants[index].gate.margin.value_or(0);
+    out << assertions_of(plans[index], std::max(own, margin));
+  }
+  files_.push_back(file);
+  bases_ += root_of_bases(scenario.file).string() + ':';
+  extended_.push_back({file, scenario});
+}
+
+void StoredAssertions::translate(Finding& finding) const {
+  const auto found = std::ranges::find_if(
+      extended_, [&](const Extended& one) { return one.scenario.name == finding.workload; });
+  if (found == extended_.end()) return;
+  replace_all(finding.words, found->file.string(), found->scenario.file);
+  if (finding.place.file == found->file.string()) finding.place = {};
+  if (!finding.what.starts_with(mark)) return;
+  const std::string rest = finding.what.substr(mark.size());
+  const std::size_t end = rest.rfind('-');
+  finding.workload += "/" + rest.substr(0, end);
+  finding.what = rest.substr(end + 1);
+  finding.kind = finding.what == time_name ? FindingKind::time : FindingKind::counts;
+}
+
+}  // namespace stepgate
