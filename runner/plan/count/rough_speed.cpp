@@ -55,9 +55,7 @@ struct RoughCost {
   double operator()(const RecordEvent&) const { return call; }
   double operator()(const StreamWaitsEvent&) const { return call; }
   double operator()(const HostWaits&) const { return wait; }
-  double operator()(const TakeBatch&) const {
-    return static_cast<double>(plan.loader.wait_nanoseconds) * 1e-9;
-  }
+  double operator()(const TakeBatch&) const { return plan.loader.wait_us * 1e-6; }
   double operator()(const HostWork& work) const {
     return static_cast<double>(work.nanoseconds) * 1e-9;
   }

@@ -339,16 +339,16 @@ constexpr std::array field_rows{
         "blocks whose weights are gathered before the step comes to them, each in memory of its "
         "own; 0 gathers a block's when it is needed",
         &where_weights_are_gathered),
-    field<&Knobs::ranks, &RanksKnobs::max_ctas>(
+    field<&Knobs::ranks, &RanksKnobs::collectives, &CollectiveKnobs::max_ctas>(
         "ranks.max_ctas", or_word("auto", whole(1, 64)),
         "thread blocks of a collective, at most: fewer leave kernels beside it more of the device, "
         "and move fewer bytes a second; auto is NCCL's choice",
         &with_ranks),
-    field<&Knobs::ranks, &RanksKnobs::links>(
+    once_in_a_process(field<&Knobs::ranks, &RanksKnobs::collectives, &CollectiveKnobs::links>(
         "ranks.link", one_of(rank_links),
         "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
         "memory; the same for all variants",
-        &with_ranks),
+        &with_ranks)),
     field<&Knobs::ranks, &RanksKnobs::spare_sms>(
         "ranks.spare_sms", whole(0, 64),
         "multiprocessors that GEMMs of the backward pass leave to the reductions beside them: one "
@@ -437,6 +437,19 @@ std::string meaning_of(const Field& field) {
 FieldValue default_of(const Field& field) {
   require(is_built(field), "only built fields have defaults");
   return field.get(Settings{});
+}
+
+const Field* apart_in_a_process(const Knobs& one, const Knobs& other) {
+  const auto settings = [](const Knobs& knobs) {
+    return Settings{.knobs = knobs, .measure = {}, .requirements = {}, .gate = {}};
+  };
+  for (const Field& field : field_table()) {
+    if (!field.once_in_a_process) continue;
+    const KnobCondition* condition = field.condition;
+    if (condition != nullptr && !(condition->holds(one) && condition->holds(other))) continue;
+    if (field.get(settings(one)) != field.get(settings(other))) return &field;
+  }
+  return nullptr;
 }
 
 }  // namespace stepgate

@@ -139,7 +139,7 @@ class ScenarioReader {
                                       setting.place});
       }
     }
-    require_one_link(scenario);
+    require_one_process(scenario);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
@@ -176,18 +176,19 @@ class ScenarioReader {
     }
   }
 
-  // NCCL asks for it once in a process, which carries out all variants.
-  void require_one_link(const Scenario& scenario) {
-    const Variant* first = nullptr;
+  // One process carries out all variants.
+  void require_one_process(const Scenario& scenario) {
     for (const Variant& variant : scenario.variants) {
-      if (variant.knobs.ranks.count == 1) continue;
-      if (first == nullptr) first = &variant;
-      if (variant.knobs.ranks.links == first->knobs.ranks.links) continue;
-      return fail(variant.place,
-                  fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
-                              "decided once for all variants",
-                              first->name, variant.name),
-                  "say the same in every variant of several ranks");
+      for (const Variant& earlier : scenario.variants) {
+        if (&earlier == &variant) break;
+        const Field* apart = apart_in_a_process(earlier.knobs, variant.knobs);
+        if (apart == nullptr) continue;
+        return fail(variant.place,
+                    fmt::format("'{}' and '{}' have different '{}', which is decided once for all "
+                                "variants",
+                                earlier.name, variant.name, apart->name),
+                    "say the same in every variant that it has an effect in");
+      }
     }
   }
 
