@@ -145,7 +145,9 @@ void look_into_ledger(Planned& planned, const DeviceIdentity& device, const Argu
   const std::string& scenario = planned.scenario.name;
   const auto others =
       runs_of_others(read_ledger(baseline_path(arguments.ledger, device, scenario), scenario),
-                     {.subject = subject_under_test(arguments), .build = build_in_words()});
+                     {.scenario = planned.scenario.fingerprint,
+                      .subject = subject_under_test(arguments),
+                      .build = build_in_words()});
   if (!others) return;
   const bool is_accepted = planned.baseline && !planned.baseline->runs.empty();
   if (is_accepted) {

@@ -63,6 +63,12 @@ std::string answer_in_words(const VariantHistory& history) {
     case HistoryOutcome::drifts:
       return "; ALARM at " + at_unit(history, *history.drift->alarm, commits_of_alarm(history));
     case HistoryOutcome::machine_drifts:
+      if (history.anchor.empty()) {
+        return fmt::format(
+            "; drifts, {} a week, by itself or with its machine, which runs without "
+            "an anchor do not tell: not gated",
+            change_in_words(history.raw_drift->now.slope));
+      }
       return fmt::format("; the machine drifts, {} a week, and its anchor {} with it: not gated",
                          change_in_words(history.raw_drift->now.slope), history.anchor);
     case HistoryOutcome::wanders:

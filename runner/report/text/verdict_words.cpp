@@ -109,7 +109,12 @@ std::string cost_in_words(const Verdict& verdict) {
                   counted_in_words(verdict.loads_per_round, "load"),
                   number_in_words(seconds(verdict.device_time), 3),
                   simulated ? "simulated GPU seconds" : "GPU seconds");
-  if (verdict.earlier_runs > 0) words += ", continues " + earlier;
+  if (verdict.earlier_rounds > 0) {
+    words += ", continues " + earlier;
+  } else if (verdict.earlier_runs > 0) {
+    words += fmt::format(", after {} that left no round to continue",
+                         counted_in_words(verdict.earlier_runs, "earlier run"));
+  }
   return words;
 }
 
