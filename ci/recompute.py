@@ -50,8 +50,8 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     times = sorted(time / 1e9 for segment in own for time in segment.get("step_times_ns", [])) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
-    return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "samples_per_s_per_rank": subject["batch_size"] / subject.get("ranks", 1) / step, "tokens_per_s": subject.get("tokens", 0) / step,
-            "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
+    return {"step_ms_mean": step, "samples_per_s": (subject["batch_size"] or math.nan) / step, "samples_per_s_per_rank": (subject["batch_size"] or math.nan) / subject.get("ranks", 1) / step, "tokens_per_s": (subject.get("tokens") or 0) / step,
+            "mfu": (subject.get("model_flops") or 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
             "step_ms_max": times[-1], "slow_step_share": sum(time > 2 * times[(len(times) - 1) // 2] for time in times) / len(times), "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
 def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten

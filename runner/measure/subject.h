@@ -70,7 +70,7 @@ struct Subject {
   std::int64_t loader_depth = 0;     // batches that a loader makes ahead; 0: the host makes each
   int prefetch_depth = 0;            // steps that the host starts before step 0
   std::vector<DeviceKey> libraries;  // that it depends on besides the device (device.h)
-  MemoryUse planned_memory;          // planned_memory.h; without a plan all of it is 0
+  std::optional<MemoryUse> planned_memory;                  // planned_memory.h
   std::optional<AllocatorSimulation> allocator_simulation;  // of its own, if it has one
   // It comes with a dtype. Nobody compares losses and gradients of a step without arithmetic.
   std::optional<Arithmetic> arithmetic;

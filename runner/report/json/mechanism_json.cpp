@@ -81,7 +81,7 @@ Json json_of(const VariantMechanism& variant) {
           {"ranks", variant.ranks ? json_of(*variant.ranks) : Json(nullptr)},
           {"slowdown", json_or_null(variant.slowdown)},
           {"memory", json_of(variant.memory)},
-          {"planned_memory", json_of(variant.planned)}};
+          {"planned_memory", variant.planned ? json_of(*variant.planned) : Json(nullptr)}};
 }
 
 Json json_of(const TracedStep& step) {

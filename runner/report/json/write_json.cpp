@@ -207,14 +207,15 @@ Json json_of(const Measurement& measurement) {
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const MeasuredVariant& variant : measurement.variants) {
-    variants.push_back({{"name", variant.name},
-                        {"ranks", variant.ranks},
-                        {"batch_size", whole_or_not(variant.batch_size)},
-                        {"tokens", whole_or_not(variant.tokens)},
-                        {"model_flops", variant.model_flops},
-                        {"peak_flops_per_second", json_or_null(variant.peak_flops_per_second)},
-                        {"wash_out_steps", variant.wash_out_steps},
-                        {"segment_steps", variant.segment_steps}});
+    variants.push_back(
+        {{"name", variant.name},
+         {"ranks", variant.ranks},
+         {"batch_size", variant.batch_size ? whole_or_not(*variant.batch_size) : Json(nullptr)},
+         {"tokens", variant.tokens ? whole_or_not(*variant.tokens) : Json(nullptr)},
+         {"model_flops", json_or_null(variant.model_flops)},
+         {"peak_flops_per_second", json_or_null(variant.peak_flops_per_second)},
+         {"wash_out_steps", variant.wash_out_steps},
+         {"segment_steps", variant.segment_steps}});
   }
   std::vector<std::string> names;
   for (const MeasuredVariant& variant : measurement.variants) names.push_back(variant.name);

@@ -85,11 +85,16 @@ bool is_booked(const VariantMechanism& variant) {
   return variant.memory.peak_allocated_bytes > 0;
 }
 
+// So is one of which there is no plan.
+bool is_as_planned(const VariantMechanism& variant) {
+  return !variant.planned || same_memory(variant.memory, *variant.planned);
+}
+
 void print_memory(std::ostream& out, const std::vector<VariantMechanism>& variants) {
   const bool worth_showing =
       std::any_of(variants.begin(), variants.end(), [&](const VariantMechanism& variant) {
-        return is_booked(variant) && (!same_memory(variant.memory, variants.front().memory) ||
-                                      !same_memory(variant.memory, variant.planned));
+        return is_booked(variant) &&
+               (!same_memory(variant.memory, variants.front().memory) || !is_as_planned(variant));
       });
   if (!worth_showing) return;
   std::vector<std::size_t> purposes;
@@ -98,9 +103,9 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
   for (std::size_t purpose = 0; purpose < purpose_count; ++purpose) {
     const bool used =
         std::any_of(variants.begin(), variants.end(), [&](const VariantMechanism& variant) {
-          return variant.memory.allocated_bytes[purpose] +
-                     variant.planned.allocated_bytes[purpose] >
-                 0;
+          const auto& planned = variant.planned;
+          return variant.memory.allocated_bytes[purpose] > 0 ||
+                 (planned && planned->allocated_bytes[purpose] > 0);
         });
     if (!used) continue;
     purposes.push_back(purpose);
@@ -110,8 +115,8 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
   for (const VariantMechanism& variant : variants) {
     if (!is_booked(variant)) continue;
     rows.push_back(memory_row(variant.variant, variant.memory, purposes));
-    if (same_memory(variant.memory, variant.planned)) continue;
-    rows.push_back(memory_row("  planned", variant.planned, purposes));
+    if (is_as_planned(variant)) continue;
+    rows.push_back(memory_row("  planned", *variant.planned, purposes));
   }
   print_right_aligned(out, rows);
 }
