@@ -13,7 +13,7 @@
 #include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
-#include "report/text/print_accepted.h"
+#include "report/text/print_list.h"
 #include "report/text/verdict_words.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"

@@ -44,4 +44,9 @@ std::string html_table_of_html(std::string_view caption, const std::vector<std::
 std::string html_details(bool open, std::string_view summary, std::string_view content,
                          std::string_view look = {});
 
+// The SVG of draw_timeline or draw_memory without what would reach beyond it in a page: its style,
+// its namespace, and names of patterns, which get the number of the picture. `words` say what it
+// shows.
+std::string embedded_picture(std::string_view svg, std::string_view words, int number);
+
 }  // namespace stepgate

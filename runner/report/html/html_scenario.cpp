@@ -9,7 +9,6 @@
 #include "judge/verdict/words.h"
 #include "report/append.h"
 #include "report/html/draw_interval.h"
-#include "report/html/embedded_picture.h"
 #include "report/text/print_mechanism.h"
 #include "report/text/print_step.h"
 #include "report/text/verdict_words.h"

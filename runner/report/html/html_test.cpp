@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "report/html/draw_interval.h"
-#include "report/html/embedded_picture.h"
 #include "report/html/write_html.h"
 #include "report/times.h"
 

@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "judge/verdict/words.h"
-#include "report/json/json_of_evidence.h"
+#include "report/json/json_parts.h"
 #include "report/text/print_history.h"
 #include "support/text/json_line.h"
 

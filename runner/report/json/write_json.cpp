@@ -10,9 +10,7 @@
 #include <string_view>
 
 #include "judge/verdict/words.h"
-#include "report/json/json_of_evidence.h"
-#include "report/json/mechanism_json.h"
-#include "report/json/steps_json.h"
+#include "report/json/json_parts.h"
 #include "support/record/record_json.h"
 #include "support/require.h"
 #include "support/text/json_line.h"

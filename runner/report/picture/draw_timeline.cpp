@@ -12,11 +12,8 @@
 
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/step_names.h"
-#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
-#include "report/picture/timeline_pieces.h"
-#include "report/picture/timeline_row.h"
-#include "report/picture/timeline_window.h"
+#include "report/picture/timeline_parts.h"
 #include "report/trace/trace_rows.h"
 #include "support/require.h"
 #include "support/text/units.h"

@@ -6,9 +6,8 @@
 
 #include <sstream>
 
-#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
-#include "report/picture/timeline_window.h"
+#include "report/picture/timeline_parts.h"
 #include "report/testing/fake_trace.h"
 #include "report/testing/two_ranks.h"
 #include "report/times.h"

@@ -14,7 +14,7 @@
 #include "duel/gate/judge_gate.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
-#include "report/text/coloured.h"
+#include "report/text/table.h"
 
 namespace stepgate {
 

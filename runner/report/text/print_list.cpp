@@ -7,18 +7,13 @@
 #include <algorithm>
 #include <ostream>
 
+#include "judge/verdict/words.h"
 #include "report/text/print_step.h"
+#include "report/text/table.h"
+#include "report/text/verdict_words.h"
 #include "support/text/visible_text.h"
 
 namespace stepgate {
-namespace {
-
-std::string counted_noun(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-}  // namespace
-
 void print_listed(std::ostream& out, const Scenario& scenario) {
   fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
              one_line(scenario.claim));
@@ -34,8 +29,8 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
 void print_checked(std::ostream& out, const Scenario& scenario,
                    std::span<const Diagnostic> warnings) {
   fmt::print(out, "{}: {}, {}\n", one_line(scenario.file),
-             counted_noun(scenario.variants.size(), "variant"),
-             counted_noun(scenario.expect.size(), "sentence"));
+             counted_in_words(std::ssize(scenario.variants), "variant"),
+             counted_in_words(std::ssize(scenario.expect), "sentence"));
   for (const Diagnostic& warning : warnings) fmt::print(out, "warning: {}\n", to_string(warning));
 }
 
@@ -46,6 +41,36 @@ void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {
     fmt::print(out, "{:<{}}  {}{}\n", one_line(row.spec), width,
                row.available ? "" : "not available: ", one_line(row.description));
   }
+}
+
+void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIdentity& device) {
+  out << fmt::format("{} on {}: run {} stored in {}\n", baseline.scenario, in_words(device),
+                     baseline.runs.size(), baseline.file);
+  const StoredRun& stored = baseline.runs.back();
+  if (!stored.new_era.empty())
+    out << fmt::format("  a new era, no more compared with earlier runs: {}\n",
+                       one_line(stored.new_era));
+  std::vector<std::vector<std::string>> rows;
+  for (const StoredVariant& variant : stored.variants) {
+    rows.push_back(
+        {variant.name, in_words(variant.step_seconds, MetricUnit::seconds),
+         fmt::format("{:.4g} times {} of {}", variant.step_seconds / variant.anchor_seconds,
+                     in_words(variant.anchor_seconds, MetricUnit::seconds), variant.anchor)});
+  }
+  print_table(out, {Align::left, Align::right, Align::left}, rows);
+}
+
+void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
+  out << fmt::format("{} asked for: {} stored, {} not accepted",
+                     counted_in_words(runs.asked, "run"), runs.stored, runs.refused);
+  if (runs.failed > 0) out << fmt::format(", {} failed", runs.failed);
+  if (const std::int64_t rest = runs.asked - runs.stored - runs.refused - runs.failed; rest > 0)
+    out << fmt::format(", {} not run to the end", rest);
+  out << '\n';
+}
+
+void print_not_accepted(std::ostream& out, const std::string& scenario, const std::string& reason) {
+  out << fmt::format("{}: not accepted: {}\n", scenario, one_line(reason));
 }
 
 }  // namespace stepgate

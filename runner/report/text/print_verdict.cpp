@@ -15,7 +15,6 @@
 
 #include "judge/judge_clocks.h"
 #include "judge/verdict/words.h"
-#include "report/text/coloured.h"
 #include "report/text/print_mechanism.h"
 #include "report/text/print_step.h"
 #include "report/text/table.h"

@@ -11,7 +11,7 @@
 #include "judge/verdict/verdict.h"
 #include "measure/wall_times.h"
 #include "report/run_info.h"
-#include "report/text/coloured.h"
+#include "report/text/table.h"
 
 namespace stepgate {
 

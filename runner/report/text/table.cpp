@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Padding.
 #include "report/text/table.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
+
+#include "judge/verdict/words.h"
 
 namespace stepgate {
 
@@ -28,6 +31,37 @@ void print_table(std::ostream& out, const std::vector<Align>& alignment,
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
   }
+}
+
+Style style_of(int file_descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool wants_none = no_colour != nullptr && *no_colour != 0;
+  return ::isatty(file_descriptor) == 1 && !wants_none ? Style::terminal : Style::plain;
+}
+
+std::string_view colour_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::holds:
+      return "\x1b[32m";
+    case Outcome::refuted:
+      return "\x1b[31m";
+    default:
+      return "\x1b[33m";
+  }
+}
+
+std::string coloured(std::string_view words, std::string_view colour, Style style) {
+  return style == Style::plain ? std::string(words) : fmt::format("{}{}\x1b[0m", colour, words);
+}
+
+std::string coloured(Outcome outcome, Style style) {
+  return coloured(in_words(outcome), colour_of(outcome), style);
+}
+
+// An escape sequence has no width on the screen: padded first, coloured second.
+std::string outcome_cell(Outcome outcome, Style style) {
+  return coloured(fmt::format("{:<{}}", in_words(outcome), outcome_width), colour_of(outcome),
+                  style);
 }
 
 }  // namespace stepgate

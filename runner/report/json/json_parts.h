@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Writes what traces told, for programs.
+// Parts that the JSON reports have in common.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "judge/verdict/mechanism.h"
+#include "judge/verdict/verdict.h"
 #include "measure/trace/traced.h"
+#include "scenario/knobs/described_step.h"
 
 namespace stepgate {
+
+template <class Value>
+nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json json_of_evidence(const TimedEvidence&);
+
+// [{"variant": "fix", "model": "mlp, layers 4, ...", "batch": ..., "other": ""}, ...]
+nlohmann::ordered_json steps_json(const std::vector<DescribedStep>&);
 
 // "unavailable", "rounds", "steps", "wall_ns"; by variant "bound_by", "diagnosis", "time" and
 // "phases" in seconds a step, "values" in base units, "slowdown", "memory" and "planned_memory" in

@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: MIT
-#include "report/json/mechanism_json.h"
+#include "report/json/json_parts.h"
 
 #include "judge/verdict/words.h"
 #include "measure/trace/time_breakdown.h"
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/step_names.h"
-#include "report/json/json_of_evidence.h"
 
 namespace stepgate {
+
+nlohmann::ordered_json json_of_evidence(const TimedEvidence& timed) {
+  nlohmann::ordered_json interval;
+  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
+  return {{"ratio", timed.ratio},
+          {"interval", interval},
+          {"evidence_for", timed.evidence_for},
+          {"evidence_against", timed.evidence_against},
+          {"total_ratio", json_or_null(timed.total_ratio)},
+          {"held_back_by_total", timed.held_back_by_total},
+          {"smallest_seen", json_or_null(timed.smallest_seen)},
+          {"rounds_missing", json_or_null(timed.rounds_missing)},
+          {"earlier_rounds", timed.earlier_rounds},
+          {"earlier_times", timed.earlier_times},
+          {"contrasts", timed.contrasts}};
+}
+
+nlohmann::ordered_json steps_json(const std::vector<DescribedStep>& steps) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const DescribedStep& step : steps) {
+    nlohmann::ordered_json words{{"variant", step.variant}};
+    for (std::size_t at = 0; at < five_things.size(); ++at)
+      words[std::string(five_things[at])] = step.words[at];
+    words[std::string(other_things)] = step.other;
+    all.push_back(std::move(words));
+  }
+  return all;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Scenarios for programs, which `list --json` writes.
+// Scenarios and plans for programs: what `list --json` and `plan --json` write.
 #pragma once
 
 #include <iosfwd>
 #include <string>
 
+#include "plan/memory_event.h"
+#include "plan/step_plan.h"
 #include "scenario/scenario.h"
 #include "support/text/diagnostic.h"
 
@@ -15,5 +17,9 @@ namespace stepgate {
 // scenarios must not lose one.
 void write_listed(std::ostream&, const Scenario&);
 void write_unlisted(std::ostream&, const std::string& file, const RequestError&);
+
+// Writes one JSON object on one line, a memory_line of docs/json_schema.json: the events in their
+// order, and the segments at the end. Addresses and sizes in bytes.
+void write_memory_json(std::ostream&, const StepPlan&, const MemoryHistory&);
 
 }  // namespace stepgate

@@ -1,17 +1,54 @@
 // SPDX-License-Identifier: MIT
-// One row of the picture of a timeline: where moments lie on it, what colours mean, and how pieces
-// too narrow to see are put together. draw_timeline chooses the rows.
+// The ranks of a variant and the part of their traces that a drawn timeline shows, and its rows of
+// boxes with their words. draw_timeline.cpp places them on the picture.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "device/trace.h"
+#include "measure/trace/meetings.h"
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
 #include "report/picture/svg.h"
 #include "report/trace/trace_rows.h"
 
 namespace stepgate {
+
+// More are too small to be read.
+inline constexpr std::size_t most_drawn_ranks = 8;
+
+struct DrawnRanks {
+  std::vector<const Trace*> traces;  // by rank
+  std::string note;                  // which they are, if not all, and that they share no clock
+};
+
+// All, or of too many the first, the last, the one that the report is of and the one whose
+// collectives are hidden least. The traces must outlive what is returned.
+DrawnRanks drawn_ranks(std::span<const Trace>, const WorstRanks&);
+
+struct Window {
+  TraceTime begin{0};
+  Stretch host_recorded;    // what the trace covers of the host, and of the device
+  Stretch device_recorded;  // likewise
+};
+
+struct Windows {
+  TraceTime length{0};                           // the same for all
+  std::vector<std::vector<Window>> of_variants;  // of their ranks
+};
+
+using TracesOfRanks = std::vector<const Trace*>;
+
+// Each begins where the device begins a step that host and device are both recorded from on, if
+// there is one. Long enough for `steps` of the slowest variant, where the traces are.
+Windows windows_of(std::span<const TracesOfRanks> variants, double steps);
+
+// When the stream with the most work is busy with what the host issued at a step.
+std::vector<NumberedStep> steps_of_the_device(const Trace&);
 
 constexpr double right_edge = 1180;        // of the time axis, in pixels
 constexpr double narrowest_own_box = 2.5;  // below, boxes have no words and share a shape
@@ -88,5 +125,16 @@ class RowOfPieces {
   double filled_ = 0;
   const Piece* last_ = nullptr;
 };
+
+// "12.5 us".
+std::string time_text(TraceTime);
+
+// "step 293 us   GPU idle 29 %   1 host wait a step".
+std::string facts_of(const TracedStep&);
+
+Piece piece_of(const StepPlan&, const HostSpan&);
+Piece piece_of(const StepPlan&, const DeviceWork&);
+// A collective in two where its rank waits in it for the last one.
+std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const MeetingsOfRanks&);
 
 }  // namespace stepgate

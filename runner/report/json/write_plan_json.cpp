@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "report/json/write_listed.h"
+#include "report/json/write_plan_json.h"
 
 #include <filesystem>
 #include <ostream>
 
-#include "report/json/steps_json.h"
+#include "plan/compose/step_names.h"
+#include "report/json/json_parts.h"
+#include "support/record/record_json.h"
 #include "support/text/json_line.h"
 
 namespace stepgate {
@@ -28,6 +30,22 @@ void write_unlisted(std::ostream& out, const std::string& file, const RequestErr
                                         {"file", file},
                                         {"error", error.what()}};
   out << json_line(unlisted) << '\n';
+}
+
+void write_memory_json(std::ostream& out, const StepPlan& plan, const MemoryHistory& history) {
+  RecordJson buffers = RecordJson::array();
+  for (const Buffer& buffer : plan.buffers) buffers.push_back(buffer.name);
+  RecordJson operations = RecordJson::array();
+  for (const Operation& operation : plan.operations)
+    operations.push_back({{"name", operation.name}, {"phase", name_of(operation.phase)}});
+  out << json_line(RecordJson{{"schema", "stepgate.memory/1"},
+                              {"scenario", plan.scenario},
+                              {"variant", plan.variant},
+                              {"buffers", std::move(buffers)},
+                              {"operations", std::move(operations)},
+                              {"events", record_json(history.events)},
+                              {"segments", record_json(history.segments)}})
+      << '\n';
 }
 
 }  // namespace stepgate
