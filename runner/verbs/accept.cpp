@@ -14,7 +14,6 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_list.h"
-#include "report/text/verdict_words.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"
 #include "support/process/run_program.h"

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "measure/planned_subject.h"
-#include "report/text/print_verdict.h"
+#include "report/text/print_list.h"
 #include "report/text/progress_line.h"
 #include "support/interruption.h"
 #include "support/time_of_scope.h"

@@ -21,7 +21,7 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/inject.h"
-#include "report/text/verdict_words.h"
+#include "report/report.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/read_file.h"

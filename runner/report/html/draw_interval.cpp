@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/draw_interval.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "judge/sentences/estimate.h"
-#include "judge/verdict/sides.h"
 #include "report/append.h"
+#include "report/html/html.h"
 #include "report/picture/svg.h"
 
 namespace stepgate {
@@ -20,8 +16,6 @@ constexpr double drawn_width = 320;
 constexpr double drawn_margin = 8;
 constexpr double bar_height = 12;
 constexpr double words_height = 15;
-
-constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 class DrawnAxis {
  public:
@@ -38,7 +32,7 @@ class DrawnAxis {
   Span span_;
 };
 
-Span axis_around(const DrawnInterval& drawn) {
+Span axis_around(const ReportedNumber& drawn) {
   Span span{std::min(drawn.value, drawn.limit), std::max(drawn.value, drawn.limit)};
   if (drawn.interval) {
     span.low = std::min(span.low, drawn.interval->low);
@@ -70,153 +64,66 @@ std::string words_at(double x, double y, const std::string& words) {
                      html_text(words));
 }
 
-std::string drawn_bar(const DrawnInterval& drawn, const DrawnAxis& axis, double top) {
+std::string drawn_bar(const ReportedNumber& drawn, Tone tone, const DrawnAxis& axis, double top) {
   if (!drawn.interval) return "";
   const double left = axis.at(drawn.interval->low);
   const double right = std::max(axis.at(drawn.interval->high), left + 1.5);
   std::string bar =
       fmt::format(R"(<rect class="range {}" x="{:.1f}" y="{:g}" width="{:.1f}" height="{:g}"/>)",
-                  class_of(drawn.tone), left, top, right - left, bar_height);
+                  class_of(tone), left, top, right - left, bar_height);
   const double middle = top + bar_height / 2;
   if (axis.is_above(drawn.interval->high)) {
-    append(bar, R"(<path class="value {}" d="M{:g} {:g}l-7 -5v10z"/>)", class_of(drawn.tone),
+    append(bar, R"(<path class="value {}" d="M{:g} {:g}l-7 -5v10z"/>)", class_of(tone),
            drawn_width - 1, middle);
   }
   if (axis.is_below(drawn.interval->low)) {
-    append(bar, R"(<path class="value {}" d="M1 {:g}l7 -5v10z"/>)", class_of(drawn.tone), middle);
+    append(bar, R"(<path class="value {}" d="M1 {:g}l7 -5v10z"/>)", class_of(tone), middle);
   }
   return bar;
 }
 
 // The words for who does not see the picture.
-std::string label_of(const DrawnInterval& drawn) {
-  const std::string value =
-      drawn.value_words.empty() ? fmt::format("{:.4g}", drawn.value) : drawn.value_words;
+std::string label_of(const ReportedNumber& drawn, const std::string& words) {
+  const std::string value = words.empty() ? fmt::format("{:.4g}", drawn.value) : words;
   const std::string limit =
       drawn.limit_words.empty() ? fmt::format("limit {:.4g}", drawn.limit) : drawn.limit_words;
   return value + "; " + limit;
 }
 
-bool is_drawable(const DrawnInterval& drawn) {
+bool is_drawable(const ReportedNumber& drawn) {
   const bool ends = !drawn.interval ||
                     (std::isfinite(drawn.interval->low) && std::isfinite(drawn.interval->high));
   return ends && std::isfinite(drawn.value) && std::isfinite(drawn.limit);
 }
 
-Span allowed_span(Relation relation, double limit, double within) {
-  switch (relation) {
-    case Relation::less:
-    case Relation::at_most:
-      return {-unbounded, limit};
-    case Relation::greater:
-    case Relation::at_least:
-      return {limit, unbounded};
-    case Relation::equal:
-    case Relation::about:
-      return {limit - std::abs(limit) * within, limit + std::abs(limit) * within};
-  }
-  return {limit, limit};
-}
-
-std::string_view words_of(Relation relation) {
-  switch (relation) {
-    case Relation::less:
-      return "below";
-    case Relation::at_most:
-      return "at most";
-    case Relation::greater:
-      return "above";
-    case Relation::at_least:
-      return "at least";
-    case Relation::equal:
-      return "exactly";
-    case Relation::about:
-      return "about";
-  }
-  return "";
-}
-
-// For a sentence about stored runs: the estimate beside its anchor, which decides, in the terms of
-// the sentence's author.
-std::optional<Estimate> stored_estimate(const StoredEvidence& stored, const Expectation* sentence) {
-  if (!stored.normalised.interval) return std::nullopt;
-  Estimate estimate;
-  estimate.limit = 1;
-  if (sentence != nullptr) {
-    const auto left = factor_of_single_metric(sentence->left);
-    const auto right = factor_of_single_metric(sentence->right);
-    if (left && right) estimate.limit = *right / *left;
-  }
-  estimate.value = estimate.limit * stored.normalised.ratio;
-  estimate.interval = {.low = estimate.limit * stored.normalised.interval->low,
-                       .high = estimate.limit * stored.normalised.interval->high};
-  return estimate;
-}
-
-std::optional<Estimate> drawn_estimate(const SentenceVerdict& sentence,
-                                       const Expectation* expectation) {
-  if (sentence.stored) return stored_estimate(*sentence.stored, expectation);
-  if (sentence.timed || sentence.level) return sentence.estimate;
-  return std::nullopt;
-}
-
 }  // namespace
 
-std::string draw_interval(const DrawnInterval& drawn) {
+std::string draw_interval(const ReportedNumber& drawn, Tone tone,
+                          const std::optional<Span>& shared) {
   if (!is_drawable(drawn)) return "";
-  const DrawnAxis axis(drawn.axis ? *drawn.axis : axis_around(drawn));
+  const DrawnAxis axis(shared ? *shared : axis_around(drawn));
+  std::string words = drawn.value_words + drawn.interval_words;
+  if (!fits(words)) words = drawn.value_words;
   const double top = drawn.limit_words.empty() ? 4 : words_height + 2;
-  const double height = top + bar_height + (drawn.value_words.empty() ? 4 : words_height + 4);
+  const double height = top + bar_height + (words.empty() ? 4 : words_height + 4);
   const double middle = top + bar_height / 2;
   std::string svg = fmt::format(
       R"(<svg class="interval" viewBox="0 0 {:g} {:g}" width="{:g}" height="{:g}" role="img" aria-label="{}">)",
-      drawn_width, height, drawn_width, height, html_text(label_of(drawn)));
+      drawn_width, height, drawn_width, height, html_text(label_of(drawn, words)));
   const double from = std::isfinite(drawn.allowed.low) ? axis.at(drawn.allowed.low) : 0;
   const double to = std::isfinite(drawn.allowed.high) ? axis.at(drawn.allowed.high) : drawn_width;
   append(svg, R"(<rect class="allowed" x="{:.1f}" y="{:g}" width="{:.1f}" height="{:g}"/>)", from,
          top - 3, std::max(to - from, 2.0), bar_height + 6);
   append(svg, R"(<line class="axis" x1="0" y1="{0:g}" x2="{1:g}" y2="{0:g}"/>)", middle,
          drawn_width);
-  svg += drawn_bar(drawn, axis, top);
+  svg += drawn_bar(drawn, tone, axis, top);
   append(svg, R"(<line class="limit" x1="{0:.1f}" y1="{1:g}" x2="{0:.1f}" y2="{2:g}"/>)",
          axis.at(drawn.limit), top - 4, top + bar_height + 4);
-  append(svg, R"(<circle class="value {}" cx="{:.1f}" cy="{:g}" r="4"/>)", class_of(drawn.tone),
+  append(svg, R"(<circle class="value {}" cx="{:.1f}" cy="{:g}" r="4"/>)", class_of(tone),
          axis.at(drawn.value), middle);
   if (!drawn.limit_words.empty()) svg += words_at(axis.at(drawn.limit), 11, drawn.limit_words);
-  if (!drawn.value_words.empty())
-    svg += words_at(axis.at(drawn.value), height - 3, drawn.value_words);
+  if (!words.empty()) svg += words_at(axis.at(drawn.value), height - 3, words);
   return svg + "</svg>";
-}
-
-std::string draw_interval(const SentenceVerdict& sentence, const Expectation* expectation,
-                          Tone tone) {
-  const std::optional<Estimate> found = drawn_estimate(sentence, expectation);
-  if (!found) return "";
-  const Estimate& estimate = *found;
-  DrawnInterval drawn{.value = estimate.value,
-                      .interval = estimate.interval,
-                      .limit = estimate.limit,
-                      .allowed = {estimate.limit, estimate.limit},
-                      .value_words = value_in_words(estimate.value, estimate),
-                      .limit_words = "limit " + limit_in_words(estimate),
-                      .tone = tone,
-                      .axis = {}};
-  if (estimate.interval) {
-    const std::string all =
-        drawn.value_words + fmt::format(" [{}, {}]",
-                                        value_in_words(estimate.interval->low, estimate),
-                                        value_in_words(estimate.interval->high, estimate));
-    if (fits(all)) drawn.value_words = all;
-  }
-  if (expectation != nullptr) {
-    drawn.allowed =
-        allowed_span(expectation->relation, estimate.limit, expectation->within.value_or(0));
-    drawn.limit_words =
-        fmt::format("{} {}", words_of(expectation->relation), limit_in_words(estimate));
-    if (expectation->within)
-      drawn.limit_words += fmt::format(" within {:.3g} %", 100 * *expectation->within);
-  }
-  return draw_interval(drawn);
 }
 
 }  // namespace stepgate

@@ -5,9 +5,13 @@
 // should get in.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "report/report.h"
 
 namespace stepgate {
 
@@ -48,5 +52,27 @@ std::string html_details(bool open, std::string_view summary, std::string_view c
 // its namespace, and names of patterns, which get the number of the picture. `words` say what it
 // shows.
 std::string embedded_picture(std::string_view svg, std::string_view words, int number);
+
+// --- the parts of the page
+
+// A number and its interval against its limit, as a small SVG. `axis`: that several share; what
+// lies beyond ends in an arrow. Nothing where the numbers are not finite.
+std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {});
+
+Tone tone_of(CaseEnd);
+
+// How much room the pictures of a page may take, and how many of them there are.
+struct PictureRoom {
+  std::size_t bytes_left = 0;
+  int drawn = 0;
+  int left_out = 0;
+};
+
+// One scenario of a run.
+std::string html_scenario(const ReportedScenario&, PictureRoom&, bool open);
+
+// A gate: findings, what blocks first; the works that were timed; HEAD's sentences; what was
+// accepted.
+std::string html_gate(const ReportedGate&);
 
 }  // namespace stepgate

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/html_gate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,16 +6,12 @@
 #include <limits>
 #include <map>
 
-#include "judge/verdict/words.h"
 #include "report/append.h"
-#include "report/html/draw_interval.h"
 #include "report/html/html.h"
-#include "report/text/verdict_words.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-using HtmlRows = std::vector<std::vector<std::string>>;
 
 Tone tone_of(Severity severity) {
   switch (severity) {
@@ -38,47 +32,38 @@ Tone tone_of_outcome(const std::optional<Outcome>& outcome) {
   return !outcome || outcome == Outcome::refuted ? Tone::bad : Tone::open;
 }
 
-std::string accepted_in_words(const Accepted& entry) {
-  return fmt::format("accepted{} by {} until {}: {}",
-                     entry.limit_text.empty() ? "" : " up to " + entry.limit_text, entry.who,
-                     entry.until, entry.why);
-}
-
-std::string html_finding(const FindingGroup& group) {
-  const Finding& finding = *group.first;
+std::string html_finding(const ReportedFinding& found) {
+  const Finding& finding = found.finding;
   const Tone tone = tone_of(finding.severity);
   std::string title(name_of(finding.kind));
   if (!finding.what.empty() && finding.what != title) title += ": " + finding.what;
-  const bool is_of_one = group.works.size() == 1;
+  const bool is_of_one = found.works.size() == 1;
   if (is_of_one && !finding.work.empty()) title += " of " + finding.work;
   std::string html = fmt::format("<article class=\"finding {}\">\n{}<h3>{}</h3>\n", class_of(tone),
                                  html_badge(name_of(finding.severity), tone), html_text(title));
   html += html_paragraph(finding.words);
   html += html_paragraph(finding.mechanism);
   std::string works;
-  for (const std::string& work : group.works) {
+  for (const std::string& work : found.works) {
     if (!work.empty() && !is_of_one)
       append(works, "{}<code>{}</code>", works.empty() ? "" : ", ", html_text(work));
   }
   if (!works.empty()) append(html, "<p class=\"dim\">{}</p>\n", works);
-  if (is_of_one && !finding.place.file.empty() && finding.place.line > 0)
-    html +=
-        html_paragraph(fmt::format("{}:{}", finding.place.file, finding.place.line), "dim code");
-  if (finding.accepted) html += html_paragraph(accepted_in_words(*finding.accepted));
-  return html + "</article>\n";
+  if (is_of_one) html += html_paragraph(found.place, "dim code");
+  return html + html_paragraph(found.accepted) + "</article>\n";
 }
 
 // Findings that must be looked at are open; notes are folded.
-std::string html_findings(const std::vector<Finding>& findings) {
+std::string html_findings(const std::vector<ReportedFinding>& findings) {
   std::string wrong;
   std::string notes;
   std::int64_t noted = 0;
-  for (const FindingGroup& group : grouped(findings)) {
-    if (group.first->severity == Severity::note) {
-      notes += html_finding(group);
+  for (const ReportedFinding& found : findings) {
+    if (found.finding.severity == Severity::note) {
+      notes += html_finding(found);
       ++noted;
     } else {
-      wrong += html_finding(group);
+      wrong += html_finding(found);
     }
   }
   std::string html = "<section>\n<h2>What was found</h2>\n";
@@ -122,11 +107,8 @@ std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel
     picture = draw_interval({.value = work.timed->ratio,
                              .interval = work.timed->interval,
                              .limit = limit,
-                             .allowed = {-std::numeric_limits<double>::infinity(), limit},
-                             .value_words = {},
-                             .limit_words = {},
-                             .tone = tone_of_outcome(work.outcome),
-                             .axis = axis_of(duel)});
+                             .allowed = {-std::numeric_limits<double>::infinity(), limit}},
+                            tone_of_outcome(work.outcome), axis_of(duel));
   }
   return {html_text(work.name),
           html_badge(in_words(work.outcome), tone_of_outcome(work.outcome)),
@@ -138,8 +120,8 @@ std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel
 }
 
 std::string html_works(const DuelVerdict& duel) {
-  HtmlRows open;
-  HtmlRows holding;
+  TextTable open;
+  TextTable holding;
   for (const WorkVerdict& work : duel.works)
     (work.outcome == Outcome::holds ? holding : open).push_back(row_of(work, duel));
   const Span axis = axis_of(duel);
@@ -158,8 +140,8 @@ std::string html_works(const DuelVerdict& duel) {
       fmt::format(
           "{} of launches, {:.1f} s; intervals of HEAD / BASE have {:.3g} % confidence, and what "
           "holds does so by a bound on one side: its interval may reach over the limit",
-          counted_in_words(duel.pairs, "pair"),
-          std::chrono::duration<double>(duel.wall_time).count(), 100 * duel.settings.confidence),
+          counted_in_words(duel.pairs, "pair"), seconds(duel.wall_time),
+          100 * duel.settings.confidence),
       "dim");
   html +=
       html_table_of_html("Works that are not known to be within the margin", titles, open, "words");
@@ -180,7 +162,7 @@ std::string value_of(const std::optional<double>& value, MetricUnit unit) {
 std::string html_counts(const ReportedGate& gate) {
   std::map<std::string, bool> works;  // by name: whether anything differs
   for (const std::string& work : gate.looks.counted) works[work] = false;
-  HtmlRows rows;
+  TextTable rows;
   for (const Finding& finding : gate.verdict.findings) {
     if (finding.kind != FindingKind::counts && finding.kind != FindingKind::losses) continue;
     if (works.contains(finding.work)) works[finding.work] = true;
@@ -209,8 +191,8 @@ std::string html_counts(const ReportedGate& gate) {
 
 std::string html_head_sentences(const std::vector<HeadSentence>& sentences) {
   if (sentences.empty()) return "";
-  HtmlRows open;
-  HtmlRows holding;
+  TextTable open;
+  TextTable holding;
   for (const HeadSentence& one : sentences) {
     const bool holds = one.outcome == Outcome::holds;
     (holds ? holding : open)
@@ -231,7 +213,7 @@ std::string html_head_sentences(const std::vector<HeadSentence>& sentences) {
 }
 
 std::string html_accepted(const GateVerdict& verdict) {
-  HtmlRows rows;
+  TextTable rows;
   for (const Finding& finding : verdict.findings) {
     if (!finding.accepted) continue;
     const Accepted& entry = *finding.accepted;
@@ -250,7 +232,7 @@ std::string html_accepted(const GateVerdict& verdict) {
 }  // namespace
 
 std::string html_gate(const ReportedGate& gate) {
-  std::string html = html_findings(gate.verdict.findings);
+  std::string html = html_findings(gate.findings);
   html += html_accepted(gate.verdict);
   if (gate.looks.duel) html += html_works(*gate.looks.duel);
   html += html_counts(gate);

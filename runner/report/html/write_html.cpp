@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/write_html.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,18 +8,13 @@
 #include <set>
 #include <utility>
 
-#include "judge/verdict/words.h"
 #include "report/append.h"
-#include "report/ci/reported_gate.h"
 #include "report/html/html.h"
-#include "report/html/html_gate.h"
-#include "report/html/html_scenario.h"
-#include "report/text/verdict_words.h"
+#include "report/writers.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
 
 // The whole in a word.
 struct Headline {
@@ -29,21 +22,21 @@ struct Headline {
   Tone tone = Tone::bad;
 };
 
-bool has_case_of_type(const ReportedCases& run, std::string_view type) {
+bool has_case_of_type(const Report& run, std::string_view type) {
   return std::ranges::any_of(run.scenarios, [&](const ReportedScenario& scenario) {
     return std::ranges::any_of(scenario.cases,
                                [&](const ReportedCase& one) { return one.type == type; });
   });
 }
 
-bool every_case_holds(const ReportedCases& run) {
+bool every_case_holds(const Report& run) {
   return std::ranges::all_of(run.scenarios, [](const ReportedScenario& scenario) {
     return std::ranges::all_of(scenario.cases,
                                [](const ReportedCase& one) { return one.type == "holds"; });
   });
 }
 
-Headline answer_of(const ReportedCases& run) {
+Headline answer_of(const Report& run) {
   if (!run.code) {
     if (has_case_of_type(run, "interrupted")) return {"Interrupted: there is no verdict"};
     return {"Not ended: still at work, or killed"};
@@ -72,7 +65,7 @@ Headline answer_of(const ReportedGate& gate) {
                     : severity == Severity::undecided || severity == Severity::not_gated
                         ? Tone::open
                         : Tone::bad;
-  return {answer_in_words(gate.verdict), tone};
+  return {gate.answer, tone};
 }
 
 std::string_view meaning_of(ExitCode code) {
@@ -93,39 +86,33 @@ std::string_view meaning_of(ExitCode code) {
   return "";
 }
 
-std::string tally_of(const ReportedCases& run) {
+std::string tally_of(const Report& run) {
   constexpr std::array ends{
       std::pair(CaseEnd::failed, "failed"), std::pair(CaseEnd::error, "could not be tried"),
       std::pair(CaseEnd::skipped, "left open"), std::pair(CaseEnd::passed, "passed")};
-  std::size_t all = 0;
   std::string words;
   for (const auto& [end, what] : ends) {
-    const std::size_t count = count_of(run.scenarios, end);
-    all += count;
+    const std::size_t count = run.counts[end];
     if (count > 0) append(words, "{}{} {}", words.empty() ? "" : ", ", count, what);
   }
-  return counted_in_words(static_cast<std::int64_t>(all),
+  return counted_in_words(static_cast<std::int64_t>(run.counts.all()),
                           run.verb == "run" ? "sentence" : "comparison") +
          (words.empty() ? "" : ": " + words);
 }
 
-std::string terms_of(const GateSubject& subject) {
-  const Introduction* both = subject.both ? &*subject.both : nullptr;
-  return fmt::format("BASE {}, HEAD {}{}; margin {}",
-                     program_in_words(subject.base, both ? &both->base : nullptr),
-                     program_in_words(subject.head, both ? &both->head : nullptr),
-                     both && !both->base.device.empty() ? ", on " + both->base.device : "",
-                     margin_in_words(subject));
+std::string terms_of(const ReportedGate& gate) {
+  return fmt::format("BASE {}, HEAD {}{}{}; margin {}", gate.base, gate.head,
+                     gate.device.empty() ? "" : ", on ", gate.device, gate.margin);
 }
 
-std::string html_headline(const ReportedCases& run) {
+std::string html_headline(const Report& run) {
   const Headline answer = run.gate == nullptr ? answer_of(run) : answer_of(*run.gate);
   std::string html =
       fmt::format("<header>\n<h1>stepgate {}</h1>\n<p class=\"verdict {}\">{}</p>\n",
                   html_text(run.verb), class_of(answer.tone), html_text(answer.words));
-  if (run.simulated || run.run.simulated)
+  if (run.simulated)
     html += "<p class=\"simulated\">SIMULATED: times are computed, nothing was measured</p>\n";
-  if (run.gate != nullptr) html += html_paragraph(terms_of(run.gate->subject));
+  if (run.gate != nullptr) html += html_paragraph(terms_of(*run.gate));
   html += html_paragraph(tally_of(run));
   html += html_paragraph(
       run.code ? fmt::format("Exit code {}: {}", status_of(*run.code), meaning_of(*run.code))
@@ -136,12 +123,12 @@ std::string html_headline(const ReportedCases& run) {
   return html + "</header>\n";
 }
 
-void add_fact(Rows& rows, std::string name, std::string value) {
+void add_fact(TextTable& rows, std::string name, std::string value) {
   if (!value.empty()) rows.push_back({std::move(name), std::move(value)});
 }
 
-Rows facts_of(const DeviceIdentity& device) {
-  Rows rows{{"", ""}};
+TextTable facts_of(const DeviceIdentity& device) {
+  TextTable rows{{"", ""}};
   add_fact(rows, "device", in_words(device));
   add_fact(rows, "driver", device.driver);
   add_fact(rows, "CUDA runtime", device.runtime);
@@ -157,8 +144,8 @@ Rows facts_of(const DeviceIdentity& device) {
   return rows;
 }
 
-Rows facts_of(const RunInfo& run) {
-  Rows rows{{"", ""}};
+TextTable facts_of(const RunInfo& run) {
+  TextTable rows{{"", ""}};
   add_fact(rows, "stepgate", run.stepgate);
   add_fact(rows, "build", run.build);
   add_fact(rows, "commit of the scenarios", run.commit);
@@ -169,7 +156,7 @@ Rows facts_of(const RunInfo& run) {
 }
 
 // Names and values; the names are the titles of their rows.
-std::string html_facts(std::string_view caption, const Rows& rows) {
+std::string html_facts(std::string_view caption, const TextTable& rows) {
   std::string html =
       fmt::format("<table class=\"facts\">\n<caption>{}</caption>\n<tbody>\n", html_text(caption));
   for (auto row = rows.begin() + 1; row != rows.end(); ++row)
@@ -179,47 +166,41 @@ std::string html_facts(std::string_view caption, const Rows& rows) {
 }
 
 // Every device that took part, each once.
-std::string html_environment(const ReportedCases& run) {
+std::string html_environment(const Report& run) {
   std::string html = "<section>\n<h2>Environment</h2>\n";
-  std::set<Rows> shown;
+  std::set<TextTable> shown;
   for (const ReportedScenario& scenario : run.scenarios) {
-    if (scenario.verdict == nullptr || scenario.verdict->planned_only) continue;
-    Rows rows = facts_of(scenario.verdict->device);
+    if (scenario.decided == nullptr || scenario.decided->verdict.planned_only) continue;
+    TextTable rows = facts_of(scenario.decided->verdict.device);
     if (!shown.insert(rows).second) continue;
     html += html_facts("Device", rows);
   }
   if (run.gate != nullptr) {
-    const GateSubject& subject = run.gate->subject;
-    Rows rows{{"", ""}};
-    const Hello* base = subject.both ? &subject.both->base : nullptr;
-    const Hello* head = subject.both ? &subject.both->head : nullptr;
-    add_fact(rows, "BASE", program_in_words(subject.base, base));
-    add_fact(rows, "HEAD", program_in_words(subject.head, head));
-    if (base != nullptr) add_fact(rows, "device", base->device);
-    add_fact(rows, "margin", margin_in_words(subject));
+    TextTable rows{{"", ""}};
+    add_fact(rows, "BASE", run.gate->base);
+    add_fact(rows, "HEAD", run.gate->head);
+    add_fact(rows, "device", run.gate->device);
+    add_fact(rows, "margin", run.gate->margin);
     html += html_facts("What was compared", rows);
   }
   return html + html_facts("Run", facts_of(run.run)) + "</section>\n";
 }
 
-std::string cost_of(const Verdict* verdict) {
-  if (verdict == nullptr) return "-";
-  return verdict->rounds == 0
-             ? "-"
-             : fmt::format("{:.3f}", std::chrono::duration<double>(verdict->device_time).count());
-}
-
-std::string html_all_scenarios(const ReportedCases& run) {
-  Rows rows;
+std::string html_all_scenarios(const Report& run) {
+  TextTable rows;
   for (const ReportedScenario& scenario : run.scenarios) {
-    const Verdict* verdict = scenario.verdict;
     rows.push_back(
-        {html_text(scenario.name), html_text(scenario_outcome(scenario)),
-         fmt::format("{} of {}", count_of({&scenario, 1}, CaseEnd::passed), scenario.cases.size()),
-         verdict == nullptr ? "-" : std::to_string(verdict->rounds), cost_of(verdict),
-         verdict == nullptr
-             ? "-"
-             : fmt::format("{:.2f}", std::chrono::duration<double>(verdict->wall_time).count())});
+        {html_text(scenario.name), html_text(scenario.ended),
+         fmt::format("{} of {}", scenario.counts[CaseEnd::passed], scenario.counts.all())});
+    if (scenario.decided == nullptr) {
+      rows.back().insert(rows.back().end(), 3, "-");
+      continue;
+    }
+    const Verdict& verdict = scenario.decided->verdict;
+    rows.back().push_back(std::to_string(verdict.rounds));
+    rows.back().push_back(
+        verdict.rounds == 0 ? "-" : fmt::format("{:.3f}", seconds(verdict.device_time)));
+    rows.back().push_back(fmt::format("{:.2f}", seconds(verdict.wall_time)));
   }
   const std::string table =
       html_table_of_html("Every scenario, and what it cost",
@@ -232,21 +213,14 @@ std::string html_all_scenarios(const ReportedCases& run) {
       table);
 }
 
-CaseEnd gravest_end(const ReportedScenario& scenario) {
-  for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}) {
-    if (count_of({&scenario, 1}, end) > 0) return end;
-  }
-  return has_passed(scenario) ? CaseEnd::passed : CaseEnd::error;
-}
-
 // The worst first, and open; what holds is folded, but for a scenario that was asked for alone.
-std::string html_scenarios(const ReportedCases& run, std::string_view title,
+std::string html_scenarios(const Report& run, std::string_view title,
                            std::initializer_list<CaseEnd> ends, PictureRoom& room) {
   std::string html;
   int count = 0;
   for (const CaseEnd end : ends) {
     for (const ReportedScenario& scenario : run.scenarios) {
-      if (gravest_end(scenario) != end) continue;
+      if (scenario.end != end) continue;
       html += html_scenario(scenario, room, end != CaseEnd::passed || run.scenarios.size() == 1);
       ++count;
     }
@@ -258,7 +232,7 @@ std::string html_scenarios(const ReportedCases& run, std::string_view title,
 
 }  // namespace
 
-void write_html(std::ostream& out, const ReportedCases& run, std::size_t picture_bytes) {
+void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes) {
   const bool is_gate = run.gate != nullptr;
   const Headline answer = is_gate ? answer_of(*run.gate) : answer_of(run);
   out << html_begin(fmt::format("stepgate {}: {}{}", run.verb, run.simulated ? "SIMULATED: " : "",

@@ -3,9 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "judge/verdict/words.h"
 #include "report/json/json_parts.h"
-#include "report/text/print_gate.h"
+#include "report/writers.h"
 #include "support/text/json_line.h"
 
 namespace stepgate {
@@ -57,9 +56,11 @@ Json work_json(const WorkVerdict& work) {
 
 }  // namespace
 
-void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& subject,
-                     const std::optional<DuelVerdict>& duel, const GateVerdict& verdict,
-                     ExitCode code) {
+void write_gate_json(std::ostream& out, const Report& report) {
+  const RunInfo& run = report.run;
+  const GateSubject& subject = report.gate->subject;
+  const std::optional<DuelVerdict>& duel = report.gate->looks.duel;
+  const GateVerdict& verdict = report.gate->verdict;
   const Introduction* both = subject.both ? &*subject.both : nullptr;
   Json first{{"schema", "stepgate.gate/1"},
              {"kind", "gate"},
@@ -90,7 +91,7 @@ void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& s
              {{"kind", "end"},
               {"answer", verdict.severity == Severity::note ? std::string_view("passed")
                                                             : name_of(verdict.severity)},
-              {"exit_code", status_of(code)}})
+              {"exit_code", status_of(*report.code)}})
       << '\n';
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fields of the report.
-#include "report/json/write_json.h"
-
+// A decided scenario and a suite for programs.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -9,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "judge/verdict/words.h"
 #include "report/json/json_parts.h"
+#include "report/writers.h"
 #include "support/record/record_json.h"
 #include "support/require.h"
 #include "support/text/json_line.h"
@@ -233,10 +231,6 @@ Json json_of(const Measurement& measurement) {
            measurement.traced ? json_of_traced_rounds(*measurement.traced, names) : Json(nullptr)}};
 }
 
-}  // namespace
-
-namespace {
-
 Json json_of(const RunInfo& run) {
   return {{"stepgate", run.stepgate},   {"build", run.build},
           {"commit", run.commit},       {"date", run.date},
@@ -269,8 +263,9 @@ void write_line(std::ostream& out, const Json& report, const RunInfo& run,
 
 }  // namespace
 
-void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
+void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& scenario,
                 const Measurement& measurement, const WallTimes& times) {
+  const Verdict& verdict = scenario.decided->verdict;
   write_line(out,
              {{"schema", report_schema},
               {"run", json_of(run)},
@@ -310,12 +305,13 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
              run, measurement);
 }
 
-void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite,
-                const WallTimes& times, std::chrono::nanoseconds whole) {
+void write_json(std::ostream& out, const Report& report, const WallTimes& times,
+                std::chrono::nanoseconds whole) {
+  const SuiteVerdict& suite = report.suite->verdict;
   write_line(out, {{"schema", report_schema},
-                   {"run", json_of(run)},
+                   {"run", json_of(report.run)},
                    {"suite",
-                    {{"simulated", run.simulated},
+                    {{"simulated", report.run.simulated},
                      {"lines", suite.lines},
                      {"alpha", suite.alpha},
                      {"mean_evidence", suite.mean_evidence},

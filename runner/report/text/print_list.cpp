@@ -5,19 +5,21 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "judge/verdict/words.h"
-#include "report/text/print_step.h"
 #include "report/text/table.h"
-#include "report/text/verdict_words.h"
+#include "report/writers.h"
+#include "support/seconds.h"
+#include "support/text/number_words.h"
 #include "support/text/visible_text.h"
 
 namespace stepgate {
 void print_listed(std::ostream& out, const Scenario& scenario) {
   fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
              one_line(scenario.claim));
-  print_steps(out, described_steps(scenario.variants));
+  print_steps(out, reported_steps(described_steps(scenario.variants)));
   std::vector<std::string_view> variants;
   for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
   std::vector<std::string_view> sentences;
@@ -71,6 +73,30 @@ void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
 
 void print_not_accepted(std::ostream& out, const std::string& scenario, const std::string& reason) {
   out << fmt::format("{}: not accepted: {}\n", scenario, one_line(reason));
+}
+
+void print_wall_times(std::ostream& out, const WallTimes& times, std::chrono::nanoseconds whole) {
+  out << fmt::format("{:.2f} s on the clock:", seconds(whole));
+  for (const WallPart part : all_wall_parts()) {
+    if (times[part].count() != 0)
+      out << fmt::format(" {} {:.2f},", name_of(part), seconds(times[part]));
+  }
+  out << fmt::format(" other {:.2f}\n", seconds(whole - times.sum()));
+}
+
+void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {
+  const auto cost = [&](double rounds) {
+    return fmt::format("{} rounds ({})", number_in_words(std::round(rounds), 3),
+                       seconds_in_words(rounds * seconds(forecast.round)));
+  };
+  out << fmt::format("{}: can hold after {}, be refuted after {}", scenario,
+                     cost(static_cast<double>(forecast.rounds_to_hold)),
+                     cost(static_cast<double>(forecast.rounds_to_refute)));
+  if (forecast.rounds_for_one_percent) {
+    out << fmt::format("; a line 1 % from its limit takes about {}",
+                       cost(*forecast.rounds_for_one_percent));
+  }
+  out << fmt::format("; there is room for {}\n", forecast.rounds_that_fit);
 }
 
 }  // namespace stepgate

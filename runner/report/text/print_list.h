@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Short lines about scenarios, devices and stored runs, for `list`, `check`, `devices` and
-// `accept`.
+// Short lines about scenarios, devices, stored runs and what a run costs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <iosfwd>
 #include <span>
 #include <string>
 
 #include "device/open_device.h"
+#include "judge/judge.h"
 #include "judge/stored/baseline.h"
 #include "judge/verdict/verdict.h"
+#include "measure/wall_times.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -40,5 +42,13 @@ void print_accepted_runs(std::ostream&, const AcceptedRuns&);
 
 // "a: not accepted: ..."
 void print_not_accepted(std::ostream&, const std::string& scenario, const std::string& reason);
+
+// Before the first round: what a verdict will cost, at least and for a line that is a percent from
+// its limit.
+void print_forecast(std::ostream&, const std::string& scenario, const Forecast&);
+
+// One line: where the wall time of a run went that took so long, in seconds, by the parts that it
+// has.
+void print_wall_times(std::ostream&, const WallTimes&, std::chrono::nanoseconds whole);
 
 }  // namespace stepgate

@@ -10,7 +10,6 @@
 
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
-#include "report/text/verdict_words.h"
 #include "support/seconds.h"
 #include "support/text/units.h"
 #include "verbs/compare/head_sentences.h"

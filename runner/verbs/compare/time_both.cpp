@@ -12,7 +12,6 @@
 #include "history/ledger/ledger.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
-#include "report/text/verdict_words.h"
 #include "support/fnv1a.h"
 #include "support/process/run_program.h"
 #include "support/random.h"

@@ -13,7 +13,7 @@
 #include "measure/testing/trace_by_hand.h"
 #include "measure/trace/conformance.h"
 #include "measure/trace/trace_rounds.h"
-#include "report/text/print_mechanism.h"
+#include "report/writers.h"
 #include "support/interruption.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
@@ -340,7 +340,7 @@ TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
   EXPECT_EQ(mechanism.ranks->shown, 2) << "which comes last";
   EXPECT_FALSE(mechanism.ranks->metrics.contains(Metric::skew_us)) << "which all of them have";
   std::ostringstream printed;
-  print_mechanism(printed, {.rounds = 2, .steps = 1, .variants = {mechanism}});
+  print_mechanism(printed, reported_mechanism({.rounds = 2, .steps = 1, .variants = {mechanism}}));
   EXPECT_NE(printed.str().find("; rank 1 at comm_us, exposed_comm_us"), std::string::npos)
       << printed.str();
   EXPECT_NE(printed.str().find("; rank 2 at comm_overlap"), std::string::npos) << printed.str();
