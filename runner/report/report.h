@@ -113,8 +113,8 @@ struct ReportedThing {
 };
 std::vector<ReportedThing> reported_steps(const std::vector<DescribedStep>&);
 
-// Traces tell this. Memory by purpose is there only where it differs between the variants or from
-// the plan.
+// The mechanism, which traces tell. Memory by purpose is there only where it differs between the
+// variants or from the plan.
 struct ReportedMechanism {
   struct Diagnosed {
     std::string variant;
@@ -188,7 +188,7 @@ struct GateSubject {
   std::chrono::nanoseconds most_timing{0};  // of a duel; 0 where there is none
 };
 
-// "BASE a -> HEAD b", each as given and with what it says of itself where it said anything.
+// The program as given, with what it says of itself where it said anything (may be null).
 std::string program_in_words(const std::string& given, const Hello*);
 // "2 %, more for 9 works".
 std::string margin_in_words(const GateSubject&);

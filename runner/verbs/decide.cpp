@@ -8,7 +8,7 @@
 
 #include "measure/planned_subject.h"
 #include "report/text/print_list.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "support/interruption.h"
 #include "support/time_of_scope.h"
 

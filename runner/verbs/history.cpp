@@ -10,7 +10,7 @@
 
 #include "history/baseline/baseline_file.h"
 #include "history/series/history.h"
-#include "report/picture/draw_history.h"
+#include "report/picture/pictures.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/read_file.h"

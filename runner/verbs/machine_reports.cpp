@@ -12,9 +12,7 @@
 #include <string_view>
 
 #include "history/series/history.h"
-#include "report/picture/draw_history.h"
-#include "report/picture/draw_memory.h"
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 #include "report/writers.h"
 #include "support/files/write_file.h"
 

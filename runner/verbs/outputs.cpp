@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "plan/step_plan.h"
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/folder_lock.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 #include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
 #include "report/writers.h"

@@ -59,20 +59,8 @@ std::string embedded_picture(std::string_view svg, std::string_view words, int n
 // lies beyond ends in an arrow. Nothing where the numbers are not finite.
 std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {});
 
-Tone tone_of(CaseEnd);
-
-// How much room the pictures of a page may take, and how many of them there are.
-struct PictureRoom {
-  std::size_t bytes_left = 0;
-  int drawn = 0;
-  int left_out = 0;
-};
-
-// One scenario of a run.
-std::string html_scenario(const ReportedScenario&, PictureRoom&, bool open);
-
-// A gate: findings, what blocks first; the works that were timed; HEAD's sentences; what was
-// accepted.
+// The part about a gate that has come to its end: findings, what blocks first; the works that were
+// timed; HEAD's sentences; what was accepted.
 std::string html_gate(const ReportedGate&);
 
 }  // namespace stepgate

@@ -6,9 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "judge/verdict/mechanism.h"
-#include "judge/verdict/verdict.h"
-#include "measure/trace/traced.h"
 #include "scenario/knobs/described_step.h"
 
 namespace stepgate {
@@ -18,21 +15,17 @@ nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json json_of_evidence(const TimedEvidence&);
-
 // [{"variant": "fix", "model": "mlp, layers 4, ...", "batch": ..., "other": ""}, ...]
-nlohmann::ordered_json steps_json(const std::vector<DescribedStep>&);
-
-// "unavailable", "rounds", "steps", "wall_ns"; by variant "bound_by", "diagnosis", "time" and
-// "phases" in seconds a step, "values" in base units, "slowdown", "memory" and "planned_memory" in
-// bytes; by pair of variants "counts", "part", "phase" and "sentence". What is not known is null.
-nlohmann::ordered_json json_of(const Mechanism&);
-
-// "knob", "value" as `--set` takes it, "aim", "metric" in its base unit, "trials".
-nlohmann::ordered_json json_of(const Calibrated&);
-
-// An array of rounds, each with the metrics of every variant in base units and its time split: what
-// the contrasts of traced sentences are made of. The names are those of the variants in order.
-nlohmann::ordered_json json_of_traced_rounds(const Traced&, const std::vector<std::string>& names);
+inline nlohmann::ordered_json steps_json(const std::vector<DescribedStep>& steps) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const DescribedStep& step : steps) {
+    nlohmann::ordered_json words{{"variant", step.variant}};
+    for (std::size_t at = 0; at < five_things.size(); ++at)
+      words[std::string(five_things[at])] = step.words[at];
+    words[std::string(other_things)] = step.other;
+    all.push_back(std::move(words));
+  }
+  return all;
+}
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/picture/draw_history.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/format.h>
 

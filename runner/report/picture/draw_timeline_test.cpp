@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pictures of fake traces, read back as the text that they are.
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,8 @@
 #include <sstream>
 
 #include "plan/count/facts_of.h"
-#include "report/picture/draw_memory.h"
-#include "report/text/operation_groups.h"
-#include "report/text/print_memory.h"
+#include "report/picture/pictures.h"
+#include "report/text/print_plan.h"
 #include "report/times.h"
 #include "support/text/units.h"
 

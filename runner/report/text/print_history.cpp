@@ -8,16 +8,13 @@
 #include <ostream>
 
 #include "judge/verdict/words.h"
+#include "report/report.h"
 #include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
 
 constexpr double interval_error = 0.05;
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::string day_of(const std::string& date) {
   return date.substr(0, 10);
@@ -46,9 +43,10 @@ std::string_view noun_of_units(const VariantHistory& history) {
 }
 
 std::string runs_in_words(const VariantHistory& history) {
-  std::string words = plural(compared_runs(history), "run");
+  std::string words = counted_in_words(static_cast<std::int64_t>(compared_runs(history)), "run");
   if (compared_runs(history) != history.units.size())
-    words += " in " + plural(history.units.size(), in_words(history.unit));
+    words += " in " + counted_in_words(static_cast<std::int64_t>(history.units.size()),
+                                       in_words(history.unit));
   return words + " since " + day_of(first_run_of(history, 0).date);
 }
 
@@ -74,9 +72,10 @@ std::string answer_in_words(const VariantHistory& history) {
     case HistoryOutcome::too_few:
       break;
   }
-  return fmt::format("; not gated: a drift takes {} over at least {} to show",
-                     plural(fewest_values_of_drift, in_words(history.unit)),
-                     plural(static_cast<std::size_t>(fewest_weeks_of_drift), "week"));
+  return fmt::format(
+      "; not gated: a drift takes {} over at least {} to show",
+      counted_in_words(static_cast<std::int64_t>(fewest_values_of_drift), in_words(history.unit)),
+      counted_in_words(static_cast<std::int64_t>(fewest_weeks_of_drift), "week"));
 }
 
 }  // namespace
@@ -104,10 +103,13 @@ void print_history(std::ostream& out, const VariantHistory& history) {
   const auto other =
       std::ranges::count_if(history.runs, [](const HistoryRun& run) { return !run.is_compared; });
   if (other > 0)
-    out << fmt::format("  not compared: {}\n", plural(static_cast<std::size_t>(other), "run"));
+    out << fmt::format("  not compared: {}\n",
+                       counted_in_words(static_cast<std::int64_t>(other), "run"));
   for (const HistoryEra& era : history.eras) {
     if (!era.why.empty())
-      out << fmt::format("  an era of {}: {}\n", plural(era.runs, "run"), one_line(era.why));
+      out << fmt::format("  an era of {}: {}\n",
+                         counted_in_words(static_cast<std::int64_t>(era.runs), "run"),
+                         one_line(era.why));
   }
 }
 
@@ -136,7 +138,8 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, s
   if (code == ExitCode::refuted)
     answer = "DRIFT: `stepgate gate` of the two commits tells whether the code did it";
   if (code == ExitCode::holds) answer = "STEADY: no drift is shown";
-  out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size() + missing, "variant"),
+  out << fmt::format("{} watched of {}, {}; {}\n", watched,
+                     counted_in_words(static_cast<std::int64_t>(all.size() + missing), "variant"),
                      drifting == 1 ? "1 drifts" : fmt::format("{} drift", drifting), answer);
 }
 

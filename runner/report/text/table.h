@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Columns of text that line up, and outcomes in colour where there is a terminal.
+// Columns of text that line up, outcomes in colour where there is a terminal, and the line that
+// shows there how far a run is.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -33,5 +36,23 @@ std::string coloured(Outcome, Style);
 
 // As wide on the screen as the widest outcome.
 std::string outcome_cell(Outcome, Style);
+
+// Where the line goes: nowhere when the output is not a terminal.
+class ProgressLine {
+ public:
+  // Null: says nothing.
+  explicit ProgressLine(std::ostream* terminal) : terminal_(terminal) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const std::string& text);
+  void show(const std::string& scenario, std::int64_t rounds, std::chrono::nanoseconds spent);
+  void clear();
+
+ private:
+  std::ostream* terminal_;
+  std::size_t width_ = 0;
+};
 
 }  // namespace stepgate

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "report/text/print_gate.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "support/seconds.h"
 #include "support/text/units.h"
 #include "verbs/compare/head_sentences.h"

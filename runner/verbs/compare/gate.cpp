@@ -10,7 +10,7 @@
 
 #include "duel/gate/compared_works.h"
 #include "report/text/print_gate.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "report/writers.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"

@@ -12,7 +12,7 @@
 #include "duel/gate/gate_timing.h"
 #include "duel/gate/self_test.h"
 #include "report/text/print_gate.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "support/fnv1a.h"
 #include "support/process/run_program.h"
 #include "support/random.h"

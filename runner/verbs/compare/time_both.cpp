@@ -11,7 +11,7 @@
 #include "duel/gate/soak.h"
 #include "history/ledger/ledger.h"
 #include "report/text/print_gate.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "support/fnv1a.h"
 #include "support/process/run_program.h"
 #include "support/random.h"

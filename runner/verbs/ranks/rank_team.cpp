@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "support/interruption.h"
 #include "support/process/attached_tool.h"
 #include "support/text/diagnostic.h"
