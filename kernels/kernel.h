@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/aggregate_value.h"
 #include "kernels/checked_size.h"
-#include "kernels/kernel_attributes.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
 
@@ -62,6 +62,22 @@ constexpr std::int64_t elements_of(const KernelShape& shape) {
 constexpr CheckedSize elements_of(const CheckedShape& shape) {
   return shape.rows * shape.columns;
 }
+
+// Facts that a launch is told besides its sizes (a learning rate, whether a result is added to).
+// Each kernel's header names them in namespace `kernels`: `struct Sgd` has the kernel's name and
+// its Attributes, an aggregate.
+struct KernelAttributes : AggregateValue {
+  using AggregateValue::AggregateValue;
+
+  // As those of a kernel: as<kernels::Sgd>().learning_rate.
+  template <class Kernel>
+  typename Kernel::Attributes as() const {
+    return to<typename Kernel::Attributes>();
+  }
+};
+
+// Attributes of a kernel that is told nothing.
+struct NoAttributes {};
 
 // One that does not fit is the largest number there is (checked_size.h).
 struct KernelWork {

@@ -35,9 +35,7 @@ namespace kernels {
 //   * D)
 struct MergeHeads {
   static constexpr std::string_view name = "merge_heads";
-  struct Attributes {
-    std::int64_t parts = 1;  // 3 for q | k | v, 1 for one of them
-  };
+  using Attributes = SplitHeads::Attributes;
 };
 
 }  // namespace kernels

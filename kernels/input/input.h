@@ -112,8 +112,8 @@ constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
 constexpr std::int32_t label_of_padding = -1;
 
 // Positions of a sample whose labels count.
-constexpr std::int64_t labelled_positions(const KernelShape& shape,
-                                          const KernelAttributes& attributes) {
+inline std::int64_t labelled_positions(const KernelShape& shape,
+                                       const KernelAttributes& attributes) {
   const std::int64_t length = attributes.as<kernels::IngestTokens>().length;
   return length > 0 ? length : shape.columns;
 }

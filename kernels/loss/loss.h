@@ -37,12 +37,12 @@ struct ScaledCrossEntropy {
 
 }  // namespace kernels
 
-constexpr double rows_of_mean(const KernelShape& shape, const KernelAttributes& attributes) {
+inline double rows_of_mean(const KernelShape& shape, const KernelAttributes& attributes) {
   const std::int64_t rows = attributes.as<kernels::CrossEntropy>().rows_of_mean;
   return static_cast<double>(rows > 0 ? rows : shape.rows);
 }
 
-constexpr std::int64_t classes_of(const KernelShape& shape, const KernelAttributes& attributes) {
+inline std::int64_t classes_of(const KernelShape& shape, const KernelAttributes& attributes) {
   const std::int64_t classes = attributes.as<kernels::CrossEntropy>().classes;
   return classes > 0 ? classes : shape.columns;
 }
@@ -105,7 +105,7 @@ struct ReportLoss {
 
 }  // namespace kernels
 
-constexpr std::int64_t rows_of_loss(const KernelShape& shape, const KernelAttributes& attributes) {
+inline std::int64_t rows_of_loss(const KernelShape& shape, const KernelAttributes& attributes) {
   const std::int64_t rows = attributes.as<kernels::ReportLoss>().rows_of_mean;
   return rows > 0 ? rows : shape.rows;
 }

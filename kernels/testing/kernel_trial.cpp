@@ -172,9 +172,8 @@ std::string describe(const KernelTrial& trial, std::uint64_t seed) {
   const auto [rows, columns, depth, groups] = trial.shape;
   std::ostringstream text;
   text << trial.recipe->kernel.name() << ' ' << rows << 'x' << columns << 'x' << depth << 'x'
-       << groups << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes";
-  for (const double number : trial.attributes.numbers()) text << ' ' << number;
-  text << " seed " << seed;
+       << groups << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes "
+       << text_of(trial.attributes) << " seed " << seed;
   return text.str();
 }
 

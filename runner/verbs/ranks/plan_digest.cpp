@@ -51,7 +51,8 @@ class Digest {
   }
   void one(const KernelShape& shape) { add(shape.rows, shape.columns, shape.depth, shape.groups); }
   void one(const KernelAttributes& attributes) {
-    for (const double number : attributes.numbers()) one(number);
+    for (std::size_t index = 0; index < attributes.size(); ++index)
+      std::visit([this](auto member) { one(member); }, attributes.member(index));
   }
   void one(const DriverCalls& calls) { add(calls.allocations, calls.frees); }
 
