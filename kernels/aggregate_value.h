@@ -132,12 +132,18 @@ class AggregateValue {
   Aggregate to() const {
     Aggregate aggregate;
     if (type_ == nullptr) return aggregate;
-    if (type_ != &aggregate::type_of<Aggregate>) {
+    if (!holds<Aggregate>()) {
       std::fprintf(stderr, "a kernel is launched with the sizes or attributes of another kernel\n");
       std::abort();
     }
     std::memcpy(&aggregate, bytes_.data(), sizeof aggregate);
     return aggregate;
+  }
+
+  // Whether it was given as one; a value without members is of no type.
+  template <class Aggregate>
+  bool holds() const {
+    return type_ == &aggregate::type_of<Aggregate>;
   }
 
   std::size_t size() const { return places().size(); }

@@ -23,7 +23,7 @@ std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanos
 }
 
 bool leaves_room(const LaunchKernel& launch, const CtasOfCollectives& ctas) {
-  const auto spared = kernel(launch.kernel).spare_multiprocessors;
+  const auto spared = kernel(launch.kernel).library.spare_multiprocessors;
   return spared && spared(launch.attributes) >= ctas.taken;
 }
 

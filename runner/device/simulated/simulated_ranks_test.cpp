@@ -145,7 +145,7 @@ TEST(SimulatedRanks, DoNotStretchAGemmThatLeavesThemRoom) {
       auto* launch = std::get_if<LaunchKernel>(&operation.action);
       if (launch == nullptr || !operation.name.starts_with("spin")) continue;
       launch->kernel = kernels::Matmul::name;
-      launch->shape = {.rows = 4096, .columns = 4096, .depth = 4096};
+      launch->shape = kernels::Matmul::Shape{.rows = 4096, .columns = 4096, .depth = 4096};
       launch->operands.assign(3, launch->operands.front());
       launch->attributes = kernels::Matmul::Attributes{.spare_multiprocessors = multiprocessors};
     }

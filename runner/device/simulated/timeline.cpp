@@ -212,7 +212,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     floor = profile_.compute.graph_node_floor_nanoseconds;
     earliest = launch_graph();
   } else {
-    const bool gemm = kernel(launch.kernel).is_gemm;
+    const bool gemm = kernel(launch.kernel).library.is_gemm;
     pass_host(plan_.launch_host_nanoseconds);
     call({CallKind::launch, gemm ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
          gemm ? profile_.host.gemm_nanoseconds : profile_.host.launch_nanoseconds);

@@ -50,7 +50,7 @@ struct Effect {
 
   std::string operator()(const LaunchKernel& launch) const {
     const Kernel& launched = kernel(launch.kernel);
-    if (const auto told = launched.delay_microseconds)
+    if (const auto told = launched.cost.delay_microseconds)
       return fmt::format("{} {} us", launch.kernel.name(), told(launch.attributes));
     const KernelWork& work = facts.work;
     return fmt::format(

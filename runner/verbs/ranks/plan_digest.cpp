@@ -49,10 +49,10 @@ class Digest {
   void one(const BufferUse& use) {
     add(use.buffer, use.offset_bytes, use.bytes, use.rank_stride_bytes);
   }
-  void one(const KernelShape& shape) { add(shape.rows, shape.columns, shape.depth, shape.groups); }
-  void one(const KernelAttributes& attributes) {
-    for (std::size_t index = 0; index < attributes.size(); ++index)
-      std::visit([this](auto member) { one(member); }, attributes.member(index));
+  void one(const AggregateValue& value) {
+    add(value.size());
+    for (std::size_t index = 0; index < value.size(); ++index)
+      std::visit([this](auto member) { one(member); }, value.member(index));
   }
   void one(const DriverCalls& calls) { add(calls.allocations, calls.frees); }
 
