@@ -61,12 +61,6 @@ TEST_F(OpenCudnn, SaysWhatWasNamedWhereNothingCanBeOpened) {
       << reason;
 }
 
-TEST_F(OpenCudnn, SaysWhichVariableHelpsWhereNothingIsNamed) {
-  EXPECT_EQ(not_found_text(nullptr, "libcudnn.so.9: no such file"),
-            "no cuDNN was found (libcudnn.so.9: no such file; STEPGATE_CUDNN may name another "
-            "library)");
-}
-
 TEST_F(OpenCudnn, SaysWhatALibraryLacksThatIsNone) {
   say("STEPGATE_CUDNN", "libc.so.6");
   const std::string reason = refusal();
