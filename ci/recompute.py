@@ -9,7 +9,8 @@ import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: base/stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
 NOTHING = {"migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
-FROM_WORST = {"fails": 1, "failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "passes": 0}  # exit codes
+FROM_WORST = {"fails": 1, "device failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "passes": 0}  # exit codes
+OF_SEVERAL = {"passes": "pass", "fails": "fail"}
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
 FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*(?:\(\w+\))?)")
 CLASSES = ("data", "copy", "compute", "host")  # of a variant.bound
@@ -50,8 +51,8 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     times = sorted(time / 1e9 for segment in own for time in segment.get("step_times_ns", [])) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
-    return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "samples_per_s_per_rank": subject["batch_size"] / subject.get("ranks", 1) / step, "tokens_per_s": subject.get("tokens", 0) / step,
-            "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
+    return {"step_ms_mean": step, "samples_per_s": (subject["batch_size"] or math.nan) / step, "samples_per_s_per_rank": (subject["batch_size"] or math.nan) / subject.get("ranks", 1) / step, "tokens_per_s": (subject.get("tokens") or 0) / step,
+            "mfu": (subject.get("model_flops") or 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
             "step_ms_max": times[-1], "slow_step_share": sum(time > 2 * times[(len(times) - 1) // 2] for time in times) / len(times), "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
 def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
@@ -191,9 +192,9 @@ try:
 except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
     sys.exit(2)
-outcomes = ["failed" if found["failed"] else "broken" if found["broken"] else found["outcome"] for found in scenarios]
+outcomes = ["device failed" if found["failed"] else "broken" if found["broken"] else found["outcome"] for found in scenarios]
 besides = [found["outcome"] for found in scenarios if found["outcome"] == "fails"] + ["not gated"] * (not report["run"].get("gated", True))
 worst = min(outcomes + besides + ["fails"] * bool(suite and (suite["fails"] or suite["failed_among_others"])), key=[*FROM_WORST].index)
-tally = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in FROM_WORST if outcome in outcomes)
+tally = ", ".join(f"{outcomes.count(outcome)} {OF_SEVERAL.get(outcome, outcome) if outcomes.count(outcome) > 1 else outcome}" for outcome in FROM_WORST if outcome in outcomes)
 print(*wrong, f"{len(outcomes)} scenario{'s' * (len(outcomes) > 1)}: {tally}; exit code {FROM_WORST[worst]} unless --undecided says otherwise", sep="\n")
 sys.exit(bool(wrong))

@@ -20,34 +20,34 @@ struct HeadPlace {
 };
 
 // Place of element i of rows of `parts` times C numbers.
-HeadPlace place_in_rows(const KernelTrial& t, std::int64_t i, std::int64_t parts) {
-  const auto [rows, columns, tokens, heads] = t.shape;
+HeadPlace place_in_rows(const PackedHeadsShape& shape, std::int64_t i, std::int64_t parts) {
+  const auto [rows, columns, tokens, heads] = shape;
   const std::int64_t width = columns / heads;
   const std::int64_t row = i / (parts * columns);
   return {i / columns % parts, row / tokens, i % columns / width, row % tokens, i % width};
 }
 
-std::int64_t index_in_matrices(const KernelTrial& t, const HeadPlace& p) {
-  const auto [rows, columns, tokens, heads] = t.shape;
+std::int64_t index_in_matrices(const PackedHeadsShape& shape, const HeadPlace& p) {
+  const auto [rows, columns, tokens, heads] = shape;
   const std::int64_t matrix = (p.part * (rows / tokens) + p.sequence) * heads + p.head;
   return (matrix * tokens + p.token) * (columns / heads) + p.column;
 }
 
 TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
-  const auto parts = [](const KernelTrial& t) {
-    return static_cast<std::int64_t>(t.attributes.as<kernels::SplitHeads>().parts);
-  };
-  expect_formulas("merge_heads", {{1, [&](const KernelTrial& t, std::int64_t i) {
-                                     return value_at(
-                                         t, 0, index_in_matrices(t, place_in_rows(t, i, parts(t))));
-                                   }}});
+  expect_formulas<kernels::MergeHeads>(
+      {{1, [](const TrialOf<kernels::MergeHeads>& t, std::int64_t i) {
+          const HeadPlace place = place_in_rows(t.shape, i, t.attributes.parts);
+          return value_at(t, 0, index_in_matrices(t.shape, place));
+        }}});
   const std::uint64_t seed = std::random_device{}();
   for (KernelTrial& trial : all_trials(trial_recipe("split_heads"), seed)) {
     SCOPED_TRACE(describe(trial, seed));
     run_reference(trial);
+    const auto shape = trial.shape.as<kernels::SplitHeads>();
+    const std::int64_t parts = trial.attributes.as<kernels::SplitHeads>().parts;
     for (std::int64_t i = 0; i < value_count(trial, 0); ++i) {
       ASSERT_EQ(value_at(trial, 0, i),
-                value_at(trial, 1, index_in_matrices(trial, place_in_rows(trial, i, parts(trial)))))
+                value_at(trial, 1, index_in_matrices(shape, place_in_rows(shape, i, parts))))
           << "element " << i;
     }
   }
@@ -55,11 +55,11 @@ TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
 
 // A formula for the visible elements of a row, from a sum over the row's visible elements that is
 // worked out at its first.
-using RowSum = double (*)(const KernelTrial&, std::int64_t element);
-using OfSum = double (*)(const KernelTrial&, std::int64_t element, double sum);
+using RowSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element);
+using OfSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element, double sum);
 
-Formula of_visible_elements(RowSum term, OfSum element) {
-  return [=, sum = 0.0](const KernelTrial& t, std::int64_t i) mutable {
+FormulaOf<kernels::CausalSoftmax> of_visible_elements(RowSum term, OfSum element) {
+  return [=, sum = 0.0](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) mutable {
     const std::int64_t size = t.shape.columns;
     const std::int64_t column = i % size, last = i / size % size;
     if (column == 0) {
@@ -71,30 +71,30 @@ Formula of_visible_elements(RowSum term, OfSum element) {
 }
 
 TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
-  const RowSum exponential = [](const KernelTrial& t, std::int64_t i) {
-    return std::exp(t.attributes.as<kernels::CausalSoftmax>().scale * value_at(t, 0, i));
+  const RowSum exponential = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) {
+    return std::exp(t.attributes.scale * value_at(t, 0, i));
   };
-  const OfSum probability = [](const KernelTrial& t, std::int64_t i, double sum) {
-    return std::exp(t.attributes.as<kernels::CausalSoftmax>().scale * value_at(t, 0, i)) / sum;
+  const OfSum probability = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i,
+                               double sum) {
+    return std::exp(t.attributes.scale * value_at(t, 0, i)) / sum;
   };
-  expect_formulas("causal_softmax", {{1, of_visible_elements(exponential, probability)}});
+  expect_formulas<kernels::CausalSoftmax>({{1, of_visible_elements(exponential, probability)}});
 }
 
 TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
-  const RowSum product = [](const KernelTrial& t, std::int64_t i) {
+  const RowSum product = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) {
     return value_at(t, 0, i) * value_at(t, 1, i);
   };
   // The Jacobian is diag(p) - p p^T.
-  const OfSum slope = [](const KernelTrial& t, std::int64_t i, double sum) {
-    return t.attributes.as<kernels::CausalSoftmax>().scale *
-           (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
+  const OfSum slope = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i, double sum) {
+    return t.attributes.scale * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
   };
-  expect_formulas("causal_softmax_gradient", {{2, of_visible_elements(product, slope)}},
-                  200);  // of terms of size 1
+  expect_formulas<kernels::CausalSoftmaxGradient>({{2, of_visible_elements(product, slope)}},
+                                                  200);  // of terms of size 1
 }
 
 // exp(score) of two tokens of a head.
-double attention_weight(const KernelTrial& t, HeadPlace query, std::int64_t key) {
+double attention_weight(const TrialOf<kernels::Attention>& t, HeadPlace query, std::int64_t key) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t width = columns / heads;
   const std::int64_t first = query.sequence * tokens;
@@ -107,7 +107,8 @@ double attention_weight(const KernelTrial& t, HeadPlace query, std::int64_t key)
 }
 
 TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
-  const Formula log_sum = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::Attention> log_sum = [](const TrialOf<kernels::Attention>& t,
+                                                   std::int64_t i) {
     const auto [rows, columns, tokens, heads] = t.shape;
     double sum = 0;
     for (std::int64_t key = 0; key <= i % tokens; ++key) {
@@ -115,9 +116,10 @@ TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
     }
     return std::log(sum);
   };
-  const Formula out = [weights = std::vector<double>()](const KernelTrial& t,
-                                                        std::int64_t i) mutable {
-    const HeadPlace place = place_in_rows(t, i, 1);
+  const FormulaOf<kernels::Attention> out = [weights = std::vector<double>()](
+                                                const TrialOf<kernels::Attention>& t,
+                                                std::int64_t i) mutable {
+    const HeadPlace place = place_in_rows(t.shape, i, 1);
     if (place.column == 0) {
       weights.clear();
       for (std::int64_t key = 0; key <= place.token; ++key) {
@@ -126,24 +128,24 @@ TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
     }
     double sum = 0, all = 0;
     for (std::int64_t key = 0; key <= place.token; ++key) {
-      const std::int64_t row = place.sequence * t.shape.depth + key;
+      const std::int64_t row = place.sequence * t.shape.tokens + key;
       sum += weights[key] * value_at(t, 0, (row * 3 + 2) * t.shape.columns + i % t.shape.columns);
       all += weights[key];
     }
     return sum / all;
   };
-  expect_formulas("attention", {{1, out}, {2, log_sum}});
+  expect_formulas<kernels::Attention>({{1, out}, {2, log_sum}});
 }
 
 using Numbers = std::vector<float>;
 
 struct Heads {
-  static constexpr KernelShape shape = {10, 6, 5, 2};  // two sequences of 5, two heads of 3
-  static constexpr KernelShape square = {20, 5, 1, 4};
+  static constexpr PackedHeadsShape shape = {10, 6, 5, 2};  // two sequences of 5, two heads of 3
+  static constexpr MatrixShape square = {20, 5};
   static constexpr std::int64_t elements = shape.rows * shape.columns;
   static constexpr double scale = 0.57735026918962576;  // 1 / sqrt(3)
   Numbers qkv = Numbers(3 * elements), direction = Numbers(elements), out = Numbers(elements);
-  Numbers log_sums = Numbers(shape.rows * shape.groups);
+  Numbers log_sums = Numbers(shape.rows * shape.heads);
 
   explicit Heads(std::uint64_t seed) {
     std::mt19937_64 random(seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels that a plan may name. A new one is a section of the three files of its family.
+// The kernels that a plan may name. A new one is a section of the three files of its family:
+// declare.h says what it has.
 #pragma once
 
 #include <concepts>

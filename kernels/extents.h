@@ -1,53 +1,30 @@
 // SPDX-License-Identifier: MIT
-// How many elements the operands of kernels have, where several kernels agree. What a kernel alone
-// knows is in its folder.
+// How many elements the operands of kernels have, where several kernels agree: functions of any
+// shape that has these sizes. What a kernel alone knows is in its folder.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernels/declare.h"
 #include "kernels/update_control.h"
 
 namespace stepgate::extent {
 
-using Shape = CheckedShape;
-using Attributes = KernelAttributes;
-
-inline constexpr auto one = [](const Shape&, DType, const Attributes&) -> CheckedSize { return 1; };
-inline constexpr auto rows = [](const Shape& s, DType, const Attributes&) { return s.rows; };
-inline constexpr auto columns = [](const Shape& s, DType, const Attributes&) { return s.columns; };
-inline constexpr auto depth = [](const Shape& s, DType, const Attributes&) { return s.depth; };
-inline constexpr auto elements = [](const Shape& s, DType, const Attributes&) {
-  return s.rows * s.columns;
-};
-inline constexpr auto two_a_row = [](const Shape& s, DType, const Attributes&) {
-  return 2 * s.rows;
-};
-inline constexpr auto rows_by_depth = [](const Shape& s, DType, const Attributes&) {
-  return s.rows * s.depth;
-};
-inline constexpr auto rows_by_groups = [](const Shape& s, DType, const Attributes&) {
-  return s.rows * s.groups;
-};
-inline constexpr auto depth_by_columns = [](const Shape& s, DType, const Attributes&) {
-  return s.depth * s.columns;
-};
-// Queries, keys and values of each row.
-inline constexpr auto packed_qkv = [](const Shape& s, DType, const Attributes&) {
-  return 3 * s.rows * s.columns;
-};
-
-// Elements of the factors and the result of `groups` GEMMs.
-inline constexpr auto left_factors = [](const Shape& s, DType, const Attributes&) {
-  return s.groups * s.rows * s.depth;
-};
-inline constexpr auto right_factors = [](const Shape& s, DType, const Attributes&) {
-  return s.groups * s.depth * s.columns;
-};
-inline constexpr auto gemm_results = [](const Shape& s, DType, const Attributes&) {
-  return s.groups * s.rows * s.columns;
-};
-
-inline constexpr auto control = [](const Shape&, DType, const Attributes&) -> CheckedSize {
-  return update_control::size;
-};
+inline constexpr auto one = [](const auto&) -> CheckedSize { return 1; };
+inline constexpr auto rows = [](const auto& s) { return s.rows; };
+inline constexpr auto columns = [](const auto& s) { return s.columns; };
+inline constexpr auto elements = [](const auto& s) { return elements_of(s); };
+inline constexpr auto two_a_row = [](const auto& s) { return 2 * s.rows; };
+inline constexpr auto control = [](const auto&) -> CheckedSize { return update_control::size; };
 
 }  // namespace stepgate::extent
+
+namespace stepgate {
+
+// Flops of a kernel that computes nothing, or so many for each element.
+inline constexpr auto no_flops = [](const auto&) -> CheckedSize { return 0; };
+template <std::int64_t flops>
+inline constexpr auto flops_an_element = [](const auto& s) { return flops * elements_of(s); };
+
+// Some attributes say whether a result is added to.
+inline constexpr auto accumulates = [](const auto& attributes) { return attributes.accumulate; };
+
+}  // namespace stepgate

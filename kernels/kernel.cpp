@@ -10,7 +10,7 @@ Access access_of(const KernelOperand& operand, const KernelAttributes& attribute
 
 std::int64_t operand_bytes(const KernelOperand& operand, const KernelShape& shape, DType dtype,
                            const KernelAttributes& attributes) {
-  return operand.elements(checked(shape), dtype, attributes) * bytes_of(operand.format, dtype);
+  return operand.elements(shape, dtype, attributes) * bytes_of(operand.format, dtype);
 }
 
 KernelWork work_of(const Kernel& kernel, const KernelShape& shape, DType dtype,
@@ -19,15 +19,14 @@ KernelWork work_of(const Kernel& kernel, const KernelShape& shape, DType dtype,
   for (const KernelOperand& operand : kernel.operands) {
     if (operand.format == OperandFormat::scratch) continue;
     const Extent moved = operand.touched != nullptr ? operand.touched : operand.elements;
-    const CheckedSize bytes =
-        moved(checked(shape), dtype, attributes) * bytes_of(operand.format, dtype);
+    const CheckedSize bytes = moved(shape, dtype, attributes) * bytes_of(operand.format, dtype);
     const Access access = access_of(operand, attributes);
     if (access != Access::write && !operand.keeps_rest) read += bytes;
     if (access != Access::read) written += bytes;
   }
   return {.bytes_read = read,
           .bytes_written = written,
-          .flops = kernel.flops(checked(shape), attributes)};
+          .flops = kernel.flops(shape, dtype, attributes)};
 }
 
 }  // namespace stepgate

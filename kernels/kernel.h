@@ -3,7 +3,7 @@
 // Knows nothing of steps, streams or scenarios; `runner/` is never included from here.
 #pragma once
 
-#include <compare>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/aggregate_value.h"
 #include "kernels/checked_size.h"
-#include "kernels/kernel_attributes.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
 
@@ -32,36 +32,80 @@ constexpr std::int64_t bytes_of(DType dtype) {
   return is_16_bit(dtype) ? 2 : 4;
 }
 
-// The sizes of one launch. Each kernel's header says what they mean for it; unused ones stay 1.
-struct KernelShape {
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-  std::int64_t depth = 1;
-  std::int64_t groups = 1;  // matrices of a batched GEMM, heads of attention
+// The sizes of one launch. Each kernel's header names its own: `struct Matmul` in namespace
+// `kernels` has a Shape, an aggregate of whole numbers.
+struct KernelShape : AggregateValue {
+  using AggregateValue::AggregateValue;
 
-  auto operator<=>(const KernelShape&) const = default;
+  // As those of a kernel: as<kernels::Matmul>().depth.
+  template <class Kernel>
+  typename Kernel::Shape as() const {
+    return to<typename Kernel::Shape>();
+  }
 };
 
-// The same sizes, for products that may not fit: a plan may be of a step that no machine has room
-// for.
-struct CheckedShape {
-  CheckedSize rows = 1;
-  CheckedSize columns = 1;
-  CheckedSize depth = 1;
-  CheckedSize groups = 1;
+// Sizes that several kernels share are declared once for whole numbers and once for products that
+// may not fit, since a plan may be of a step that no machine has room for.
+template <class Size>
+struct MatrixSizes {
+  Size rows = 1;
+  Size columns = 1;
 };
+using MatrixShape = MatrixSizes<std::int64_t>;
 
-constexpr CheckedShape checked(const KernelShape& shape) {
-  return {shape.rows, shape.columns, shape.depth, shape.groups};
+// A matrix whose rows are divided among parts: part p takes rows p, p + parts, ...
+template <class Size>
+struct PartsSizes {
+  Size rows = 1;
+  Size columns = 1;
+  Size parts = 1;
+};
+using PartsShape = PartsSizes<std::int64_t>;
+
+// Rows of heads side by side: of whole sequences of so many tokens, one behind the other.
+template <class Size>
+struct PackedHeadsSizes {
+  Size rows = 1;
+  Size columns = 1;
+  Size tokens = 1;
+  Size heads = 1;
+
+  auto operator<=>(const PackedHeadsSizes&) const = default;
+};
+using PackedHeadsShape = PackedHeadsSizes<std::int64_t>;
+
+// The shape of a kernel that has no sizes.
+struct NoShape {};
+
+template <template <class> class Sizes>
+constexpr Sizes<CheckedSize> checked(const Sizes<std::int64_t>& shape) {
+  return std::bit_cast<Sizes<CheckedSize>>(shape);
+}
+constexpr NoShape checked(const NoShape& shape) {
+  return shape;
 }
 
 // Elements of a matrix of rows and columns.
-constexpr std::int64_t elements_of(const KernelShape& shape) {
+template <class Shape>
+constexpr auto elements_of(const Shape& shape) {
   return shape.rows * shape.columns;
 }
-constexpr CheckedSize elements_of(const CheckedShape& shape) {
-  return shape.rows * shape.columns;
-}
+
+// Facts that a launch is told besides its sizes (a learning rate, whether a result is added to).
+// Each kernel's header names them in namespace `kernels`: `struct Sgd` has the kernel's name and
+// its Attributes, an aggregate.
+struct KernelAttributes : AggregateValue {
+  using AggregateValue::AggregateValue;
+
+  // As those of a kernel: as<kernels::Sgd>().learning_rate.
+  template <class Kernel>
+  typename Kernel::Attributes as() const {
+    return to<typename Kernel::Attributes>();
+  }
+};
+
+// Attributes of a kernel that is told nothing.
+struct NoAttributes {};
 
 // One that does not fit is the largest number there is (checked_size.h).
 struct KernelWork {
@@ -72,10 +116,10 @@ struct KernelWork {
 
 enum class Access { read, write, read_write };
 
-// storage: numbers of the launch's dtype; single: fp32. label: the index of a column, token: one in
-// [0, depth), both int32. count: 64 bits; word: 32 bits; byte: 8 bits, all unsigned. control: see
-// update_control.h. scratch: bytes that a launch may leave anything in.
-enum class OperandFormat { storage, single, label, token, count, word, byte, control, scratch };
+// storage: numbers of the launch's dtype; single: fp32. index: int32. count: 64 bits; word: 32
+// bits; byte: 8 bits, all unsigned. control: see update_control.h. scratch: bytes that a launch may
+// leave anything in.
+enum class OperandFormat { storage, single, index, count, word, byte, control, scratch };
 
 constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
   switch (format) {
@@ -91,8 +135,15 @@ constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
   }
 }
 
-// How many elements an operand has; extents.h has those that several kernels share.
-using Extent = CheckedSize (*)(const CheckedShape&, DType, const KernelAttributes&);
+// A kernel says this of a launch of it. declare.h makes one of a function of the kernel's own shape
+// and attributes.
+template <class Result>
+using OfLaunch = Result (*)(const KernelShape&, DType, const KernelAttributes&);
+template <class Result>
+using OfAttributes = Result (*)(const KernelAttributes&);
+
+// How many elements an operand has.
+using Extent = OfLaunch<CheckedSize>;
 
 // The index of no operand.
 constexpr std::size_t no_operand = static_cast<std::size_t>(-1);
@@ -104,13 +155,15 @@ struct KernelOperand {
   OperandFormat format = OperandFormat::storage;
   // Null, or whether a launch with these attributes reads what is read_write: otherwise it is only
   // written.
-  bool (*accumulates)(const KernelAttributes&) = nullptr;
+  OfAttributes<bool> accumulates = nullptr;
   // Null, or how many of the elements a launch moves, where that is not all of them.
   Extent touched = nullptr;
   // It is read_write only because a part of it stays as it was: no launch reads it.
   bool keeps_rest = false;
   // An operand that is read, whose buffer this one may be: it is read before it is overwritten.
   std::size_t may_replace = no_operand;
+  // Indices that are read are each in [0, below).
+  Extent below = nullptr;
 };
 
 // Everything a host reference needs. Pointers are host pointers, one per operand of the kernel, in
@@ -161,36 +214,46 @@ struct DependentLoads {
 // allocates.
 using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 
+// A launch takes this beside its work; a function that is null is not known or not needed.
+struct KernelCost {
+  // Share of a GEMM's rate that its arithmetic can have.
+  double share_of_rate = 1;
+  // Traffic of memory where no cache holds its operands; null: as much as its work says.
+  OfLaunch<KernelWork> uncached_work = nullptr;
+  // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
+  // suit it, nobody knows.
+  OfLaunch<std::int64_t> sectors_per_request = nullptr;
+  // How long it is told to take, whatever it computes; null where nobody tells it.
+  OfAttributes<double> delay_microseconds = nullptr;
+  // The loads whose latency limits it; null where they are on their way at once.
+  OfLaunch<DependentLoads> dependent_loads = nullptr;
+};
+
+// A kernel has this of libraries.
+struct KernelLibrary {
+  bool uses_workspace = false;  // what it launches writes to that of the context
+  // A matrix product, with or without something behind it, that a library computes: its launch
+  // costs the host more than one of ours. Its shape is that of kernels::Matmul.
+  bool is_gemm = false;
+  // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
+  bool is_attention = false;
+  // How many multiprocessors it leaves to kernels beside it, and the attributes with which it
+  // leaves so many; null where it cannot.
+  OfAttributes<int> spare_multiprocessors = nullptr;
+  KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
+};
+
 struct Kernel {
   std::string_view name;
   std::span<const KernelOperand> operands;
-  CheckedSize (*flops)(const CheckedShape&, const KernelAttributes&);
+  OfLaunch<CheckedSize> flops;
   // Accumulates in double and rounds once to the storage type.
   void (*reference)(const KernelCall&);
   // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
   // CUDA.
   Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-  bool uses_workspace = false;  // what it launches writes to that of the context
-  // A matrix product, with or without something behind it, that a library computes: its launch
-  // costs the host more than one of ours.
-  bool is_gemm = false;
-  // How many multiprocessors it leaves to kernels beside it, and the attributes with which it
-  // leaves so many; null where it cannot.
-  int (*spare_multiprocessors)(const KernelAttributes&) = nullptr;
-  KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
-  // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
-  bool is_attention = false;
-  // Share of a GEMM's rate that its arithmetic can have.
-  double share_of_rate = 1;
-  // Traffic of memory where no cache holds its operands; null: as much as its work says.
-  KernelWork (*uncached_work)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
-  // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
-  // suit it, nobody knows.
-  std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
-  // How long it is told to take, whatever it computes; null where nobody tells it.
-  double (*delay_microseconds)(const KernelAttributes&) = nullptr;
-  // The loads whose latency limits it; null where they are on their way at once.
-  DependentLoads (*dependent_loads)(const KernelShape&, const KernelAttributes&) = nullptr;
+  KernelLibrary library = {};
+  KernelCost cost = {};
 };
 
 // How a launch with these attributes accesses the operand.

@@ -16,6 +16,7 @@
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/stopwatch.h"
 #include "kernels/testing/bench_shapes.h"
 #include "kernels/testing/cuda_trial.h"
@@ -90,8 +91,8 @@ double copy_seconds(std::int64_t bytes) {
 
 double gemm_flops_per_second(DType dtype, const CudaLibraries& libraries) {
   constexpr std::int64_t size = 8192;
-  const KernelShape shape{size, size, size};
-  const KernelTrial trial = make_trial(trial_recipe("matmul"), {64, 64, 64}, dtype, {}, 1);
+  const kernels::Matmul::Shape shape{size, size, size};
+  const KernelTrial trial = make_trial<kernels::Matmul>({64, 64, 64}, dtype, {}, 1);
   std::vector<DeviceBytes> operands;
   std::vector<void*> pointers;
   for (int i = 0; i < 3; ++i) {
@@ -199,7 +200,7 @@ void register_benchmarks(Cudnn* dnn) {
       if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in GEMMs only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
       register_one(name, bench, dtype, nullptr);
-      if (dnn != nullptr && is_16_bit(dtype) && kernel(bench.kernel).is_attention)
+      if (dnn != nullptr && is_16_bit(dtype) && kernel(bench.kernel).library.is_attention)
         register_one(name + "/cuDNN", bench, dtype, dnn);
     }
   }

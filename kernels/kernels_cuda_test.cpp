@@ -176,9 +176,8 @@ TEST(CudaSharedMemory, KernelsChooseByWhatABlockMayHave) {
 // another kernel in another order.
 TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
   const kernels::LayerNormGradient::Attributes attributes{};
-  const KernelTrial trial =
-      make_trial(trial_recipe("layer_norm_gradient"), {.rows = 600, .columns = 4096, .depth = 264},
-                 DType::fp32, attributes, 7);
+  const KernelTrial trial = make_trial<kernels::LayerNormGradient>(
+      {.rows = 600, .columns = 4096, .parts = 264}, DType::fp32, attributes, 7);
   const KernelTrial held = carried_out_with(trial, 0);
   EXPECT_EQ(carried_out_with(trial, 113 * kibibyte).operands, held.operands);
   const KernelTrial not_held = carried_out_with(trial, shared_bytes_of_86);
@@ -190,9 +189,8 @@ TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
 }
 
 TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {
-  const KernelTrial trial =
-      make_trial(trial_recipe("attention"),
-                 {.rows = 256, .columns = 256, .depth = 128, .groups = 2}, DType::bf16, {}, 7);
+  const KernelTrial trial = make_trial<kernels::Attention>(
+      {.rows = 256, .columns = 256, .tokens = 128, .heads = 2}, DType::bf16, {}, 7);
   try {
     (void)carried_out_with(trial, unasked_shared_bytes);
     FAIL() << "carried out";
@@ -207,7 +205,7 @@ TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {
 
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();
-  KernelTrial trial = make_trial(trial_recipe("cross_entropy"), {33, 300}, DType::fp32, {}, seed);
+  KernelTrial trial = make_trial<kernels::CrossEntropy>({33, 300}, DType::fp32, {}, seed);
   SCOPED_TRACE(describe(trial, seed));
   auto* logits = reinterpret_cast<float*>(trial.operands[0].data());
   for (std::int64_t i = 0; i < value_count(trial, 0); ++i) logits[i] *= 1000;
@@ -227,8 +225,8 @@ TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClassesAndRowsOfPadding) {
     for (const std::int64_t columns : {12, 301, 304, 16648, 50304, 131072}) {
       const std::uint64_t seed = std::random_device{}();
       const std::int64_t classes = columns - 7;
-      KernelTrial trial = make_trial(trial_recipe("cross_entropy"), {5, columns}, dtype,
-                                     kernels::CrossEntropy::Attributes{.classes = classes}, seed);
+      KernelTrial trial = make_trial<kernels::CrossEntropy>(
+          {5, columns}, dtype, kernels::CrossEntropy::Attributes{.classes = classes}, seed);
       SCOPED_TRACE(describe(trial, seed));
       auto* labels = reinterpret_cast<std::int32_t*>(trial.operands[1].data());
       for (int row = 0; row < 5; ++row) labels[row] %= static_cast<std::int32_t>(classes);
@@ -251,8 +249,7 @@ TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClassesAndRowsOfPadding) {
 
 TEST(CudaSpin, LastsAsLongAsItWasTold) {
   const CudaLibraries libraries;
-  const KernelTrial trial =
-      make_trial(trial_recipe("spin"), {}, DType::fp32, kernels::Spin::Attributes{2000}, 1);
+  const KernelTrial trial = make_trial<kernels::Spin>({}, DType::fp32, {2000}, 1);
   const DeviceOperands operands(trial, {});
   const Launch launch =
       kernel("spin").prepare(trial.shape, trial.dtype, trial.attributes, libraries.context());

@@ -43,7 +43,8 @@ TEST(Catalogue, HasABenchmarkForEveryKernel) {
   for (const Kernel& row : kernel_catalogue()) {
     EXPECT_TRUE(timed.contains(row.name)) << row.name;
     if (row.operands.front().name != "weights") continue;
-    EXPECT_GT(elements_of(timed[row.name]), 100'000'000) << row.name << " fits into a cache";
+    EXPECT_GT(elements_of(timed[row.name].to<MatrixShape>()), 100'000'000)
+        << row.name << " fits into a cache";
     ++updates;
   }
   EXPECT_GT(updates, 6);
@@ -71,22 +72,22 @@ TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {
 }
 
 TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
-  const Formula feature = [](const KernelTrial& t, std::int64_t i) {
-    const std::int64_t row = i / t.shape.columns;
+  const FormulaOf<kernels::Ingest> feature = [](const TrialOf<kernels::Ingest>& t, std::int64_t i) {
+    const std::int64_t row = i / t.shape.features;
     double sum = 0;
     int count = 0;
-    for (std::int64_t word = 0; word < t.shape.depth - 1; ++word) {
-      if (word % t.shape.columns != i % t.shape.columns) continue;
-      sum += value_at(t, 0, row * t.shape.depth + word);
+    for (std::int64_t word = 0; word < t.shape.words - 1; ++word) {
+      if (word % t.shape.features != i % t.shape.features) continue;
+      sum += value_at(t, 0, row * t.shape.words + word);
       ++count;
     }
     return sum / count;
   };
-  const Formula label = [](const KernelTrial& t, std::int64_t row) {
-    const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.depth - 1));
-    return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.columns);
+  const FormulaOf<kernels::Ingest> label = [](const TrialOf<kernels::Ingest>& t, std::int64_t row) {
+    const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.words - 1));
+    return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.features);
   };
-  expect_formulas("ingest", {{1, feature}, {2, label}});
+  expect_formulas<kernels::Ingest>({{1, feature}, {2, label}});
 }
 
 TEST(Convert, CopiesNumbersOfEitherFormat) {
@@ -113,53 +114,52 @@ TEST(Decode, IsOnTheDeviceWhatTheReferenceSaysOfEveryByte) {
 
 // The words of a sample that belong to one place, folded: the fractional part of that times the
 // golden ratio, spread over so many values.
-double index_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t place,
-                      std::int64_t values) {
+double index_of_words(const TrialOf<kernels::IngestIndices>& t, std::int64_t sample,
+                      std::int64_t place, std::int64_t values) {
   std::uint32_t folded = 0;
-  for (std::int64_t word = 0; word < t.shape.depth; ++word) {
-    if (word % (t.shape.columns + 1) != place) continue;
-    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.depth + word));
+  for (std::int64_t word = 0; word < t.shape.words; ++word) {
+    if (word % (t.shape.tables + 1) != place) continue;
+    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.words + word));
   }
   const double fraction = folded * 0x9e3779b1u;
   return std::floor(fraction * static_cast<double>(values) / 0x1p32);
 }
 
 TEST(IngestIndices, FoldsTheWordsOfEachTableAndOfTheLabel) {
-  const Formula index = [](const KernelTrial& t, std::int64_t i) {
-    const auto told = t.attributes.as<kernels::IngestIndices>();
+  const FormulaOf<kernels::IngestIndices> index = [](const TrialOf<kernels::IngestIndices>& t,
+                                                     std::int64_t i) {
+    const auto told = t.attributes;
     if (told.by_table)
-      return index_of_words(t, i % t.shape.rows, i / t.shape.rows, told.table_rows);
-    const std::int64_t table = i % t.shape.columns;
+      return index_of_words(t, i % t.shape.samples, i / t.shape.samples, told.table_rows);
+    const std::int64_t table = i % t.shape.tables;
     return static_cast<double>(table * told.table_rows) +
-           index_of_words(t, i / t.shape.columns, table, told.table_rows);
+           index_of_words(t, i / t.shape.tables, table, told.table_rows);
   };
-  const Formula label = [](const KernelTrial& t, std::int64_t sample) {
-    return index_of_words(t, sample, t.shape.columns,
-                          t.attributes.as<kernels::IngestIndices>().classes);
+  const FormulaOf<kernels::IngestIndices> label = [](const TrialOf<kernels::IngestIndices>& t,
+                                                     std::int64_t sample) {
+    return index_of_words(t, sample, t.shape.tables, t.attributes.classes);
   };
-  expect_formulas("ingest_indices", {{1, index}, {2, label}});
+  expect_formulas<kernels::IngestIndices>({{1, index}, {2, label}});
 }
 
 TEST(Matmul, SumsProductsOverTheInnerDimension) {
-  const Formula element = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::Matmul> element = [](const TrialOf<kernels::Matmul>& t, std::int64_t i) {
     const auto [m, n, k, groups] = t.shape;
     const std::int64_t group = i / (m * n);
     const std::int64_t row = i / n % m, column = i % n;
-    double sum = t.attributes.as<kernels::Matmul>().accumulate ? value_at(t, 2, i) : 0;
+    double sum = t.attributes.accumulate ? value_at(t, 2, i) : 0;
     for (std::int64_t inner = 0; inner < k; ++inner) {
-      const auto a =
-          t.attributes.as<kernels::Matmul>().transpose_a ? inner * m + row : row * k + inner;
-      const auto b =
-          t.attributes.as<kernels::Matmul>().transpose_b ? column * k + inner : inner * n + column;
+      const auto a = t.attributes.transpose_a ? inner * m + row : row * k + inner;
+      const auto b = t.attributes.transpose_b ? column * k + inner : inner * n + column;
       sum += value_at(t, 0, group * m * k + a) * value_at(t, 1, group * k * n + b);
     }
     return sum;
   };
-  expect_formulas("matmul", {{2, element}});
+  expect_formulas<kernels::Matmul>({{2, element}});
 }
 
 TEST(Linear, AddsTheBiasToTheProductWithTheTransposedWeight) {
-  const Formula y = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::Linear> y = [](const TrialOf<kernels::Linear>& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     double sum = value_at(t, 2, column);
     for (std::int64_t inner = 0; inner < t.shape.depth; ++inner) {
@@ -168,15 +168,16 @@ TEST(Linear, AddsTheBiasToTheProductWithTheTransposedWeight) {
     }
     return sum;
   };
-  expect_formulas("linear", {{3, y}});
+  expect_formulas<kernels::Linear>({{3, y}});
 }
 
 TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
-  const Formula y = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::BiasActivation> y = [](const TrialOf<kernels::BiasActivation>& t,
+                                                  std::int64_t i) {
     const double sum = value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
-    return t.attributes.as<kernels::BiasActivation>().relu ? std::max(sum, 0.0) : sum;
+    return t.attributes.relu ? std::max(sum, 0.0) : sum;
   };
-  expect_formulas("bias_activation", {{2, y}});
+  expect_formulas<kernels::BiasActivation>({{2, y}});
 }
 
 TEST(ReluGradient, PassesWhereTheActivationWasPositive) {
@@ -187,17 +188,18 @@ TEST(ReluGradient, PassesWhereTheActivationWasPositive) {
 }
 
 TEST(BiasGradient, SumsEachColumn) {
-  const Formula db = [](const KernelTrial& t, std::int64_t column) {
-    double sum = t.attributes.as<kernels::BiasGradient>().accumulate ? value_at(t, 1, column) : 0;
+  const FormulaOf<kernels::BiasGradient> db = [](const TrialOf<kernels::BiasGradient>& t,
+                                                 std::int64_t column) {
+    double sum = t.attributes.accumulate ? value_at(t, 1, column) : 0;
     for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
       sum += value_at(t, 0, row * t.shape.columns + column);
     }
     return sum;
   };
-  expect_formulas("bias_gradient", {{1, db}});
+  expect_formulas<kernels::BiasGradient>({{1, db}});
 }
 
-double exponential_sum(const KernelTrial& t, std::int64_t row) {
+double exponential_sum(const TrialOf<kernels::CrossEntropy>& t, std::int64_t row) {
   double sum = 0;
   for (std::int64_t c = 0; c < t.shape.columns; ++c) {
     sum += std::exp(value_at(t, 0, row * t.shape.columns + c));
@@ -206,42 +208,41 @@ double exponential_sum(const KernelTrial& t, std::int64_t row) {
 }
 
 // Formula of the gradient, with the operand of the scale or none.
-Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
-  return [=, sum = 0.0](const KernelTrial& t, std::int64_t i) mutable {
+FormulaOf<kernels::CrossEntropy> cross_entropy_gradient(std::optional<std::size_t> scale) {
+  return [=, sum = 0.0](const TrialOf<kernels::CrossEntropy>& t, std::int64_t i) mutable {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     if (column == 0) sum = exponential_sum(t, row);
     const bool is_label = static_cast<double>(column) == value_at(t, 1, row);
     const double factor = scale ? value_at(t, *scale, 0) : 1;
-    const std::int64_t of_mean = t.attributes.as<kernels::CrossEntropy>().rows_of_mean;
+    const std::int64_t of_mean = t.attributes.rows_of_mean;
     const auto rows = static_cast<double>(of_mean > 0 ? of_mean : t.shape.rows);
     return factor * (std::exp(value_at(t, 0, i)) / sum - is_label) / rows;
   };
 }
 
-double cross_entropy_loss(const KernelTrial& t, std::int64_t row) {
+double cross_entropy_loss(const TrialOf<kernels::CrossEntropy>& t, std::int64_t row) {
   const auto label = static_cast<std::int64_t>(value_at(t, 1, row));
   const double logit = value_at(t, 0, row * t.shape.columns + label);
   return -std::log(std::exp(logit) / exponential_sum(t, row));
 }
 
 TEST(CrossEntropy, IsTheNegativeLogarithmOfTheLabelsProbability) {
-  expect_formulas("cross_entropy",
-                  {{2, cross_entropy_gradient(std::nullopt)}, {3, cross_entropy_loss}});
+  expect_formulas<kernels::CrossEntropy>(
+      {{2, cross_entropy_gradient(std::nullopt)}, {3, cross_entropy_loss}});
 }
 
 TEST(ScaledCrossEntropy, ScalesTheGradientButNotTheLoss) {
-  expect_formulas("scaled_cross_entropy",
-                  {{3, cross_entropy_gradient(2)}, {4, cross_entropy_loss}});
+  expect_formulas<kernels::ScaledCrossEntropy>(
+      {{3, cross_entropy_gradient(2)}, {4, cross_entropy_loss}});
 }
 
 // A table of more rows than there are tokens, as GEMMs like them: what is beyond is as if it were
 // not there, whatever stands in it.
 TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
   constexpr std::int64_t rows = 5, classes = 7, columns = 12;
-  KernelTrial padded = make_trial(trial_recipe("cross_entropy"), {rows, columns}, DType::fp32,
-                                  kernels::CrossEntropy::Attributes{.classes = classes}, 3);
-  KernelTrial alone =
-      make_trial(trial_recipe("cross_entropy"), {rows, classes}, DType::fp32, {}, 3);
+  KernelTrial padded = make_trial<kernels::CrossEntropy>(
+      {rows, columns}, DType::fp32, kernels::CrossEntropy::Attributes{.classes = classes}, 3);
+  KernelTrial alone = make_trial<kernels::CrossEntropy>({rows, classes}, DType::fp32, {}, 3);
   auto* wide = reinterpret_cast<float*>(padded.operands[0].data());
   auto* narrow = reinterpret_cast<float*>(alone.operands[0].data());
   auto* wide_labels = reinterpret_cast<std::int32_t*>(padded.operands[1].data());
@@ -267,8 +268,7 @@ TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
 TEST(CrossEntropy, LeavesRowsOfPaddingOut) {
   constexpr std::int64_t rows = 4, columns = 9;
   const kernels::CrossEntropy::Attributes of_two{.rows_of_mean = 2};
-  KernelTrial padded =
-      make_trial(trial_recipe("cross_entropy"), {rows, columns}, DType::fp32, of_two, 3);
+  KernelTrial padded = make_trial<kernels::CrossEntropy>({rows, columns}, DType::fp32, of_two, 3);
   KernelTrial counted = padded;
   auto* labels = reinterpret_cast<std::int32_t*>(padded.operands[1].data());
   labels[1] = labels[3] = -1;
@@ -284,26 +284,26 @@ TEST(CrossEntropy, LeavesRowsOfPaddingOut) {
 }
 
 TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
-  const auto mean = [](const KernelTrial& t) {
+  const auto mean = [](const TrialOf<kernels::ReportLoss>& t) {
     double sum = 0;
     for (std::int64_t row = 0; row < t.shape.rows; ++row) sum += value_at(t, 0, row);
-    const std::int64_t told = t.attributes.as<kernels::ReportLoss>().rows_of_mean;
+    const std::int64_t told = t.attributes.rows_of_mean;
     return sum / static_cast<double>(told > 0 ? told : t.shape.rows);
   };
-  const auto is_entry = [](const KernelTrial& t, std::int64_t i) {
+  const auto is_entry = [](const TrialOf<kernels::ReportLoss>& t, std::int64_t i) {
     return static_cast<std::int64_t>(value_at(t, 4, 0)) %
-               static_cast<std::int64_t>(t.attributes.as<kernels::ReportLoss>().capacity) ==
+               static_cast<std::int64_t>(t.attributes.capacity) ==
            i;
   };
-  expect_formulas(
-      "report_loss",
-      {{1, [=](const KernelTrial& t, std::int64_t) { return mean(t); }},
-       {2, [=](const KernelTrial& t,
+  expect_formulas<kernels::ReportLoss>(
+      {{1, [=](const TrialOf<kernels::ReportLoss>& t, std::int64_t) { return mean(t); }},
+       {2, [=](const TrialOf<kernels::ReportLoss>& t,
                std::int64_t i) { return is_entry(t, i) ? mean(t) : value_at(t, 2, i); }},
-       {3, [=](const KernelTrial& t,
+       {3, [=](const TrialOf<kernels::ReportLoss>& t,
                std::int64_t i) { return is_entry(t, i) ? 0 : value_at(t, 3, i); }},
-       {4, [](const KernelTrial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }},
-       {5, [=](const KernelTrial& t, std::int64_t i) {
+       {4,
+        [](const TrialOf<kernels::ReportLoss>& t, std::int64_t) { return value_at(t, 4, 0) + 1; }},
+       {5, [=](const TrialOf<kernels::ReportLoss>& t, std::int64_t i) {
           return is_entry(t, i / 2) ? 0 : value_at(t, 5, i);
         }}});
 }
@@ -392,7 +392,8 @@ TEST(StridedScale, KnowsTheSectorsThatAWarpTouches) {
 
 TEST(StridedScale, MovesWholeSectors) {
   const kernels::StridedScale::Attributes one_field = {2, 1, 1}, into_records = {2, 1, 6};
-  const KernelWork useful = work_of(kernel("strided_scale"), {64, 64}, DType::fp32, one_field);
+  const KernelWork useful = work_of(kernel("strided_scale"), kernels::StridedScale::Shape{64, 64},
+                                    DType::fp32, one_field);
   const auto moved = [](std::int64_t stride, DType dtype,
                         const kernels::StridedScale::Attributes& attributes) {
     const KernelWork work = strided_scale_traffic({64, 64, stride}, dtype, attributes);
@@ -433,7 +434,7 @@ TEST(Chase, GoesOnWhereTheLastLaunchEnded) {
   std::uint32_t expected = position;
   float fraction = 0;
   for (const std::int64_t accesses : {1, 0, 7, 64, 200}) {
-    run_in_fp32<kernels::Chase>({.columns = lines}, {.accesses = accesses},
+    run_in_fp32<kernels::Chase>({.lines = lines}, {.accesses = accesses},
                                 {chain.data(), &position, &fraction});
     for (std::int64_t access = 0; access < accesses; ++access)
       expected = next_line(expected, lines, seed);

@@ -17,14 +17,14 @@ namespace {
 
 enum class Norm { layer, rms };
 
-using Element = std::function<double(const KernelTrial&, std::int64_t)>;
+using Element = std::function<double(const TrialOf<kernels::LayerNorm>&, std::int64_t)>;
 
 struct Row {
   double mean = 0, scale = 0;
 };
 
 // Mean and scale of the row whose elements are x.
-Row row_of(const KernelTrial& t, std::int64_t row, const Element& x, Norm norm) {
+Row row_of(const TrialOf<kernels::LayerNorm>& t, std::int64_t row, const Element& x, Norm norm) {
   double sum = 0, squares = 0;
   for (std::int64_t c = t.shape.columns - 1; c >= 0; --c) {
     const double value = x(t, row * t.shape.columns + c);
@@ -33,26 +33,25 @@ Row row_of(const KernelTrial& t, std::int64_t row, const Element& x, Norm norm) 
   }
   const auto count = static_cast<double>(t.shape.columns);
   const double mean = norm == Norm::layer ? sum / count : 0;
-  return {mean, std::pow(squares / count - mean * mean + t.attributes.to<NormAttributes>().epsilon,
-                         -0.5)};
+  return {mean, std::pow(squares / count - mean * mean + t.attributes.epsilon, -0.5)};
 }
 
-double first_operand(const KernelTrial& t, std::int64_t i) {
+double first_operand(const TrialOf<kernels::LayerNorm>& t, std::int64_t i) {
   return value_at(t, 0, i);
 }
 
-double stored_sum_of_two(const KernelTrial& t, std::int64_t i) {
-  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
+double stored_sum_of_two(const TrialOf<kernels::LayerNorm>& t, std::int64_t i) {
+  return stored_number(t.trial.dtype, value_at(t, 0, i) + value_at(t, 1, i));
 }
 
-double stored_sum_of_three(const KernelTrial& t, std::int64_t i) {
+double stored_sum_of_three(const TrialOf<kernels::LayerNorm>& t, std::int64_t i) {
   const double bias = value_at(t, 2, i % t.shape.columns);
-  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
+  return stored_number(t.trial.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
 }
 
 // `weight` is the operand of that name; that of a layer norm's bias follows it.
-Formula normed(Norm norm, Element x, std::size_t weight) {
-  return [=, row = Row{}](const KernelTrial& t, std::int64_t i) mutable {
+FormulaOf<kernels::LayerNorm> normed(Norm norm, Element x, std::size_t weight) {
+  return [=, row = Row{}](const TrialOf<kernels::LayerNorm>& t, std::int64_t i) mutable {
     const std::int64_t column = i % t.shape.columns;
     if (column == 0) row = row_of(t, i / t.shape.columns, x, norm);
     const double shift = norm == Norm::layer ? value_at(t, weight + 1, column) : 0;
@@ -60,8 +59,8 @@ Formula normed(Norm norm, Element x, std::size_t weight) {
   };
 }
 
-Formula statistics(Norm norm, Element x) {
-  return [=](const KernelTrial& t, std::int64_t i) {
+FormulaOf<kernels::LayerNorm> statistics(Norm norm, Element x) {
+  return [=](const TrialOf<kernels::LayerNorm>& t, std::int64_t i) {
     if (norm == Norm::rms) return row_of(t, i, x, norm).scale;
     const Row row = row_of(t, i / 2, x, norm);
     return i % 2 == 0 ? row.mean : row.scale;
@@ -73,61 +72,61 @@ Formula statistics(Norm norm, Element x) {
 constexpr double unit_of_moments = 1e4;
 
 TEST(LayerNorm, TakesMeanAndDeviationOfEachRow) {
-  expect_formulas(
-      "layer_norm",
+  expect_formulas<kernels::LayerNorm>(
       {{3, normed(Norm::layer, first_operand, 1)}, {4, statistics(Norm::layer, first_operand)}},
       unit_of_moments);
 }
 
 TEST(ResidualLayerNorm, AddsTheBranchBeforeItRounds) {
-  expect_formulas("residual_layer_norm",
-                  {{4, stored_sum_of_two},
-                   {5, normed(Norm::layer, stored_sum_of_two, 2)},
-                   {6, statistics(Norm::layer, stored_sum_of_two)}},
-                  unit_of_moments);
+  expect_formulas<kernels::ResidualLayerNorm>({{4, stored_sum_of_two},
+                                               {5, normed(Norm::layer, stored_sum_of_two, 2)},
+                                               {6, statistics(Norm::layer, stored_sum_of_two)}},
+                                              unit_of_moments);
 }
 
 TEST(ResidualBiasLayerNorm, AddsTheBranchsBiasBeforeItRounds) {
-  expect_formulas("residual_bias_layer_norm",
-                  {{5, stored_sum_of_three},
-                   {6, normed(Norm::layer, stored_sum_of_three, 3)},
-                   {7, statistics(Norm::layer, stored_sum_of_three)}},
-                  unit_of_moments);
+  expect_formulas<kernels::ResidualBiasLayerNorm>(
+      {{5, stored_sum_of_three},
+       {6, normed(Norm::layer, stored_sum_of_three, 3)},
+       {7, statistics(Norm::layer, stored_sum_of_three)}},
+      unit_of_moments);
 }
 
 TEST(RmsNorm, DividesByTheRootMeanSquareOfEachRow) {
-  expect_formulas("rms_norm", {{2, normed(Norm::rms, first_operand, 1)},
-                               {3, statistics(Norm::rms, first_operand)}});
+  expect_formulas<kernels::RmsNorm>(
+      {{2, normed(Norm::rms, first_operand, 1)}, {3, statistics(Norm::rms, first_operand)}});
 }
 
 TEST(ResidualRmsNorm, AddsTheBranchBeforeItRounds) {
-  expect_formulas("residual_rms_norm", {{3, stored_sum_of_two},
-                                        {4, normed(Norm::rms, stored_sum_of_two, 2)},
-                                        {5, statistics(Norm::rms, stored_sum_of_two)}});
+  expect_formulas<kernels::ResidualRmsNorm>({{3, stored_sum_of_two},
+                                             {4, normed(Norm::rms, stored_sum_of_two, 2)},
+                                             {5, statistics(Norm::rms, stored_sum_of_two)}});
 }
 
 TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
-  expect_formulas("residual_bias_rms_norm", {{4, stored_sum_of_three},
-                                             {5, normed(Norm::rms, stored_sum_of_three, 3)},
-                                             {6, statistics(Norm::rms, stored_sum_of_three)}});
+  expect_formulas<kernels::ResidualBiasRmsNorm>({{4, stored_sum_of_three},
+                                                 {5, normed(Norm::rms, stored_sum_of_three, 3)},
+                                                 {6, statistics(Norm::rms, stored_sum_of_three)}});
 }
 
 // Operands of the gradients.
 enum : std::size_t { d_y, x, weight, statistics_of_rows, d_x, partials };
 
-double scale_of(const KernelTrial& t, Norm norm, std::int64_t row) {
+double scale_of(const TrialOf<kernels::LayerNormGradient>& t, Norm norm, std::int64_t row) {
   return value_at(t, statistics_of_rows, norm == Norm::rms ? row : 2 * row + 1);
 }
 
-double normalised(const KernelTrial& t, Norm norm, std::int64_t row, std::int64_t column) {
+double normalised(const TrialOf<kernels::LayerNormGradient>& t, Norm norm, std::int64_t row,
+                  std::int64_t column) {
   const double mean = norm == Norm::rms ? 0 : value_at(t, statistics_of_rows, 2 * row);
   return (value_at(t, x, row * t.shape.columns + column) - mean) * scale_of(t, norm, row);
 }
 
 // The slope of the normalised x[j] in x[c] is scale ((j == c) - 1/C - n[j] n[c] / C), for rms
 // without 1/C. The sum over j of d_y[j] weight[j] times it, a row's sums kept.
-Formula gradient_of_x(Norm norm) {
-  return [=, sum = 0.0, projection = 0.0](const KernelTrial& t, std::int64_t i) mutable {
+FormulaOf<kernels::LayerNormGradient> gradient_of_x(Norm norm) {
+  return [=, sum = 0.0, projection = 0.0](const TrialOf<kernels::LayerNormGradient>& t,
+                                          std::int64_t i) mutable {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     const auto weighed = [&](std::int64_t j) {
       return value_at(t, d_y, row * t.shape.columns + j) * value_at(t, weight, j);
@@ -141,37 +140,37 @@ Formula gradient_of_x(Norm norm) {
     }
     const auto count = static_cast<double>(t.shape.columns);
     const double spread = (sum + normalised(t, norm, row, column) * projection) / count;
-    const double old =
-        t.attributes.to<NormGradientAttributes>().accumulate ? value_at(t, d_x, i) : 0;
+    const double old = t.attributes.accumulate ? value_at(t, d_x, i) : 0;
     return old + scale_of(t, norm, row) * (weighed(column) - spread);
   };
 }
 
 // Every gradient of x, in the order of its elements; kept, since each takes a row to compute.
-std::vector<double> gradients_of_x(Norm norm, const KernelTrial& t) {
-  const Formula gradient = gradient_of_x(norm);
+std::vector<double> gradients_of_x(Norm norm, const TrialOf<kernels::LayerNormGradient>& t) {
+  const FormulaOf<kernels::LayerNormGradient> gradient = gradient_of_x(norm);
   std::vector<double> all;
   for (std::int64_t i = 0; i < t.shape.rows * t.shape.columns; ++i) all.push_back(gradient(t, i));
   return all;
 }
 
-Formula parts(Norm norm) {
-  return [=, d_xs = std::vector<double>()](const KernelTrial& t, std::int64_t i) mutable {
+FormulaOf<kernels::LayerNormGradient> parts(Norm norm) {
+  return [=, d_xs = std::vector<double>()](const TrialOf<kernels::LayerNormGradient>& t,
+                                           std::int64_t i) mutable {
     const std::int64_t width = (norm == Norm::layer ? 2 : 1) * t.shape.columns;
     const std::int64_t column = i % t.shape.columns;
-    const std::int64_t of_parameters = t.shape.depth * width;
+    const std::int64_t of_parameters = t.shape.parts * width;
     if (i == of_parameters) d_xs = gradients_of_x(norm, t);
     if (i >= of_parameters) {
       double sum = 0;
       for (std::int64_t row = (i - of_parameters) / t.shape.columns; row < t.shape.rows;
-           row += t.shape.depth) {
+           row += t.shape.parts) {
         sum += d_xs[static_cast<std::size_t>(row * t.shape.columns + column)];
       }
       return sum;
     }
     const bool of_bias = i % width >= t.shape.columns;
     double sum = 0;
-    for (std::int64_t row = i / width; row < t.shape.rows; row += t.shape.depth) {
+    for (std::int64_t row = i / width; row < t.shape.rows; row += t.shape.parts) {
       const double factor = of_bias ? 1 : normalised(t, norm, row, column);
       sum += value_at(t, d_y, row * t.shape.columns + column) * factor;
     }
@@ -180,13 +179,13 @@ Formula parts(Norm norm) {
 }
 
 TEST(LayerNormGradient, FollowsTheSlopesOfTheNorm) {
-  expect_formulas("layer_norm_gradient",
-                  {{d_x, gradient_of_x(Norm::layer)}, {partials, parts(Norm::layer)}}, 100);
+  expect_formulas<kernels::LayerNormGradient>(
+      {{d_x, gradient_of_x(Norm::layer)}, {partials, parts(Norm::layer)}}, 100);
 }
 
 TEST(RmsNormGradient, FollowsTheSlopesOfTheNorm) {
-  expect_formulas("rms_norm_gradient",
-                  {{d_x, gradient_of_x(Norm::rms)}, {partials, parts(Norm::rms)}}, 100);
+  expect_formulas<kernels::RmsNormGradient>(
+      {{d_x, gradient_of_x(Norm::rms)}, {partials, parts(Norm::rms)}}, 100);
 }
 
 // The reference of the norm itself by central differences, at the statistics that it gives.
@@ -198,14 +197,15 @@ TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
   float y[columns], pair[2], slope[columns], sums[2 * columns];
   const auto loss = [&] {
     void* const buffers[] = {x_row, weights, biases, y, pair};
-    kernel("layer_norm").reference({{1, columns}, DType::fp32, NormAttributes{1e-5}, buffers});
+    kernel("layer_norm")
+        .reference({MatrixShape{1, columns}, DType::fp32, NormAttributes{1e-5}, buffers});
     double sum = 0;
     for (std::int64_t c = 0; c < columns; ++c) sum += static_cast<double>(outer[c]) * y[c];
     return sum;
   };
   loss();
   void* const buffers[] = {outer, x_row, weights, pair, slope, sums};
-  kernel("layer_norm_gradient").reference({{1, columns, 1}, DType::fp32, {}, buffers});
+  kernel("layer_norm_gradient").reference({PartsShape{1, columns}, DType::fp32, {}, buffers});
   for (std::int64_t c = 0; c < columns; ++c) {
     const float old = x_row[c];
     x_row[c] = old + 0x1p-7f;
@@ -218,15 +218,16 @@ TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
 }
 
 TEST(ColumnParts, SumsEveryPartsRowsOfEachColumn) {
-  const Formula sum = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::ColumnParts> sum = [](const TrialOf<kernels::ColumnParts>& t,
+                                                 std::int64_t i) {
     double total = 0;
     for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
-      if (row % t.shape.depth != i / t.shape.columns) continue;
+      if (row % t.shape.parts != i / t.shape.columns) continue;
       total += value_at(t, 0, row * t.shape.columns + i % t.shape.columns);
     }
     return total;
   };
-  expect_formulas("column_parts", {{1, sum}});
+  expect_formulas<kernels::ColumnParts>({{1, sum}});
 }
 
 // The plan takes these numbers of parts, and no part may be empty.
@@ -241,14 +242,15 @@ TEST(Parts, AreAtLeastOneAndNeverMoreThanTheRows) {
 }
 
 TEST(SumParts, SumsEachColumnOfTheParts) {
-  const Formula sum = [](const KernelTrial& t, std::int64_t column) {
-    double total = t.attributes.as<kernels::SumParts>().accumulate ? value_at(t, 1, column) : 0;
-    for (std::int64_t part = t.shape.depth - 1; part >= 0; --part) {
+  const FormulaOf<kernels::SumParts> sum = [](const TrialOf<kernels::SumParts>& t,
+                                              std::int64_t column) {
+    double total = t.attributes.accumulate ? value_at(t, 1, column) : 0;
+    for (std::int64_t part = t.shape.parts - 1; part >= 0; --part) {
       total += value_at(t, 0, part * t.shape.columns + column);
     }
     return total;
   };
-  expect_formulas("sum_parts", {{1, sum}});
+  expect_formulas<kernels::SumParts>({{1, sum}});
 }
 
 }  // namespace

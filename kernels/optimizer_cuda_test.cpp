@@ -17,7 +17,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t count = 20'001;
-constexpr KernelShape shape{1, count, square_sum_pieces(count)};
+constexpr MatrixShape shape{1, count};
+constexpr kernels::SquareSums::Shape pieces{count, square_sum_pieces(count)};
 constexpr kernels::Clip::Attributes clip_attributes = {0.5, 3, 2, 0.5};
 constexpr kernels::Adamw::Attributes adamw_attributes = {1e-2, 0.9, 0.999, 1e-8, 0.01};
 
@@ -33,9 +34,9 @@ struct Update {
 
   template <class Carry>
   void carry_out(Carry carry) const {
-    carry("square_sums", KernelAttributes{}, {gradients, partials});
-    carry("clip", clip_attributes, {partials, control});
-    carry("adamw_master", adamw_attributes, {weights, gradients, master, m, v, control});
+    carry("square_sums", pieces, KernelAttributes{}, {gradients, partials});
+    carry("clip", kernels::Clip::Shape{pieces.pieces}, clip_attributes, {partials, control});
+    carry("adamw_master", shape, adamw_attributes, {weights, gradients, master, m, v, control});
   }
 };
 
@@ -69,16 +70,16 @@ class CudaUpdate : public testing::TestWithParam<DType> {
     check_cuda(
         cudaMemcpy(device.gradients, gradients.data(), gradients.size(), cudaMemcpyHostToDevice),
         "upload the gradients");
-    device.carry_out(
-        [&](const char* name, const KernelAttributes& attributes, std::vector<void*> buffers) {
-          kernel(name).prepare(shape, GetParam(), attributes, libraries_.context())(buffers.data(),
-                                                                                    nullptr);
-        });
+    device.carry_out([&](const char* name, const KernelShape& sizes,
+                         const KernelAttributes& attributes, std::vector<void*> buffers) {
+      kernel(name).prepare(sizes, GetParam(), attributes, libraries_.context())(buffers.data(),
+                                                                                nullptr);
+    });
     update_on(adamw, sums)
-        .carry_out(
-            [&](const char* name, const KernelAttributes& attributes, std::vector<void*> buffers) {
-              kernel(name).reference({shape, GetParam(), attributes, buffers});
-            });
+        .carry_out([&](const char* name, const KernelShape& sizes,
+                       const KernelAttributes& attributes, std::vector<void*> buffers) {
+          kernel(name).reference({sizes, GetParam(), attributes, buffers});
+        });
     check_cuda(cudaDeviceSynchronize(), "update");
   }
 
@@ -89,7 +90,7 @@ TEST_P(CudaUpdate, SkipsGradientsThatAreNotFiniteAndGoesOnAsTheReferenceDoes) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   KernelTrial adamw =
       make_trial(trial_recipe("adamw_master"), shape, GetParam(), adamw_attributes, 1);
-  KernelTrial sums = make_trial(trial_recipe("square_sums"), shape, GetParam(), {}, 2);
+  KernelTrial sums = make_trial<kernels::SquareSums>(pieces, GetParam(), {}, 2);
   start(adamw);
   const DeviceOperands device_adamw(adamw, {}), device_sums(sums, {});
   float updates = 0;

@@ -105,14 +105,15 @@ TEST(AdamwClipped, UpdatesTheWeightsByTheScaledGradient) {
 }
 
 TEST(SquareSums, CoverEveryNumberOnceInPieces) {
-  const Formula sum = [](const KernelTrial& t, std::int64_t p) {
+  const FormulaOf<kernels::SquareSums> sum = [](const TrialOf<kernels::SquareSums>& t,
+                                                std::int64_t p) {
     double squares = 0;
-    for (std::int64_t i = 0; i < t.shape.columns; ++i) {
+    for (std::int64_t i = 0; i < t.shape.numbers; ++i) {
       if (i / square_sum_piece(t.shape) == p) squares += std::pow(value_at(t, 0, i), 2);
     }
     return squares;
   };
-  expect_formulas("square_sums", {{1, sum}});
+  expect_formulas<kernels::SquareSums>({{1, sum}});
 }
 
 TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
@@ -128,8 +129,8 @@ std::array<float, update_control::size> clipped(std::vector<float> partials,
                                                 std::array<float, update_control::size> control,
                                                 const kernels::Clip::Attributes& attributes) {
   void* const buffers[] = {partials.data(), control.data()};
-  const KernelShape shape{.depth = static_cast<std::int64_t>(partials.size())};
-  kernel("clip").reference({shape, DType::fp32, attributes, buffers});
+  kernel("clip").reference(
+      {kernels::Clip::Shape{std::ssize(partials)}, DType::fp32, attributes, buffers});
   return control;
 }
 
@@ -182,15 +183,15 @@ TEST(Clip, SkipsUnderAFixedScaleTooAndKeepsIt) {
 }
 
 TEST(Clip, FollowsItsFormulaInEveryTrial) {
-  const Formula after = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::Clip> after = [](const TrialOf<kernels::Clip>& t, std::int64_t i) {
     double sum = 0;
-    for (std::int64_t p = t.shape.depth - 1; p >= 0; --p) sum += value_at(t, 0, p);
+    for (std::int64_t p = t.shape.partials - 1; p >= 0; --p) sum += value_at(t, 0, p);
     const double norm = std::sqrt(sum) / 4;
-    const bool grows = t.attributes.as<kernels::Clip>().growth_interval == 3;
-    const double limit = t.attributes.as<kernels::Clip>().max_norm / (norm + 1e-6);
+    const bool grows = t.attributes.growth_interval == 3;
+    const double limit = t.attributes.max_norm / (norm + 1e-6);
     switch (i) {
       case update_control::factor:
-        return (t.attributes.as<kernels::Clip>().max_norm == 0 || limit > 1 ? 1 : limit) / 4;
+        return (t.attributes.max_norm == 0 || limit > 1 ? 1 : limit) / 4;
       case update_control::loss_scale:
         return grows ? 8.0 : 4.0;
       case update_control::good_updates:
@@ -203,7 +204,7 @@ TEST(Clip, FollowsItsFormulaInEveryTrial) {
         return value_at(t, 1, i);
     }
   };
-  expect_formulas("clip", {{1, after}});
+  expect_formulas<kernels::Clip>({{1, after}});
 }
 
 TEST(Clip, TogetherWithSquareSumsFindsTheNormOfAllGradients) {
@@ -221,7 +222,8 @@ TEST(Clip, TogetherWithSquareSumsFindsTheNormOfAllGradients) {
   const std::int64_t pieces = square_sum_pieces(count);
   std::vector<float> partials(static_cast<std::size_t>(pieces));
   void* const buffers[] = {gradients.data(), partials.data()};
-  kernel("square_sums").reference({{1, count, pieces}, DType::fp32, {}, buffers});
+  kernel("square_sums")
+      .reference({kernels::SquareSums::Shape{count, pieces}, DType::fp32, {}, buffers});
   const Control control = clipped(partials, before, {1, 2000, 2, 0.5});
   const double norm = std::sqrt(squares) / 4;
   EXPECT_NEAR(control[update_control::norm], norm, norm * 1e-6);
@@ -232,7 +234,8 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
        {"adamw_master", "adamw_clipped", "foreach_unscale", "foreach_decay", "foreach_lerp",
         "foreach_mul", "foreach_addcmul", "foreach_div", "foreach_addcdiv"}) {
     const TrialRecipe& recipe = trial_recipe(name);
-    KernelTrial trial = make_trial(recipe, {3, 7}, DType::fp32, recipe.attributes.front(), 1);
+    KernelTrial trial =
+        make_trial(recipe, MatrixShape{3, 7}, DType::fp32, recipe.attributes.front(), 1);
     reinterpret_cast<float*>(trial.operands[1].data())[3] = std::nanf("");
     reinterpret_cast<float*>(trial.operands.back().data())[update_control::factor] = 0;
     const KernelTrial untouched = trial;

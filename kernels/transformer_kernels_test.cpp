@@ -16,59 +16,61 @@
 namespace stepgate {
 namespace {
 
-double token_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t position) {
+double token_of_words(const TrialOf<kernels::IngestTokens>& t, std::int64_t sample,
+                      std::int64_t position) {
   std::uint32_t folded = 0;
-  for (std::int64_t word = 0; word < t.shape.depth; ++word) {
-    if (word % (t.shape.columns + 1) != position) continue;
-    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.depth + word));
+  for (std::int64_t word = 0; word < t.shape.words; ++word) {
+    if (word % (t.shape.positions + 1) != position) continue;
+    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.words + word));
   }
   // The fractional part of the word times the golden ratio, spread over the vocabulary.
   const double fraction = folded * 0x9e3779b1u;
-  return std::floor(
-      fraction * static_cast<double>(t.attributes.as<kernels::IngestTokens>().vocabulary) / 0x1p32);
+  return std::floor(fraction * static_cast<double>(t.attributes.vocabulary) / 0x1p32);
 }
 
 TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextTokenUnlessItIsPadding) {
-  expect_formulas("ingest_tokens",
-                  {{1,
-                    [](const KernelTrial& t, std::int64_t i) {
-                      return token_of_words(t, i / t.shape.columns, i % t.shape.columns);
-                    }},
-                   {2, [](const KernelTrial& t, std::int64_t i) {
-                      const std::int64_t length = t.attributes.as<kernels::IngestTokens>().length;
-                      if (length > 0 && i % t.shape.columns >= length) return -1.0;
-                      return token_of_words(t, i / t.shape.columns, i % t.shape.columns + 1);
-                    }}});
+  expect_formulas<kernels::IngestTokens>(
+      {{1,
+        [](const TrialOf<kernels::IngestTokens>& t, std::int64_t i) {
+          return token_of_words(t, i / t.shape.positions, i % t.shape.positions);
+        }},
+       {2, [](const TrialOf<kernels::IngestTokens>& t, std::int64_t i) {
+          const std::int64_t length = t.attributes.length;
+          if (length > 0 && i % t.shape.positions >= length) return -1.0;
+          return token_of_words(t, i / t.shape.positions, i % t.shape.positions + 1);
+        }}});
 }
 
 TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
-  const Formula x = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::Embedding> x = [](const TrialOf<kernels::Embedding>& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     const auto token = static_cast<std::int64_t>(value_at(t, 0, row));
     return value_at(t, 1, token * t.shape.columns + column) +
-           value_at(t, 2, (row % t.shape.groups) * t.shape.columns + column);
+           value_at(t, 2, (row % t.shape.positions) * t.shape.columns + column);
   };
-  expect_formulas("embedding", {{3, x}});
+  expect_formulas<kernels::Embedding>({{3, x}});
 }
 
 TEST(TokenEmbedding, IsTheRowOfTheToken) {
-  const Formula x = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::TokenEmbedding> x = [](const TrialOf<kernels::TokenEmbedding>& t,
+                                                  std::int64_t i) {
     const auto token = static_cast<std::int64_t>(value_at(t, 0, i / t.shape.columns));
     return value_at(t, 1, token * t.shape.columns + i % t.shape.columns);
   };
-  expect_formulas("token_embedding", {{2, x}});
+  expect_formulas<kernels::TokenEmbedding>({{2, x}});
 }
 
 TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
-  const Formula d_table = [](const KernelTrial& t, std::int64_t i) {
-    double sum = value_at(t, 2, i);
-    for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
-      if (static_cast<std::int64_t>(value_at(t, 0, row)) != i / t.shape.columns) continue;
-      sum += value_at(t, 1, row * t.shape.columns + i % t.shape.columns);
-    }
-    return sum;
-  };
-  expect_formulas("embedding_gradient", {{2, d_table}});
+  const FormulaOf<kernels::EmbeddingGradient> d_table =
+      [](const TrialOf<kernels::EmbeddingGradient>& t, std::int64_t i) {
+        double sum = value_at(t, 2, i);
+        for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
+          if (static_cast<std::int64_t>(value_at(t, 0, row)) != i / t.shape.columns) continue;
+          sum += value_at(t, 1, row * t.shape.columns + i % t.shape.columns);
+        }
+        return sum;
+      };
+  expect_formulas<kernels::EmbeddingGradient>({{2, d_table}});
 }
 
 TEST(Add, AddsElementByElement) {
@@ -109,23 +111,24 @@ double gated(double gate, double up) {
 }
 
 // Gate and up of element i of rows of F numbers, in rows of F gates and F ups.
-double gate_of(const KernelTrial& t, std::int64_t i) {
+double gate_of(const TrialOf<kernels::Swiglu>& t, std::int64_t i) {
   const std::int64_t columns = t.shape.columns;
   return value_at(t, 0, i / columns * 2 * columns + i % columns);
 }
-double up_of(const KernelTrial& t, std::int64_t i) {
+double up_of(const TrialOf<kernels::Swiglu>& t, std::int64_t i) {
   const std::int64_t columns = t.shape.columns;
   return value_at(t, 0, (i / columns * 2 + 1) * columns + i % columns);
 }
 
 TEST(Swiglu, GatesTheSecondHalfOfARowByTheSiluOfTheFirst) {
-  expect_formulas("swiglu", {{1, [](const KernelTrial& t, std::int64_t i) {
-                                return gated(gate_of(t, i), up_of(t, i));
-                              }}});
+  expect_formulas<kernels::Swiglu>({{1, [](const TrialOf<kernels::Swiglu>& t, std::int64_t i) {
+                                       return gated(gate_of(t, i), up_of(t, i));
+                                     }}});
 }
 
 TEST(SwigluGradient, IsTheSlopeOfSwigluInItsGateAndInItsUp) {
-  const Formula dx = [](const KernelTrial& t, std::int64_t i) {
+  const FormulaOf<kernels::SwigluGradient> dx = [](const TrialOf<kernels::SwigluGradient>& t,
+                                                   std::int64_t i) {
     const std::int64_t columns = t.shape.columns;
     const std::int64_t element = i / (2 * columns) * columns + i % columns;
     const double gate = gate_of(t, element), up = up_of(t, element);
@@ -138,31 +141,32 @@ TEST(SwigluGradient, IsTheSlopeOfSwigluInItsGateAndInItsUp) {
     };
     return d_y * (8 * difference(distance) - difference(2 * distance)) / (12 * distance);
   };
-  expect_formulas("swiglu_gradient", {{2, dx}}, 10);
+  expect_formulas<kernels::SwigluGradient>({{2, dx}}, 10);
 }
 
 TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
-  const auto sum = [](const KernelTrial& t, std::int64_t i) {
+  const auto sum = [](const TrialOf<kernels::BiasGelu>& t, std::int64_t i) {
     return value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
   };
-  const auto stored = [=](const KernelTrial& t, std::int64_t i) {
-    return stored_number(t.dtype, sum(t, i));
+  const auto stored = [=](const TrialOf<kernels::BiasGelu>& t, std::int64_t i) {
+    return stored_number(t.trial.dtype, sum(t, i));
   };
-  expect_formulas("bias_gelu", {{2, sum}, {3, [=](const KernelTrial& t, std::int64_t i) {
-                                             const double pre = stored(t, i);
-                                             return pre * logistic_of_inner(pre);
-                                           }}});
+  expect_formulas<kernels::BiasGelu>(
+      {{2, sum}, {3, [=](const TrialOf<kernels::BiasGelu>& t, std::int64_t i) {
+                    const double pre = stored(t, i);
+                    return pre * logistic_of_inner(pre);
+                  }}});
 }
 
 TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
-  const Formula turned = [](const KernelTrial& t, std::int64_t i) {
-    const auto rope = t.attributes.as<kernels::Rope>();
+  const FormulaOf<kernels::Rope> turned = [](const TrialOf<kernels::Rope>& t, std::int64_t i) {
+    const auto rope = t.attributes;
     const std::int64_t column = i % t.shape.columns, half = rope.width / 2;
-    if (column >= t.shape.groups * rope.width) return value_at(t, 0, i);
+    if (column >= t.shape.heads * rope.width) return value_at(t, 0, i);
     const std::int64_t pair = column % half;
     const bool second = column % rope.width >= half;
     const std::int64_t first = second ? i - half : i;
-    const auto position = static_cast<double>(i / t.shape.columns % t.shape.depth);
+    const auto position = static_cast<double>(i / t.shape.columns % t.shape.tokens);
     const double frequency =
         std::exp(-std::log(rope.base) * static_cast<double>(pair) / static_cast<double>(half));
     const std::complex<double> number(value_at(t, 0, first), value_at(t, 0, first + half));
@@ -170,12 +174,13 @@ TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
         number * std::polar(1.0, (rope.inverse ? -position : position) * frequency);
     return second ? result.imag() : result.real();
   };
-  expect_formulas("rope", {{0, turned}}, 10);  // an angle of thousands is off by its last bits
+  expect_formulas<kernels::Rope>({{0, turned}},
+                                 10);  // an angle of thousands is off by its last bits
 }
 
 // The inverse turns the gradient because R' R = 1, and (R x) y = x (R' y).
 TEST(Rope, BackIsItsInverseAndItsTranspose) {
-  constexpr KernelShape shape{.rows = 21, .columns = 3 * 48, .depth = 7, .groups = 6};
+  constexpr PackedHeadsShape shape{.rows = 21, .columns = 3 * 48, .tokens = 7, .heads = 6};
   constexpr std::size_t count = 21 * 3 * 48;
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -226,24 +231,22 @@ HeadNumber number_of(std::int64_t index, std::int64_t heads, std::int64_t kv_hea
 }
 
 TEST(RepeatHeads, GivesEveryHeadOfQueriesTheKeysAndValuesOfItsGroup) {
-  expect_formulas("repeat_heads",
-                  {{1, [](const KernelTrial& t, std::int64_t i) {
-                      const std::int64_t heads = t.shape.groups, width = t.shape.columns / heads;
-                      const std::int64_t kv_heads =
-                          t.attributes.as<kernels::RepeatHeads>().kv_heads;
-                      HeadNumber number = number_of(i, heads, heads, width);
-                      if (number.part > 0) number.head = number.head * kv_heads / heads;
-                      return value_at(t, 0, index_of(number, heads, kv_heads, width));
-                    }}});
+  expect_formulas<kernels::RepeatHeads>(
+      {{1, [](const TrialOf<kernels::RepeatHeads>& t, std::int64_t i) {
+          const std::int64_t heads = t.shape.heads, width = t.shape.columns / heads;
+          const std::int64_t kv_heads = t.attributes.kv_heads;
+          HeadNumber number = number_of(i, heads, heads, width);
+          if (number.part > 0) number.head = number.head * kv_heads / heads;
+          return value_at(t, 0, index_of(number, heads, kv_heads, width));
+        }}});
 }
 
 TEST(RepeatHeadsGradient, AddsUpWhatTheHeadsOfAGroupSend) {
-  expect_formulas(
-      "repeat_heads_gradient",
+  expect_formulas<kernels::RepeatHeadsGradient>(
       {{1,
-        [](const KernelTrial& t, std::int64_t i) {
-          const std::int64_t heads = t.shape.groups, width = t.shape.columns / heads;
-          const std::int64_t kv_heads = t.attributes.as<kernels::RepeatHeads>().kv_heads;
+        [](const TrialOf<kernels::RepeatHeadsGradient>& t, std::int64_t i) {
+          const std::int64_t heads = t.shape.heads, width = t.shape.columns / heads;
+          const std::int64_t kv_heads = t.attributes.kv_heads;
           const HeadNumber number = number_of(i, heads, kv_heads, width);
           double sum = 0;
           for (std::int64_t head = heads - 1; head >= 0; --head) {

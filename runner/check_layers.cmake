@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -P check_layers.cmake`: fails on an include that points to the right, between
 # stations or between the rooms of one; on an analysis of a plan whose facts are known; on a plan that is named where
-# subjects are measured and judged; on a fixture that a product needs;
+# subjects are measured and judged; on a writer of reports that asks for more than a report; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
 set(order base kernels scenario plan device measure judge ledger compare report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
@@ -22,6 +22,10 @@ set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")
 # among them; those of the measuring have plans that a simulated device carries out.
 set(of_subjects "^runner/(judge/|measure/(rounds/|schedule\\.|subject\\.|arithmetic\\.))")
 set(plan_names "StepPlan|PlannedStep|PlanFacts|include *\"(runner/)?plan/")
+# A writer of reports gets a Report (report/report.h), which holds what verdicts, plans and comparisons say of a run. JSON has the
+# rounds of a measurement too, and the names of its phases.
+set(of_writers "^report/(writers|ci/|html/|text/print_report)")
+set(said_by_reports "^(scenario|plan|device|judge|compare|ledger)/")
 set(most_files 40)
 set(wrong "")
 
@@ -67,6 +71,9 @@ function(check_folder folder station position)
         endif()
       endif()
       if(station MATCHES "${given_facts}" AND path MATCHES "${analyses}" AND NOT is_apparatus)
+        set(is_wrong TRUE)
+      endif()
+      if(own MATCHES "${of_writers}" AND path MATCHES "${said_by_reports}" AND NOT is_apparatus)
         set(is_wrong TRUE)
       endif()
       if(path MATCHES "/testing/" AND NOT is_apparatus)

@@ -4,7 +4,8 @@
 # fails unless check_layers.cmake names every one of them.
 set(planted_in runner/base/stats/moments.h runner/plan/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
   runner/base/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
-  runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp)
+  runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp
+  runner/report/ci/write_junit.cpp runner/report/html/html.h)
 set(planted
   "#include \"judge/verdict/verdict.h\""
   "#include \"plan/analyse/access.h\""
@@ -20,7 +21,10 @@ set(planted
   "#include \"plan/count/facts_of.h\""
   "#include \"plan/derive/anchors.h\""
   "#include \"plan/analyse/access.h\""
-  "#include \"runner/plan/allocate/pack_arena.h\"")
+  "#include \"runner/plan/allocate/pack_arena.h\""
+  # At a writer of reports.
+  "#include \"judge/verdict/verdict.h\""
+  "#include \"runner/compare/gate/judge_gate.h\"")
 
 file(REMOVE_RECURSE ${PLACE})
 file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})

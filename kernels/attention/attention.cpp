@@ -7,22 +7,27 @@
 #include <vector>
 
 #include "kernels/attention/packed_heads.h"
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-constexpr KernelOperand attention_operands[] = {
-    {"qkv", Access::read, extent::packed_qkv},
-    {"out", Access::write, extent::elements},
-    {"log_sums", Access::write, extent::rows_by_groups, OperandFormat::single},
+constexpr auto packed_qkv = [](const auto& s) { return 3 * elements_of(s); };
+constexpr auto sums_of_heads = [](const auto& s) { return s.rows * s.heads; };
+constexpr auto scratch_bytes =
+    [](const PackedHeadsShape& shape, DType dtype,
+       const kernels::AttentionGradient::Attributes& told) -> CheckedSize {
+  return attention_gradient_scratch_bytes(shape, dtype, told.most_scratch);
 };
+// The visible part of each row counts.
+constexpr auto softmax_flops = [](const auto& s) { return 5 * s.rows * (s.columns + 1) / 2; };
 
-CheckedSize attention_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 2 * elements_of(shape) * (shape.depth + 1);
-}
+constexpr auto attention_operands = operands_of<kernels::Attention>({
+    {"qkv", Access::read, packed_qkv},
+    {"out", Access::write, extent::elements},
+    {"log_sums", Access::write, sums_of_heads, OperandFormat::single},
+});
 
 // Turns scores into probabilities; returns the logarithm of the sum of their exponentials.
 double softmax(std::vector<double>& scores) {
@@ -33,7 +38,7 @@ double softmax(std::vector<double>& scores) {
   return largest + std::log(sum);
 }
 
-void attention_reference(const KernelCall& call) {
+void attention_reference(const CallOf<kernels::Attention>& call) {
   const PackedHeads heads(call.shape);
   auto* log_sums = static_cast<float*>(call.buffers[2]);
   std::vector<double> scores;
@@ -57,25 +62,14 @@ void attention_reference(const KernelCall& call) {
   }
 }
 
-CheckedSize scratch_bytes(const CheckedShape& shape, DType dtype,
-                          const KernelAttributes& attributes) {
-  return attention_gradient_scratch_bytes({shape.rows, shape.columns, shape.depth, shape.groups},
-                                          dtype,
-                                          attributes.as<kernels::AttentionGradient>().most_scratch);
-}
-
-constexpr KernelOperand attention_gradient_operands[] = {
-    {"qkv", Access::read, extent::packed_qkv},
+constexpr auto attention_gradient_operands = operands_of<kernels::AttentionGradient>({
+    {"qkv", Access::read, packed_qkv},
     {"out", Access::read, extent::elements},
     {"d_out", Access::read, extent::elements},
-    {"log_sums", Access::read, extent::rows_by_groups, OperandFormat::single},
+    {"log_sums", Access::read, sums_of_heads, OperandFormat::single},
     {"scratch", Access::write, scratch_bytes, OperandFormat::scratch},
-    {"d_qkv", Access::write, extent::packed_qkv},
-};
-
-CheckedSize attention_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 5 * elements_of(shape) * (shape.depth + 1);
-}
+    {"d_qkv", Access::write, packed_qkv},
+});
 
 struct Head {
   HeadNumbers q, k, v, out, d_out;
@@ -108,7 +102,7 @@ HeadGradient gradient_of(const PackedHeads& heads, const Head& head, const float
   return d;
 }
 
-void attention_gradient_reference(const KernelCall& call) {
+void attention_gradient_reference(const CallOf<kernels::AttentionGradient>& call) {
   const PackedHeads heads(call.shape);
   const DType dtype = call.dtype;
   const void* qkv = call.buffers[0];
@@ -128,21 +122,17 @@ void attention_gradient_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand causal_softmax_operands[] = {
+constexpr auto causal_softmax_operands = operands_of<kernels::CausalSoftmax>({
     {"scores", Access::read, extent::elements},
     {.name = "probabilities",
      .access = Access::write,
      .elements = extent::elements,
      .may_replace = 0},
-};
+});
 
-CheckedSize causal_softmax_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 5 * shape.rows * (shape.columns + 1) / 2;
-}
-
-void causal_softmax_reference(const KernelCall& call) {
+void causal_softmax_reference(const CallOf<kernels::CausalSoftmax>& call) {
   const std::int64_t columns = call.shape.columns;
-  const double scale = call.attributes.as<kernels::CausalSoftmax>().scale;
+  const double scale = call.attributes.scale;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const std::int64_t visible = row % columns + 1;
     // A copy, since the probabilities may be written over the scores.
@@ -160,19 +150,15 @@ void causal_softmax_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand causal_softmax_gradient_operands[] = {
+constexpr auto causal_softmax_gradient_operands = operands_of<kernels::CausalSoftmaxGradient>({
     {"probabilities", Access::read, extent::elements},
     {"d_probabilities", Access::read, extent::elements},
     {.name = "d_scores", .access = Access::write, .elements = extent::elements, .may_replace = 1},
-};
+});
 
-CheckedSize causal_softmax_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 5 * shape.rows * (shape.columns + 1) / 2;
-}
-
-void causal_softmax_gradient_reference(const KernelCall& call) {
+void causal_softmax_gradient_reference(const CallOf<kernels::CausalSoftmaxGradient>& call) {
   const std::int64_t columns = call.shape.columns;
-  const double scale = call.attributes.as<kernels::CausalSoftmaxGradient>().scale;
+  const double scale = call.attributes.scale;
   const auto at = [&](std::size_t operand, std::int64_t index) {
     return number_at(call.buffers[operand], call.dtype, index);
   };
@@ -192,32 +178,24 @@ void causal_softmax_gradient_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> attention_kernels() {
-  return {// Between its products it has exponentials and sums of rows to do, for which tensor cores
-          // wait:
-          // bf16 on an H200 reaches 230 to 480 TFLOP/s, by shape, where products have 815
-          // (kernels_bench).
-          // Nothing was measured in fp32.
-          {.name = kernels::Attention::name,
-           .operands = attention_operands,
-           .flops = attention_flops,
-           .reference = attention_reference,
-           .prepare = in_cuda_builds<prepare_attention>(),
-           .is_attention = true,
-           .share_of_rate = 0.4},
+  return {
+      // Between its products it has exponentials and sums of rows to do, for which tensor cores
+      // wait:
+      // bf16 on an H200 reaches 230 to 480 TFLOP/s, by shape, where products have 815
+      // (kernels_bench).
+      // Nothing was measured in fp32.
+      row<kernels::Attention, attention_reference>(
+          attention_operands, [](const auto& s) { return 2 * elements_of(s) * (s.tokens + 1); },
+          {.is_attention = true}, {.share_of_rate = 0.4}),
 
-          // As attention: 175 to 240 TFLOP/s where products have 815.
-          {.name = kernels::AttentionGradient::name,
-           .operands = attention_gradient_operands,
-           .flops = attention_gradient_flops,
-           .reference = attention_gradient_reference,
-           .prepare = in_cuda_builds<prepare_attention_gradient>(),
-           .is_attention = true,
-           .share_of_rate = 0.25},
-          {kernels::CausalSoftmax::name, causal_softmax_operands, causal_softmax_flops,
-           causal_softmax_reference, in_cuda_builds<prepare_causal_softmax>()},
-          {kernels::CausalSoftmaxGradient::name, causal_softmax_gradient_operands,
-           causal_softmax_gradient_flops, causal_softmax_gradient_reference,
-           in_cuda_builds<prepare_causal_softmax_gradient>()}};
+      // As attention: 175 to 240 TFLOP/s where products have 815.
+      row<kernels::AttentionGradient, attention_gradient_reference>(
+          attention_gradient_operands,
+          [](const auto& s) { return 5 * elements_of(s) * (s.tokens + 1); }, {.is_attention = true},
+          {.share_of_rate = 0.25}),
+      row<kernels::CausalSoftmax, causal_softmax_reference>(causal_softmax_operands, softmax_flops),
+      row<kernels::CausalSoftmaxGradient, causal_softmax_gradient_reference>(
+          causal_softmax_gradient_operands, softmax_flops)};
 }
 
 }  // namespace stepgate

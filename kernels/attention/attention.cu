@@ -4,16 +4,86 @@
 
 #include <cstdint>
 
-#include "kernels/attention/attention_launch.cuh"
-#include "kernels/attention/causal_rows.cuh"
 #include "kernels/attention/cudnn/choose_cudnn.h"
 #include "kernels/attention/plain_attention.cuh"
 #include "kernels/attention/plain_gradient.cuh"
+#include "kernels/attention/rows_of_warps.cuh"
 #include "kernels/attention/tiled_attention.cuh"
 #include "kernels/attention/tiled_gradient.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
+
+// Grids, limits and attributes that the launchers of attention and of its gradient share.
+
+// A warp a row.
+inline unsigned blocks_for_rows(const PackedHeadsShape& shape) {
+  return static_cast<unsigned>(ceiling_quotient(shape.rows * shape.heads, row_warps));
+}
+
+// A block a tile of a head of a sequence.
+inline unsigned blocks_for_tiles(const PackedHeadsShape& shape, int tile_rows) {
+  const std::int64_t heads = shape.rows / shape.tokens * shape.heads;
+  return static_cast<unsigned>(heads * ceiling_quotient(shape.tokens, tile_rows));
+}
+
+inline void require_width(const char* kernel, std::int64_t width) {
+  if (width <= widest_head) return;
+  throw std::runtime_error(std::string(kernel) + ": a head has " + std::to_string(width) +
+                           " numbers, more than " + std::to_string(widest_head));
+}
+
+template <class... Pointer>
+void require_alignment(const char* kernel, const Pointer*... operands) {
+  if (aligned_to_access(operands...)) return;
+  throw std::runtime_error(std::string(kernel) + ": an operand is not aligned to 16 bytes");
+}
+
+// Dynamic shared memory beyond 48 KiB has to be asked for.
+template <class Function>
+void require_shared_memory(const char* kernel, Function* function, int bytes,
+                           const LaunchContext& context) {
+  if (take_shared_memory(kernel, function, bytes, Carveout::as_it_is, context)) return;
+  throw std::runtime_error(std::string(kernel) + ": needs " + std::to_string(bytes) +
+                           " bytes of shared memory a block, of which this GPU has " +
+                           std::to_string(most_dynamic_shared_bytes(function, context)));
+}
+
+// Parts that kernels over the rows of causal matrices share: a block a row, its sums, and its size.
+
+constexpr int largest_row_block = 512;
+
+struct Sum {
+  static constexpr float nothing = 0.0f;
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct Largest {
+  static constexpr float nothing = -3.402823466e38f;
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// Every thread gets the result over the block, by one fixed tree. The block has whole warps, and
+// `space` a float a warp that nothing else uses.
+template <class Combine>
+__device__ float over_block(float own, Combine combine, float* space) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    own = combine(own, __shfl_xor_sync(0xffffffffu, own, distance));
+  }
+  if (threadIdx.x % 32 == 0) space[threadIdx.x / 32] = own;
+  __syncthreads();
+  float all = Combine::nothing;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) all = combine(all, space[warp]);
+  return all;
+}
+
+// Two packs a thread at least where the row has them, since barriers cost more with every warp.
+inline unsigned row_block(std::int64_t packs) {
+  unsigned threads = 32;
+  while (threads < largest_row_block && 2 * threads < packs) threads *= 2;
+  return threads;
+}
+
 namespace {
 
 struct Operands {
@@ -26,7 +96,7 @@ struct Operands {
 };
 
 template <class Number>
-Launch plain(const KernelShape& shape) {
+Launch plain(const PackedHeadsShape& shape) {
   const unsigned blocks = blocks_for_rows(shape);
   return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
@@ -38,7 +108,7 @@ Launch plain(const KernelShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled(const KernelShape& shape, const LaunchContext& context) {
+Launch tiled(const PackedHeadsShape& shape, const LaunchContext& context) {
   using Tiles = AttentionTiles<width>;
   require_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes, context);
   const unsigned blocks = blocks_for_tiles(shape, Tiles::queries);
@@ -53,8 +123,8 @@ Launch tiled(const KernelShape& shape, const LaunchContext& context) {
 }
 
 template <class Number>
-Launch launch_of(const KernelShape& shape, const LaunchContext& context) {
-  const std::int64_t width = shape.columns / shape.groups;
+Launch launch_of(const PackedHeadsShape& shape, const LaunchContext& context) {
+  const std::int64_t width = shape.columns / shape.heads;
   require_width("attention", width);
   if constexpr (sizeof(Number) == 2) {
     if (width == 64) return tiled<Number, 64>(shape, context);
@@ -65,8 +135,8 @@ Launch launch_of(const KernelShape& shape, const LaunchContext& context) {
 
 }  // namespace
 
-Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                         const LaunchContext& context) {
+Launch kernels::Attention::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                   const LaunchContext& context) {
   if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape, context); });
 }
@@ -81,8 +151,8 @@ GradientOperands<Number> operands_of(void* const* buffers) {
 }
 
 template <int count, int lanes, class Number>
-void launch_row_dots(const KernelShape& shape, void* const* buffers, cudaStream_t stream) {
-  const std::int64_t threads = shape.rows * shape.groups * lanes;
+void launch_row_dots(const PackedHeadsShape& shape, void* const* buffers, cudaStream_t stream) {
+  const std::int64_t threads = shape.rows * shape.heads * lanes;
   row_dots<count, lanes><<<static_cast<unsigned>(ceiling_quotient(threads, 256)), 256, 0, stream>>>(
       PackedShape(shape), static_cast<const Number*>(buffers[1]),
       static_cast<const Number*>(buffers[2]), static_cast<float*>(buffers[4]));
@@ -90,7 +160,7 @@ void launch_row_dots(const KernelShape& shape, void* const* buffers, cudaStream_
 }
 
 template <class Number>
-Launch plain_gradient(const KernelShape& shape) {
+Launch plain_gradient(const PackedHeadsShape& shape) {
   const unsigned blocks = blocks_for_rows(shape);
   return [shape, blocks](void* const* buffers, cudaStream_t stream) {
     const PackedShape sizes(shape);
@@ -104,7 +174,7 @@ Launch plain_gradient(const KernelShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled_gradient(const KernelShape& shape, const LaunchContext& context) {
+Launch tiled_gradient(const PackedHeadsShape& shape, const LaunchContext& context) {
   using Queries = QueryTiles<width>;
   using Keys = KeyTiles<width>;
   auto* const query_gradient = tiled_query_gradient<Number, width>;
@@ -127,8 +197,8 @@ Launch tiled_gradient(const KernelShape& shape, const LaunchContext& context) {
 }
 
 template <class Number>
-Launch gradient_launch_of(const KernelShape& shape, const LaunchContext& context) {
-  const std::int64_t width = shape.columns / shape.groups;
+Launch gradient_launch_of(const PackedHeadsShape& shape, const LaunchContext& context) {
+  const std::int64_t width = shape.columns / shape.heads;
   require_width("attention_gradient", width);
   if constexpr (sizeof(Number) == 2) {
     if (width == 64) return tiled_gradient<Number, 64>(shape, context);
@@ -139,11 +209,10 @@ Launch gradient_launch_of(const KernelShape& shape, const LaunchContext& context
 
 }  // namespace
 
-Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
-                                  const KernelAttributes& attributes,
-                                  const LaunchContext& context) {
-  const auto most_scratch =
-      static_cast<std::int64_t>(attributes.as<kernels::AttentionGradient>().most_scratch);
+Launch kernels::AttentionGradient::prepare(const Shape& shape, DType dtype,
+                                           const Attributes& attributes,
+                                           const LaunchContext& context) {
+  const auto most_scratch = static_cast<std::int64_t>(attributes.most_scratch);
   if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
     return *launch;
   return with_storage(
@@ -199,9 +268,9 @@ __global__ void __launch_bounds__(largest_row_block)
 
 }  // namespace
 
-Launch prepare_causal_softmax(const KernelShape& shape, DType dtype,
-                              const KernelAttributes& attributes, const LaunchContext&) {
-  const auto scale = static_cast<float>(attributes.as<kernels::CausalSoftmax>().scale);
+Launch kernels::CausalSoftmax::prepare(const Shape& shape, DType dtype,
+                                       const Attributes& attributes, const LaunchContext&) {
+  const auto scale = static_cast<float>(attributes.scale);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [shape, scale](void* const* buffers, cudaStream_t stream) {
@@ -260,9 +329,9 @@ __global__ void __launch_bounds__(largest_row_block)
 
 }  // namespace
 
-Launch prepare_causal_softmax_gradient(const KernelShape& shape, DType dtype,
-                                       const KernelAttributes& attributes, const LaunchContext&) {
-  const auto scale = static_cast<float>(attributes.as<kernels::CausalSoftmaxGradient>().scale);
+Launch kernels::CausalSoftmaxGradient::prepare(const Shape& shape, DType dtype,
+                                               const Attributes& attributes, const LaunchContext&) {
+  const auto scale = static_cast<float>(attributes.scale);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [shape, scale](void* const* buffers, cudaStream_t stream) {

@@ -13,7 +13,7 @@ namespace kernels {
 // Causal self-attention of packed heads, softmax(Q K^T / sqrt(D)) V, without the matrix of scores
 // in memory (Dao: FlashAttention-2, 2023).
 //   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
-//             depth = T, the length of a sequence; groups = H heads
+//             tokens = T, the length of a sequence; heads = H
 //   operands  qkv ([N][3C]: a row is q | k | v, head h at columns h * D of each), out ([N][C]),
 //             log_sums (fp32 [N / T][H][T]: natural logarithm of the sum of the exponentials of a
 //             row's scaled scores)
@@ -23,18 +23,14 @@ namespace kernels {
 // tensor cores where D is 64 or 128.
 struct Attention {
   static constexpr std::string_view name = "attention";
+  using Shape = PackedHeadsShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_attention(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // Gradient of `attention` with respect to qkv, from what the forward launch left: the probabilities
 // are computed again from qkv and log_sums (Dao: FlashAttention-2, 2023, algorithm 2).
-//   shape     as attention's: rows = N, columns = C = H * D, depth = T, groups = H
+//   shape     as attention's: rows = N, columns = C = H * D, tokens = T, heads = H
 //   operands  qkv ([N][3C]), out ([N][C]), d_out ([N][C]), log_sums (fp32 [N / T][H][T]),
 //             scratch (attention_gradient_scratch_bytes), d_qkv ([N][3C])
 // With P = softmax(S), S = Q K^T / sqrt(D), and r the row dots of d_out and out:
@@ -43,9 +39,11 @@ namespace kernels {
 // order of the shape alone. In CUDA builds, what attention.h says of alignment and D.
 struct AttentionGradient {
   static constexpr std::string_view name = "attention_gradient";
+  using Shape = PackedHeadsShape;
   struct Attributes {
     std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -53,13 +51,13 @@ struct AttentionGradient {
 // So many sequences at once are given to cuDNN, whose gradient with sums in a fixed order has the
 // scores of all of them in its scratch: an equal share of all, as large as fits. 0 where cuDNN has
 // no such gradient, or one sequence does not fit.
-constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype,
+constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType dtype,
                                            std::int64_t most_scratch) {
   if (!suits_cudnn(shape, dtype)) return 0;
-  const std::int64_t all = shape.rows / shape.depth;
+  const std::int64_t all = shape.rows / shape.tokens;
   for (std::int64_t parts = 1; parts <= all; ++parts) {
     if (all % parts != 0) continue;
-    KernelShape share = shape;
+    PackedHeadsShape share = shape;
     share.rows = shape.rows / parts;
     if (cudnn_attention_gradient_scratch(share) <= most_scratch) return all / parts;
   }
@@ -68,43 +66,35 @@ constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype
 
 // Bytes of the scratch operand: the row dots, one fp32 a token and head, or what cuDNN wants for
 // its share.
-constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape, DType dtype,
+constexpr std::int64_t attention_gradient_scratch_bytes(const PackedHeadsShape& shape, DType dtype,
                                                         std::int64_t most_scratch) {
-  const std::int64_t dots = rounded_up(checked(shape).rows * shape.groups * 4, 256);
-  KernelShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.depth;
+  const std::int64_t dots = rounded_up(checked(shape).rows * shape.heads * 4, 256);
+  PackedHeadsShape share = shape;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.tokens;
   const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share) : 0;
   return dots > of_cudnn ? dots : of_cudnn;
 }
-
-Launch prepare_attention_gradient(const KernelShape&, DType, const KernelAttributes&,
-                                  const LaunchContext&);
 
 namespace kernels {
 
 // Softmax of each row of square matrices of scores up to its diagonal: a token sees itself and
 // those before it.
-//   shape     rows = G * T; columns = T; groups = G matrices
+//   shape     rows = G * T, of G matrices; columns = T
 //   operands  scores ([G][T][T]), probabilities ([G][T][T]; may be scores)
 // Row r of a matrix is softmax(scale * scores[r][0 .. r]), then zeros. A row's visible part counts
 // 5 flops an element (scale, subtract, exponential, sum, divide), (T + 1) / 2 elements on average.
 // The CUDA side reads no score behind the diagonal.
 struct CausalSoftmax {
   static constexpr std::string_view name = "causal_softmax";
+  using Shape = MatrixShape;
   struct Attributes {
     double scale = 1;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-}  // namespace kernels
-
-Launch prepare_causal_softmax(const KernelShape&, DType, const KernelAttributes&,
-                              const LaunchContext&);
-
-namespace kernels {
-
 // Gradient of causal_softmax with respect to its scores.
-//   shape     rows = G * T; columns = T; groups = G matrices
+//   shape     rows = G * T, of G matrices; columns = T
 //   operands  probabilities ([G][T][T]), d_probabilities ([G][T][T]), d_scores ([G][T][T]; may be
 //             d_probabilities)
 // d_scores[r][c] = scale * p[r][c] * (dp[r][c] - sum over the visible i of p[r][i] * dp[r][i]) for
@@ -113,13 +103,12 @@ namespace kernels {
 // diagonal.
 struct CausalSoftmaxGradient {
   static constexpr std::string_view name = "causal_softmax_gradient";
+  using Shape = MatrixShape;
   using Attributes = CausalSoftmax::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
-
-Launch prepare_causal_softmax_gradient(const KernelShape&, DType, const KernelAttributes&,
-                                       const LaunchContext&);
 
 std::vector<Kernel> attention_kernels();
 

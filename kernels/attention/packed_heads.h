@@ -21,11 +21,11 @@ struct PackedHeads {
   std::int64_t heads;
   std::int64_t width;  // D
 
-  explicit PackedHeads(const KernelShape& shape)
-      : tokens(shape.depth),
-        sequences(shape.rows / shape.depth),
-        heads(shape.groups),
-        width(shape.columns / shape.groups) {}
+  explicit PackedHeads(const PackedHeadsShape& shape)
+      : tokens(shape.tokens),
+        sequences(shape.rows / shape.tokens),
+        heads(shape.heads),
+        width(shape.columns / shape.heads) {}
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
 

@@ -17,12 +17,12 @@ struct PackedShape {
   std::int64_t sequences;
   float scale;  // of the scores
 
-  explicit PackedShape(const KernelShape& shape)
-      : tokens(static_cast<int>(shape.depth)),
-        heads(static_cast<int>(shape.groups)),
-        width(static_cast<int>(shape.columns / shape.groups)),
+  explicit PackedShape(const PackedHeadsShape& shape)
+      : tokens(static_cast<int>(shape.tokens)),
+        heads(static_cast<int>(shape.heads)),
+        width(static_cast<int>(shape.columns / shape.heads)),
         columns(shape.columns),
-        sequences(shape.rows / shape.depth),
+        sequences(shape.rows / shape.tokens),
         scale(static_cast<float>(1 / std::sqrt(static_cast<double>(width)))) {}
 };
 

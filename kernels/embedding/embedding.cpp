@@ -6,63 +6,50 @@
 #include <map>
 #include <vector>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-CheckedSize positions(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return shape.groups * shape.columns;
-}
+constexpr auto table = [](const auto& s) { return s.table_rows * s.columns; };
+constexpr auto table_rows = [](const auto& s) { return s.table_rows; };
+// As many rows of the table as there are tokens, at most, are counted: which of them are equal,
+// only the data knows.
+constexpr auto table_touched = [](const auto& s) {
+  return std::min(s.rows, s.table_rows) * s.columns;
+};
 
-// Counts as many rows of the tables as there are tokens, at most: which of them are equal, only the
-// data knows.
-CheckedSize table_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return std::min(shape.rows, shape.depth) * shape.columns;
-}
-
-CheckedSize positions_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return std::min(shape.rows, shape.groups) * shape.columns;
-}
-
-constexpr KernelOperand embedding_operands[] = {
-    {"tokens", Access::read, extent::rows, OperandFormat::token},
-    {.name = "table",
+constexpr auto embedding_operands = operands_of<kernels::Embedding>({
+    {.name = "tokens",
      .access = Access::read,
-     .elements = extent::depth_by_columns,
-     .touched = table_touched},
+     .elements = extent::rows,
+     .format = OperandFormat::index,
+     .below = table_rows},
+    {.name = "table", .access = Access::read, .elements = table, .touched = table_touched},
     {.name = "positions",
      .access = Access::read,
-     .elements = positions,
-     .touched = positions_touched},
+     .elements = [](const auto& s) { return s.positions * s.columns; },
+     .touched = [](const auto& s) { return std::min(s.rows, s.positions) * s.columns; }},
     {"x", Access::write, extent::elements},
-};
+});
 
-constexpr KernelOperand token_embedding_operands[] = {
-    {"tokens", Access::read, extent::rows, OperandFormat::token},
-    {.name = "table",
+constexpr auto token_embedding_operands = operands_of<kernels::TokenEmbedding>({
+    {.name = "tokens",
      .access = Access::read,
-     .elements = extent::depth_by_columns,
-     .touched = table_touched},
+     .elements = extent::rows,
+     .format = OperandFormat::index,
+     .below = table_rows},
+    {.name = "table", .access = Access::read, .elements = table, .touched = table_touched},
     {"x", Access::write, extent::elements},
-};
+});
 
-CheckedSize embedding_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-CheckedSize token_embedding_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
-
-void embedding_reference(const KernelCall& call) {
+void embedding_reference(const CallOf<kernels::Embedding>& call) {
   const std::int64_t columns = call.shape.columns;
   const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const std::int64_t entry = tokens[row] * columns;
-    const std::int64_t position = row % call.shape.groups * columns;
+    const std::int64_t position = row % call.shape.positions * columns;
     for (std::int64_t c = 0; c < columns; ++c) {
       set_number(call.buffers[3], call.dtype, row * columns + c,
                  number_at(call.buffers[1], call.dtype, entry + c) +
@@ -71,7 +58,7 @@ void embedding_reference(const KernelCall& call) {
   }
 }
 
-void token_embedding_reference(const KernelCall& call) {
+void token_embedding_reference(const CallOf<kernels::TokenEmbedding>& call) {
   const std::int64_t columns = call.shape.columns;
   const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
@@ -81,26 +68,17 @@ void token_embedding_reference(const KernelCall& call) {
   }
 }
 
-// Counts as many rows of the table as there are tokens, at most: which of them are equal, only the
-// data knows.
-CheckedSize gradient_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return std::min(shape.rows, shape.depth) * shape.columns;
-}
-
-constexpr KernelOperand embedding_gradient_operands[] = {
-    {"tokens", Access::read, extent::rows, OperandFormat::token},
+constexpr auto embedding_gradient_operands = operands_of<kernels::EmbeddingGradient>({
+    {.name = "tokens",
+     .access = Access::read,
+     .elements = extent::rows,
+     .format = OperandFormat::index,
+     .below = table_rows},
     {"dx", Access::read, extent::elements},
-    {.name = "d_table",
-     .access = Access::read_write,
-     .elements = extent::depth_by_columns,
-     .touched = gradient_touched},
-};
+    {.name = "d_table", .access = Access::read_write, .elements = table, .touched = table_touched},
+});
 
-CheckedSize embedding_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-void embedding_gradient_reference(const KernelCall& call) {
+void embedding_gradient_reference(const CallOf<kernels::EmbeddingGradient>& call) {
   const std::int64_t columns = call.shape.columns;
   const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
   std::map<std::int32_t, std::vector<double>> sums;
@@ -123,12 +101,11 @@ void embedding_gradient_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> embedding_kernels() {
-  return {{kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
-           in_cuda_builds<prepare_embedding>()},
-          {kernels::TokenEmbedding::name, token_embedding_operands, token_embedding_flops,
-           token_embedding_reference, in_cuda_builds<prepare_token_embedding>()},
-          {kernels::EmbeddingGradient::name, embedding_gradient_operands, embedding_gradient_flops,
-           embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()}};
+  return {
+      row<kernels::Embedding, embedding_reference>(embedding_operands, flops_an_element<1>),
+      row<kernels::TokenEmbedding, token_embedding_reference>(token_embedding_operands, no_flops),
+      row<kernels::EmbeddingGradient, embedding_gradient_reference>(embedding_gradient_operands,
+                                                                    flops_an_element<1>)};
 }
 
 }  // namespace stepgate

@@ -12,7 +12,7 @@ constexpr int embedding_block_threads = 256;
 constexpr int embedding_warps = embedding_block_threads / 32;
 
 template <class Number>
-struct Embedding {
+struct EmbeddingOnDevice {
   const std::int32_t* tokens;
   const Number* table;
   const Number* positions;  // null: none are added
@@ -25,7 +25,8 @@ struct Embedding {
 // A warp takes a row, so that the token is read once and no thread divides by the columns. Operands
 // do not overlap, which lets the loads of several packs fly together.
 template <int count, bool with_positions, class Number>
-__global__ void __launch_bounds__(embedding_block_threads) embedding(const Embedding<Number> call) {
+__global__ void __launch_bounds__(embedding_block_threads)
+    embedding(const EmbeddingOnDevice<Number> call) {
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * embedding_warps + threadIdx.x / 32;
   if (row >= call.rows) return;
@@ -48,20 +49,20 @@ __global__ void __launch_bounds__(embedding_block_threads) embedding(const Embed
 }
 
 template <bool with_positions>
-Launch embedding_launch(const char* kernel, const KernelShape& shape, DType dtype) {
+Launch embedding_launch(const char* kernel, const kernels::Embedding::Shape& shape, DType dtype) {
   const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.rows, embedding_warps));
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(Number);
-      const Embedding<Number> call{
+      const EmbeddingOnDevice<Number> call{
           static_cast<const std::int32_t*>(buffers[0]),
           static_cast<const Number*>(buffers[1]),
           with_positions ? static_cast<const Number*>(buffers[2]) : nullptr,
           static_cast<Number*>(buffers[with_positions ? 3 : 2]),
           shape.rows,
           shape.columns,
-          shape.groups};
+          shape.positions};
       const bool packs =
           shape.columns % count == 0 && aligned_to_access(call.table, call.positions, call.x);
       auto* const embedding_kernel =
@@ -74,14 +75,15 @@ Launch embedding_launch(const char* kernel, const KernelShape& shape, DType dtyp
 
 }  // namespace
 
-Launch prepare_embedding(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                         const LaunchContext&) {
+Launch kernels::Embedding::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                   const LaunchContext&) {
   return embedding_launch<true>("embedding", shape, dtype);
 }
 
-Launch prepare_token_embedding(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                               const LaunchContext&) {
-  return embedding_launch<false>("token_embedding", shape, dtype);
+Launch kernels::TokenEmbedding::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                        const LaunchContext&) {
+  return embedding_launch<false>("token_embedding", {shape.rows, shape.columns, shape.table_rows},
+                                 dtype);
 }
 
 namespace {
@@ -285,9 +287,9 @@ __global__ void __launch_bounds__(embedding_gradient_block_threads, 4)
 
 }  // namespace
 
-Launch prepare_embedding_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                                  const LaunchContext&) {
-  const auto blocks = static_cast<unsigned>(shape.depth < owners ? shape.depth : owners);
+Launch kernels::EmbeddingGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                           const LaunchContext&) {
+  const auto blocks = static_cast<unsigned>(shape.table_rows < owners ? shape.table_rows : owners);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [shape, blocks](void* const* buffers, cudaStream_t stream) {

@@ -11,32 +11,41 @@ namespace kernels {
 // The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T], or without
 // positions, where attention turns queries and keys instead (heads.h): x[n] = table[tokens[n]].
 //   embedding    token_embedding
-//   shape     rows = tokens; columns = C; depth = V, rows of the table; groups = T, positions
+//   shape     rows = tokens; columns = C; table_rows = V; of embedding also positions = T
 //   operands  embedding: tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C],
 //             x [rows][C]
 //             token_embedding: tokens, table, x
 struct Embedding {
   static constexpr std::string_view name = "embedding";
+  template <class Size>
+  struct Sizes {
+    Size rows = 1;
+    Size columns = 1;
+    Size table_rows = 1;
+    Size positions = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct TokenEmbedding {
   static constexpr std::string_view name = "token_embedding";
+  template <class Size>
+  struct Sizes {
+    Size rows = 1;
+    Size columns = 1;
+    Size table_rows = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_embedding(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_token_embedding(const KernelShape&, DType, const KernelAttributes&,
-                               const LaunchContext&);
-
-namespace kernels {
 
 // The gradient of embedding in its table: d_table[v] += sum of dx[n] over all n with tokens[n] = v.
 // The positions' gradient is a sum of columns, bias_gradient's: of dx as a matrix of [samples][T
 // C].
-//   shape     rows = tokens; columns = C; depth = V, rows of the table
+//   shape     rows = tokens; columns = C; table_rows = V
 //   operands  tokens (int32 [rows], each in [0, V)), dx [rows][C], d_table [V][C]
 // A row of the table is summed in the order of its tokens, by one warp, so that two runs agree to
 // the bit without a sort. Meant for tokens that are spread over the table: the rows of one value
@@ -45,13 +54,12 @@ namespace kernels {
 // other.
 struct EmbeddingGradient {
   static constexpr std::string_view name = "embedding_gradient";
+  using Shape = TokenEmbedding::Shape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
-
-Launch prepare_embedding_gradient(const KernelShape&, DType, const KernelAttributes&,
-                                  const LaunchContext&);
 
 std::vector<Kernel> embedding_kernels();
 

@@ -2,36 +2,22 @@
 #include "kernels/gemm/cublaslt.h"
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 
-#include <cstdlib>
 #include <string_view>
+
+#include "kernels/dynamic_library.h"
 
 namespace stepgate {
 namespace {
 
-struct Library {
-  void* handle = nullptr;
-  std::string reason;
-};
-
-Library open_library() {
-  std::vector<std::string> names{"libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
-                                 STEPGATE_CUBLASLT_LIBRARY};
-  if (const char* named = std::getenv("STEPGATE_CUBLASLT")) names = {named};
-  std::string reasons;
-  for (const std::string& name : names) {
-    if (void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return {handle, ""};
-    const char* error = dlerror();
-    reasons += (reasons.empty() ? "" : "; ") + std::string(error != nullptr ? error : name);
-  }
-  return {nullptr,
-          "no cuBLASLt was found (" + reasons + "; STEPGATE_CUBLASLT may name another library)"};
-}
-
 // It stays loaded until the process ends.
-const Library& library() {
-  static const Library opened = open_library();
+const DynamicLibrary& library() {
+  static const DynamicLibrary opened(
+      {.name = "cuBLASLt",
+       .variable = "STEPGATE_CUBLASLT",
+       .places = {{"libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR)},
+                  {STEPGATE_CUBLASLT_LIBRARY}},
+       .binds_lazily = true});
   return opened;
 }
 
@@ -46,10 +32,7 @@ class Forwarded {
  public:
   explicit Forwarded(const char* name) : name_(name) { names_of_functions().push_back(name); }
   // Null where there is no library, or none that has it.
-  Function* find() const {
-    void* handle = library().handle;
-    return handle == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle, name_));
-  }
+  Function* find() const { return reinterpret_cast<Function*>(library().find(name_)); }
 
  private:
   const char* name_;
@@ -58,14 +41,13 @@ class Forwarded {
 }  // namespace
 
 const std::string& reason_against_cublaslt() {
-  return library().reason;
+  return library().unavailable();
 }
 
 std::vector<std::string> functions_cublaslt_lacks() {
   std::vector<std::string> lacks;
   for (const std::string_view name : names_of_functions()) {
-    if (library().handle == nullptr || dlsym(library().handle, name.data()) == nullptr)
-      lacks.emplace_back(name);
+    if (library().find(name.data()) == nullptr) lacks.emplace_back(name);
   }
   return lacks;
 }
@@ -87,7 +69,7 @@ std::vector<std::string> functions_cublaslt_lacks() {
 STEPGATE_FORWARD(const char*, cublasLtGetStatusName, (cublasStatus_t status), (status),
                  "no library")
 STEPGATE_FORWARD(const char*, cublasLtGetStatusString, (cublasStatus_t status), (status),
-                 stepgate::library().reason.c_str())
+                 stepgate::library().unavailable().c_str())
 STEPGATE_FORWARD(size_t, cublasLtGetVersion, (), (), 0)
 STEPGATE_FORWARD_STATUS(cublasLtCreate, (cublasLtHandle_t * handle), (handle))
 STEPGATE_FORWARD_STATUS(cublasLtDestroy, (cublasLtHandle_t handle), (handle))

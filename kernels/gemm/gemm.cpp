@@ -5,33 +5,22 @@
 #include <cstddef>
 #include <vector>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-bool accumulates_gemm(const KernelAttributes& attributes) {
-  return attributes.as<kernels::Matmul>().accumulate;
-}
+// Elements of the factors and the result.
+constexpr auto left_factors = [](const auto& s) { return s.groups * s.rows * s.depth; };
+constexpr auto right_factors = [](const auto& s) { return s.groups * s.depth * s.columns; };
+constexpr auto results = [](const auto& s) { return s.groups * s.rows * s.columns; };
 
-constexpr KernelOperand matmul_operands[] = {
-    {"a", Access::read, extent::left_factors},
-    {"b", Access::read, extent::right_factors},
-    {.name = "c",
-     .access = Access::read_write,
-     .elements = extent::gemm_results,
-     .accumulates = accumulates_gemm},
-};
-
-CheckedSize matmul_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.groups * 2 * elements_of(shape) * shape.depth;
-}
-
-int spared_by_matmul(const KernelAttributes& attributes) {
-  return attributes.as<kernels::Matmul>().spare_multiprocessors;
-}
+constexpr auto matmul_operands = operands_of<kernels::Matmul>({
+    {"a", Access::read, left_factors},
+    {"b", Access::read, right_factors},
+    {.name = "c", .access = Access::read_write, .elements = results, .accumulates = accumulates},
+});
 
 KernelAttributes matmul_that_spares(const KernelAttributes& attributes, int multiprocessors) {
   auto sparing = attributes.as<kernels::Matmul>();
@@ -51,9 +40,9 @@ std::vector<float> dense(const void* numbers, DType dtype, std::int64_t rows, st
   return turned;
 }
 
-void multiply(const KernelCall& call, const void* first, const void* second, void* c) {
+void multiply(const CallOf<kernels::Matmul>& call, const void* first, const void* second, void* c) {
   const auto [m, n, k, groups] = call.shape;
-  const auto matmul = call.attributes.as<kernels::Matmul>();
+  const auto& matmul = call.attributes;
   const auto a = dense(first, call.dtype, m, k, matmul.transpose_a);
   const auto b = dense(second, call.dtype, k, n, matmul.transpose_b);
   std::vector<double> sums(static_cast<std::size_t>(n));
@@ -73,7 +62,7 @@ void multiply(const KernelCall& call, const void* first, const void* second, voi
   }
 }
 
-void matmul_reference(const KernelCall& call) {
+void matmul_reference(const CallOf<kernels::Matmul>& call) {
   const auto [m, n, k, groups] = call.shape;
   const auto matrix = [&](std::size_t operand, std::int64_t index, std::int64_t elements) {
     return static_cast<std::byte*>(call.buffers[operand]) + index * elements * bytes_of(call.dtype);
@@ -83,18 +72,14 @@ void matmul_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand linear_operands[] = {
-    {"x", Access::read, extent::left_factors},
-    {"weight", Access::read, extent::right_factors},
+constexpr auto linear_operands = operands_of<kernels::Linear>({
+    {"x", Access::read, left_factors},
+    {"weight", Access::read, right_factors},
     {"bias", Access::read, extent::columns},
     {"y", Access::write, extent::elements},
-};
+});
 
-CheckedSize linear_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 2 * elements_of(shape) * shape.depth + elements_of(shape);
-}
-
-void linear_reference(const KernelCall& call) {
+void linear_reference(const CallOf<kernels::Linear>& call) {
   const auto [m, n, k, unused] = call.shape;
   const std::vector<float> x = floats_of(call.buffers[0], call.dtype, m * k);
   const std::vector<float> weight = floats_of(call.buffers[1], call.dtype, n * k);
@@ -113,22 +98,20 @@ void linear_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> gemm_kernels() {
-  return {{.name = kernels::Matmul::name,
-           .operands = matmul_operands,
-           .flops = matmul_flops,
-           .reference = matmul_reference,
-           .prepare = in_cuda_builds<prepare_matmul>(),
-           .uses_workspace = true,
-           .is_gemm = true,
-           .spare_multiprocessors = spared_by_matmul,
-           .sparing = matmul_that_spares},
-          {.name = kernels::Linear::name,
-           .operands = linear_operands,
-           .flops = linear_flops,
-           .reference = linear_reference,
-           .prepare = in_cuda_builds<prepare_linear>(),
-           .uses_workspace = true,
-           .is_gemm = true}};
+  return {row<kernels::Matmul, matmul_reference>(
+              matmul_operands,
+              [](const auto& shape) { return shape.groups * 2 * elements_of(shape) * shape.depth; },
+              {.uses_workspace = true,
+               .is_gemm = true,
+               .spare_multiprocessors = AttributesFunction<kernels::Matmul, int>(
+                   [](const auto& told) { return told.spare_multiprocessors; }),
+               .sparing = matmul_that_spares}),
+          row<kernels::Linear, linear_reference>(linear_operands,
+                                                 [](const auto& shape) {
+                                                   return 2 * elements_of(shape) * shape.depth +
+                                                          elements_of(shape);
+                                                 },
+                                                 {.uses_workspace = true, .is_gemm = true})};
 }
 
 }  // namespace stepgate

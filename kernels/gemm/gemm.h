@@ -18,19 +18,24 @@ namespace kernels {
 // 16 bytes.
 struct Matmul {
   static constexpr std::string_view name = "matmul";
+  template <class Size>
+  struct Sizes {
+    Size rows = 1;
+    Size columns = 1;
+    Size depth = 1;
+    Size groups = 1;  // how many such GEMMs
+
+    bool operator==(const Sizes&) const = default;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     bool transpose_a = false;
     bool transpose_b = false;
     bool accumulate = false;
     int spare_multiprocessors = 0;  // that it leaves to kernels beside it
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_matmul(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // A linear layer, row-major, with its weight as PyTorch stores it: y = x W^T + bias.
 //   shape     rows = samples M; columns = outputs N; depth = inputs K
@@ -38,12 +43,12 @@ namespace kernels {
 // In CUDA builds operands must be aligned to 16 bytes.
 struct Linear {
   static constexpr std::string_view name = "linear";
+  using Shape = Matmul::Shape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
-
-Launch prepare_linear(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 std::vector<Kernel> gemm_kernels();
 

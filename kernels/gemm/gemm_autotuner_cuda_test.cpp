@@ -14,7 +14,7 @@ namespace {
 
 struct Case {
   std::string_view kernel;
-  KernelShape shape;
+  kernels::Matmul::Shape shape;
   KernelAttributes attributes;
 };
 
@@ -74,11 +74,13 @@ TEST_P(GemmsOf, EqualShapesShareOneChoice) {
   const LaunchContext context = measuring(gemms);
   const Kernel& matmul = kernel("matmul");
   for (int i = 0; i < 3; ++i)
-    (void)matmul.prepare({64, 64, 64}, GetParam(), kernels::Matmul::Attributes{false, true},
-                         context);
+    (void)matmul.prepare(kernels::Matmul::Shape{64, 64, 64}, GetParam(),
+                         kernels::Matmul::Attributes{false, true}, context);
   EXPECT_EQ(gemms.choices().size(), 1u);
-  (void)matmul.prepare({64, 64, 64}, GetParam(), kernels::Matmul::Attributes{true, false}, context);
-  (void)matmul.prepare({64, 64, 72}, GetParam(), kernels::Matmul::Attributes{false, true}, context);
+  (void)matmul.prepare(kernels::Matmul::Shape{64, 64, 64}, GetParam(),
+                       kernels::Matmul::Attributes{true, false}, context);
+  (void)matmul.prepare(kernels::Matmul::Shape{64, 64, 72}, GetParam(),
+                       kernels::Matmul::Attributes{false, true}, context);
   EXPECT_EQ(gemms.choices().size(), 3u);
 }
 
@@ -86,7 +88,7 @@ TEST_P(GemmsOf, SizesThatFitInNoMemoryAreRefusedWithAWayOut) {
   GemmAutotuner gemms;
   constexpr std::int64_t size = 1 << 18;  // four operands of 128 GiB and more
   try {
-    (void)kernel("matmul").prepare({size, size, size}, GetParam(),
+    (void)kernel("matmul").prepare(kernels::Matmul::Shape{size, size, size}, GetParam(),
                                    kernels::Matmul::Attributes{false, false}, measuring(gemms));
     FAIL() << "measured";
   } catch (const std::runtime_error& error) {

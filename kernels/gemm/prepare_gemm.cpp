@@ -6,7 +6,7 @@
 
 namespace stepgate {
 
-Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dtype,
+Launch prepare_gemm(std::string_view kernel, const kernels::Matmul::Shape& shape, DType dtype,
                     const kernels::Matmul::Attributes& asked, Epilogue epilogue,
                     const LaunchContext& context) {
   const GemmShape gemm{.shape = shape,
@@ -25,14 +25,13 @@ Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dty
   };
 }
 
-Launch prepare_matmul(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                      const LaunchContext& context) {
-  return prepare_gemm(kernels::Matmul::name, shape, dtype, attributes.as<kernels::Matmul>(),
-                      Epilogue::none, context);
+Launch kernels::Matmul::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                const LaunchContext& context) {
+  return prepare_gemm(kernels::Matmul::name, shape, dtype, attributes, Epilogue::none, context);
 }
 
-Launch prepare_linear(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                      const LaunchContext& context) {
+Launch kernels::Linear::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                const LaunchContext& context) {
   return prepare_gemm(kernels::Linear::name, shape, dtype, {.transpose_b = true}, Epilogue::bias,
                       context);
 }

@@ -18,7 +18,7 @@ enum class Epilogue {
 
 // A GEMM but for where its operands lie: two that are equal may take one algorithm.
 struct GemmShape {
-  KernelShape shape;
+  kernels::Matmul::Shape shape;
   DType dtype = DType::fp32;
   bool transpose_a = false;
   bool transpose_b = false;
@@ -29,7 +29,7 @@ struct GemmShape {
   bool operator==(const GemmShape&) const = default;
 };
 
-Launch prepare_gemm(std::string_view kernel, const KernelShape&, DType,
+Launch prepare_gemm(std::string_view kernel, const kernels::Matmul::Shape&, DType,
                     const kernels::Matmul::Attributes&, Epilogue, const LaunchContext&);
 
 }  // namespace stepgate

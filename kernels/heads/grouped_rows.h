@@ -49,12 +49,13 @@ struct GroupedRows {
 };
 
 template <class Index>
-GroupedRows<Index> grouped_rows(const KernelShape& shape, const KernelAttributes& attributes) {
-  const auto kv_heads = attributes.as<kernels::RepeatHeads>().kv_heads;
-  const std::int64_t width = shape.columns / shape.groups;
+GroupedRows<Index> grouped_rows(const kernels::RepeatHeads::Shape& shape,
+                                const kernels::RepeatHeads::Attributes& attributes) {
+  const std::int64_t kv_heads = attributes.kv_heads;
+  const std::int64_t width = shape.columns / shape.heads;
   return {static_cast<Index>(shape.rows), static_cast<Index>(shape.columns),
           static_cast<Index>(width), static_cast<Index>(kv_heads * width),
-          static_cast<Index>(shape.groups / kv_heads)};
+          static_cast<Index>(shape.heads / kv_heads)};
 }
 
 }  // namespace stepgate

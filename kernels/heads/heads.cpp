@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "kernels/attention/packed_heads.h"
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/heads/grouped_rows.h"
 #include "kernels/number_format.h"
@@ -13,23 +12,18 @@
 namespace stepgate {
 namespace {
 
-CheckedSize split_heads_elements(const CheckedShape& shape, DType,
-                                 const KernelAttributes& attributes) {
-  return attributes.as<kernels::SplitHeads>().parts * shape.rows * shape.columns;
-}
-
-constexpr KernelOperand split_heads_operands[] = {
-    {"rows", Access::read, split_heads_elements},
-    {"heads", Access::write, split_heads_elements},
+constexpr auto all_parts = [](const auto& s, const auto& told) {
+  return told.parts * elements_of(s);
 };
 
-CheckedSize split_heads_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
+constexpr auto split_heads_operands = operands_of<kernels::SplitHeads>({
+    {"rows", Access::read, all_parts},
+    {"heads", Access::write, all_parts},
+});
 
-void split_heads_reference(const KernelCall& call) {
+void split_heads_reference(const CallOf<kernels::SplitHeads>& call) {
   const PackedHeads heads(call.shape);
-  const std::int64_t parts = call.attributes.as<kernels::SplitHeads>().parts;
+  const std::int64_t parts = call.attributes.parts;
   for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
     const HeadNumbers numbers =
         heads.read(call.buffers[0], call.dtype, sequence, head, part, parts);
@@ -37,23 +31,14 @@ void split_heads_reference(const KernelCall& call) {
   });
 }
 
-CheckedSize merge_heads_elements(const CheckedShape& shape, DType,
-                                 const KernelAttributes& attributes) {
-  return attributes.as<kernels::MergeHeads>().parts * shape.rows * shape.columns;
-}
+constexpr auto merge_heads_operands = operands_of<kernels::MergeHeads>({
+    {"heads", Access::read, all_parts},
+    {"rows", Access::write, all_parts},
+});
 
-constexpr KernelOperand merge_heads_operands[] = {
-    {"heads", Access::read, merge_heads_elements},
-    {"rows", Access::write, merge_heads_elements},
-};
-
-CheckedSize merge_heads_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
-
-void merge_heads_reference(const KernelCall& call) {
+void merge_heads_reference(const CallOf<kernels::MergeHeads>& call) {
   const PackedHeads heads(call.shape);
-  const std::int64_t parts = call.attributes.as<kernels::MergeHeads>().parts;
+  const std::int64_t parts = call.attributes.parts;
   for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
     HeadNumbers numbers(static_cast<std::size_t>(heads.tokens * heads.width));
     for (double& number : numbers) number = number_at(call.buffers[0], call.dtype, first++);
@@ -61,37 +46,27 @@ void merge_heads_reference(const KernelCall& call) {
   });
 }
 
-CheckedSize kv_elements(const CheckedShape& shape, const KernelAttributes& attributes) {
-  return shape.rows * (shape.columns / shape.groups) *
-         attributes.as<kernels::RepeatHeads>().kv_heads;
-}
+constexpr auto grouped_elements = [](const auto& s, const auto& told) {
+  return elements_of(s) + 2 * (s.rows * (s.columns / s.heads) * told.kv_heads);
+};
+constexpr auto repeated = [](const auto& s) { return 3 * elements_of(s); };
 
-CheckedSize grouped_elements(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
-  return elements_of(shape) + 2 * kv_elements(shape, attributes);
-}
-
-constexpr KernelOperand repeat_heads_operands[] = {
+constexpr auto repeat_heads_operands = operands_of<kernels::RepeatHeads>({
     {"grouped", Access::read, grouped_elements},
-    {"rows", Access::write, extent::packed_qkv},
-};
+    {"rows", Access::write, repeated},
+});
 
-constexpr KernelOperand repeat_heads_gradient_operands[] = {
-    {"d_rows", Access::read, extent::packed_qkv},
+constexpr auto repeat_heads_gradient_operands = operands_of<kernels::RepeatHeadsGradient>({
+    {"d_rows", Access::read, repeated},
     {"d_grouped", Access::write, grouped_elements},
-};
-
-CheckedSize repeat_heads_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
+});
 
 // All of the H heads of keys and values but the first of each group are added.
-CheckedSize repeat_heads_gradient_flops(const CheckedShape& shape,
-                                        const KernelAttributes& attributes) {
-  const std::int64_t kv_heads = attributes.as<kernels::RepeatHeads>().kv_heads;
-  return 2 * shape.rows * (shape.columns / shape.groups) * (shape.groups - kv_heads);
-}
+constexpr auto repeat_heads_gradient_flops = [](const auto& s, const auto& told) {
+  return 2 * s.rows * (s.columns / s.heads) * (s.heads - told.kv_heads);
+};
 
-void repeat_heads_reference(const KernelCall& call) {
+void repeat_heads_reference(const CallOf<kernels::RepeatHeads>& call) {
   const auto rows = grouped_rows<std::int64_t>(call.shape, call.attributes);
   for (std::int64_t i = 0; i < rows.elements(); ++i) {
     set_number(call.buffers[1], call.dtype, i,
@@ -99,7 +74,7 @@ void repeat_heads_reference(const KernelCall& call) {
   }
 }
 
-void repeat_heads_gradient_reference(const KernelCall& call) {
+void repeat_heads_gradient_reference(const CallOf<kernels::RepeatHeadsGradient>& call) {
   const auto rows = grouped_rows<std::int64_t>(call.shape, call.attributes);
   for (std::int64_t i = 0; i < rows.grouped_elements(); ++i) {
     double sum = 0;
@@ -109,32 +84,30 @@ void repeat_heads_gradient_reference(const KernelCall& call) {
   }
 }
 
-CheckedSize turned(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
-  return shape.rows * shape.groups * attributes.as<kernels::Rope>().width;
-}
-
-constexpr KernelOperand rope_operands[] = {
-    {.name = "rows", .access = Access::read_write, .elements = extent::elements, .touched = turned},
+constexpr auto turned = [](const auto& s, const auto& told) {
+  return s.rows * s.heads * told.width;
 };
+
+constexpr auto rope_operands = operands_of<kernels::Rope>({
+    {.name = "rows", .access = Access::read_write, .elements = extent::elements, .touched = turned},
+});
 
 // A pair takes four products and two sums; the sine and cosine are the same for all heads of a
 // token and count nothing.
-CheckedSize rope_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
-  return 3 * turned(shape, DType::fp32, attributes);
-}
+constexpr auto rope_flops = [](const auto& s, const auto& told) { return 3 * turned(s, told); };
 
-void rope_reference(const KernelCall& call) {
-  const auto rope = call.attributes.as<kernels::Rope>();
+void rope_reference(const CallOf<kernels::Rope>& call) {
+  const auto& rope = call.attributes;
   const std::int64_t half = rope.width / 2;
   void* const rows = call.buffers[0];
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
-    const auto position = static_cast<double>(row % call.shape.depth);
+    const auto position = static_cast<double>(row % call.shape.tokens);
     for (std::int64_t i = 0; i < half; ++i) {
       const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rope.width);
       const double angle = position * std::pow(rope.base, exponent);
       const double cosine = std::cos(angle);
       const double sine = rope.inverse ? -std::sin(angle) : std::sin(angle);
-      for (std::int64_t head = 0; head < call.shape.groups; ++head) {
+      for (std::int64_t head = 0; head < call.shape.heads; ++head) {
         const std::int64_t first = row * call.shape.columns + head * rope.width + i;
         const double x = number_at(rows, call.dtype, first);
         const double y = number_at(rows, call.dtype, first + half);
@@ -148,17 +121,12 @@ void rope_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> heads_kernels() {
-  return {{kernels::SplitHeads::name, split_heads_operands, split_heads_flops,
-           split_heads_reference, in_cuda_builds<prepare_split_heads>()},
-          {kernels::MergeHeads::name, merge_heads_operands, merge_heads_flops,
-           merge_heads_reference, in_cuda_builds<prepare_merge_heads>()},
-          {kernels::RepeatHeads::name, repeat_heads_operands, repeat_heads_flops,
-           repeat_heads_reference, in_cuda_builds<prepare_repeat_heads>()},
-          {kernels::RepeatHeadsGradient::name, repeat_heads_gradient_operands,
-           repeat_heads_gradient_flops, repeat_heads_gradient_reference,
-           in_cuda_builds<prepare_repeat_heads_gradient>()},
-          {kernels::Rope::name, rope_operands, rope_flops, rope_reference,
-           in_cuda_builds<prepare_rope>()}};
+  return {row<kernels::SplitHeads, split_heads_reference>(split_heads_operands, no_flops),
+          row<kernels::MergeHeads, merge_heads_reference>(merge_heads_operands, no_flops),
+          row<kernels::RepeatHeads, repeat_heads_reference>(repeat_heads_operands, no_flops),
+          row<kernels::RepeatHeadsGradient, repeat_heads_gradient_reference>(
+              repeat_heads_gradient_operands, repeat_heads_gradient_flops),
+          row<kernels::Rope, rope_reference>(rope_operands, rope_flops)};
 }
 
 }  // namespace stepgate

@@ -5,10 +5,85 @@
 #include <cmath>
 
 #include "kernels/heads/grouped_rows.h"
-#include "kernels/heads/packed_rows.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
+
+// Moves numbers between rows of packed heads and one matrix a head; the two directions are
+// split_heads' and merge_heads'.
+
+constexpr int packed_threads = 128;
+constexpr int packed_rows = 8;  // of a block: so many accesses are in flight a thread
+
+struct PackedRows {
+  std::int64_t rows;
+  std::int64_t columns;  // of a part
+  int parts;
+  int tokens;
+  int heads;
+};
+
+// A thread keeps its columns, so that where they belong is worked out once for all its rows.
+template <int count, class Number, class Move>
+__global__ void __launch_bounds__(packed_threads)
+    move_packed_rows(PackedRows shape, const Number* from, Number* to, Move move) {
+  const std::int64_t row_columns = shape.parts * shape.columns;
+  const std::int64_t column =
+      (static_cast<std::int64_t>(blockIdx.y) * packed_threads + threadIdx.x) * count;
+  if (column >= row_columns) return;
+  const int width = static_cast<int>(shape.columns / shape.heads);
+  const std::int64_t part = column / shape.columns;
+  const std::int64_t head = column % shape.columns / width;
+  const std::int64_t within = column % width;
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * packed_rows;
+  std::int64_t sequence = first_row / shape.tokens;
+  std::int64_t token = first_row % shape.tokens;
+  const std::int64_t sequences = shape.rows / shape.tokens;
+
+  Pack<Number, count> packs[packed_rows];
+  std::int64_t targets[packed_rows];
+#pragma unroll
+  for (int i = 0; i < packed_rows; ++i) {
+    const std::int64_t in_rows = (first_row + i) * row_columns + column;
+    const std::int64_t matrix = (part * sequences + sequence) * shape.heads + head;
+    const std::int64_t in_matrices = (matrix * shape.tokens + token) * width + within;
+    targets[i] = move.to(in_rows, in_matrices);
+    if (first_row + i < shape.rows) packs[i] = load<count>(from, move.from(in_rows, in_matrices));
+    if (++token == shape.tokens) {
+      token = 0;
+      ++sequence;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < packed_rows; ++i) {
+    if (first_row + i < shape.rows) store(to, targets[i], packs[i]);
+  }
+}
+
+// A launch of `kernel` from its first operand to its second.
+template <class Move>
+Launch packed_rows_launch(const char* kernel, const PackedHeadsShape& shape, DType dtype,
+                          std::int64_t parts, Move move) {
+  const PackedRows sizes{shape.rows, shape.columns, static_cast<int>(parts),
+                         static_cast<int>(shape.tokens), static_cast<int>(shape.heads)};
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      constexpr int count = access_bytes / sizeof(Number);
+      const auto* from = static_cast<const Number*>(buffers[0]);
+      auto* to = static_cast<Number*>(buffers[1]);
+      const bool packs = sizes.columns / sizes.heads % count == 0 && aligned_to_access(from, to);
+      auto* const moving =
+          packs ? move_packed_rows<count, Number, Move> : move_packed_rows<1, Number, Move>;
+      const std::int64_t columns = sizes.parts * sizes.columns / (packs ? count : 1);
+      const dim3 blocks(static_cast<unsigned>(ceiling_quotient(sizes.rows, packed_rows)),
+                        static_cast<unsigned>(ceiling_quotient(columns, packed_threads)));
+      moving<<<blocks, packed_threads, 0, stream>>>(sizes, from, to, move);
+      check_launch(kernel);
+    };
+  });
+}
+
 namespace {
 
 struct Split {
@@ -18,9 +93,9 @@ struct Split {
 
 }  // namespace
 
-Launch prepare_split_heads(const KernelShape& shape, DType dtype,
-                           const KernelAttributes& attributes, const LaunchContext&) {
-  const auto parts = static_cast<std::int64_t>(attributes.as<kernels::SplitHeads>().parts);
+Launch kernels::SplitHeads::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                    const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(attributes.parts);
   return packed_rows_launch("split_heads", shape, dtype, parts, Split{});
 }
 
@@ -33,16 +108,16 @@ struct Merge {
 
 }  // namespace
 
-Launch prepare_merge_heads(const KernelShape& shape, DType dtype,
-                           const KernelAttributes& attributes, const LaunchContext&) {
-  const auto parts = static_cast<std::int64_t>(attributes.as<kernels::MergeHeads>().parts);
+Launch kernels::MergeHeads::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                    const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(attributes.parts);
   return packed_rows_launch("merge_heads", shape, dtype, parts, Merge{});
 }
 
 namespace {
 
 template <class Number, class Index>
-struct RepeatHeads {
+struct RepeatHeadsOnDevice {
   const Number* grouped;
   Number* rows;
   GroupedRows<Index> places;
@@ -54,7 +129,7 @@ struct RepeatHeads {
 };
 
 template <class Number, class Index>
-struct RepeatHeadsGradient {
+struct RepeatHeadsGradientOnDevice {
   const Number* d_rows;
   Number* d_grouped;
   GroupedRows<Index> places;
@@ -95,7 +170,8 @@ Launch heads_launch(const char* kernel, const GroupedRows<Index>& places, std::i
 
 // Calls `with` with the places of those indices that all elements fit.
 template <class Function>
-Launch with_places(const KernelShape& shape, const KernelAttributes& attributes, Function with) {
+Launch with_places(const kernels::RepeatHeads::Shape& shape,
+                   const kernels::RepeatHeads::Attributes& attributes, Function with) {
   const auto places = grouped_rows<std::int64_t>(shape, attributes);
   if (places.elements() >> 32 != 0) return with(places);
   return with(grouped_rows<std::uint32_t>(shape, attributes));
@@ -103,18 +179,18 @@ Launch with_places(const KernelShape& shape, const KernelAttributes& attributes,
 
 }  // namespace
 
-Launch prepare_repeat_heads(const KernelShape& shape, DType dtype,
-                            const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::RepeatHeads::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                     const LaunchContext&) {
   return with_places(shape, attributes, [&](const auto& places) {
-    return heads_launch<RepeatHeads>("repeat_heads", places, places.elements(), dtype);
+    return heads_launch<RepeatHeadsOnDevice>("repeat_heads", places, places.elements(), dtype);
   });
 }
 
-Launch prepare_repeat_heads_gradient(const KernelShape& shape, DType dtype,
-                                     const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::RepeatHeadsGradient::prepare(const Shape& shape, DType dtype,
+                                             const Attributes& attributes, const LaunchContext&) {
   return with_places(shape, attributes, [&](const auto& places) {
-    return heads_launch<RepeatHeadsGradient>("repeat_heads_gradient", places,
-                                             places.grouped_elements(), dtype);
+    return heads_launch<RepeatHeadsGradientOnDevice>("repeat_heads_gradient", places,
+                                                     places.grouped_elements(), dtype);
   });
 }
 
@@ -126,7 +202,7 @@ constexpr int heads_of_thread = 4;  // that share their sines, and are read befo
 
 // A turn is 2^64: what a position's multiple of an angle has beyond whole turns is what is left of
 // an integer product, exactly, however long the sequence is.
-struct Rope {
+struct RopeOnDevice {
   std::uint64_t angles[most_pairs];  // of position 1
   std::int64_t rows;
   std::int64_t columns;
@@ -139,7 +215,7 @@ struct Rope {
 // A thread has a row's pack of pairs, in a few heads.
 template <int count, class Number>
 __global__ void __launch_bounds__(block_threads)
-    rope(const __grid_constant__ Rope call, Number* numbers) {
+    rope(const __grid_constant__ RopeOnDevice call, Number* numbers) {
   const int packs = call.half / count;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   const std::int64_t row = thread / packs;
@@ -180,14 +256,14 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-Rope call_of(const KernelShape& shape, const kernels::Rope::Attributes& attributes) {
+RopeOnDevice call_of(const PackedHeadsShape& shape, const kernels::Rope::Attributes& attributes) {
   constexpr double two_pi = 6.28318530717958647693;
-  Rope call{};
+  RopeOnDevice call{};
   call.rows = shape.rows;
   call.columns = shape.columns;
-  call.tokens = shape.depth;
+  call.tokens = shape.tokens;
   call.half = static_cast<int>(attributes.width / 2);
-  call.heads = static_cast<int>(shape.groups);
+  call.heads = static_cast<int>(shape.heads);
   call.sign = attributes.inverse ? -1.0f : 1.0f;
   for (int i = 0; i < call.half; ++i) {
     const double exponent = -2.0 * i / static_cast<double>(attributes.width);
@@ -199,16 +275,15 @@ Rope call_of(const KernelShape& shape, const kernels::Rope::Attributes& attribut
 
 }  // namespace
 
-Launch prepare_rope(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                    const LaunchContext&) {
-  const auto rope_attributes = attributes.as<kernels::Rope>();
-  if (rope_attributes.width > 2 * most_pairs) {
+Launch kernels::Rope::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                              const LaunchContext&) {
+  if (attributes.width > 2 * most_pairs) {
     throw std::runtime_error("rope: a head is at most " + std::to_string(2 * most_pairs) +
-                             " wide, not " + std::to_string(rope_attributes.width));
+                             " wide, not " + std::to_string(attributes.width));
   }
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
-    return [call = call_of(shape, rope_attributes)](void* const* buffers, cudaStream_t stream) {
+    return [call = call_of(shape, attributes)](void* const* buffers, cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(Number);
       auto* numbers = static_cast<Number*>(buffers[0]);
       const bool packs =

@@ -4,23 +4,18 @@
 
 #include <bit>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-constexpr KernelOperand decode_operands[] = {
+constexpr auto decode_operands = operands_of<kernels::Decode>({
     {"bytes", Access::read, extent::elements, OperandFormat::byte},
     {"words", Access::write, extent::elements, OperandFormat::single},
-};
+});
 
 // Each number takes a multiplication and a subtraction.
-CheckedSize decode_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 2 * elements_of(shape);
-}
-
 // In double, rounded once.
 constexpr float rounded_once(int byte) {
   return static_cast<float>((2 * byte - 255) / 255.0);
@@ -40,24 +35,23 @@ constexpr bool every_byte_is_rounded_once() {
 }
 static_assert(every_byte_is_rounded_once());
 
-void decode_reference(const KernelCall& call) {
+void decode_reference(const CallOf<kernels::Decode>& call) {
   const auto* bytes = static_cast<const std::uint8_t*>(call.buffers[0]);
   auto* words = static_cast<float*>(call.buffers[1]);
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) words[i] = rounded_once(bytes[i]);
 }
 
-constexpr KernelOperand ingest_operands[] = {
-    {"payload", Access::read, extent::rows_by_depth, OperandFormat::single},
-    {"features", Access::write, extent::elements},
-    {"labels", Access::write, extent::rows, OperandFormat::label},
-};
+constexpr auto samples = [](const auto& s) { return s.samples; };
+constexpr auto payload_words = [](const auto& s) { return s.samples * s.words; };
 
-CheckedSize ingest_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.rows * (shape.depth - 1) + elements_of(shape);
-}
+constexpr auto ingest_operands = operands_of<kernels::Ingest>({
+    {"payload", Access::read, payload_words, OperandFormat::single},
+    {"features", Access::write, [](const auto& s) { return s.samples * s.features; }},
+    {"labels", Access::write, samples, OperandFormat::index},
+});
 
-void ingest_reference(const KernelCall& call) {
-  const auto [samples, features, words, unused] = call.shape;
+void ingest_reference(const CallOf<kernels::Ingest>& call) {
+  const auto [samples, features, words] = call.shape;
   const auto* payload = static_cast<const float*>(call.buffers[0]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -76,20 +70,17 @@ void ingest_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand ingest_indices_operands[] = {
-    {"payload", Access::read, extent::rows_by_depth, OperandFormat::word},
-    {"indices", Access::write, extent::elements, OperandFormat::label},
-    {"labels", Access::write, extent::rows, OperandFormat::label},
-};
+constexpr auto ingest_indices_operands = operands_of<kernels::IngestIndices>({
+    {"payload", Access::read, payload_words, OperandFormat::word},
+    {"indices", Access::write, [](const auto& s) { return s.samples * s.tables; },
+     OperandFormat::index},
+    {"labels", Access::write, samples, OperandFormat::index},
+});
 
 // Integer operations: an exclusive or a word, a remainder a folded word.
-CheckedSize ingest_indices_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.rows * shape.depth + shape.rows * (shape.columns + 1);
-}
-
-void ingest_indices_reference(const KernelCall& call) {
-  const auto [samples, tables, words, unused] = call.shape;
-  const auto [table_rows, classes, by_table] = call.attributes.as<kernels::IngestIndices>();
+void ingest_indices_reference(const CallOf<kernels::IngestIndices>& call) {
+  const auto [samples, tables, words] = call.shape;
+  const auto [table_rows, classes, by_table] = call.attributes;
   const auto* payload = static_cast<const std::uint32_t*>(call.buffers[0]);
   auto* indices = static_cast<std::int32_t*>(call.buffers[1]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
@@ -113,21 +104,18 @@ void ingest_indices_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand ingest_tokens_operands[] = {
-    {"payload", Access::read, extent::rows_by_depth, OperandFormat::word},
-    {"tokens", Access::write, extent::elements, OperandFormat::label},
-    {"labels", Access::write, extent::elements, OperandFormat::label},
-};
+constexpr auto positions = [](const auto& s) { return s.samples * s.positions; };
+
+constexpr auto ingest_tokens_operands = operands_of<kernels::IngestTokens>({
+    {"payload", Access::read, payload_words, OperandFormat::word},
+    {"tokens", Access::write, positions, OperandFormat::index},
+    {"labels", Access::write, positions, OperandFormat::index},
+});
 
 // Integer operations: an exclusive or a word, a remainder a folded word.
-CheckedSize ingest_tokens_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.rows * shape.depth + shape.rows * (shape.columns + 1);
-}
-
-void ingest_tokens_reference(const KernelCall& call) {
-  const auto [samples, positions, words, unused] = call.shape;
-  const auto vocabulary =
-      static_cast<std::uint32_t>(call.attributes.as<kernels::IngestTokens>().vocabulary);
+void ingest_tokens_reference(const CallOf<kernels::IngestTokens>& call) {
+  const auto [samples, positions, words] = call.shape;
+  const auto vocabulary = static_cast<std::uint32_t>(call.attributes.vocabulary);
   const std::int64_t labelled = labelled_positions(call.shape, call.attributes);
   const auto* payload = static_cast<const std::uint32_t*>(call.buffers[0]);
   auto* tokens = static_cast<std::int32_t*>(call.buffers[1]);
@@ -149,14 +137,17 @@ void ingest_tokens_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> input_kernels() {
-  return {{kernels::Decode::name, decode_operands, decode_flops, decode_reference,
-           in_cuda_builds<prepare_decode>()},
-          {kernels::Ingest::name, ingest_operands, ingest_flops, ingest_reference,
-           in_cuda_builds<prepare_ingest>()},
-          {kernels::IngestIndices::name, ingest_indices_operands, ingest_indices_flops,
-           ingest_indices_reference, in_cuda_builds<prepare_ingest_indices>()},
-          {kernels::IngestTokens::name, ingest_tokens_operands, ingest_tokens_flops,
-           ingest_tokens_reference, in_cuda_builds<prepare_ingest_tokens>()}};
+  return {row<kernels::Decode, decode_reference>(decode_operands, flops_an_element<2>),
+          row<kernels::Ingest, ingest_reference>(
+              ingest_operands,
+              [](const auto& shape) { return shape.samples * (shape.words - 1 + shape.features); }),
+          row<kernels::IngestIndices, ingest_indices_reference>(
+              ingest_indices_operands,
+              [](const auto& shape) { return shape.samples * (shape.words + shape.tables + 1); }),
+          row<kernels::IngestTokens, ingest_tokens_reference>(
+              ingest_tokens_operands, [](const auto& shape) {
+                return shape.samples * (shape.words + shape.positions + 1);
+              })};
 }
 
 }  // namespace stepgate

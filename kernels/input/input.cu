@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-struct Decode {
+struct DecodeOnDevice {
   const std::uint8_t* bytes;
   float* words;
 
@@ -28,14 +28,14 @@ struct Decode {
 
 }  // namespace
 
-Launch prepare_decode(const KernelShape& shape, DType, const KernelAttributes&,
-                      const LaunchContext&) {
+Launch kernels::Decode::prepare(const Shape& shape, DType, const Attributes&,
+                                const LaunchContext&) {
   // A pack fills a store: four fifths of what is moved are words, and a warp's stores are
   // neighbours only where a thread has one.
   constexpr int count = access_bytes / sizeof(float);
   return [shape](void* const* buffers, cudaStream_t stream) {
-    const Decode element{static_cast<const std::uint8_t*>(buffers[0]),
-                         static_cast<float*>(buffers[1])};
+    const DecodeOnDevice element{static_cast<const std::uint8_t*>(buffers[0]),
+                                 static_cast<float*>(buffers[1])};
     launch_stream<count>("decode", elements_of(shape), element,
                          aligned_to_access(element.bytes, element.words), stream);
   };
@@ -102,16 +102,16 @@ __global__ void __launch_bounds__(ingest_block_threads)
 }
 
 template <int count, class Number>
-void launch(const KernelShape& shape, void* const* buffers, cudaStream_t stream) {
+void launch(const kernels::Ingest::Shape& shape, void* const* buffers, cudaStream_t stream) {
   // As many slices as there are terms, so that no thread of a short sample is idle.
   unsigned slices = 1;
-  while (slices < ingest_largest_slices && slices * shape.columns < shape.depth - 1) slices *= 2;
+  while (slices < ingest_largest_slices && slices * shape.features < shape.words - 1) slices *= 2;
   const dim3 threads(ingest_block_threads / slices, slices);
-  const std::int64_t packs = shape.columns / count;
-  const std::int64_t data_words = shape.depth - 1;
-  const IngestGrid grid{shape.columns, shape.depth, ceiling_quotient(packs, threads.x),
-                        data_words / shape.columns, data_words % shape.columns};
-  const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
+  const std::int64_t packs = shape.features / count;
+  const std::int64_t data_words = shape.words - 1;
+  const IngestGrid grid{shape.features, shape.words, ceiling_quotient(packs, threads.x),
+                        data_words / shape.features, data_words % shape.features};
+  const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
   ingest<count><<<blocks, threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                                 static_cast<Number*>(buffers[1]),
                                                 static_cast<std::int32_t*>(buffers[2]), grid);
@@ -120,13 +120,13 @@ void launch(const KernelShape& shape, void* const* buffers, cudaStream_t stream)
 
 }  // namespace
 
-Launch prepare_ingest(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                      const LaunchContext&) {
+Launch kernels::Ingest::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [shape](void* const* buffers, cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(float);
-      const bool rows_are_packs = shape.columns % count == 0 && shape.depth % count == 0;
+      const bool rows_are_packs = shape.features % count == 0 && shape.words % count == 0;
       if (rows_are_packs && aligned_to_access(buffers[0], buffers[1])) {
         launch<count, Number>(shape, buffers, stream);
       } else {
@@ -177,17 +177,17 @@ __global__ void __launch_bounds__(ingest_indices_block_threads)
 
 }  // namespace
 
-Launch prepare_ingest_indices(const KernelShape& shape, DType, const KernelAttributes& attributes,
-                              const LaunchContext&) {
-  const auto [table_rows, classes, by_table] = attributes.as<kernels::IngestIndices>();
-  const IndexGrid grid{shape.rows,
-                       shape.columns,
-                       shape.depth,
+Launch kernels::IngestIndices::prepare(const Shape& shape, DType, const Attributes& attributes,
+                                       const LaunchContext&) {
+  const auto [table_rows, classes, by_table] = attributes;
+  const IndexGrid grid{shape.samples,
+                       shape.tables,
+                       shape.words,
                        static_cast<std::uint32_t>(table_rows),
                        static_cast<std::uint32_t>(classes),
                        by_table};
   const auto blocks = static_cast<unsigned>(
-      ceiling_quotient(shape.rows * (shape.columns + 1), ingest_indices_block_threads));
+      ceiling_quotient(shape.samples * (shape.tables + 1), ingest_indices_block_threads));
   return [=](void* const* buffers, cudaStream_t stream) {
     ingest_indices<<<blocks, ingest_indices_block_threads, 0, stream>>>(
         static_cast<const std::uint32_t*>(buffers[0]), static_cast<std::int32_t*>(buffers[1]),
@@ -246,18 +246,17 @@ __global__ void __launch_bounds__(ingest_tokens_block_threads)
 
 }  // namespace
 
-Launch prepare_ingest_tokens(const KernelShape& shape, DType, const KernelAttributes& attributes,
-                             const LaunchContext&) {
+Launch kernels::IngestTokens::prepare(const Shape& shape, DType, const Attributes& attributes,
+                                      const LaunchContext&) {
   // As many slices as a position has words, so that no thread of a short sample is idle.
   unsigned slices = 1;
-  while (slices < ingest_tokens_largest_slices && slices * (shape.columns + 1) < shape.depth)
+  while (slices < ingest_tokens_largest_slices && slices * (shape.positions + 1) < shape.words)
     slices *= 2;
   const dim3 threads(ingest_tokens_block_threads / slices, slices);
-  const TokenGrid grid{
-      shape.columns, labelled_positions(shape, attributes), shape.depth,
-      ceiling_quotient(shape.columns + 1, threads.x),
-      static_cast<std::uint32_t>(attributes.as<kernels::IngestTokens>().vocabulary)};
-  const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
+  const TokenGrid grid{shape.positions, labelled_positions(shape, attributes), shape.words,
+                       ceiling_quotient(shape.positions + 1, threads.x),
+                       static_cast<std::uint32_t>(attributes.vocabulary)};
+  const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
   return [=](void* const* buffers, cudaStream_t stream) {
     ingest_tokens<<<blocks, threads, 0, stream>>>(static_cast<const std::uint32_t*>(buffers[0]),
                                                   static_cast<std::int32_t*>(buffers[1]),

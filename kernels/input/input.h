@@ -19,7 +19,9 @@ namespace kernels {
 // device, whose labels are bits.
 struct Decode {
   static constexpr std::string_view name = "decode";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -33,58 +35,58 @@ constexpr float decoded(std::uint8_t byte) {
   return doubled * 0x1.01p-8f + doubled * 0x1.0101p-24f;
 }
 
-Launch prepare_decode(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
 namespace kernels {
 
 // Turns a payload of raw words into the model's input and labels.
-//   shape     rows = samples; columns = features H; depth = words of a sample W, at least H + 1
-//   operands  payload (fp32 [rows][W]), features ([rows][H]), labels (int32 [rows])
+//   shape     samples; features H; words of a sample W, at least H + 1
+//   operands  payload (fp32 [samples][W]), features ([samples][H]), labels (int32 [samples])
 // features[b][h] is the mean of payload[b][h + k H] over all k with h + k H < W - 1; the bits of a
 // sample's last word modulo H are its label. Every word of the payload is read.
 struct Ingest {
   static constexpr std::string_view name = "ingest";
+  template <class Size>
+  struct Sizes {
+    Size samples = 1;
+    Size features = 1;
+    Size words = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_ingest(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // Samples of raw words become one index into each of a model's tables, and a label. Every word of a
 // sample takes part, so that a transfer that lost one shows.
-//   shape     rows = samples B; columns = T, tables; depth = words of a sample, more than T
-//   operands  payload (32-bit words [rows][depth]), indices (int32, one a sample and a table),
-//             labels (int32 [rows], each in [0, classes))
+//   shape     samples; tables = T; words of a sample, more than T
+//   operands  payload (32-bit words [samples][words]), indices (int32, one a sample and a table),
+//             labels (int32 [samples], each in [0, classes))
 // With word(b, j) the exclusive or of payload[b][j + k (T + 1)] over all k, for j in [0, T], and
 // token_of below: sample b looks up row(b, t) = token_of(word(b, t),
 // table_rows) of table t, and labels[b] = token_of(word(b, T), classes). The indices are
 //   as rows of one table, in which the tables lie one after the other:
-//             [rows][T], t table_rows + row(b, t)
-//   by table  [T][rows], row(b, t)
+//             [samples][T], t table_rows + row(b, t)
+//   by table  [T][samples], row(b, t)
 struct IngestIndices {
   static constexpr std::string_view name = "ingest_indices";
+  template <class Size>
+  struct Sizes {
+    Size samples = 1;
+    Size tables = 1;
+    Size words = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     std::int64_t table_rows = 1;
     std::int64_t classes = 1;
     bool by_table = false;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_ingest_indices(const KernelShape&, DType, const KernelAttributes&,
-                              const LaunchContext&);
-
-namespace kernels {
 
 // Samples of raw words become token sequences and the next token of each position. Every word of a
 // sample takes part, so that a transfer that lost one shows.
-//   shape     rows = samples; columns = T, positions of a sample; depth = words of a sample, more
-//             than T
-//   operands  payload (32-bit words [rows][depth]), tokens, labels (int32 [rows][T], each in
+//   shape     samples; positions = T, of a sample; words of a sample, more than T
+//   operands  payload (32-bit words [samples][words]), tokens, labels (int32 [samples][T], each in
 //             [0, vocabulary); labels of padding are -1)
 // With word(b, j) the exclusive or of payload[b][j + k (T + 1)] over all k, for j in [0, T]:
 // tokens[b][t] = token_of(word(b, t), vocabulary), labels[b][t] = token_of(word(b, t + 1), ...).
@@ -92,10 +94,18 @@ namespace kernels {
 // sees them, and its labels are -1, which no loss counts.
 struct IngestTokens {
   static constexpr std::string_view name = "ingest_tokens";
+  template <class Size>
+  struct Sizes {
+    Size samples = 1;
+    Size positions = 1;
+    Size words = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     std::int64_t vocabulary = 1;
     std::int64_t length = 0;  // tokens of a sample that are no padding; 0: all of them
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -112,14 +122,10 @@ constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
 constexpr std::int32_t label_of_padding = -1;
 
 // Positions of a sample whose labels count.
-constexpr std::int64_t labelled_positions(const KernelShape& shape,
-                                          const KernelAttributes& attributes) {
-  const std::int64_t length = attributes.as<kernels::IngestTokens>().length;
-  return length > 0 ? length : shape.columns;
+constexpr std::int64_t labelled_positions(const kernels::IngestTokens::Shape& shape,
+                                          const kernels::IngestTokens::Attributes& attributes) {
+  return attributes.length > 0 ? attributes.length : shape.positions;
 }
-
-Launch prepare_ingest_tokens(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
 
 std::vector<Kernel> input_kernels();
 

@@ -6,34 +6,37 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-constexpr KernelOperand cross_entropy_operands[] = {
+constexpr auto cross_entropy_operands = operands_of<kernels::CrossEntropy>({
     {"logits", Access::read, extent::elements},
-    {"labels", Access::read, extent::rows, OperandFormat::label},
+    {.name = "labels",
+     .access = Access::read,
+     .elements = extent::rows,
+     .format = OperandFormat::index,
+     .below = extent::columns},
     {.name = "gradient", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"row_losses", Access::write, extent::rows, OperandFormat::single},
-};
+});
 
-constexpr KernelOperand scaled_operands[] = {
+constexpr auto scaled_operands = operands_of<kernels::ScaledCrossEntropy>({
     {"logits", Access::read, extent::elements},
-    {"labels", Access::read, extent::rows, OperandFormat::label},
+    {.name = "labels",
+     .access = Access::read,
+     .elements = extent::rows,
+     .format = OperandFormat::index,
+     .below = extent::columns},
     {"scale", Access::read, extent::one, OperandFormat::single},
     {.name = "gradient", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"row_losses", Access::write, extent::rows, OperandFormat::single},
-};
+});
 
-// maximum, subtract, exponential, sum, scale
-CheckedSize cross_entropy_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 5 * elements_of(shape);
-}
-
-void differentiate(const KernelCall& call, double scale, void* gradient, float* row_losses) {
+void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void* gradient,
+                   float* row_losses) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
   const std::int64_t classes = classes_of(call.shape, call.attributes);
@@ -66,57 +69,41 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
   }
 }
 
-void cross_entropy_reference(const KernelCall& call) {
+void cross_entropy_reference(const CallOf<kernels::CrossEntropy>& call) {
   differentiate(call, 1, call.buffers[2], static_cast<float*>(call.buffers[3]));
 }
 
-void scaled_reference(const KernelCall& call) {
+void scaled_reference(const CallOf<kernels::ScaledCrossEntropy>& call) {
   const float scale = *static_cast<const float*>(call.buffers[2]);
   differentiate(call, scale, call.buffers[3], static_cast<float*>(call.buffers[4]));
 }
 
-constexpr KernelOperand mean_loss_operands[] = {
+constexpr auto mean_loss_operands = operands_of<kernels::MeanLoss>({
     {"sum", Access::read_write, extent::one, OperandFormat::single},
     {"mean", Access::write, extent::one, OperandFormat::single},
-};
+});
 
-CheckedSize mean_loss_flops(const CheckedShape&, const KernelAttributes&) {
-  return 1;
-}
-
-void mean_loss_reference(const KernelCall& call) {
+void mean_loss_reference(const CallOf<kernels::MeanLoss>& call) {
   auto* sum = static_cast<float*>(call.buffers[0]);
   *static_cast<float*>(call.buffers[1]) =
-      static_cast<float>(*sum / static_cast<double>(call.attributes.as<kernels::MeanLoss>().count));
+      static_cast<float>(*sum / static_cast<double>(call.attributes.count));
   *sum = 0;
 }
 
-constexpr KernelOperand accumulate_loss_operands[] = {
+constexpr auto accumulate_loss_operands = operands_of<kernels::AccumulateLoss>({
     {"loss", Access::read, extent::one, OperandFormat::single},
     {"sum", Access::read_write, extent::one, OperandFormat::single},
-};
+});
 
-CheckedSize accumulate_loss_flops(const CheckedShape&, const KernelAttributes&) {
-  return 1;
-}
-
-void accumulate_loss_reference(const KernelCall& call) {
+void accumulate_loss_reference(const CallOf<kernels::AccumulateLoss>& call) {
   *static_cast<float*>(call.buffers[1]) += *static_cast<const float*>(call.buffers[0]);
 }
 
-CheckedSize capacity(const CheckedShape&, DType, const KernelAttributes& attributes) {
-  return attributes.as<kernels::ReportLoss>().capacity;
-}
+constexpr auto capacity = [](const auto&, const auto& told) -> CheckedSize {
+  return told.capacity;
+};
 
-CheckedSize two_a_slot(const CheckedShape&, DType, const KernelAttributes& attributes) {
-  return 2 * attributes.as<kernels::ReportLoss>().capacity;
-}
-
-CheckedSize one_pair(const CheckedShape&, DType, const KernelAttributes&) {
-  return 2;
-}
-
-constexpr KernelOperand report_loss_operands[] = {
+constexpr auto report_loss_operands = operands_of<kernels::ReportLoss>({
     {"row_losses", Access::read, extent::rows, OperandFormat::single},
     {"loss", Access::write, extent::one, OperandFormat::single},
     {.name = "history",
@@ -134,25 +121,20 @@ constexpr KernelOperand report_loss_operands[] = {
     {"counter", Access::read_write, extent::one, OperandFormat::count},
     {.name = "cycles",
      .access = Access::read_write,
-     .elements = two_a_slot,
+     .elements = [](const auto&, const auto& told) { return 2 * CheckedSize(told.capacity); },
      .format = OperandFormat::count,
-     .touched = one_pair,
+     .touched = [](const auto&) -> CheckedSize { return 2; },
      .keeps_rest = true},
-};
+});
 
-CheckedSize report_loss_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.rows;
-}
-
-void report_loss_reference(const KernelCall& call) {
+void report_loss_reference(const CallOf<kernels::ReportLoss>& call) {
   const auto* row_losses = static_cast<const float*>(call.buffers[0]);
   auto* counter = static_cast<std::uint64_t*>(call.buffers[4]);
   double sum = 0;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) sum += row_losses[row];
   const auto loss =
       static_cast<float>(sum / static_cast<double>(rows_of_loss(call.shape, call.attributes)));
-  const auto capacity =
-      static_cast<std::uint64_t>(call.attributes.as<kernels::ReportLoss>().capacity);
+  const auto capacity = static_cast<std::uint64_t>(call.attributes.capacity);
   const std::uint64_t entry = *counter % capacity;
   *static_cast<float*>(call.buffers[1]) = loss;
   static_cast<float*>(call.buffers[2])[entry] = loss;
@@ -165,16 +147,15 @@ void report_loss_reference(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> loss_kernels() {
-  return {{kernels::CrossEntropy::name, cross_entropy_operands, cross_entropy_flops,
-           cross_entropy_reference, in_cuda_builds<prepare_cross_entropy>()},
-          {kernels::ScaledCrossEntropy::name, scaled_operands, cross_entropy_flops,
-           scaled_reference, in_cuda_builds<prepare_scaled_cross_entropy>()},
-          {kernels::MeanLoss::name, mean_loss_operands, mean_loss_flops, mean_loss_reference,
-           in_cuda_builds<prepare_mean_loss>()},
-          {kernels::AccumulateLoss::name, accumulate_loss_operands, accumulate_loss_flops,
-           accumulate_loss_reference, in_cuda_builds<prepare_accumulate_loss>()},
-          {kernels::ReportLoss::name, report_loss_operands, report_loss_flops,
-           report_loss_reference, in_cuda_builds<prepare_report_loss>()}};
+  // Flops: maximum, subtract, exponential, sum, scale.
+  return {row<kernels::CrossEntropy, cross_entropy_reference>(cross_entropy_operands,
+                                                              flops_an_element<5>),
+          row<kernels::ScaledCrossEntropy, scaled_reference>(scaled_operands, flops_an_element<5>),
+          row<kernels::MeanLoss, mean_loss_reference>(mean_loss_operands,
+                                                      [](const auto&) -> CheckedSize { return 1; }),
+          row<kernels::AccumulateLoss, accumulate_loss_reference>(
+              accumulate_loss_operands, [](const auto&) -> CheckedSize { return 1; }),
+          row<kernels::ReportLoss, report_loss_reference>(report_loss_operands, extent::rows)};
 }
 
 }  // namespace stepgate

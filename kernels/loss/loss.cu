@@ -259,8 +259,9 @@ void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, 
 
 enum class Scale { none, operand };
 
-Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
-               const KernelAttributes& attributes, Scale scale, const LaunchContext& context) {
+Launch launch_of(std::string_view name, const MatrixShape& shape, DType dtype,
+                 const kernels::CrossEntropy::Attributes& attributes, Scale scale,
+                 const LaunchContext& context) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
@@ -284,15 +285,15 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
 
 }  // namespace
 
-Launch prepare_cross_entropy(const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext& context) {
-  return prepare("cross_entropy", shape, dtype, attributes, Scale::none, context);
+Launch kernels::CrossEntropy::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                      const LaunchContext& context) {
+  return launch_of("cross_entropy", shape, dtype, attributes, Scale::none, context);
 }
 
-Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
-                                    const KernelAttributes& attributes,
-                                    const LaunchContext& context) {
-  return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand, context);
+Launch kernels::ScaledCrossEntropy::prepare(const Shape& shape, DType dtype,
+                                            const Attributes& attributes,
+                                            const LaunchContext& context) {
+  return launch_of("scaled_cross_entropy", shape, dtype, attributes, Scale::operand, context);
 }
 
 namespace {
@@ -304,9 +305,9 @@ __global__ void mean_loss(float* sum, float* mean, float count) {
 
 }  // namespace
 
-Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes& attributes,
-                         const LaunchContext&) {
-  const auto count = static_cast<float>(attributes.as<kernels::MeanLoss>().count);
+Launch kernels::MeanLoss::prepare(const Shape&, DType, const Attributes& attributes,
+                                  const LaunchContext&) {
+  const auto count = static_cast<float>(attributes.count);
   return [count](void* const* buffers, cudaStream_t stream) {
     mean_loss<<<1, 1, 0, stream>>>(static_cast<float*>(buffers[0]), static_cast<float*>(buffers[1]),
                                    count);
@@ -322,8 +323,8 @@ __global__ void accumulate_loss(const float* loss, float* sum) {
 
 }  // namespace
 
-Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,
-                               const LaunchContext&) {
+Launch kernels::AccumulateLoss::prepare(const Shape&, DType, const Attributes&,
+                                        const LaunchContext&) {
   return [](void* const* buffers, cudaStream_t stream) {
     accumulate_loss<<<1, 1, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                          static_cast<float*>(buffers[1]));
@@ -376,9 +377,9 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-Launch prepare_report_loss(const KernelShape& shape, DType, const KernelAttributes& attributes,
-                           const LaunchContext&) {
-  const auto capacity = static_cast<std::uint64_t>(attributes.as<kernels::ReportLoss>().capacity);
+Launch kernels::ReportLoss::prepare(const Shape& shape, DType, const Attributes& attributes,
+                                    const LaunchContext&) {
+  const auto capacity = static_cast<std::uint64_t>(attributes.capacity);
   const auto rows_of_mean = static_cast<float>(rows_of_loss(shape, attributes));
   return [rows = shape.rows, rows_of_mean, capacity](void* const* buffers, cudaStream_t stream) {
     report_loss<<<1, block_threads, 0, stream>>>(

@@ -24,33 +24,34 @@ namespace kernels {
 // padding (PyTorch's ignore_index); the mean is over `rows_of_mean` all the same.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
+  using Shape = MatrixShape;
   struct Attributes {
     std::int64_t rows_of_mean = 0;  // 0: those of the launch
     std::int64_t classes = 0;       // 0: every column is one
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ScaledCrossEntropy {
   static constexpr std::string_view name = "scaled_cross_entropy";
+  using Shape = MatrixShape;
   using Attributes = CrossEntropy::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
 
-constexpr double rows_of_mean(const KernelShape& shape, const KernelAttributes& attributes) {
-  const std::int64_t rows = attributes.as<kernels::CrossEntropy>().rows_of_mean;
+constexpr double rows_of_mean(const MatrixShape& shape,
+                              const kernels::CrossEntropy::Attributes& attributes) {
+  const std::int64_t rows = attributes.rows_of_mean;
   return static_cast<double>(rows > 0 ? rows : shape.rows);
 }
 
-constexpr std::int64_t classes_of(const KernelShape& shape, const KernelAttributes& attributes) {
-  const std::int64_t classes = attributes.as<kernels::CrossEntropy>().classes;
+constexpr std::int64_t classes_of(const MatrixShape& shape,
+                                  const kernels::CrossEntropy::Attributes& attributes) {
+  const std::int64_t classes = attributes.classes;
   return classes > 0 ? classes : shape.columns;
 }
-
-Launch prepare_cross_entropy(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
-Launch prepare_scaled_cross_entropy(const KernelShape&, DType, const KernelAttributes&,
-                                    const LaunchContext&);
 
 namespace kernels {
 
@@ -59,31 +60,22 @@ namespace kernels {
 //   operands  sum (fp32 [1]), mean (fp32 [1])
 struct MeanLoss {
   static constexpr std::string_view name = "mean_loss";
+  using Shape = NoShape;
   struct Attributes {
     std::int64_t count = 1;  // of the losses in the sum
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // sum += loss, so that the host need not read the loss of every step.
 //   shape     unused
 //   operands  loss (fp32 [1]), sum (fp32 [1])
 struct AccumulateLoss {
   static constexpr std::string_view name = "accumulate_loss";
+  using Shape = NoShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,
-                               const LaunchContext&);
-
-namespace kernels {
 
 // Writes down a step's loss, the device's clock and the cycles of a multiprocessor, and counts the
 // step.
@@ -97,21 +89,25 @@ namespace kernels {
 // clock: the reference writes stamp 0 and cycles 0, 0.
 struct ReportLoss {
   static constexpr std::string_view name = "report_loss";
+  template <class Size>
+  struct Sizes {
+    Size rows = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     std::int64_t capacity = 1;
     std::int64_t rows_of_mean = 0;  // 0: those of the launch
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
 
-constexpr std::int64_t rows_of_loss(const KernelShape& shape, const KernelAttributes& attributes) {
-  const std::int64_t rows = attributes.as<kernels::ReportLoss>().rows_of_mean;
+constexpr std::int64_t rows_of_loss(const kernels::ReportLoss::Shape& shape,
+                                    const kernels::ReportLoss::Attributes& attributes) {
+  const std::int64_t rows = attributes.rows_of_mean;
   return rows > 0 ? rows : shape.rows;
 }
-
-Launch prepare_report_loss(const KernelShape&, DType, const KernelAttributes&,
-                           const LaunchContext&);
 
 std::vector<Kernel> loss_kernels();
 

@@ -5,11 +5,21 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
+namespace {
+
+struct HostNorm {
+  const void* x;
+  const void* weight;
+  const void* bias;  // null for rms
+  void* y;
+  float* statistics;
+};
+
+// Operations for each element of the norm and of its gradient.
 // layer: sum; subtract, square, sum; subtract, scale, weigh, shift. rms: square, sum; scale, weigh.
 std::int64_t norm_operations(NormKind kind) {
   return kind == NormKind::layer ? 8 : 4;
@@ -22,7 +32,8 @@ std::int64_t norm_gradient_operations(NormKind kind, const NormGradientAttribute
          (attributes.sums_d_x ? 1 : 0);
 }
 
-void residual_reference(const KernelCall& call, const void* x, const void* branch,
+// sum = x + branch + branch_bias, as it is stored; a bias that is null is none.
+void residual_reference(const CallOf<kernels::LayerNorm>& call, const void* x, const void* branch,
                         const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const double bias =
@@ -32,7 +43,7 @@ void residual_reference(const KernelCall& call, const void* x, const void* branc
   }
 }
 
-void norm_reference(NormKind kind, const KernelCall& call, double epsilon, const HostNorm& host) {
+void norm_reference(NormKind kind, const CallOf<kernels::LayerNorm>& call, const HostNorm& host) {
   const std::int64_t columns = call.shape.columns;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const auto x = [&](std::int64_t c) { return number_at(host.x, call.dtype, row * columns + c); };
@@ -42,7 +53,8 @@ void norm_reference(NormKind kind, const KernelCall& call, double epsilon, const
       mean /= static_cast<double>(columns);
     }
     for (std::int64_t c = 0; c < columns; ++c) squares += (x(c) - mean) * (x(c) - mean);
-    const double scale = 1 / std::sqrt(squares / static_cast<double>(columns) + epsilon);
+    const double scale =
+        1 / std::sqrt(squares / static_cast<double>(columns) + call.attributes.epsilon);
     float* statistics = host.statistics + row * statistics_of(kind);
     if (kind == NormKind::layer) *statistics++ = static_cast<float>(mean);
     *statistics = static_cast<float>(scale);
@@ -56,9 +68,10 @@ void norm_reference(NormKind kind, const KernelCall& call, double epsilon, const
 
 // With n = (x - mean) scale and g = d_y weight, both of the row:
 //   d_x = scale (g - mean of g - n mean of (g n));  rms without the mean of g.
-void norm_gradient_reference(NormKind kind, const KernelCall& call,
-                             const NormGradientAttributes& attributes) {
-  const auto [rows, columns, parts, unused] = call.shape;
+// Operands d_y, x, weight, statistics, d_x, partials.
+void norm_gradient_reference(NormKind kind, const CallOf<kernels::LayerNormGradient>& call) {
+  const NormGradientAttributes& attributes = call.attributes;
+  const auto [rows, columns, parts] = call.shape;
   const bool is_layer = kind == NormKind::layer;
   const auto count = static_cast<std::size_t>(columns);
   std::vector<double> partials(
@@ -94,17 +107,15 @@ void norm_gradient_reference(NormKind kind, const KernelCall& call,
   for (std::size_t i = 0; i < partials.size(); ++i) stored[i] = static_cast<float>(partials[i]);
 }
 
-namespace {
-
-constexpr KernelOperand layer_norm_operands[] = {
+constexpr auto layer_norm_operands = operands_of<kernels::LayerNorm>({
     {"x", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
     {"bias", Access::read, extent::columns},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
-};
+});
 
-constexpr KernelOperand residual_layer_norm_operands[] = {
+constexpr auto residual_layer_norm_operands = operands_of<kernels::ResidualLayerNorm>({
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
@@ -112,9 +123,9 @@ constexpr KernelOperand residual_layer_norm_operands[] = {
     {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
-};
+});
 
-constexpr KernelOperand residual_bias_layer_norm_operands[] = {
+constexpr auto residual_bias_layer_norm_operands = operands_of<kernels::ResidualBiasLayerNorm>({
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
     {"branch_bias", Access::read, extent::columns},
@@ -123,51 +134,37 @@ constexpr KernelOperand residual_bias_layer_norm_operands[] = {
     {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
-};
+});
 
-CheckedSize layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return norm_operations(NormKind::layer) * elements_of(shape);
-}
-
-CheckedSize residual_layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (1 + norm_operations(NormKind::layer)) * elements_of(shape);
-}
-
-CheckedSize residual_bias_layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (2 + norm_operations(NormKind::layer)) * elements_of(shape);
-}
-
-void layer_norm_reference(const KernelCall& call) {
+void layer_norm_reference(const CallOf<kernels::LayerNorm>& call) {
   const auto& at = call.buffers;
-  norm_reference(NormKind::layer, call, call.attributes.as<kernels::LayerNorm>().epsilon,
-                 {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
+  norm_reference(NormKind::layer, call, {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
 }
 
-void residual_layer_norm_reference(const KernelCall& call) {
+void residual_layer_norm_reference(const CallOf<kernels::ResidualLayerNorm>& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], nullptr, at[4]);
-  norm_reference(NormKind::layer, call, call.attributes.as<kernels::ResidualLayerNorm>().epsilon,
-                 {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
+  norm_reference(NormKind::layer, call, {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
 }
 
-void residual_bias_layer_norm_reference(const KernelCall& call) {
+void residual_bias_layer_norm_reference(const CallOf<kernels::ResidualBiasLayerNorm>& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[5]);
-  norm_reference(NormKind::layer, call,
-                 call.attributes.as<kernels::ResidualBiasLayerNorm>().epsilon,
-                 {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
+  norm_reference(NormKind::layer, call, {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
 }
 
-bool accumulates_d_x_of_layer(const KernelAttributes& attributes) {
-  return attributes.as<kernels::LayerNormGradient>().accumulate;
-}
+template <NormKind kind>
+constexpr auto partials =
+    [](const PartsSizes<CheckedSize>& shape, const NormGradientAttributes& told) {
+      return norm_partial_elements(kind, shape, told);
+    };
 
-CheckedSize layer_norm_partials(const CheckedShape& shape, DType,
-                                const KernelAttributes& attributes) {
-  return norm_partial_elements(NormKind::layer, shape, attributes.as<kernels::LayerNormGradient>());
-}
+template <NormKind kind>
+constexpr auto gradient_flops = [](const auto& shape, const NormGradientAttributes& told) {
+  return norm_gradient_operations(kind, told) * elements_of(shape);
+};
 
-constexpr KernelOperand layer_norm_gradient_operands[] = {
+constexpr auto layer_norm_gradient_operands = operands_of<kernels::LayerNormGradient>({
     {"d_y", Access::read, extent::elements},
     {"x", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
@@ -175,37 +172,31 @@ constexpr KernelOperand layer_norm_gradient_operands[] = {
     {.name = "d_x",
      .access = Access::read_write,
      .elements = extent::elements,
-     .accumulates = accumulates_d_x_of_layer},
-    {"partials", Access::write, layer_norm_partials, OperandFormat::single},
-};
+     .accumulates = accumulates},
+    {"partials", Access::write, partials<NormKind::layer>, OperandFormat::single},
+});
 
-CheckedSize layer_norm_gradient_flops(const CheckedShape& shape,
-                                      const KernelAttributes& attributes) {
-  return norm_gradient_operations(NormKind::layer, attributes.as<kernels::LayerNormGradient>()) *
-         elements_of(shape);
+void layer_norm_gradient_reference(const CallOf<kernels::LayerNormGradient>& call) {
+  norm_gradient_reference(NormKind::layer, call);
 }
 
-void layer_norm_gradient_reference(const KernelCall& call) {
-  norm_gradient_reference(NormKind::layer, call, call.attributes.as<kernels::LayerNormGradient>());
-}
-
-constexpr KernelOperand rms_norm_operands[] = {
+constexpr auto rms_norm_operands = operands_of<kernels::RmsNorm>({
     {"x", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::rows, OperandFormat::single},
-};
+});
 
-constexpr KernelOperand residual_rms_norm_operands[] = {
+constexpr auto residual_rms_norm_operands = operands_of<kernels::ResidualRmsNorm>({
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
     {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::rows, OperandFormat::single},
-};
+});
 
-constexpr KernelOperand residual_bias_rms_norm_operands[] = {
+constexpr auto residual_bias_rms_norm_operands = operands_of<kernels::ResidualBiasRmsNorm>({
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
     {"branch_bias", Access::read, extent::columns},
@@ -213,50 +204,26 @@ constexpr KernelOperand residual_bias_rms_norm_operands[] = {
     {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"y", Access::write, extent::elements},
     {"statistics", Access::write, extent::rows, OperandFormat::single},
-};
+});
 
-CheckedSize rms_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return norm_operations(NormKind::rms) * elements_of(shape);
-}
-
-CheckedSize residual_rms_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (1 + norm_operations(NormKind::rms)) * elements_of(shape);
-}
-
-CheckedSize residual_bias_rms_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (2 + norm_operations(NormKind::rms)) * elements_of(shape);
-}
-
-void rms_norm_reference(const KernelCall& call) {
+void rms_norm_reference(const CallOf<kernels::RmsNorm>& call) {
   const auto& at = call.buffers;
-  norm_reference(NormKind::rms, call, call.attributes.as<kernels::RmsNorm>().epsilon,
-                 {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
+  norm_reference(NormKind::rms, call, {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
 }
 
-void residual_rms_norm_reference(const KernelCall& call) {
+void residual_rms_norm_reference(const CallOf<kernels::ResidualRmsNorm>& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], nullptr, at[3]);
-  norm_reference(NormKind::rms, call, call.attributes.as<kernels::ResidualRmsNorm>().epsilon,
-                 {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
+  norm_reference(NormKind::rms, call, {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
 }
 
-void residual_bias_rms_norm_reference(const KernelCall& call) {
+void residual_bias_rms_norm_reference(const CallOf<kernels::ResidualBiasRmsNorm>& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[4]);
-  norm_reference(NormKind::rms, call, call.attributes.as<kernels::ResidualBiasRmsNorm>().epsilon,
-                 {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
+  norm_reference(NormKind::rms, call, {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
 }
 
-bool accumulates_d_x_of_rms(const KernelAttributes& attributes) {
-  return attributes.as<kernels::RmsNormGradient>().accumulate;
-}
-
-CheckedSize rms_norm_partials(const CheckedShape& shape, DType,
-                              const KernelAttributes& attributes) {
-  return norm_partial_elements(NormKind::rms, shape, attributes.as<kernels::RmsNormGradient>());
-}
-
-constexpr KernelOperand rms_norm_gradient_operands[] = {
+constexpr auto rms_norm_gradient_operands = operands_of<kernels::RmsNormGradient>({
     {"d_y", Access::read, extent::elements},
     {"x", Access::read, extent::elements},
     {"weight", Access::read, extent::columns},
@@ -264,41 +231,48 @@ constexpr KernelOperand rms_norm_gradient_operands[] = {
     {.name = "d_x",
      .access = Access::read_write,
      .elements = extent::elements,
-     .accumulates = accumulates_d_x_of_rms},
-    {"partials", Access::write, rms_norm_partials, OperandFormat::single},
-};
+     .accumulates = accumulates},
+    {"partials", Access::write, partials<NormKind::rms>, OperandFormat::single},
+});
 
-CheckedSize rms_norm_gradient_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
-  return norm_gradient_operations(NormKind::rms, attributes.as<kernels::RmsNormGradient>()) *
-         elements_of(shape);
-}
-
-void rms_norm_gradient_reference(const KernelCall& call) {
-  norm_gradient_reference(NormKind::rms, call, call.attributes.as<kernels::RmsNormGradient>());
+void rms_norm_gradient_reference(const CallOf<kernels::RmsNormGradient>& call) {
+  norm_gradient_reference(NormKind::rms, call);
 }
 
 }  // namespace
 
 std::vector<Kernel> norm_kernels() {
   return {
-      {kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
-       in_cuda_builds<prepare_layer_norm>()},
-      {kernels::ResidualLayerNorm::name, residual_layer_norm_operands, residual_layer_norm_flops,
-       residual_layer_norm_reference, in_cuda_builds<prepare_residual_layer_norm>()},
-      {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
-       residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
-       in_cuda_builds<prepare_residual_bias_layer_norm>()},
-      {kernels::LayerNormGradient::name, layer_norm_gradient_operands, layer_norm_gradient_flops,
-       layer_norm_gradient_reference, in_cuda_builds<prepare_layer_norm_gradient>()},
-      {kernels::RmsNorm::name, rms_norm_operands, rms_norm_flops, rms_norm_reference,
-       in_cuda_builds<prepare_rms_norm>()},
-      {kernels::ResidualRmsNorm::name, residual_rms_norm_operands, residual_rms_norm_flops,
-       residual_rms_norm_reference, in_cuda_builds<prepare_residual_rms_norm>()},
-      {kernels::ResidualBiasRmsNorm::name, residual_bias_rms_norm_operands,
-       residual_bias_rms_norm_flops, residual_bias_rms_norm_reference,
-       in_cuda_builds<prepare_residual_bias_rms_norm>()},
-      {kernels::RmsNormGradient::name, rms_norm_gradient_operands, rms_norm_gradient_flops,
-       rms_norm_gradient_reference, in_cuda_builds<prepare_rms_norm_gradient>()}};
+      row<kernels::LayerNorm, layer_norm_reference>(
+          layer_norm_operands,
+          [](const auto& shape) { return norm_operations(NormKind::layer) * elements_of(shape); }),
+      row<kernels::ResidualLayerNorm, residual_layer_norm_reference>(
+          residual_layer_norm_operands,
+          [](const auto& shape) {
+            return (1 + norm_operations(NormKind::layer)) * elements_of(shape);
+          }),
+      row<kernels::ResidualBiasLayerNorm, residual_bias_layer_norm_reference>(
+          residual_bias_layer_norm_operands,
+          [](const auto& shape) {
+            return (2 + norm_operations(NormKind::layer)) * elements_of(shape);
+          }),
+      row<kernels::LayerNormGradient, layer_norm_gradient_reference>(
+          layer_norm_gradient_operands, gradient_flops<NormKind::layer>),
+      row<kernels::RmsNorm, rms_norm_reference>(
+          rms_norm_operands,
+          [](const auto& shape) { return norm_operations(NormKind::rms) * elements_of(shape); }),
+      row<kernels::ResidualRmsNorm, residual_rms_norm_reference>(
+          residual_rms_norm_operands,
+          [](const auto& shape) {
+            return (1 + norm_operations(NormKind::rms)) * elements_of(shape);
+          }),
+      row<kernels::ResidualBiasRmsNorm, residual_bias_rms_norm_reference>(
+          residual_bias_rms_norm_operands,
+          [](const auto& shape) {
+            return (2 + norm_operations(NormKind::rms)) * elements_of(shape);
+          }),
+      row<kernels::RmsNormGradient, rms_norm_gradient_reference>(rms_norm_gradient_operands,
+                                                                 gradient_flops<NormKind::rms>)};
 }
 
 }  // namespace stepgate

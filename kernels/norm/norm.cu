@@ -6,49 +6,50 @@
 #include "kernels/norm/norm_gradient.cuh"
 
 namespace stepgate {
-Launch prepare_layer_norm(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                          const LaunchContext&) {
+Launch kernels::LayerNorm::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                   const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::none>("layer_norm", shape, dtype, attributes);
 }
 
-Launch prepare_residual_layer_norm(const KernelShape& shape, DType dtype,
-                                   const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::ResidualLayerNorm::prepare(const Shape& shape, DType dtype,
+                                           const Attributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::plain>("residual_layer_norm", shape, dtype,
                                                         attributes);
 }
 
-Launch prepare_residual_bias_layer_norm(const KernelShape& shape, DType dtype,
-                                        const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::ResidualBiasLayerNorm::prepare(const Shape& shape, DType dtype,
+                                               const Attributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::biased>("residual_bias_layer_norm", shape, dtype,
                                                          attributes);
 }
 
-Launch prepare_layer_norm_gradient(const KernelShape& shape, DType dtype,
-                                   const KernelAttributes& attributes,
-                                   const LaunchContext& context) {
+Launch kernels::LayerNormGradient::prepare(const Shape& shape, DType dtype,
+                                           const Attributes& attributes,
+                                           const LaunchContext& context) {
   return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, attributes,
                                                 context);
 }
 
-Launch prepare_rms_norm(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                        const LaunchContext&) {
+Launch kernels::RmsNorm::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                 const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::none>("rms_norm", shape, dtype, attributes);
 }
 
-Launch prepare_residual_rms_norm(const KernelShape& shape, DType dtype,
-                                 const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::ResidualRmsNorm::prepare(const Shape& shape, DType dtype,
+                                         const Attributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::plain>("residual_rms_norm", shape, dtype,
                                                       attributes);
 }
 
-Launch prepare_residual_bias_rms_norm(const KernelShape& shape, DType dtype,
-                                      const KernelAttributes& attributes, const LaunchContext&) {
+Launch kernels::ResidualBiasRmsNorm::prepare(const Shape& shape, DType dtype,
+                                             const Attributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::biased>("residual_bias_rms_norm", shape, dtype,
                                                        attributes);
 }
 
-Launch prepare_rms_norm_gradient(const KernelShape& shape, DType dtype,
-                                 const KernelAttributes& attributes, const LaunchContext& context) {
+Launch kernels::RmsNormGradient::prepare(const Shape& shape, DType dtype,
+                                         const Attributes& attributes,
+                                         const LaunchContext& context) {
   return prepare_norm_gradient<NormKind::rms>("rms_norm_gradient", shape, dtype, attributes,
                                               context);
 }

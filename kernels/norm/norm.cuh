@@ -257,9 +257,9 @@ void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream
 
 // The launcher of the kernel of that kind, whose operands are NormCall's, in its order.
 template <NormKind kind, Residual residual>
-Launch prepare_norm(std::string_view name, const KernelShape& shape, DType dtype,
-                    const KernelAttributes& attributes) {
-  const auto epsilon = static_cast<float>(attributes.to<NormAttributes>().epsilon);
+Launch prepare_norm(std::string_view name, const MatrixShape& shape, DType dtype,
+                    const NormAttributes& attributes) {
+  const auto epsilon = static_cast<float>(attributes.epsilon);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {

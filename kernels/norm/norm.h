@@ -40,31 +40,10 @@ constexpr std::int64_t norm_parts(std::int64_t rows) {
 
 // Numbers of a gradient's partials: [parts][parameters], then, where asked for, [parts][columns] of
 // the sums of d_x before it is rounded.
-constexpr CheckedSize norm_partial_elements(NormKind kind, const CheckedShape& shape,
+constexpr CheckedSize norm_partial_elements(NormKind kind, const PartsSizes<CheckedSize>& shape,
                                             const NormGradientAttributes& attributes) {
-  return shape.depth * (parameters_of(kind) + (attributes.sums_d_x ? 1 : 0)) * shape.columns;
+  return shape.parts * (parameters_of(kind) + (attributes.sums_d_x ? 1 : 0)) * shape.columns;
 }
-
-struct HostNorm {
-  const void* x;
-  const void* weight;
-  const void* bias;  // null for rms
-  void* y;
-  float* statistics;
-};
-
-void norm_reference(NormKind, const KernelCall&, double epsilon, const HostNorm&);
-
-// sum = x + branch + branch_bias, as it is stored; a bias that is null is none.
-void residual_reference(const KernelCall&, const void* x, const void* branch,
-                        const void* branch_bias, void* sum);
-
-// Operands d_y, x, weight, statistics, d_x, partials.
-void norm_gradient_reference(NormKind, const KernelCall&, const NormGradientAttributes&);
-
-// Operations for each element of the norm and of its gradient.
-std::int64_t norm_operations(NormKind);
-std::int64_t norm_gradient_operations(NormKind, const NormGradientAttributes&);
 
 namespace kernels {
 
@@ -80,32 +59,28 @@ namespace kernels {
 //             is stored; residual_layer_norm: the same without branch_bias
 struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ResidualLayerNorm {
   static constexpr std::string_view name = "residual_layer_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ResidualBiasLayerNorm {
   static constexpr std::string_view name = "residual_bias_layer_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-}  // namespace kernels
-
-Launch prepare_layer_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_residual_layer_norm(const KernelShape&, DType, const KernelAttributes&,
-                                   const LaunchContext&);
-Launch prepare_residual_bias_layer_norm(const KernelShape&, DType, const KernelAttributes&,
-                                        const LaunchContext&);
-
-namespace kernels {
-
 // The gradients of layer_norm: that of x, and the parameters' by parts, which sum_parts adds up.
-//   shape     rows, columns; depth = parts (layer_norm_parts(rows)); part p takes rows p, p +
-//             parts, ...
+//   shape     rows, columns, parts (layer_norm_parts(rows)); part p takes rows p, p + parts,
+//             ...
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows][2], of layer_norm), d_x (read
 //             only when added to), partials (fp32 [parts][2 columns]: of the weight, then of the
 //             bias; where d_x is summed, [parts][columns] of it, before it is rounded, follow: the
@@ -114,7 +89,9 @@ namespace kernels {
 // deviation, the weight's gradient is the sum over rows of d_y n, the bias's that of d_y.
 struct LayerNormGradient {
   static constexpr std::string_view name = "layer_norm_gradient";
+  using Shape = PartsShape;
   using Attributes = NormGradientAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -123,9 +100,6 @@ struct LayerNormGradient {
 constexpr std::int64_t layer_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
 }
-
-Launch prepare_layer_norm_gradient(const KernelShape&, DType, const KernelAttributes&,
-                                   const LaunchContext&);
 
 namespace kernels {
 
@@ -140,32 +114,27 @@ namespace kernels {
 //             stored; residual_rms_norm: the same without branch_bias
 struct RmsNorm {
   static constexpr std::string_view name = "rms_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ResidualRmsNorm {
   static constexpr std::string_view name = "residual_rms_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ResidualBiasRmsNorm {
   static constexpr std::string_view name = "residual_bias_rms_norm";
+  using Shape = MatrixShape;
   using Attributes = NormAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-}  // namespace kernels
-
-Launch prepare_rms_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_residual_rms_norm(const KernelShape&, DType, const KernelAttributes&,
-                                 const LaunchContext&);
-Launch prepare_residual_bias_rms_norm(const KernelShape&, DType, const KernelAttributes&,
-                                      const LaunchContext&);
-
-namespace kernels {
-
 // The gradients of rms_norm: that of x, and the weight's by parts, which sum_parts adds up.
-//   shape     rows, columns; depth = parts (rms_norm_parts(rows)); part p takes rows p, p + parts,
-//             ...
+//   shape     rows, columns, parts (rms_norm_parts(rows)); part p takes rows p, p + parts, ...
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows], of rms_norm), d_x (read only
 //             when added to), partials (fp32 [parts][columns]; where d_x is summed, as much of it,
 //             before it is rounded, follows: the gradient of a bias that was added to x)
@@ -173,7 +142,9 @@ namespace kernels {
 // weight's gradient is the sum over rows of d_y n.
 struct RmsNormGradient {
   static constexpr std::string_view name = "rms_norm_gradient";
+  using Shape = PartsShape;
   using Attributes = NormGradientAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -182,9 +153,6 @@ struct RmsNormGradient {
 constexpr std::int64_t rms_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
 }
-
-Launch prepare_rms_norm_gradient(const KernelShape&, DType, const KernelAttributes&,
-                                 const LaunchContext&);
 
 std::vector<Kernel> norm_kernels();
 

@@ -101,10 +101,11 @@ void launch_norm_gradient(std::string_view name, const NormGradientCall<Number>&
 
 // The launcher of the kernel of that kind.
 template <NormKind kind>
-Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext& context) {
-  const bool accumulate = attributes.to<NormGradientAttributes>().accumulate;
-  const bool sums_d_x = attributes.to<NormGradientAttributes>().sums_d_x;
+Launch prepare_norm_gradient(std::string_view name, const PartsShape& shape, DType dtype,
+                             const NormGradientAttributes& attributes,
+                             const LaunchContext& context) {
+  const bool accumulate = attributes.accumulate;
+  const bool sums_d_x = attributes.sums_d_x;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
@@ -112,7 +113,7 @@ Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DT
     const auto rows = sums_d_x
                           ? rows_kernel<kind, SumsOfGradient::kept, count, Number>(packs, context)
                           : rows_kernel<kind, SumsOfGradient::none, count, Number>(packs, context);
-    const std::int64_t of_parameters = shape.depth * parameters_of(kind) * shape.columns;
+    const std::int64_t of_parameters = shape.parts * parameters_of(kind) * shape.columns;
     return [=](void* const* buffers, cudaStream_t stream) {
       auto* partials = static_cast<float*>(buffers[5]);
       const NormGradientCall<Number> call{static_cast<const Number*>(buffers[0]),
@@ -124,7 +125,7 @@ Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DT
                                           sums_d_x ? partials + of_parameters : nullptr,
                                           shape.rows,
                                           shape.columns,
-                                          shape.depth,
+                                          shape.parts,
                                           1.0f / static_cast<float>(shape.columns),
                                           accumulate};
       launch_norm_gradient<kind>(name, call, rows, stream);

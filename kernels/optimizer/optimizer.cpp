@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 #include "kernels/optimizer/update_kernels.h"
@@ -37,7 +36,7 @@ struct AdamwRule {
 };
 
 std::vector<Kernel> adamw_kernels() {
-  return update_kernels<AdamwRule>(in_cuda_builds<adamw_launchers>());
+  return update_kernels<AdamwRule>();
 }
 
 struct LionRule {
@@ -55,20 +54,16 @@ struct LionRule {
 };
 
 std::vector<Kernel> lion_kernels() {
-  return update_kernels<LionRule>(in_cuda_builds<lion_launchers>());
+  return update_kernels<LionRule>();
 }
 
-constexpr KernelOperand sgd_operands[] = {
+constexpr auto sgd_operands = operands_of<kernels::Sgd>({
     {"weights", Access::read_write, extent::elements},
     {"gradients", Access::read, extent::elements},
-};
+});
 
-CheckedSize sgd_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 2 * elements_of(shape);
-}
-
-void sgd_reference(const KernelCall& call) {
-  const double learning_rate = call.attributes.as<kernels::Sgd>().learning_rate;
+void sgd_reference(const CallOf<kernels::Sgd>& call) {
+  const double learning_rate = call.attributes.learning_rate;
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     set_number(call.buffers[0], call.dtype, i,
                number_at(call.buffers[0], call.dtype, i) -
@@ -76,52 +71,49 @@ void sgd_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand control{"control", Access::read, extent::control, OperandFormat::control};
+// Operands of passes, all of which have the sizes and rates of adamw.
+using Tensor = OperandOf<kernels::Adamw>;
+
+constexpr Tensor control{"control", Access::read, extent::control, OperandFormat::control};
 
 // A tensor in the storage format, and one in fp32.
-constexpr KernelOperand stored(std::string_view name, Access access) {
+constexpr Tensor stored(std::string_view name, Access access) {
   return {name, access, extent::elements};
 }
-constexpr KernelOperand single(std::string_view name, Access access) {
+constexpr Tensor single(std::string_view name, Access access) {
   return {name, access, extent::elements, OperandFormat::single};
 }
 
-constexpr KernelOperand gradients = stored("gradients", Access::read);
-constexpr KernelOperand weights_target = stored("weights", Access::read_write);
-constexpr KernelOperand m_target = single("m", Access::read_write);
-constexpr KernelOperand v_target = single("v", Access::read_write);
-constexpr KernelOperand denominators_target = single("denominators", Access::read_write);
+constexpr Tensor gradients = stored("gradients", Access::read);
+constexpr Tensor weights_target = stored("weights", Access::read_write);
+constexpr Tensor m_target = single("m", Access::read_write);
+constexpr Tensor v_target = single("v", Access::read_write);
+constexpr Tensor denominators_target = single("denominators", Access::read_write);
 
-constexpr KernelOperand foreach_unscale_operands[] = {stored("gradients", Access::read_write),
-                                                      control};
-constexpr KernelOperand foreach_decay_operands[] = {weights_target, control};
-constexpr KernelOperand foreach_lerp_operands[] = {m_target, gradients, control};
-constexpr KernelOperand foreach_mul_operands[] = {v_target, control};
-constexpr KernelOperand foreach_addcmul_operands[] = {v_target, gradients, control};
-constexpr KernelOperand foreach_sqrt_operands[] = {single("denominators", Access::write),
-                                                   single("v", Access::read)};
-constexpr KernelOperand foreach_div_operands[] = {denominators_target, control};
-constexpr KernelOperand foreach_add_operands[] = {denominators_target};
-constexpr KernelOperand foreach_addcdiv_operands[] = {
-    weights_target, single("m", Access::read), single("denominators", Access::read), control};
+constexpr auto foreach_unscale_operands =
+    operands_of<kernels::Adamw>({stored("gradients", Access::read_write), control});
+constexpr auto foreach_decay_operands = operands_of<kernels::Adamw>({weights_target, control});
+constexpr auto foreach_lerp_operands = operands_of<kernels::Adamw>({m_target, gradients, control});
+constexpr auto foreach_mul_operands = operands_of<kernels::Adamw>({v_target, control});
+constexpr auto foreach_addcmul_operands =
+    operands_of<kernels::Adamw>({v_target, gradients, control});
+constexpr auto foreach_sqrt_operands =
+    operands_of<kernels::Adamw>({single("denominators", Access::write), single("v", Access::read)});
+constexpr auto foreach_div_operands = operands_of<kernels::Adamw>({denominators_target, control});
+constexpr auto foreach_add_operands = operands_of<kernels::Adamw>({denominators_target});
+constexpr auto foreach_addcdiv_operands = operands_of<kernels::Adamw>(
+    {weights_target, single("m", Access::read), single("denominators", Access::read), control});
 
 struct PassRow {
-  std::string_view name;
   std::span<const KernelOperand> operands;
   std::int64_t flops;  // a number
 };
 
 // In the order of ForeachPass.
 constexpr PassRow pass_rows[] = {
-    {kernels::Foreach<ForeachPass::unscale>::name, foreach_unscale_operands, 1},
-    {kernels::Foreach<ForeachPass::decay>::name, foreach_decay_operands, 1},
-    {kernels::Foreach<ForeachPass::lerp>::name, foreach_lerp_operands, 3},
-    {kernels::Foreach<ForeachPass::mul>::name, foreach_mul_operands, 1},
-    {kernels::Foreach<ForeachPass::addcmul>::name, foreach_addcmul_operands, 3},
-    {kernels::Foreach<ForeachPass::sqrt>::name, foreach_sqrt_operands, 1},
-    {kernels::Foreach<ForeachPass::div>::name, foreach_div_operands, 1},
-    {kernels::Foreach<ForeachPass::add>::name, foreach_add_operands, 1},
-    {kernels::Foreach<ForeachPass::addcdiv>::name, foreach_addcdiv_operands, 3},
+    {foreach_unscale_operands, 1}, {foreach_decay_operands, 1},   {foreach_lerp_operands, 3},
+    {foreach_mul_operands, 1},     {foreach_addcmul_operands, 3}, {foreach_sqrt_operands, 1},
+    {foreach_div_operands, 1},     {foreach_add_operands, 1},     {foreach_addcdiv_operands, 3},
 };
 
 constexpr const PassRow& row_of(ForeachPass pass) {
@@ -136,11 +128,6 @@ DType format_of(const KernelOperand& operand, DType dtype) {
   return operand.format == OperandFormat::storage ? dtype : DType::fp32;
 }
 
-template <ForeachPass pass>
-CheckedSize foreach_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return row_of(pass).flops * elements_of(shape);
-}
-
 // One number of the target, and of the operands behind it in their order.
 struct Numbers {
   double target;
@@ -149,8 +136,7 @@ struct Numbers {
 };
 
 double formula(ForeachPass pass, const Numbers& x, const float* control_numbers,
-               const KernelAttributes& attributes) {
-  const auto rule = attributes.as<kernels::Adamw>();
+               const kernels::Adamw::Attributes& rule) {
   const double rate = rule.learning_rate;
   const auto correction = [&](double beta) {
     return 1 - std::pow(beta, control_numbers[update_control::updates]);
@@ -180,7 +166,7 @@ double formula(ForeachPass pass, const Numbers& x, const float* control_numbers,
 }
 
 template <ForeachPass pass>
-void foreach_reference(const KernelCall& call) {
+void foreach_reference(const CallOf<kernels::Foreach<pass>>& call) {
   const std::span<const KernelOperand> operands = row_of(pass).operands;
   const bool controlled = is_control(operands.back());
   const auto* control_numbers =
@@ -201,8 +187,8 @@ void foreach_reference(const KernelCall& call) {
 
 template <ForeachPass pass>
 Kernel kernel_of() {
-  return {row_of(pass).name, row_of(pass).operands, foreach_flops<pass>, foreach_reference<pass>,
-          in_cuda_builds<prepare_foreach<pass>>()};
+  return row<kernels::Foreach<pass>, foreach_reference<pass>>(row_of(pass).operands,
+                                                              flops_an_element<row_of(pass).flops>);
 }
 
 template <int... pass>
@@ -214,62 +200,54 @@ std::vector<Kernel> foreach_kernels() {
   return kernels_of(std::make_integer_sequence<int, std::ssize(kernels::foreach_names)>());
 }
 
-constexpr KernelOperand clip_operands[] = {
-    {"partials", Access::read, extent::depth, OperandFormat::single},
+constexpr auto clip_operands = operands_of<kernels::Clip>({
+    {"partials", Access::read, [](const auto& s) { return s.partials; }, OperandFormat::single},
     {"control", Access::read_write, extent::control, OperandFormat::control},
-};
-
-CheckedSize clip_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.depth;
-}
+});
 
 double clipped(double norm, double max_norm) {
   return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + clip_epsilon));
 }
 
-void skip(float* control, const KernelAttributes& attributes) {
+void skip(float* control, const kernels::Clip::Attributes& attributes) {
   control[update_control::factor] = 0;
   control[update_control::good_updates] = 0;
-  if (attributes.as<kernels::Clip>().growth_interval == 0) return;
-  control[update_control::loss_scale] *= static_cast<float>(attributes.as<kernels::Clip>().backoff);
+  if (attributes.growth_interval == 0) return;
+  control[update_control::loss_scale] *= static_cast<float>(attributes.backoff);
 }
 
-void count_good_update(float* control, const KernelAttributes& attributes) {
+void count_good_update(float* control, const kernels::Clip::Attributes& attributes) {
   control[update_control::updates] += 1;
   control[update_control::good_updates] += 1;
-  const double interval = attributes.as<kernels::Clip>().growth_interval;
+  const double interval = attributes.growth_interval;
   if (interval == 0 || control[update_control::good_updates] < interval) return;
-  control[update_control::loss_scale] *= static_cast<float>(attributes.as<kernels::Clip>().growth);
+  control[update_control::loss_scale] *= static_cast<float>(attributes.growth);
   control[update_control::good_updates] = 0;
 }
 
-void clip_reference(const KernelCall& call) {
+void clip_reference(const CallOf<kernels::Clip>& call) {
   const auto* partials = static_cast<const float*>(call.buffers[0]);
   auto* control = static_cast<float*>(call.buffers[1]);
   double sum = 0;
-  for (std::int64_t i = 0; i < call.shape.depth; ++i) sum += partials[i];
+  for (std::int64_t i = 0; i < call.shape.partials; ++i) sum += partials[i];
   const double scale = control[update_control::loss_scale];
   const double norm = std::sqrt(sum) / scale;
   control[update_control::norm] = static_cast<float>(norm);
   if (!std::isfinite(norm)) return skip(control, call.attributes);
   control[update_control::factor] =
-      static_cast<float>(clipped(norm, call.attributes.as<kernels::Clip>().max_norm) / scale);
+      static_cast<float>(clipped(norm, call.attributes.max_norm) / scale);
   count_good_update(control, call.attributes);
 }
 
-constexpr KernelOperand square_sums_operands[] = {
-    {"gradients", Access::read, extent::columns},
-    {"partials", Access::write, extent::depth, OperandFormat::single},
-};
+constexpr auto square_sums_operands = operands_of<kernels::SquareSums>({
+    {"gradients", Access::read, [](const auto& s) { return s.numbers; }},
+    {"partials", Access::write, [](const auto& s) { return s.pieces; }, OperandFormat::single},
+});
 
-CheckedSize square_sums_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 2 * shape.columns;
-}
-
-void square_sums_reference(const KernelCall& call) {
+void square_sums_reference(const CallOf<kernels::SquareSums>& call) {
   const std::int64_t piece = square_sum_piece(call.shape);
-  for (std::int64_t p = 0; p < call.shape.depth; ++p) {
-    const std::int64_t end = std::min((p + 1) * piece, call.shape.columns);
+  for (std::int64_t p = 0; p < call.shape.pieces; ++p) {
+    const std::int64_t end = std::min((p + 1) * piece, call.shape.numbers);
     double sum = 0;
     for (std::int64_t i = p * piece; i < end; ++i) {
       const double number = number_at(call.buffers[0], call.dtype, i);
@@ -283,11 +261,10 @@ void square_sums_reference(const KernelCall& call) {
 
 std::vector<Kernel> optimizer_kernels() {
   std::vector<Kernel> all{
-      {kernels::Sgd::name, sgd_operands, sgd_flops, sgd_reference, in_cuda_builds<prepare_sgd>()},
-      {kernels::Clip::name, clip_operands, clip_flops, clip_reference,
-       in_cuda_builds<prepare_clip>()},
-      {kernels::SquareSums::name, square_sums_operands, square_sums_flops, square_sums_reference,
-       in_cuda_builds<prepare_square_sums>()}};
+      row<kernels::Sgd, sgd_reference>(sgd_operands, flops_an_element<2>),
+      row<kernels::Clip, clip_reference>(clip_operands, [](const auto& s) { return s.partials; }),
+      row<kernels::SquareSums, square_sums_reference>(
+          square_sums_operands, [](const auto& shape) { return 2 * shape.numbers; })};
   for (const std::vector<Kernel>& rule : {adamw_kernels(), lion_kernels(), foreach_kernels()})
     all.insert(all.end(), rule.begin(), rule.end());
   return all;

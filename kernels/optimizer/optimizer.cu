@@ -2,14 +2,98 @@
 // Kernels and launchers of the family; the header has their meaning and shapes.
 #include "kernels/optimizer/optimizer.h"
 
+#include <cuda_runtime.h>
+#include <cmath>
+
 #include "kernels/launch.cuh"
 #include "kernels/mixed_packs.cuh"
-#include "kernels/optimizer/adamw_update.cuh"
-#include "kernels/optimizer/block_sum.cuh"
 #include "kernels/optimizer/update_kernels.cuh"
 #include "kernels/update_control.h"
 
 namespace stepgate {
+
+// The sum of one number of each thread of a block, in an order that depends on nothing: the lanes
+// of a warp, then the warps.
+
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
+
+// Every thread of the block must call it, once; thread 0 receives the sum.
+template <int threads>
+__device__ __forceinline__ float block_sum(float value) {
+  constexpr int warps = threads / 32;
+  static_assert(threads % 32 == 0 && warps <= 32);
+  __shared__ float of_warp[warps];
+  value = warp_sum(value);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x >= 32) return 0.0f;
+  return warp_sum(threadIdx.x < warps ? of_warp[threadIdx.x] : 0.0f);
+}
+
+// One parameter's step of AdamW in fp32, for every kernel that makes it. What is the same for all
+// parameters is worked out before: AdamwRates on the host, AdamwCorrections by each thread, since
+// the number of the update is known on the device only. Formula and attributes: optimizer.h.
+
+struct AdamwRates {
+  float learning_rate;
+  float one_minus_beta1;
+  float beta1;
+  float one_minus_beta2;
+  float beta2;
+  float log_beta1;
+  float log_beta2;
+  float epsilon;
+  float decay;  // learning_rate * weight_decay
+};
+
+inline AdamwRates adamw_rates(const kernels::Adamw::Attributes& rule) {
+  const double beta1 = rule.beta1;
+  const double beta2 = rule.beta2;
+  const double learning_rate = rule.learning_rate;
+  return {.learning_rate = static_cast<float>(learning_rate),
+          .one_minus_beta1 = static_cast<float>(1 - beta1),
+          .beta1 = static_cast<float>(beta1),
+          .one_minus_beta2 = static_cast<float>(1 - beta2),
+          .beta2 = static_cast<float>(beta2),
+          .log_beta1 = static_cast<float>(std::log(beta1)),
+          .log_beta2 = static_cast<float>(std::log(beta2)),
+          .epsilon = static_cast<float>(rule.epsilon),
+          .decay = static_cast<float>(learning_rate * rule.weight_decay)};
+}
+
+struct AdamwCorrections {
+  float step_size;    // learning_rate / (1 - beta1^t)
+  float root_factor;  // 1 / sqrt(1 - beta2^t)
+};
+
+// 1 - beta^t without the cancellation that beta near 1 and small t would bring.
+__device__ __forceinline__ float bias_correction(float log_beta, float updates) {
+  return -expm1f(updates * log_beta);
+}
+
+__device__ __forceinline__ AdamwCorrections adamw_corrections(const AdamwRates& rates,
+                                                              float updates) {
+  return {rates.learning_rate / bias_correction(rates.log_beta1, updates),
+          1.0f / sqrtf(bias_correction(rates.log_beta2, updates))};
+}
+
+// Moves m and v on and returns the new weight.
+__device__ __forceinline__ float adamw_step(const AdamwRates& rates,
+                                            const AdamwCorrections& corrections, float gradient,
+                                            float weight, float& m, float& v) {
+  m = fmaf(rates.one_minus_beta1, gradient, rates.beta1 * m);
+  v = fmaf(rates.one_minus_beta2 * gradient, gradient, rates.beta2 * v);
+  const float denominator = fmaf(sqrtf(v), corrections.root_factor, rates.epsilon);
+  const float decayed = fmaf(-rates.decay, weight, weight);
+  return fmaf(-corrections.step_size, m / denominator, decayed);
+}
+
 namespace {
 
 struct AdamwOnDevice {
@@ -27,14 +111,6 @@ struct AdamwOnDevice {
     return adamw_step(rates, corrections, gradient, weight, moments[0], moments[1]);
   }
 };
-
-}  // namespace
-
-UpdateLaunchers adamw_launchers() {
-  return launchers_of<AdamwOnDevice>();
-}
-
-namespace {
 
 struct LionOnDevice {
   struct Rates {
@@ -64,9 +140,20 @@ struct LionOnDevice {
 
 }  // namespace
 
-UpdateLaunchers lion_launchers() {
-  return launchers_of<LionOnDevice>();
+template <class Named, UpdateKind kind>
+Launch UpdateKernel<Named, kind>::prepare(const Shape& shape, DType dtype,
+                                          const Attributes& attributes, const LaunchContext&) {
+  using OnDevice =
+      std::conditional_t<std::is_same_v<Named, kernels::Adamw>, AdamwOnDevice, LionOnDevice>;
+  return prepare_update<OnDevice, kind>(shape, dtype, attributes);
 }
+
+template struct UpdateKernel<kernels::Adamw, UpdateKind::plain>;
+template struct UpdateKernel<kernels::Adamw, UpdateKind::clipped>;
+template struct UpdateKernel<kernels::Adamw, UpdateKind::master>;
+template struct UpdateKernel<kernels::Lion, UpdateKind::plain>;
+template struct UpdateKernel<kernels::Lion, UpdateKind::clipped>;
+template struct UpdateKernel<kernels::Lion, UpdateKind::master>;
 
 namespace {
 
@@ -91,9 +178,9 @@ struct Descend {
 
 }  // namespace
 
-Launch prepare_sgd(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                   const LaunchContext&) {
-  const auto learning_rate = static_cast<float>(attributes.as<kernels::Sgd>().learning_rate);
+Launch kernels::Sgd::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                             const LaunchContext&) {
+  const auto learning_rate = static_cast<float>(attributes.learning_rate);
   const std::int64_t parameters = shape.rows * shape.columns;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
@@ -185,7 +272,7 @@ struct MakePass {
 };
 
 template <Pass pass, class Number>
-Launch launching(const KernelShape& shape, const AdamwRates& rates) {
+Launch launching(const MatrixShape& shape, const AdamwRates& rates) {
   // 16 bytes a thread where nothing is fp32.
   constexpr bool all_stored = pass == Pass::unscale || pass == Pass::decay;
   constexpr int count = all_stored ? access_bytes / static_cast<int>(sizeof(Number)) : mixed_count;
@@ -205,9 +292,9 @@ Launch launching(const KernelShape& shape, const AdamwRates& rates) {
 }  // namespace
 
 template <ForeachPass pass>
-Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                       const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(attributes.as<kernels::Adamw>());
+Launch kernels::Foreach<pass>::prepare(const Shape& shape, DType dtype,
+                                       const Attributes& attributes, const LaunchContext&) {
+  const AdamwRates rates = adamw_rates(attributes);
   constexpr bool all_single =
       std::is_same_v<Target<pass, void>, float> && std::is_same_v<First<pass, void>, float>;
   if constexpr (all_single) {
@@ -218,16 +305,15 @@ Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttrib
   }
 }
 
-using PreparePass = std::remove_pointer_t<Prepare>;
-template PreparePass prepare_foreach<ForeachPass::unscale>;
-template PreparePass prepare_foreach<ForeachPass::decay>;
-template PreparePass prepare_foreach<ForeachPass::lerp>;
-template PreparePass prepare_foreach<ForeachPass::mul>;
-template PreparePass prepare_foreach<ForeachPass::addcmul>;
-template PreparePass prepare_foreach<ForeachPass::sqrt>;
-template PreparePass prepare_foreach<ForeachPass::div>;
-template PreparePass prepare_foreach<ForeachPass::add>;
-template PreparePass prepare_foreach<ForeachPass::addcdiv>;
+template struct kernels::Foreach<ForeachPass::unscale>;
+template struct kernels::Foreach<ForeachPass::decay>;
+template struct kernels::Foreach<ForeachPass::lerp>;
+template struct kernels::Foreach<ForeachPass::mul>;
+template struct kernels::Foreach<ForeachPass::addcmul>;
+template struct kernels::Foreach<ForeachPass::sqrt>;
+template struct kernels::Foreach<ForeachPass::div>;
+template struct kernels::Foreach<ForeachPass::add>;
+template struct kernels::Foreach<ForeachPass::addcdiv>;
 
 namespace {
 
@@ -274,14 +360,13 @@ __global__ void __launch_bounds__(clip_block_threads)
 
 }  // namespace
 
-Launch prepare_clip(const KernelShape& shape, DType, const KernelAttributes& attributes,
-                    const LaunchContext&) {
-  const ClipRates rates{
-      .max_norm = static_cast<float>(attributes.as<kernels::Clip>().max_norm),
-      .growth_interval = static_cast<float>(attributes.as<kernels::Clip>().growth_interval),
-      .growth = static_cast<float>(attributes.as<kernels::Clip>().growth),
-      .backoff = static_cast<float>(attributes.as<kernels::Clip>().backoff)};
-  return [count = shape.depth, rates](void* const* buffers, cudaStream_t stream) {
+Launch kernels::Clip::prepare(const Shape& shape, DType, const Attributes& attributes,
+                              const LaunchContext&) {
+  const ClipRates rates{.max_norm = static_cast<float>(attributes.max_norm),
+                        .growth_interval = static_cast<float>(attributes.growth_interval),
+                        .growth = static_cast<float>(attributes.growth),
+                        .backoff = static_cast<float>(attributes.backoff)};
+  return [count = shape.partials, rates](void* const* buffers, cudaStream_t stream) {
     clip<<<1, clip_block_threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                                static_cast<float*>(buffers[1]), count, rates);
     check_launch("clip");
@@ -334,8 +419,8 @@ __global__ void __launch_bounds__(square_sums_block_threads, blocks_per_multipro
 
 }  // namespace
 
-Launch prepare_square_sums(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                           const LaunchContext&) {
+Launch kernels::SquareSums::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                    const LaunchContext&) {
   const std::int64_t piece = square_sum_piece(shape);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
@@ -344,8 +429,8 @@ Launch prepare_square_sums(const KernelShape& shape, DType dtype, const KernelAt
       const auto* gradients = static_cast<const Number*>(buffers[0]);
       auto* const kernel =
           aligned_to_access(gradients) ? square_sums<count, Number> : square_sums<1, Number>;
-      kernel<<<static_cast<unsigned>(shape.depth), square_sums_block_threads, 0, stream>>>(
-          gradients, static_cast<float*>(buffers[1]), shape.columns, piece);
+      kernel<<<static_cast<unsigned>(shape.pieces), square_sums_block_threads, 0, stream>>>(
+          gradients, static_cast<float*>(buffers[1]), shape.numbers, piece);
       check_launch("square_sums");
     };
   });

@@ -23,6 +23,7 @@ struct Adamw {
   static constexpr std::string_view name = names[0];
   static constexpr std::size_t moments = 2;
   static constexpr bool counts_updates = true;
+  using Shape = MatrixShape;
   struct Attributes {
     double learning_rate = 0;
     double beta1 = 0;
@@ -31,12 +32,6 @@ struct Adamw {
     double weight_decay = 0;
   };
 };
-
-}  // namespace kernels
-
-UpdateLaunchers adamw_launchers();
-
-namespace kernels {
 
 // Lion (Chen et al.: Symbolic Discovery of Optimization Algorithms, NeurIPS 2023, algorithm 2),
 // plain, clipped and with an fp32 master of the weights. Shape, operands and what a control does:
@@ -48,6 +43,7 @@ struct Lion {
   static constexpr std::string_view name = names[0];
   static constexpr std::size_t moments = 1;
   static constexpr bool counts_updates = false;
+  using Shape = MatrixShape;
   struct Attributes {
     double learning_rate = 0;
     double beta1 = 0;
@@ -56,25 +52,19 @@ struct Lion {
   };
 };
 
-}  // namespace kernels
-
-UpdateLaunchers lion_launchers();
-
-namespace kernels {
-
 // Stochastic gradient descent: w -= learning_rate * g.
 //   shape     rows x columns parameters
 //   operands  weights, gradients
 struct Sgd {
   static constexpr std::string_view name = "sgd";
+  using Shape = MatrixShape;
   struct Attributes {
     double learning_rate = 0;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
-
-Launch prepare_sgd(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 // AdamW as a "foreach" optimizer makes it: one pass over all tensors for each elementary operation,
 // with every intermediate in memory (torch.optim.AdamW(foreach=True) of PyTorch 2). All passes in
@@ -108,21 +98,16 @@ inline constexpr std::string_view foreach_names[] = {
 template <ForeachPass pass>
 struct Foreach {
   static constexpr std::string_view name = foreach_names[static_cast<std::size_t>(pass)];
+  using Shape = MatrixShape;
   using Attributes = Adamw::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-template <ForeachPass pass>
-Launch prepare_foreach(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // Decides one update from the norm of all gradients: by what every gradient is multiplied, whether
 // the update is skipped, and the next loss scale. Clipping as torch.nn.utils.clip_grad_norm_ does
 // it, the scale as torch.amp.GradScaler does (there growth 2, backoff 0.5, growth_interval 2000).
-//   shape     depth partial sums
-//   operands  partials (fp32 [depth], of square_sums), control (fp32 [8], see update_control.h)
+//   shape     partials, how many sums
+//   operands  partials (fp32, of square_sums), control (fp32 [8], see update_control.h)
 //   norm = sqrt(sum of partials) / loss_scale
 //   norm finite:  factor = min(1, max_norm / (norm + 1e-6)) / loss_scale;  updates += 1
 //                 good_updates += 1; at growth_interval: loss_scale *= growth, good_updates = 0
@@ -130,31 +115,42 @@ namespace kernels {
 // The factor is of the scale before it changes, with which the gradients were computed.
 struct Clip {
   static constexpr std::string_view name = "clip";
+  template <class Size>
+  struct Sizes {
+    Size partials = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     double max_norm = 0;         // 0: no clipping
     double growth_interval = 0;  // 0: the scale is fixed, but inf and NaN still skip
     double growth = 2;
     double backoff = 0.5;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
 
 constexpr double clip_epsilon = 1e-6;
 
-Launch prepare_clip(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
 namespace kernels {
 
 // The first of two stages of the norm of all gradients: partials[p] is the sum of squares of the
 // p-th piece of the numbers. clip makes the second. The order of a sum depends on the sizes and the
 // alignment of the gradients alone.
-//   shape     columns numbers, depth pieces (square_sum_pieces is how many a GPU wants)
-//   operands  gradients ([columns]), partials (fp32 [depth])
+//   shape     numbers, pieces (square_sum_pieces is how many a GPU wants)
+//   operands  gradients ([numbers]), partials (fp32 [pieces])
 // A square that overflows fp32 makes its piece infinite, and clip skips the update.
 struct SquareSums {
   static constexpr std::string_view name = "square_sums";
+  template <class Size>
+  struct Sizes {
+    Size numbers = 1;
+    Size pieces = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -169,13 +165,10 @@ constexpr std::int64_t square_sum_pieces(std::int64_t count) {
 
 // Numbers of every piece but the last ones, which may be shorter or empty: a multiple of 8, so that
 // all pieces of an aligned operand are aligned.
-constexpr std::int64_t square_sum_piece(const KernelShape& shape) {
-  const std::int64_t share = (shape.columns + shape.depth - 1) / shape.depth;
+constexpr std::int64_t square_sum_piece(const kernels::SquareSums::Shape& shape) {
+  const std::int64_t share = (shape.numbers + shape.pieces - 1) / shape.pieces;
   return (share + 7) / 8 * 8;
 }
-
-Launch prepare_square_sums(const KernelShape&, DType, const KernelAttributes&,
-                           const LaunchContext&);
 
 std::vector<Kernel> optimizer_kernels();
 

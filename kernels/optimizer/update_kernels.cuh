@@ -71,11 +71,11 @@ struct UpdateElements {
 };
 
 template <class Rule, UpdateKind kind>
-Launch prepare_update(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                      const LaunchContext&) {
+Launch prepare_update(const MatrixShape& shape, DType dtype,
+                      const typename Rule::Named::Attributes& attributes) {
   using Layout = UpdateLayout<Rule, kind>;
   const std::int64_t parameters = elements_of(shape);
-  const auto rates = Rule::rates(attributes.as<typename Rule::Named>());
+  const auto rates = Rule::rates(attributes);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     // A plain rule moves whole accesses of weights; the others what mixed_packs.cuh says.
@@ -100,12 +100,6 @@ Launch prepare_update(const KernelShape& shape, DType dtype, const KernelAttribu
                                 aligned, stream);
     };
   });
-}
-
-template <class Rule>
-UpdateLaunchers launchers_of() {
-  return {prepare_update<Rule, UpdateKind::plain>, prepare_update<Rule, UpdateKind::clipped>,
-          prepare_update<Rule, UpdateKind::master>};
 }
 
 }  // namespace stepgate

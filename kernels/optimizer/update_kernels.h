@@ -26,7 +26,7 @@ template <class Rule, UpdateKind kind>
 constexpr auto update_operands() {
   using Layout = UpdateLayout<Rule, kind>;
   constexpr std::string_view moments[] = {"m", "v"};
-  std::array<KernelOperand, Layout::operands> all{};
+  OperandOf<typename Rule::Named> all[Layout::operands] = {};
   all[0] = {.name = "weights",
             .access = Access::read_write,
             .elements = extent::elements,
@@ -41,19 +41,12 @@ constexpr auto update_operands() {
     all[Layout::steering] = {"control", Access::read, extent::control, OperandFormat::control};
   if constexpr (Layout::counted)
     all[Layout::steering] = {"counter", Access::read, extent::one, OperandFormat::count};
-  return all;
-}
-
-// Flops of a launch that is not skipped; the factor is one more.
-template <class Rule, UpdateKind kind>
-CheckedSize update_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0)) * elements_of(shape);
+  return operands_of(all);
 }
 
 template <class Rule, UpdateKind kind>
-void update_reference(const KernelCall& call) {
+void update_reference(const CallOf<typename Rule::Named>& call) {
   using Layout = UpdateLayout<Rule, kind>;
-  const auto attributes = call.attributes.as<typename Rule::Named>();
   double factor = 1, updates = 0;
   if constexpr (Layout::controlled) {
     const auto* control = static_cast<const float*>(call.buffers[Layout::steering]);
@@ -78,7 +71,7 @@ void update_reference(const KernelCall& call) {
       weight = kept(2);
     else
       weight = number_at(call.buffers[0], call.dtype, i);
-    weight = Rule::step(attributes, updates, weight, gradient, moments);
+    weight = Rule::step(call.attributes, updates, weight, gradient, moments);
     for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
       kept(Layout::first_moment + moment) = static_cast<float>(moments[moment]);
     if constexpr (kind == UpdateKind::master) weight = kept(2) = static_cast<float>(weight);
@@ -87,19 +80,19 @@ void update_reference(const KernelCall& call) {
 }
 
 template <class Rule, UpdateKind kind>
-Kernel update_kernel(const UpdateLaunchers& launchers) {
+Kernel update_kernel() {
   static constexpr auto operands = update_operands<Rule, kind>();
-  return {update_name<typename Rule::Named>(kind), operands, update_flops<Rule, kind>,
-          update_reference<Rule, kind>, launchers[static_cast<std::size_t>(kind)]};
+  // A launch that is not skipped has so many; the factor is one more.
+  constexpr std::int64_t flops = Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0);
+  return row<UpdateKernel<typename Rule::Named, kind>, update_reference<Rule, kind>>(
+      operands, flops_an_element<flops>);
 }
 
-// The rows of the rule's kernels; its launchers are null where the build has no CUDA.
+// The rows of the rule's kernels.
 template <class Rule>
-std::vector<Kernel> update_kernels(UpdateLaunchers (*launchers_of_rule)()) {
-  const auto launchers = launchers_of_rule != nullptr ? launchers_of_rule() : UpdateLaunchers{};
-  return {update_kernel<Rule, UpdateKind::plain>(launchers),
-          update_kernel<Rule, UpdateKind::clipped>(launchers),
-          update_kernel<Rule, UpdateKind::master>(launchers)};
+std::vector<Kernel> update_kernels() {
+  return {update_kernel<Rule, UpdateKind::plain>(), update_kernel<Rule, UpdateKind::clipped>(),
+          update_kernel<Rule, UpdateKind::master>()};
 }
 
 }  // namespace stepgate

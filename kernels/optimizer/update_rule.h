@@ -14,9 +14,7 @@
 // whether its plain kernel `counts_updates`.
 #pragma once
 
-#include <array>
-
-#include "kernels/cuda_build.h"
+#include "kernels/kernel.h"
 
 namespace stepgate {
 
@@ -29,7 +27,13 @@ constexpr std::string_view update_name(UpdateKind kind) {
   return Named::names[static_cast<std::size_t>(kind)];
 }
 
-// One for each kernel of a rule, in the order of UpdateKind.
-using UpdateLaunchers = std::array<Prepare, std::size(update_kinds)>;
+// A kernel of the rule that `Named` names.
+template <class Named, UpdateKind kind>
+struct UpdateKernel {
+  static constexpr std::string_view name = update_name<Named>(kind);
+  using Shape = typename Named::Shape;
+  using Attributes = typename Named::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
 
 }  // namespace stepgate

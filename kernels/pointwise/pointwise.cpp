@@ -5,24 +5,19 @@
 #include <cmath>
 #include <tuple>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-constexpr KernelOperand add_operands[] = {
+constexpr auto add_operands = operands_of<kernels::Add>({
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
     {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
-};
+});
 
-CheckedSize add_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-void add_reference(const KernelCall& call) {
+void add_reference(const CallOf<kernels::Add>& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     set_number(
         call.buffers[2], call.dtype, i,
@@ -30,19 +25,15 @@ void add_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand bias_activation_operands[] = {
+constexpr auto bias_activation_operands = operands_of<kernels::BiasActivation>({
     {"x", Access::read, extent::elements},
     {"bias", Access::read, extent::columns},
     {.name = "y", .access = Access::write, .elements = extent::elements, .may_replace = 0},
-};
+});
 
-CheckedSize bias_activation_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
-  return elements_of(shape) * (attributes.as<kernels::BiasActivation>().relu ? 2 : 1);
-}
-
-void bias_activation_reference(const KernelCall& call) {
+void bias_activation_reference(const CallOf<kernels::BiasActivation>& call) {
   const auto [x, bias, y] = std::tuple{call.buffers[0], call.buffers[1], call.buffers[2]};
-  const bool relu = call.attributes.as<kernels::BiasActivation>().relu;
+  const bool relu = call.attributes.relu;
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const double sum =
         number_at(x, call.dtype, i) + number_at(bias, call.dtype, i % call.shape.columns);
@@ -50,29 +41,19 @@ void bias_activation_reference(const KernelCall& call) {
   }
 }
 
-bool accumulates_bias_gradient(const KernelAttributes& attributes) {
-  return attributes.as<kernels::BiasGradient>().accumulate;
-}
-
-constexpr KernelOperand bias_gradient_operands[] = {
+constexpr auto bias_gradient_operands = operands_of<kernels::BiasGradient>({
     {"dy", Access::read, extent::elements},
     {.name = "db",
      .access = Access::read_write,
      .elements = extent::columns,
-     .accumulates = accumulates_bias_gradient},
-};
+     .accumulates = accumulates},
+});
 
-CheckedSize bias_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-void bias_gradient_reference(const KernelCall& call) {
+void bias_gradient_reference(const CallOf<kernels::BiasGradient>& call) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
   for (std::int64_t column = 0; column < columns; ++column) {
-    double sum = accumulates_bias_gradient(call.attributes)
-                     ? number_at(call.buffers[1], call.dtype, column)
-                     : 0.0;
+    double sum = call.attributes.accumulate ? number_at(call.buffers[1], call.dtype, column) : 0.0;
     for (std::int64_t row = 0; row < rows; ++row) {
       sum += number_at(call.buffers[0], call.dtype, row * columns + column);
     }
@@ -80,17 +61,15 @@ void bias_gradient_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand column_parts_operands[] = {
+constexpr auto parts_of_columns = [](const auto& s) { return s.parts * s.columns; };
+
+constexpr auto column_parts_operands = operands_of<kernels::ColumnParts>({
     {"dy", Access::read, extent::elements},
-    {"partials", Access::write, extent::depth_by_columns, OperandFormat::single},
-};
+    {"partials", Access::write, parts_of_columns, OperandFormat::single},
+});
 
-CheckedSize column_parts_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-void column_parts_reference(const KernelCall& call) {
-  const auto [rows, columns, parts, unused] = call.shape;
+void column_parts_reference(const CallOf<kernels::ColumnParts>& call) {
+  const auto [rows, columns, parts] = call.shape;
   auto* partials = static_cast<float*>(call.buffers[1]);
   for (std::int64_t part = 0; part < parts; ++part) {
     for (std::int64_t column = 0; column < columns; ++column) {
@@ -103,64 +82,50 @@ void column_parts_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand widen_operands[] = {
-    {"numbers", Access::read, extent::columns},
-    {"wide", Access::write, extent::columns, OperandFormat::single},
-};
-constexpr KernelOperand narrow_operands[] = {
-    {"wide", Access::read, extent::columns, OperandFormat::single},
-    {"numbers", Access::write, extent::columns},
-};
+constexpr auto all_numbers = [](const auto& s) { return s.numbers; };
 
-CheckedSize no_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
+constexpr auto widen_operands = operands_of<kernels::Widen>({
+    {"numbers", Access::read, all_numbers},
+    {"wide", Access::write, all_numbers, OperandFormat::single},
+});
+constexpr auto narrow_operands = operands_of<kernels::Narrow>({
+    {"wide", Access::read, all_numbers, OperandFormat::single},
+    {"numbers", Access::write, all_numbers},
+});
 
-void copy_numbers(const KernelCall& call, DType from, DType to) {
-  for (std::int64_t i = 0; i < call.shape.columns; ++i)
+void copy_numbers(const CallOf<kernels::Widen>& call, DType from, DType to) {
+  for (std::int64_t i = 0; i < call.shape.numbers; ++i)
     set_number(call.buffers[1], to, i, number_at(call.buffers[0], from, i));
 }
 
-void widen_reference(const KernelCall& call) {
+void widen_reference(const CallOf<kernels::Widen>& call) {
   copy_numbers(call, call.dtype, DType::fp32);
 }
 
-void narrow_reference(const KernelCall& call) {
+void narrow_reference(const CallOf<kernels::Narrow>& call) {
   copy_numbers(call, DType::fp32, call.dtype);
 }
 
-constexpr KernelOperand gelu_operands[] = {
+constexpr auto gelu_operands = operands_of<kernels::Gelu>({
     {"x", Access::read, extent::elements},
     {.name = "y", .access = Access::write, .elements = extent::elements, .may_replace = 0},
-};
+});
 
-constexpr KernelOperand gradient_operands[] = {
+constexpr auto gradient_operands = operands_of<kernels::GeluGradient>({
     {"x", Access::read, extent::elements},
     {"d_y", Access::read, extent::elements},
     {.name = "d_x", .access = Access::write, .elements = extent::elements, .may_replace = 1},
-};
+});
 
-constexpr KernelOperand bias_operands[] = {
+constexpr auto bias_operands = operands_of<kernels::BiasGelu>({
     {"x", Access::read, extent::elements},
     {"bias", Access::read, extent::columns},
     {.name = "pre", .access = Access::write, .elements = extent::elements, .may_replace = 0},
     {"y", Access::write, extent::elements},
-};
+});
 
 // An exponential and a quotient count 1.
 constexpr std::int64_t gelu_operations = 7;
-
-CheckedSize gelu_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return gelu_operations * elements_of(shape);
-}
-
-CheckedSize gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 15 * elements_of(shape);
-}
-
-CheckedSize bias_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return (1 + gelu_operations) * elements_of(shape);
-}
 
 double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(gelu_slope * (x + gelu_cubic * x * x * x)));
@@ -172,13 +137,13 @@ double gelu_slope_at(double x) {
   return 0.5 * (1 + tangent) + 0.5 * x * (1 - tangent * tangent) * inner;
 }
 
-void gelu_reference(const KernelCall& call) {
+void gelu_reference(const CallOf<kernels::Gelu>& call) {
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     set_number(call.buffers[1], call.dtype, i, gelu(number_at(call.buffers[0], call.dtype, i)));
   }
 }
 
-void gradient_reference(const KernelCall& call) {
+void gradient_reference(const CallOf<kernels::GeluGradient>& call) {
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     set_number(call.buffers[2], call.dtype, i,
                number_at(call.buffers[1], call.dtype, i) *
@@ -186,7 +151,7 @@ void gradient_reference(const KernelCall& call) {
   }
 }
 
-void bias_reference(const KernelCall& call) {
+void bias_reference(const CallOf<kernels::BiasGelu>& call) {
   const auto [x, bias, pre] = std::tuple{call.buffers[0], call.buffers[1], call.buffers[2]};
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     set_number(pre, call.dtype, i,
@@ -195,17 +160,13 @@ void bias_reference(const KernelCall& call) {
   }
 }
 
-constexpr KernelOperand relu_gradient_operands[] = {
+constexpr auto relu_gradient_operands = operands_of<kernels::ReluGradient>({
     {"y", Access::read, extent::elements},
     {"dy", Access::read, extent::elements},
     {.name = "dx", .access = Access::write, .elements = extent::elements, .may_replace = 1},
-};
+});
 
-CheckedSize relu_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
-
-void relu_gradient_reference(const KernelCall& call) {
+void relu_gradient_reference(const CallOf<kernels::ReluGradient>& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const bool passes = number_at(call.buffers[0], call.dtype, i) > 0;
     set_number(call.buffers[2], call.dtype, i,
@@ -213,68 +174,48 @@ void relu_gradient_reference(const KernelCall& call) {
   }
 }
 
-bool accumulates_sum(const KernelAttributes& attributes) {
-  return attributes.as<kernels::SumParts>().accumulate;
-}
-
-constexpr KernelOperand sum_parts_operands[] = {
-    {"partials", Access::read, extent::depth_by_columns, OperandFormat::single},
+constexpr auto sum_parts_operands = operands_of<kernels::SumParts>({
+    {"partials", Access::read, parts_of_columns, OperandFormat::single},
     {.name = "sums",
      .access = Access::read_write,
      .elements = extent::columns,
-     .accumulates = accumulates_sum},
-};
+     .accumulates = accumulates},
+});
 
-CheckedSize sum_parts_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return shape.depth * shape.columns;
-}
-
-void sum_parts_reference(const KernelCall& call) {
+void sum_parts_reference(const CallOf<kernels::SumParts>& call) {
   const auto* partials = static_cast<const float*>(call.buffers[0]);
   for (std::int64_t column = 0; column < call.shape.columns; ++column) {
-    double sum =
-        accumulates_sum(call.attributes) ? number_at(call.buffers[1], call.dtype, column) : 0.0;
-    for (std::int64_t part = 0; part < call.shape.depth; ++part) {
+    double sum = call.attributes.accumulate ? number_at(call.buffers[1], call.dtype, column) : 0.0;
+    for (std::int64_t part = 0; part < call.shape.parts; ++part) {
       sum += partials[part * call.shape.columns + column];
     }
     set_number(call.buffers[1], call.dtype, column, sum);
   }
 }
 
-CheckedSize gates_and_ups(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return 2 * elements_of(shape);
-}
+constexpr auto gates_and_ups = [](const auto& s) { return 2 * elements_of(s); };
 
-constexpr KernelOperand swiglu_operands[] = {
+constexpr auto swiglu_operands = operands_of<kernels::Swiglu>({
     {"x", Access::read, gates_and_ups},
     {"y", Access::write, extent::elements},
-};
+});
 
-constexpr KernelOperand swiglu_gradient_operands[] = {
+constexpr auto swiglu_gradient_operands = operands_of<kernels::SwigluGradient>({
     {"x", Access::read, gates_and_ups},
     {"d_y", Access::read, extent::elements},
     {.name = "d_x", .access = Access::write, .elements = gates_and_ups, .may_replace = 0},
-};
-
-// An exponential and a quotient count 1.
-CheckedSize swiglu_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 4 * elements_of(shape);
-}
-
-CheckedSize swiglu_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return 11 * elements_of(shape);
-}
+});
 
 double logistic(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
 // Index of the gate of element i of the result.
-std::int64_t gate_of(const KernelShape& shape, std::int64_t i) {
+std::int64_t gate_of(const MatrixShape& shape, std::int64_t i) {
   return i + i / shape.columns * shape.columns;
 }
 
-void swiglu_reference(const KernelCall& call) {
+void swiglu_reference(const CallOf<kernels::Swiglu>& call) {
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     const std::int64_t place = gate_of(call.shape, i);
     const double gate = number_at(call.buffers[0], call.dtype, place);
@@ -283,7 +224,7 @@ void swiglu_reference(const KernelCall& call) {
   }
 }
 
-void swiglu_gradient_reference(const KernelCall& call) {
+void swiglu_gradient_reference(const CallOf<kernels::SwigluGradient>& call) {
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     const std::int64_t place = gate_of(call.shape, i);
     const double gate = number_at(call.buffers[0], call.dtype, place);
@@ -299,31 +240,27 @@ void swiglu_gradient_reference(const KernelCall& call) {
 
 std::vector<Kernel> pointwise_kernels() {
   return {
-      {kernels::Add::name, add_operands, add_flops, add_reference, in_cuda_builds<prepare_add>()},
-      {kernels::BiasActivation::name, bias_activation_operands, bias_activation_flops,
-       bias_activation_reference, in_cuda_builds<prepare_bias_activation>()},
-      {kernels::BiasGradient::name, bias_gradient_operands, bias_gradient_flops,
-       bias_gradient_reference, in_cuda_builds<prepare_bias_gradient>()},
-      {kernels::ColumnParts::name, column_parts_operands, column_parts_flops,
-       column_parts_reference, in_cuda_builds<prepare_column_parts>()},
-      {kernels::Widen::name, widen_operands, no_flops, widen_reference,
-       in_cuda_builds<prepare_widen>()},
-      {kernels::Narrow::name, narrow_operands, no_flops, narrow_reference,
-       in_cuda_builds<prepare_narrow>()},
-      {kernels::Gelu::name, gelu_operands, gelu_flops, gelu_reference,
-       in_cuda_builds<prepare_gelu>()},
-      {kernels::GeluGradient::name, gradient_operands, gradient_flops, gradient_reference,
-       in_cuda_builds<prepare_gelu_gradient>()},
-      {kernels::BiasGelu::name, bias_operands, bias_flops, bias_reference,
-       in_cuda_builds<prepare_bias_gelu>()},
-      {kernels::ReluGradient::name, relu_gradient_operands, relu_gradient_flops,
-       relu_gradient_reference, in_cuda_builds<prepare_relu_gradient>()},
-      {kernels::SumParts::name, sum_parts_operands, sum_parts_flops, sum_parts_reference,
-       in_cuda_builds<prepare_sum_parts>()},
-      {kernels::Swiglu::name, swiglu_operands, swiglu_flops, swiglu_reference,
-       in_cuda_builds<prepare_swiglu>()},
-      {kernels::SwigluGradient::name, swiglu_gradient_operands, swiglu_gradient_flops,
-       swiglu_gradient_reference, in_cuda_builds<prepare_swiglu_gradient>()}};
+      row<kernels::Add, add_reference>(add_operands, flops_an_element<1>),
+      row<kernels::BiasActivation, bias_activation_reference>(
+          bias_activation_operands,
+          [](const auto& shape, const auto& told) {
+            return elements_of(shape) * (told.relu ? 2 : 1);
+          }),
+      row<kernels::BiasGradient, bias_gradient_reference>(bias_gradient_operands,
+                                                          flops_an_element<1>),
+      row<kernels::ColumnParts, column_parts_reference>(column_parts_operands, flops_an_element<1>),
+      row<kernels::Widen, widen_reference>(widen_operands, no_flops),
+      row<kernels::Narrow, narrow_reference>(narrow_operands, no_flops),
+      row<kernels::Gelu, gelu_reference>(gelu_operands, flops_an_element<gelu_operations>),
+      row<kernels::GeluGradient, gradient_reference>(gradient_operands, flops_an_element<15>),
+      row<kernels::BiasGelu, bias_reference>(bias_operands,
+                                             flops_an_element<(1 + gelu_operations)>),
+      row<kernels::ReluGradient, relu_gradient_reference>(relu_gradient_operands,
+                                                          flops_an_element<1>),
+      row<kernels::SumParts, sum_parts_reference>(sum_parts_operands, parts_of_columns),
+      row<kernels::Swiglu, swiglu_reference>(swiglu_operands, flops_an_element<4>),
+      row<kernels::SwigluGradient, swiglu_gradient_reference>(swiglu_gradient_operands,
+                                                              flops_an_element<11>)};
 }
 
 }  // namespace stepgate

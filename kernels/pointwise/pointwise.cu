@@ -10,7 +10,7 @@ namespace stepgate {
 namespace {
 
 template <class Number>
-struct Add {
+struct AddOnDevice {
   const Number* x;
   const Number* branch;
   Number* sum;
@@ -38,15 +38,15 @@ struct Add {
 
 }  // namespace
 
-Launch prepare_add(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                   const LaunchContext&) {
+Launch kernels::Add::prepare(const Shape& shape, DType dtype, const Attributes&,
+                             const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
-      const Add<Number> element{static_cast<const Number*>(buffers[0]),
-                                static_cast<const Number*>(buffers[1]),
-                                static_cast<Number*>(buffers[2])};
+      const AddOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                        static_cast<const Number*>(buffers[1]),
+                                        static_cast<Number*>(buffers[2])};
       launch_stream<count>("add", shape.rows * shape.columns, element,
                            aligned_to_access(element.x, element.branch, element.sum), stream);
     };
@@ -58,7 +58,7 @@ namespace {
 // The matrix is walked as one flat array, so that rows of any length keep 16-byte accesses; a pack
 // may therefore span two rows. y may be x.
 template <class Number>
-struct BiasActivation {
+struct BiasActivationOnDevice {
   const Number* x;
   const Number* bias;
   Number* y;
@@ -94,19 +94,19 @@ struct BiasActivation {
 
 }  // namespace
 
-Launch prepare_bias_activation(const KernelShape& shape, DType dtype,
-                               const KernelAttributes& attributes, const LaunchContext&) {
-  const bool relu = attributes.as<kernels::BiasActivation>().relu;
+Launch kernels::BiasActivation::prepare(const Shape& shape, DType dtype,
+                                        const Attributes& attributes, const LaunchContext&) {
+  const bool relu = attributes.relu;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape, relu](void* const* buffers, cudaStream_t stream) {
-      BiasActivation<Number> element{static_cast<const Number*>(buffers[0]),
-                                     static_cast<const Number*>(buffers[1]),
-                                     static_cast<Number*>(buffers[2]),
-                                     shape.columns,
-                                     relu,
-                                     false};
+      BiasActivationOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                             static_cast<const Number*>(buffers[1]),
+                                             static_cast<Number*>(buffers[2]),
+                                             shape.columns,
+                                             relu,
+                                             false};
       element.bias_moves_in_packs = shape.columns % count == 0 && aligned_to_access(element.bias);
       launch_elementwise<count>("bias_activation", shape.rows * shape.columns, element,
                                 aligned_to_access(element.x, element.y), stream);
@@ -205,9 +205,9 @@ constexpr bool is_wide(std::int64_t rows, std::int64_t packs) {
 
 }  // namespace
 
-Launch prepare_bias_gradient(const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext&) {
-  const bool accumulate = attributes.as<kernels::BiasGradient>().accumulate;
+Launch kernels::BiasGradient::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                      const LaunchContext&) {
+  const bool accumulate = attributes.accumulate;
   const auto blocks =
       static_cast<unsigned>(ceiling_quotient(shape.columns, bias_gradient_block_columns));
   return with_storage(dtype, [&](auto zero) -> Launch {
@@ -285,12 +285,12 @@ __global__ void __launch_bounds__(column_parts_block_threads)
 
 }  // namespace
 
-Launch prepare_column_parts(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                            const LaunchContext&) {
+Launch kernels::ColumnParts::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                     const LaunchContext&) {
   static_assert(column_parts_block_threads == column_parts_block_columns,
                 "the last step gives every thread a column");
   const dim3 blocks(
-      static_cast<unsigned>(shape.depth),
+      static_cast<unsigned>(shape.parts),
       static_cast<unsigned>(ceiling_quotient(shape.columns, column_parts_block_columns)));
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
@@ -298,7 +298,7 @@ Launch prepare_column_parts(const KernelShape& shape, DType dtype, const KernelA
       constexpr int count = access_bytes / sizeof(Number);
       const Call<Number> call{static_cast<const Number*>(buffers[0]),
                               static_cast<float*>(buffers[1]), shape.rows, shape.columns,
-                              shape.depth};
+                              shape.parts};
       const bool packs = shape.columns % count == 0 && aligned_to_access(call.dy);
       auto* const kernel = packs ? column_parts_of<count, Number> : column_parts_of<1, Number>;
       kernel<<<blocks, column_parts_block_threads, 0, stream>>>(call);
@@ -330,29 +330,29 @@ struct Convert {
 
 // As many numbers a pack as the wider ones fill an access with.
 template <class From, class To>
-Launch launch_of(std::string_view kernel, const KernelShape& shape) {
+Launch launch_of(std::string_view kernel, std::int64_t numbers) {
   constexpr int count = access_bytes / sizeof(float);
-  return [kernel, shape](void* const* buffers, cudaStream_t stream) {
+  return [kernel, numbers](void* const* buffers, cudaStream_t stream) {
     const Convert<From, To> element{static_cast<const From*>(buffers[0]),
                                     static_cast<To*>(buffers[1])};
-    launch_stream<count>(kernel, shape.columns, element,
-                         aligned_to_access(element.from, element.to), stream);
+    launch_stream<count>(kernel, numbers, element, aligned_to_access(element.from, element.to),
+                         stream);
   };
 }
 
 }  // namespace
 
-Launch prepare_widen(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                     const LaunchContext&) {
+Launch kernels::Widen::prepare(const Shape& shape, DType dtype, const Attributes&,
+                               const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
-    return launch_of<decltype(zero), float>(kernels::Widen::name, shape);
+    return launch_of<decltype(zero), float>(name, shape.numbers);
   });
 }
 
-Launch prepare_narrow(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                      const LaunchContext&) {
+Launch kernels::Narrow::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
-    return launch_of<float, decltype(zero)>(kernels::Narrow::name, shape);
+    return launch_of<float, decltype(zero)>(name, shape.numbers);
   });
 }
 
@@ -385,7 +385,7 @@ __device__ __forceinline__ float gelu_slope_at(float x) {
 }
 
 template <class Number>
-struct Gelu {
+struct GeluOnDevice {
   const Number* x;
   Number* y;
 
@@ -405,7 +405,7 @@ struct Gelu {
 };
 
 template <class Number>
-struct GeluGradient {
+struct GeluGradientOnDevice {
   const Number* x;
   const Number* d_y;
   Number* d_x;
@@ -434,7 +434,7 @@ struct GeluGradient {
 // Walks the matrix as one flat array, so that rows of any length keep 16-byte accesses; a pack may
 // therefore span two rows.
 template <class Number>
-struct BiasGelu {
+struct BiasGeluOnDevice {
   const Number* x;
   const Number* bias;
   Number* pre;
@@ -483,49 +483,49 @@ struct BiasGelu {
 
 }  // namespace
 
-Launch prepare_gelu(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                    const LaunchContext&) {
+Launch kernels::Gelu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                              const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
-      const Gelu<Number> element{static_cast<const Number*>(buffers[0]),
-                                 static_cast<Number*>(buffers[1])};
+      const GeluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                         static_cast<Number*>(buffers[1])};
       launch_stream<count>("gelu", shape.rows * shape.columns, element,
                            aligned_to_access(element.x, element.y), stream);
     };
   });
 }
 
-Launch prepare_gelu_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                             const LaunchContext&) {
+Launch kernels::GeluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                      const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
-      const GeluGradient<Number> element{static_cast<const Number*>(buffers[0]),
-                                         static_cast<const Number*>(buffers[1]),
-                                         static_cast<Number*>(buffers[2])};
+      const GeluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                                 static_cast<const Number*>(buffers[1]),
+                                                 static_cast<Number*>(buffers[2])};
       launch_stream<count>("gelu_gradient", shape.rows * shape.columns, element,
                            aligned_to_access(element.x, element.d_y, element.d_x), stream);
     };
   });
 }
 
-Launch prepare_bias_gelu(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                         const LaunchContext&) {
+Launch kernels::BiasGelu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                  const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
       const std::int64_t elements = shape.rows * shape.columns;
-      BiasGelu<Number> element{static_cast<const Number*>(buffers[0]),
-                               static_cast<const Number*>(buffers[1]),
-                               static_cast<Number*>(buffers[2]),
-                               static_cast<Number*>(buffers[3]),
-                               shape.columns,
-                               false,
-                               elements >> 32 == 0};
+      BiasGeluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                       static_cast<const Number*>(buffers[1]),
+                                       static_cast<Number*>(buffers[2]),
+                                       static_cast<Number*>(buffers[3]),
+                                       shape.columns,
+                                       false,
+                                       elements >> 32 == 0};
       element.bias_moves_in_packs = shape.columns % count == 0 && aligned_to_access(element.bias);
       launch_stream<count>("bias_gelu", elements, element,
                            aligned_to_access(element.x, element.pre, element.y), stream);
@@ -537,7 +537,7 @@ namespace {
 
 // dx may be dy, so nothing is `__restrict__`: each thread loads its pack before it stores it.
 template <class Number>
-struct ReluGradient {
+struct ReluGradientOnDevice {
   const Number* y;
   const Number* dy;
   Number* dx;
@@ -556,15 +556,15 @@ struct ReluGradient {
 
 }  // namespace
 
-Launch prepare_relu_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                             const LaunchContext&) {
+Launch kernels::ReluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                      const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [elements = shape.rows * shape.columns](void* const* buffers, cudaStream_t stream) {
-      const ReluGradient<Number> element{static_cast<const Number*>(buffers[0]),
-                                         static_cast<const Number*>(buffers[1]),
-                                         static_cast<Number*>(buffers[2])};
+      const ReluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                                 static_cast<const Number*>(buffers[1]),
+                                                 static_cast<Number*>(buffers[2])};
       launch_elementwise<count>("relu_gradient", elements, element,
                                 aligned_to_access(element.y, element.dy, element.dx), stream);
     };
@@ -607,16 +607,16 @@ __global__ void __launch_bounds__(sum_parts_block_threads)
 
 }  // namespace
 
-Launch prepare_sum_parts(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                         const LaunchContext&) {
-  const bool accumulate = attributes.as<kernels::SumParts>().accumulate;
+Launch kernels::SumParts::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                  const LaunchContext&) {
+  const bool accumulate = attributes.accumulate;
   const auto blocks =
       static_cast<unsigned>(ceiling_quotient(shape.columns, sum_parts_block_columns));
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
       sum_parts<<<blocks, sum_parts_block_threads, 0, stream>>>(
-          static_cast<const float*>(buffers[0]), static_cast<Number*>(buffers[1]), shape.depth,
+          static_cast<const float*>(buffers[0]), static_cast<Number*>(buffers[1]), shape.parts,
           shape.columns, accumulate);
       check_launch("sum_parts");
     };
@@ -645,7 +645,7 @@ struct GateRows {
 };
 
 template <class Number>
-struct Swiglu {
+struct SwigluOnDevice {
   const Number* x;
   Number* y;
   GateRows rows;
@@ -674,7 +674,7 @@ struct Swiglu {
 };
 
 template <class Number>
-struct SwigluGradient {
+struct SwigluGradientOnDevice {
   const Number* x;
   const Number* d_y;
   Number* d_x;
@@ -708,21 +708,21 @@ struct SwigluGradient {
   }
 };
 
-GateRows gate_rows(const KernelShape& shape) {
+GateRows gate_rows(const MatrixShape& shape) {
   return {shape.columns, shape.rows * shape.columns >> 32 == 0};
 }
 
 }  // namespace
 
 // A pack never spans two rows: its gates would not lie together.
-Launch prepare_swiglu(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                      const LaunchContext&) {
+Launch kernels::Swiglu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
-      const Swiglu<Number> element{static_cast<const Number*>(buffers[0]),
-                                   static_cast<Number*>(buffers[1]), gate_rows(shape)};
+      const SwigluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                           static_cast<Number*>(buffers[1]), gate_rows(shape)};
       launch_stream<count>("swiglu", shape.rows * shape.columns, element,
                            shape.columns % count == 0 && aligned_to_access(element.x, element.y),
                            stream);
@@ -730,15 +730,15 @@ Launch prepare_swiglu(const KernelShape& shape, DType dtype, const KernelAttribu
   });
 }
 
-Launch prepare_swiglu_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
-                               const LaunchContext&) {
+Launch kernels::SwigluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                        const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     return [shape](void* const* buffers, cudaStream_t stream) {
-      const SwigluGradient<Number> element{static_cast<const Number*>(buffers[0]),
-                                           static_cast<const Number*>(buffers[1]),
-                                           static_cast<Number*>(buffers[2]), gate_rows(shape)};
+      const SwigluGradientOnDevice<Number> element{
+          static_cast<const Number*>(buffers[0]), static_cast<const Number*>(buffers[1]),
+          static_cast<Number*>(buffers[2]), gate_rows(shape)};
       launch_stream<count>(
           "swiglu_gradient", shape.rows * shape.columns, element,
           shape.columns % count == 0 && aligned_to_access(element.x, element.d_y, element.d_x),

@@ -13,31 +13,22 @@ namespace kernels {
 //   operands  x, branch, sum
 struct Add {
   static constexpr std::string_view name = "add";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_add(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // y[r][c] = activation(x[r][c] + bias[c]).
 //   shape     rows, columns
 //   operands  x, bias ([columns]), y; y may be x
 struct BiasActivation {
   static constexpr std::string_view name = "bias_activation";
+  using Shape = MatrixShape;
   struct Attributes {
     bool relu = false;  // otherwise no activation
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_bias_activation(const KernelShape&, DType, const KernelAttributes&,
-                               const LaunchContext&);
-
-namespace kernels {
 
 // db[c] = sum over rows of dy[r][c], or db[c] += that sum. The order of the sum depends on the
 // shape alone.
@@ -45,26 +36,23 @@ namespace kernels {
 //   operands  dy, db ([columns]; read only when accumulating)
 struct BiasGradient {
   static constexpr std::string_view name = "bias_gradient";
+  using Shape = MatrixShape;
   struct Attributes {
     bool accumulate = false;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_bias_gradient(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
-
-namespace kernels {
 
 // partials[p][c] = sum of dy[r][c] over the rows r of part p, which are p, p + parts, ...: the
 // first half of a bias's gradient, for matrices too tall and too narrow for bias_gradient to fill
 // the device. sum_parts is the second.
-//   shape     rows, columns; depth = parts (column_parts(rows, columns))
+//   shape     rows, columns, parts (column_parts(rows, columns))
 //   operands  dy, partials (fp32 [parts][columns])
 struct ColumnParts {
   static constexpr std::string_view name = "column_parts";
+  using Shape = PartsShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -81,32 +69,30 @@ constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
   return parts < 1 ? 1 : parts;
 }
 
-Launch prepare_column_parts(const KernelShape&, DType, const KernelAttributes&,
-                            const LaunchContext&);
-
 namespace kernels {
 
 // Copies numbers from the model's storage to fp32 (widen) and back, rounded to nearest (narrow): as
 // gradients are made larger for a collective that adds them in fp32.
-//   shape     columns numbers
-//   widen     numbers ([columns]), wide (fp32 [columns])
-//   narrow    wide (fp32 [columns]), numbers ([columns])
+//   shape     numbers
+//   widen     numbers, wide (fp32), one for each
+//   narrow    wide (fp32), numbers, one for each
 struct Widen {
   static constexpr std::string_view name = "widen";
+  template <class Size>
+  struct Sizes {
+    Size numbers = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct Narrow {
   static constexpr std::string_view name = "narrow";
+  using Shape = Widen::Shape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_widen(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_narrow(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // The Gaussian error linear unit in its tanh approximation (Hendrycks and Gimpel: Gaussian Error
 // Linear Units, 2016, section 2):
@@ -119,28 +105,29 @@ namespace kernels {
 //             it is stored, of which the gradient will be taken
 struct Gelu {
   static constexpr std::string_view name = "gelu";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct GeluGradient {
   static constexpr std::string_view name = "gelu_gradient";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct BiasGelu {
   static constexpr std::string_view name = "bias_gelu";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
 
 constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
-
-Launch prepare_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_gelu_gradient(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
-Launch prepare_bias_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 namespace kernels {
 
@@ -149,32 +136,28 @@ namespace kernels {
 //   operands  y, dy, dx; dx may be dy
 struct ReluGradient {
   static constexpr std::string_view name = "relu_gradient";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_relu_gradient(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
-
-namespace kernels {
 
 // sums[c] = sum over parts of partials[p][c], or sums[c] += that: the second half of a sum over
 // rows whose first half was taken by parts. The order of the sum depends on the shape alone.
-//   shape     depth = parts; columns
+//   shape     columns, parts
 //   operands  partials (fp32 [parts][columns]), sums ([columns]; read only when accumulating)
 struct SumParts {
   static constexpr std::string_view name = "sum_parts";
+  template <class Size>
+  struct Sizes {
+    Size columns = 1;
+    Size parts = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     bool accumulate = false;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_sum_parts(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // The gated linear unit whose gate is a SiLU (Shazeer: GLU variants improve transformer, 2020,
 // equation 6; biases are the GEMM's):
@@ -186,19 +169,19 @@ namespace kernels {
 //               d_gate = d_y up s (1 + gate (1 - s)),  d_up = d_y gate s
 struct Swiglu {
   static constexpr std::string_view name = "swiglu";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct SwigluGradient {
   static constexpr std::string_view name = "swiglu_gradient";
+  using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
-
-Launch prepare_swiglu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-Launch prepare_swiglu_gradient(const KernelShape&, DType, const KernelAttributes&,
-                               const LaunchContext&);
 
 std::vector<Kernel> pointwise_kernels();
 

@@ -4,23 +4,19 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_build.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-CheckedSize chain_words(const CheckedShape& shape, DType, const KernelAttributes&) {
-  return shape.columns * chase_line_words;
-}
-
+constexpr auto chain_words = [](const auto& s) { return s.lines * chase_line_words; };
 // A word of each line that is followed.
-CheckedSize followed_words(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
-  return std::min<std::int64_t>(shape.columns, attributes.as<kernels::Chase>().accesses);
-}
+constexpr auto followed_words = [](const auto& s, const auto& told) -> CheckedSize {
+  return std::min<std::int64_t>(s.lines, told.accesses);
+};
 
-constexpr KernelOperand chase_operands[] = {
+constexpr auto chase_operands = operands_of<kernels::Chase>({
     {.name = "chain",
      .access = Access::read,
      .elements = chain_words,
@@ -28,64 +24,50 @@ constexpr KernelOperand chase_operands[] = {
      .touched = followed_words},
     {"position", Access::read_write, extent::one, OperandFormat::word},
     {"fraction", Access::write, extent::one, OperandFormat::single},
+});
+
+constexpr auto chase_loads = [](const kernels::Chase::Shape& shape, const auto& told) {
+  return DependentLoads{.count = told.accesses, .footprint_bytes = shape.lines * chase_line_bytes};
 };
 
-CheckedSize chase_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
-
-DependentLoads chase_loads(const KernelShape& shape, const KernelAttributes& attributes) {
-  return {.count = attributes.as<kernels::Chase>().accesses,
-          .footprint_bytes = shape.columns * chase_line_bytes};
-}
-
-void chase_reference(const KernelCall& call) {
+void chase_reference(const CallOf<kernels::Chase>& call) {
   const auto* chain = static_cast<const std::uint32_t*>(call.buffers[0]);
   std::uint32_t line = *static_cast<std::uint32_t*>(call.buffers[1]);
-  const std::int64_t accesses = call.attributes.as<kernels::Chase>().accesses;
+  const std::int64_t accesses = call.attributes.accesses;
   for (std::int64_t access = 0; access < accesses; ++access) line = chain[line * chase_line_words];
   *static_cast<std::uint32_t*>(call.buffers[1]) = line;
   *static_cast<float*>(call.buffers[2]) =
-      static_cast<float>(static_cast<double>(line) / static_cast<double>(call.shape.columns));
+      static_cast<float>(static_cast<double>(line) / static_cast<double>(call.shape.lines));
 }
 
-constexpr KernelOperand spin_operands[] = {
+constexpr auto spin_operands = operands_of<kernels::Spin>({
     {"word", Access::read_write, extent::one, OperandFormat::word},
-};
+});
 
-CheckedSize spin_flops(const CheckedShape&, const KernelAttributes&) {
-  return 0;
-}
-
-void spin_reference(const KernelCall& call) {
+void spin_reference(const CallOf<kernels::Spin>& call) {
   *static_cast<std::uint32_t*>(call.buffers[0]) += 1;
 }
 
-CheckedSize records_from(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
-  return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_from;
-}
-
-CheckedSize records_to(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
-  return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_to;
-}
+constexpr auto records_from = [](const auto& s, const auto& told) {
+  return elements_of(s) * told.fields_from;
+};
+constexpr auto records_to = [](const auto& s, const auto& told) {
+  return elements_of(s) * told.fields_to;
+};
 
 // One field of every record.
-constexpr KernelOperand strided_scale_operands[] = {
+constexpr auto strided_scale_operands = operands_of<kernels::StridedScale>({
     {.name = "from", .access = Access::read, .elements = records_from, .touched = extent::elements},
     {.name = "to",
      .access = Access::write,
      .elements = records_to,
      .touched = extent::elements,
      .may_replace = 0},  // of as many fields
-};
-
-CheckedSize strided_scale_flops(const CheckedShape& shape, const KernelAttributes&) {
-  return elements_of(shape);
-}
+});
 
 // The order in which elements are taken changes no number.
-void strided_scale_reference(const KernelCall& call) {
-  const auto [factor, from, to] = call.attributes.as<kernels::StridedScale>();
+void strided_scale_reference(const CallOf<kernels::StridedScale>& call) {
+  const auto [factor, from, to] = call.attributes;
   for (std::int64_t element = 0; element < elements_of(call.shape); ++element) {
     set_number(call.buffers[1], call.dtype, element * to,
                factor * number_at(call.buffers[0], call.dtype, element * from));
@@ -94,18 +76,18 @@ void strided_scale_reference(const KernelCall& call) {
 
 }  // namespace
 
-StridedSectors strided_scale_sectors(const KernelShape& shape, DType dtype,
-                                     const KernelAttributes& attributes) {
+StridedSectors strided_scale_sectors(const kernels::StridedScale::Shape& shape, DType dtype,
+                                     const kernels::StridedScale::Attributes& attributes) {
   const std::int64_t number = bytes_of(dtype);
-  const std::int64_t distance = shape.depth * number;  // where records have one field
-  const auto [factor, from, to] = attributes.as<kernels::StridedScale>();
+  const std::int64_t distance = shape.stride * number;  // where records have one field
+  const auto [factor, from, to] = attributes;
   return {.read = sectors_per_request(distance * from, number),
           .written = sectors_per_request(distance * to, number)};
 }
 
 // A request serves as many elements as a sector has bytes.
-KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
-                                 const KernelAttributes& attributes) {
+KernelWork strided_scale_traffic(const kernels::StridedScale::Shape& shape, DType dtype,
+                                 const kernels::StridedScale::Attributes& attributes) {
   static_assert(warp_threads == sector_bytes);
   const StridedSectors sectors = strided_scale_sectors(shape, dtype, attributes);
   const CheckedSize elements = elements_of(checked(shape));
@@ -116,37 +98,30 @@ KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
 
 namespace {
 
-std::int64_t most_sectors(const KernelShape& shape, DType dtype,
-                          const KernelAttributes& attributes) {
-  const StridedSectors sectors = strided_scale_sectors(shape, dtype, attributes);
+constexpr auto most_sectors = [](const kernels::StridedScale::Shape& shape, DType dtype,
+                                 const auto& told) {
+  const StridedSectors sectors = strided_scale_sectors(shape, dtype, told);
   return std::max(sectors.read, sectors.written);
-}
+};
+
+constexpr auto traffic = [](const kernels::StridedScale::Shape& shape, DType dtype,
+                            const auto& told) { return strided_scale_traffic(shape, dtype, told); };
 
 }  // namespace
 
 std::vector<Kernel> probes_kernels() {
-  return {{.name = kernels::Chase::name,
-           .operands = chase_operands,
-           .flops = chase_flops,
-           .reference = chase_reference,
-           .prepare = in_cuda_builds<prepare_chase>(),
-           .dependent_loads = chase_loads},
-          {.name = kernels::Spin::name,
-           .operands = spin_operands,
-           .flops = spin_flops,
-           .reference = spin_reference,
-           .prepare = in_cuda_builds<prepare_spin>(),
-           .delay_microseconds =
-               [](const KernelAttributes& attributes) {
-                 return attributes.as<kernels::Spin>().microseconds;
-               }},
-          {.name = kernels::StridedScale::name,
-           .operands = strided_scale_operands,
-           .flops = strided_scale_flops,
-           .reference = strided_scale_reference,
-           .prepare = in_cuda_builds<prepare_strided_scale>(),
-           .uncached_work = strided_scale_traffic,
-           .sectors_per_request = most_sectors}};
+  return {row<kernels::Chase, chase_reference>(
+              chase_operands, no_flops, {},
+              {.dependent_loads = LaunchFunction<kernels::Chase, DependentLoads>(chase_loads)}),
+          row<kernels::Spin, spin_reference>(
+              spin_operands, no_flops, {},
+              {.delay_microseconds = AttributesFunction<kernels::Spin, double>(
+                   [](const auto& told) { return told.microseconds; })}),
+          row<kernels::StridedScale, strided_scale_reference>(
+              strided_scale_operands, flops_an_element<1>, {},
+              {.uncached_work = LaunchFunction<kernels::StridedScale, KernelWork>(traffic),
+               .sectors_per_request =
+                   LaunchFunction<kernels::StridedScale, std::int64_t>(most_sectors)})};
 }
 
 }  // namespace stepgate

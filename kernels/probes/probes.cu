@@ -22,10 +22,10 @@ __global__ void chase(const std::uint32_t* chain, std::uint32_t* position, float
 
 }  // namespace
 
-Launch prepare_chase(const KernelShape& shape, DType, const KernelAttributes& attributes,
-                     const LaunchContext&) {
-  const std::int64_t accesses = attributes.as<kernels::Chase>().accesses;
-  const float line_share = 1.0f / static_cast<float>(shape.columns);  // exact: a power of two
+Launch kernels::Chase::prepare(const Shape& shape, DType, const Attributes& attributes,
+                               const LaunchContext&) {
+  const std::int64_t accesses = attributes.accesses;
+  const float line_share = 1.0f / static_cast<float>(shape.lines);  // exact: a power of two
   return [accesses, line_share](void* const* buffers, cudaStream_t stream) {
     chase<<<1, 1, 0, stream>>>(static_cast<const std::uint32_t*>(buffers[0]),
                                static_cast<std::uint32_t*>(buffers[1]),
@@ -53,10 +53,9 @@ __global__ void spin(std::uint32_t* word, std::uint64_t nanoseconds) {
 
 }  // namespace
 
-Launch prepare_spin(const KernelShape&, DType, const KernelAttributes& attributes,
-                    const LaunchContext&) {
-  const auto nanoseconds =
-      static_cast<std::uint64_t>(attributes.as<kernels::Spin>().microseconds * 1e3);
+Launch kernels::Spin::prepare(const Shape&, DType, const Attributes& attributes,
+                              const LaunchContext&) {
+  const auto nanoseconds = static_cast<std::uint64_t>(attributes.microseconds * 1e3);
   return [nanoseconds](void* const* buffers, cudaStream_t stream) {
     spin<<<1, 32, 0, stream>>>(static_cast<std::uint32_t*>(buffers[0]), nanoseconds);
     check_launch("spin");
@@ -116,14 +115,13 @@ Launch scaling(const Walk& walk, float factor) {
 
 }  // namespace
 
-Launch prepare_strided_scale(const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext&) {
-  const Walk walk{
-      .elements_a_round = shape.rows * shape.columns / shape.depth,
-      .stride = shape.depth,
-      .fields_from = static_cast<std::int64_t>(attributes.as<kernels::StridedScale>().fields_from),
-      .fields_to = static_cast<std::int64_t>(attributes.as<kernels::StridedScale>().fields_to)};
-  const auto factor = static_cast<float>(attributes.as<kernels::StridedScale>().factor);
+Launch kernels::StridedScale::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                      const LaunchContext&) {
+  const Walk walk{.elements_a_round = shape.rows * shape.columns / shape.stride,
+                  .stride = shape.stride,
+                  .fields_from = static_cast<std::int64_t>(attributes.fields_from),
+                  .fields_to = static_cast<std::int64_t>(attributes.fields_to)};
+  const auto factor = static_cast<float>(attributes.factor);
   return with_storage(dtype,
                       [&](auto zero) -> Launch { return scaling<decltype(zero)>(walk, factor); });
 }

@@ -14,7 +14,7 @@ namespace kernels {
 
 // Follows a chain of lines: every load is of the line that the one before named, so that a launch
 // takes the latency of memory as often as it is told, and nothing hides it.
-//   shape     columns = lines of the chain, a power of two from 4 on
+//   shape     lines of the chain, a power of two from 4 on
 //   operands  chain (uint32 [lines, 32]: the first word of each line is the number of the next),
 //             position (uint32 [1]: the line that is followed next), fraction (fp32 [1])
 // position = the line after `accesses` more; fraction = position / lines. A launch goes on where
@@ -22,9 +22,15 @@ namespace kernels {
 // earlier launch there, however few of them one launch follows.
 struct Chase {
   static constexpr std::string_view name = "chase";
+  template <class Size>
+  struct Sizes {
+    Size lines = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     std::int64_t accesses = 1;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -44,8 +50,6 @@ constexpr std::uint32_t next_line(std::uint64_t line, std::int64_t lines, std::u
   return static_cast<std::uint32_t>((multiplier * line + increment) & last);
 }
 
-Launch prepare_chase(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
 namespace kernels {
 
 // Keeps one multiprocessor busy for a time by the device's clock, and counts that it did.
@@ -54,32 +58,36 @@ namespace kernels {
 // The reference counts and does not spin.
 struct Spin {
   static constexpr std::string_view name = "spin";
+  using Shape = NoShape;
   struct Attributes {
     double microseconds = 0;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
-
-}  // namespace kernels
-
-Launch prepare_spin(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-
-namespace kernels {
 
 // Scales every element once, in an order and over a layout that may waste most of what memory
 // delivers: neighbouring threads take elements a stride apart, and elements may be one field of
 // larger records. What is useful stays the same, each element read once and written once.
-//   shape     rows x columns elements; depth is the stride, which divides their number
+//   shape     rows x columns elements; stride, which divides their number
 //   operands  from, to: element e is number e * fields_from of the one and e * fields_to of the
 //             other, to[e] = factor * from[e]; the numbers between are left alone
 // `to` may be `from` where both have as many fields. Of n elements, the one in place p of the order
 // is p % (n / stride) * stride + p / (n / stride), and 32 places are a warp's request.
 struct StridedScale {
   static constexpr std::string_view name = "strided_scale";
+  template <class Size>
+  struct Sizes {
+    Size rows = 1;
+    Size columns = 1;
+    Size stride = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
   struct Attributes {
     double factor = 1;
     std::int64_t fields_from = 1;  // numbers of a record of `from`
     std::int64_t fields_to = 1;    // likewise
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
@@ -101,14 +109,13 @@ struct StridedSectors {
   std::int64_t written = 0;
 };
 
-StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelAttributes&);
+StridedSectors strided_scale_sectors(const kernels::StridedScale::Shape&, DType,
+                                     const kernels::StridedScale::Attributes&);
 
 // Bytes of the sectors that all requests touch, where no cache keeps a sector until the next
 // request for it.
-KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelAttributes&);
-
-Launch prepare_strided_scale(const KernelShape&, DType, const KernelAttributes&,
-                             const LaunchContext&);
+KernelWork strided_scale_traffic(const kernels::StridedScale::Shape&, DType,
+                                 const kernels::StridedScale::Attributes&);
 
 std::vector<Kernel> probes_kernels();
 

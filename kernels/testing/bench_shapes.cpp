@@ -2,7 +2,6 @@
 #include "kernels/testing/bench_shapes.h"
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "kernels/catalogue.h"
@@ -32,51 +31,37 @@ std::int64_t few(std::int64_t rows) {
 BenchShape by_rows(std::string_view kernel, std::int64_t rows, std::int64_t columns,
                    KernelAttributes attributes = {}) {
   return {.kernel = kernel,
-          .shape = {.rows = rows, .columns = columns},
-          .verified = {.rows = few(rows), .columns = columns},
+          .shape = MatrixShape{rows, columns},
+          .verified = MatrixShape{few(rows), columns},
           .attributes = attributes};
 }
 
 BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t columns,
                     std::int64_t (*parts)(std::int64_t), KernelAttributes attributes) {
-  BenchShape bench = by_rows(kernel, rows, columns, attributes);
-  bench.shape.depth = parts(rows);
-  bench.verified.depth = parts(bench.verified.rows);
-  return bench;
+  return {.kernel = kernel,
+          .shape = PartsShape{rows, columns, parts(rows)},
+          .verified = PartsShape{few(rows), columns, parts(few(rows))},
+          .attributes = attributes};
 }
 
-BenchShape gemm(std::string_view kernel, KernelShape shape, KernelAttributes attributes) {
-  const KernelShape small{few(shape.rows), few(shape.columns),
-                          std::min<std::int64_t>(shape.depth, 256),
-                          std::min<std::int64_t>(shape.groups, 2)};
+BenchShape gemm(std::string_view kernel, const kernels::Matmul::Shape& shape,
+                KernelAttributes attributes) {
+  const kernels::Matmul::Shape small{few(shape.rows), few(shape.columns),
+                                     std::min<std::int64_t>(shape.depth, 256),
+                                     std::min<std::int64_t>(shape.groups, 2)};
   return {kernel, shape, small, attributes};
 }
 
-// Attention, verified on two short sequences.
-BenchShape attention(std::string_view kernel, const Step& step) {
+// Rows of so many parts of heads, verified on two short sequences.
+BenchShape packed_heads(std::string_view kernel, const Step& step, std::int64_t parts = 1,
+                        std::int64_t heads_of_parts = 1, KernelAttributes attributes = {}) {
   constexpr std::int64_t short_sequence = 128;
-  const KernelShape shape{step.rows(), step.hidden, step.tokens, step.heads};
-  KernelShape small = shape;
-  small.depth = short_sequence;
+  const PackedHeadsShape shape{step.rows(), parts * step.hidden, step.tokens,
+                               heads_of_parts * step.heads};
+  PackedHeadsShape small = shape;
+  small.tokens = short_sequence;
   small.rows = 2 * short_sequence;
-  return {.kernel = kernel, .shape = shape, .verified = small};
-}
-
-BenchShape heads(std::string_view kernel, const Step& step) {
-  BenchShape bench = attention(kernel, step);
-  bench.attributes = kernels::SplitHeads::Attributes{3};
-  return bench;
-}
-
-// The queries and keys of packed rows.
-BenchShape turned_heads(const Step& step) {
-  BenchShape bench = attention("rope", step);
-  for (KernelShape* shape : {&bench.shape, &bench.verified}) {
-    shape->columns = 3 * step.hidden;
-    shape->groups = 2 * step.heads;
-  }
-  bench.attributes = kernels::Rope::Attributes{.width = step.hidden / step.heads};
-  return bench;
+  return {.kernel = kernel, .shape = shape, .verified = small, .attributes = attributes};
 }
 
 void append_gemms(const Step& step, std::vector<BenchShape>& all) {
@@ -97,17 +82,19 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   // Also of so many rows that the start of the kernel hardly counts.
   for (const char* kernel : {"layer_norm", "rms_norm"})
     all.push_back(by_rows(kernel, 8 * n, c, NormAttributes{1e-5}));
-  const auto embedded = [&](std::string_view kernel) -> BenchShape {
-    const KernelShape shape{n, c, step.vocab, step.tokens};
-    KernelShape small = shape;
-    small.rows = small.groups = verified_rows;
-    return {.kernel = kernel, .shape = shape, .verified = small};
-  };
-  all.push_back(embedded("embedding"));
-  all.push_back(embedded("token_embedding"));
-  all.push_back(embedded("embedding_gradient"));
+  all.push_back(
+      {.kernel = "embedding",
+       .shape = kernels::Embedding::Shape{n, c, step.vocab, step.tokens},
+       .verified = kernels::Embedding::Shape{verified_rows, c, step.vocab, verified_rows}});
+  for (const char* kernel : {"token_embedding", "embedding_gradient"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::TokenEmbedding::Shape{n, c, step.vocab},
+                   .verified = kernels::TokenEmbedding::Shape{verified_rows, c, step.vocab}});
   all.push_back(by_rows("add", n, c));
-  for (const char* kernel : {"widen", "narrow"}) all.push_back(by_rows(kernel, 1, n * c));
+  for (const char* kernel : {"widen", "narrow"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::Widen::Shape{n * c},
+                   .verified = kernels::Widen::Shape{n * c}});
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
   // As wide as in Llama, 8/3 of the stream.
@@ -120,31 +107,34 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
     all.push_back(in_parts(kernel, n, c, layer_norm_parts, NormGradientAttributes{true, true}));
   for (const std::int64_t columns : {c, 4 * c}) {
-    BenchShape bench = by_rows("column_parts", n, columns);
-    bench.shape.depth = column_parts(n, columns);
-    all.push_back(bench);
+    all.push_back({.kernel = "column_parts",
+                   .shape = PartsShape{n, columns, column_parts(n, columns)},
+                   .verified = PartsShape{verified_rows, columns}});
   }
   all.push_back(by_rows("bias_gradient", n, 4 * c));
   all.push_back(by_rows("bias_gradient", step.samples, step.tokens * c));
   for (const char* kernel : {"cross_entropy", "scaled_cross_entropy"})
     all.push_back(by_rows(kernel, n, step.vocab));
-  all.push_back(turned_heads(step));
+  // The queries and keys of packed rows.
+  all.push_back(packed_heads("rope", step, 3, 2,
+                             kernels::Rope::Attributes{.width = step.hidden / step.heads}));
   // Four heads of queries share a head of keys and values.
   for (const char* kernel : {"repeat_heads", "repeat_heads_gradient"}) {
-    BenchShape bench = by_rows(kernel, n, c, kernels::RepeatHeads::Attributes{step.heads / 4});
-    bench.shape.groups = bench.verified.groups = step.heads;
-    all.push_back(bench);
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::RepeatHeads::Shape{n, c, step.heads},
+                   .verified = kernels::RepeatHeads::Shape{verified_rows, c, step.heads},
+                   .attributes = kernels::RepeatHeads::Attributes{step.heads / 4}});
   }
-  all.push_back(heads("split_heads", step));
-  all.push_back(heads("merge_heads", step));
-  all.push_back(attention("attention", step));
-  all.push_back(attention("attention_gradient", step));
-  all.back().attributes = kernels::AttentionGradient::Attributes{1280LL << 20};
+  for (const char* kernel : {"split_heads", "merge_heads"})
+    all.push_back(packed_heads(kernel, step, 1, 1, kernels::SplitHeads::Attributes{3}));
+  all.push_back(packed_heads("attention", step));
+  all.push_back(packed_heads("attention_gradient", step, 1, 1,
+                             kernels::AttentionGradient::Attributes{1280LL << 20}));
   for (const char* kernel : {"causal_softmax", "causal_softmax_gradient"}) {
     const std::int64_t groups = step.samples * step.heads, tokens = step.tokens;
     all.push_back({.kernel = kernel,
-                   .shape = {groups * tokens, tokens, 1, groups},
-                   .verified = {tokens, tokens},
+                   .shape = MatrixShape{groups * tokens, tokens},
+                   .verified = MatrixShape{tokens, tokens},
                    .attributes = kernels::CausalSoftmax::Attributes{0.125}});
   }
   append_gemms(step, all);
@@ -152,30 +142,30 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
 
 // Neighbours, a stride apart, and one field of records, which are fewer since they are larger.
 void append_patterns(std::vector<BenchShape>& all) {
-  BenchShape neighbours =
-      by_rows("strided_scale", 16384, 4096, kernels::StridedScale::Attributes{0.5, 1, 1});
-  all.push_back(neighbours);
-  for (const std::int64_t stride : {2, 8, 32}) {
-    neighbours.shape.depth = neighbours.verified.depth = stride;
-    all.push_back(neighbours);
-  }
-  all.push_back(by_rows("strided_scale", 8192, 4096, kernels::StridedScale::Attributes{0.5, 6, 6}));
+  const auto append = [&](std::int64_t rows, std::int64_t stride,
+                          const kernels::StridedScale::Attributes& attributes) {
+    all.push_back({.kernel = "strided_scale",
+                   .shape = kernels::StridedScale::Shape{rows, 4096, stride},
+                   .verified = kernels::StridedScale::Shape{verified_rows, 4096, stride},
+                   .attributes = attributes});
+  };
+  for (const std::int64_t stride : {1, 2, 8, 32}) append(16384, stride, {0.5, 1, 1});
+  append(8192, 1, {0.5, 6, 6});
 }
 
 // Whether each operand has a number for each of the shape's elements, or a few whatever the shape.
 bool is_elementwise(const Kernel& row, const TrialRecipe& recipe) {
+  if (!recipe.shapes.front().holds<MatrixShape>()) return false;
   bool any = false;
   for (const KernelOperand& operand : row.operands) {
-    const auto count = [&](const KernelShape& shape) {
-      return operand.elements(checked(shape), DType::fp32, recipe.attributes.front());
+    const auto count = [&](const MatrixShape& shape) {
+      return operand.elements(shape, DType::fp32, recipe.attributes.front());
     };
     const bool all = count({2, 3}) == 6 && count({5, 7}) == 35;
     if (!all && count({2, 3}) != count({5, 7})) return false;
     any = any || all;
   }
-  return any && std::ranges::all_of(recipe.shapes, [](const KernelShape& shape) {
-           return shape.depth == 1 && shape.groups == 1;
-         });
+  return any;
 }
 
 // Shape for a kernel that nothing else here names: over the parameters of a model, or the largest
@@ -184,8 +174,8 @@ BenchShape by_declaration(const Kernel& row) {
   const TrialRecipe& recipe = trial_recipe(row.name);
   BenchShape bench{row.name, {}, {}, recipe.attributes.front()};
   if (is_elementwise(row, recipe)) {
-    bench.shape = {.columns = parameters};
-    bench.verified = {.columns = verified_parameters};
+    bench.shape = MatrixShape{1, parameters};
+    bench.verified = MatrixShape{1, verified_parameters};
     return bench;
   }
   bench.shape = bench.verified =
@@ -200,9 +190,9 @@ std::vector<BenchShape> make_shapes() {
   std::vector<BenchShape> all;
   for (const Step& step : steps) append_step(step, all);
   all.push_back({.kernel = "square_sums",
-                 .shape = {.columns = parameters, .depth = square_sum_pieces(parameters)},
-                 .verified = {.columns = verified_parameters,
-                              .depth = square_sum_pieces(verified_parameters)}});
+                 .shape = kernels::SquareSums::Shape{parameters, square_sum_pieces(parameters)},
+                 .verified = kernels::SquareSums::Shape{verified_parameters,
+                                                        square_sum_pieces(verified_parameters)}});
   all.push_back(by_rows("bias_activation", 16384, 4096, kernels::BiasActivation::Attributes{true}));
   all.push_back(by_rows("relu_gradient", 16384, 4096));
   append_patterns(all);
@@ -216,7 +206,7 @@ std::vector<BenchShape> make_shapes() {
 }  // namespace
 
 bool uses_tensor_cores(const BenchShape& bench) {
-  return kernel(bench.kernel).is_gemm || kernel(bench.kernel).is_attention;
+  return kernel(bench.kernel).library.is_gemm || kernel(bench.kernel).library.is_attention;
 }
 
 std::span<const BenchShape> bench_shapes() {
@@ -225,12 +215,7 @@ std::span<const BenchShape> bench_shapes() {
 }
 
 std::string name_of(const BenchShape& bench) {
-  const auto [rows, columns, depth, groups] = bench.shape;
-  std::ostringstream name;
-  name << bench.kernel << '/' << rows << 'x' << columns;
-  if (depth > 1) name << 'x' << depth;
-  if (groups > 1) name << '/' << groups;
-  return name.str();
+  return std::string(bench.kernel) + "/" + text_of(bench.shape, "x");
 }
 
 }  // namespace stepgate

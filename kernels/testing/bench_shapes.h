@@ -24,7 +24,7 @@ std::span<const BenchShape> bench_shapes();
 
 bool uses_tensor_cores(const BenchShape&);
 
-// "layer_norm/32768x768", with depth and groups where there are any.
+// "layer_norm/32768x768".
 std::string name_of(const BenchShape&);
 
 }  // namespace stepgate

@@ -120,7 +120,8 @@ double error_bound(const KernelTrial& trial, std::size_t operand) {
   const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   if (stored && trial.dtype == DType::bf16) return 1e-2;
   if (stored && trial.dtype == DType::fp16) return 1.5e-3;
-  const bool rounds_factors = trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).is_gemm;
+  const bool rounds_factors =
+      trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).library.is_gemm;
   return rounds_factors ? 0x1p-9 : 1e-5;
 }
 

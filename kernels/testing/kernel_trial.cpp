@@ -15,7 +15,7 @@ namespace {
 
 // As clip leaves it; the updates of one shape are skipped.
 std::array<float, update_control::size> control_numbers(const KernelShape& shape) {
-  constexpr KernelShape skipped = {4, 32};
+  const KernelShape skipped = MatrixShape{4, 32};
   std::array<float, update_control::size> control{};
   control[update_control::factor] = shape == skipped ? 0.0f : 0.25f;
   control[update_control::loss_scale] = 4;
@@ -43,11 +43,9 @@ void fill(KernelTrial& trial, std::size_t operand, std::uint64_t seed) {
         set_number(data, dtype, i, number(random));
         break;
       }
-      case OperandFormat::label:
-        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.columns, random);
-        break;
-      case OperandFormat::token:
-        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.depth, random);
+      case OperandFormat::index:
+        static_cast<std::int32_t*>(data)[i] = index_below(
+            operand_of(trial, operand).below(trial.shape, trial.dtype, trial.attributes), random);
         break;
       case OperandFormat::count:
         static_cast<std::uint64_t*>(data)[i] = 1 + random() % 1000;
@@ -102,7 +100,7 @@ const KernelOperand& operand_of(const KernelTrial& trial, std::size_t operand) {
 }
 
 std::int64_t value_count(const KernelTrial& trial, std::size_t operand) {
-  return operand_of(trial, operand).elements(checked(trial.shape), trial.dtype, trial.attributes);
+  return operand_of(trial, operand).elements(trial.shape, trial.dtype, trial.attributes);
 }
 
 std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {
@@ -110,7 +108,7 @@ std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {
 }
 
 std::int64_t alignment_bytes(const Kernel& kernel) {
-  return kernel.is_gemm || kernel.is_attention ? 16 : 8;
+  return kernel.library.is_gemm || kernel.library.is_attention ? 16 : 8;
 }
 
 std::size_t operand_in_place(const Kernel& kernel) {
@@ -128,8 +126,7 @@ double value_at(const KernelTrial& trial, std::size_t operand, std::int64_t inde
     case OperandFormat::single:
     case OperandFormat::control:
       return number_at(data, DType::fp32, index);
-    case OperandFormat::label:
-    case OperandFormat::token:
+    case OperandFormat::index:
       return static_cast<const std::int32_t*>(data)[index];
     case OperandFormat::count:
       return static_cast<double>(static_cast<const std::uint64_t*>(data)[index]);
@@ -165,12 +162,10 @@ void run_in_fp32(std::string_view name, const KernelShape& shape,
 
 std::string describe(const KernelTrial& trial, std::uint64_t seed) {
   constexpr const char* dtypes[] = {"fp32", "tf32", "bf16", "fp16"};
-  const auto [rows, columns, depth, groups] = trial.shape;
   std::ostringstream text;
-  text << trial.recipe->kernel.name() << ' ' << rows << 'x' << columns << 'x' << depth << 'x'
-       << groups << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes";
-  for (const double number : trial.attributes.numbers()) text << ' ' << number;
-  text << " seed " << seed;
+  text << trial.recipe->kernel.name() << ' ' << text_of(trial.shape, "x") << ' '
+       << dtypes[static_cast<int>(trial.dtype)] << " attributes " << text_of(trial.attributes)
+       << " seed " << seed;
   return text.str();
 }
 

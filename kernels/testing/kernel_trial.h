@@ -42,10 +42,27 @@ struct KernelTrial {
   std::vector<std::vector<std::byte>> operands;
 };
 
+// A trial with the sizes and attributes of a kernel.
+template <class Shape, class Attributes>
+struct TypedTrial {
+  const KernelTrial& trial;
+  Shape shape;
+  Attributes attributes;
+
+  operator const KernelTrial&() const { return trial; }
+};
+template <class Kernel>
+using TrialOf = TypedTrial<typename Kernel::Shape, typename Kernel::Attributes>;
+
 // Operands that are only written hold 0xff bytes, which are NaN in every float format, so that a
 // number that was not written shows.
 KernelTrial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelAttributes&,
                        std::uint64_t seed);
+template <class Kernel>
+KernelTrial make_trial(const typename Kernel::Shape& shape, DType dtype,
+                       const typename Kernel::Attributes& attributes, std::uint64_t seed) {
+  return make_trial(trial_recipe(Kernel::name), shape, dtype, attributes, seed);
+}
 
 // Every shape and attributes of the recipe, in every dtype; each with a seed of its own.
 std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
@@ -74,7 +91,7 @@ void run_reference_in_place(KernelTrial&);
 void run_in_fp32(std::string_view kernel, const KernelShape&, const KernelAttributes&,
                  const std::vector<void*>& buffers);
 template <class Kernel>
-void run_in_fp32(const KernelShape& shape, const typename Kernel::Attributes& attributes,
+void run_in_fp32(const typename Kernel::Shape& shape, const typename Kernel::Attributes& attributes,
                  const std::vector<void*>& buffers) {
   run_in_fp32(Kernel::name, shape, attributes, buffers);
 }

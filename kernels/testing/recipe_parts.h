@@ -14,20 +14,18 @@
 
 namespace stepgate::recipe_parts {
 
-using Shape = KernelShape;
-
 // 1, odd, just beside every vector width, and larger than one block.
-inline const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
-                                            {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
-                                            {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
+inline const std::vector<MatrixShape> matrices = {
+    {1, 1},    {1, 3},    {3, 7},    {5, 8},    {2, 31},    {4, 32},    {33, 33},
+    {64, 100}, {65, 257}, {7, 1024}, {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
 
 // Sequences of T tokens, H heads of D numbers: one token, beside the tiles of 64 and 128 tokens,
 // heads with and without tensor cores.
-inline std::vector<Shape> sequences_of_heads() {
+inline std::vector<PackedHeadsShape> sequences_of_heads() {
   struct Sequences {
     std::int64_t count, tokens, heads, width;
   };
-  std::vector<Shape> shapes;
+  std::vector<PackedHeadsShape> shapes;
   for (const auto& [count, tokens, heads, width] :
        {Sequences{1, 1, 1, 8}, Sequences{3, 2, 2, 16}, Sequences{2, 7, 3, 32},
         Sequences{1, 16, 1, 40}, Sequences{2, 33, 1, 80}, Sequences{2, 1, 2, 64},
@@ -41,18 +39,18 @@ inline std::vector<Shape> sequences_of_heads() {
 
 // Rows of sequences of T tokens that begin with so many heads of up to 256 numbers; with nothing
 // behind them, with the values of attention, and so that rows are not whole packs.
-inline const std::vector<Shape> rows_of_turned_heads = {
+inline const std::vector<PackedHeadsShape> rows_of_turned_heads = {
     {1, 256, 1, 1},    {6, 515, 2, 2},      {14, 768, 7, 2}, {33, 1025, 33, 4},
     {66, 1300, 33, 5}, {200, 1536, 200, 4}, {3, 2304, 1, 6}, {5000, 264, 5000, 1}};
 
 // Rows of H heads of queries, a multiple of 4: heads of one number, of no whole packs, and of some.
-inline const std::vector<Shape> rows_of_shared_heads = {
-    {1, 4, 1, 4},    {3, 32, 1, 4},     {64, 36, 1, 12},  {7, 160, 1, 4},
-    {33, 512, 1, 8}, {130, 1024, 1, 8}, {9, 2048, 1, 16}, {513, 64, 1, 8}};
+inline const std::vector<kernels::RepeatHeads::Shape> rows_of_shared_heads = {
+    {1, 4, 4},    {3, 32, 4},     {64, 36, 12},  {7, 160, 4},
+    {33, 512, 8}, {130, 1024, 8}, {9, 2048, 16}, {513, 64, 8}};
 
 // G matrices of T x T.
-inline std::vector<Shape> square_matrices() {
-  std::vector<Shape> shapes;
+inline std::vector<MatrixShape> square_matrices() {
+  std::vector<MatrixShape> shapes;
   for (const auto& [groups, tokens] : {std::pair<std::int64_t, std::int64_t>{1, 1},
                                        {3, 2},
                                        {2, 7},
@@ -62,7 +60,7 @@ inline std::vector<Shape> square_matrices() {
                                        {1, 65},
                                        {3, 200},
                                        {1, 515}}) {
-    shapes.push_back({groups * tokens, tokens, 1, groups});
+    shapes.push_back({groups * tokens, tokens});
   }
   return shapes;
 }
@@ -84,7 +82,7 @@ inline void fill_between_elements(KernelTrial& trial) {
 
 // One cycle through all lines, which begins at one of them; the other words name no line.
 inline void link_lines(KernelTrial& trial) {
-  const std::int64_t lines = trial.shape.columns;
+  const std::int64_t lines = trial.shape.as<kernels::Chase>().lines;
   auto* chain = reinterpret_cast<std::uint32_t*>(trial.operands[0].data());
   auto* position = reinterpret_cast<std::uint32_t*>(trial.operands[1].data());
   constexpr std::uint64_t seed = 0x123456789abcdef;
@@ -115,45 +113,53 @@ inline void keep_from_zero(KernelTrial& trial) {
 }
 
 // A single number may lie where a slope is next to nothing, which no relative error allows for.
-inline const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
+inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matrices.end());
 
 // Also rows that a warp holds eight packs a lane of, and rows that move in packs but take a block.
-inline const std::vector<Shape> normed_matrices = [] {
-  std::vector<Shape> shapes = matrices;
+inline const std::vector<MatrixShape> normed_matrices = [] {
+  std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{9, 768}, {6, 2048}, {3, 4096}});
   return shapes;
 }();
 
 // Also few rows of so many columns that a thread takes all rows of its own.
-inline const std::vector<Shape> summed_matrices = [] {
-  std::vector<Shape> shapes = matrices;
+inline const std::vector<MatrixShape> summed_matrices = [] {
+  std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{3, 65536}, {19, 65544}});
   return shapes;
 }();
 
 // Also rows that shared memory is to pass: of unequal parts, and as wide as a vocabulary.
-inline const std::vector<Shape> classified_matrices = [] {
-  std::vector<Shape> shapes = matrices;
+inline const std::vector<MatrixShape> classified_matrices = [] {
+  std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});
   return shapes;
 }();
 
 // Shapes with the parts among which the rows are divided. A row has less than one warp's packs,
 // those of several warps, or more than those of a block.
-inline const std::vector<Shape> parts_of_matrices = {
+inline const std::vector<PartsShape> parts_of_matrices = {
     {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
     {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},
     {9, 6152, 4}, {1030, 24, 64}, {50, 512, 2},   {21, 1600, 3}, {5, 8200, 2}};
 
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
-inline const std::vector<Shape> sequences = {
+inline const std::vector<kernels::Embedding::Shape> sequences = {
     {1, 1, 1, 1},     {5, 3, 7, 2},        {12, 8, 5, 4},    {7, 31, 3, 7},
     {64, 33, 50, 16}, {33, 256, 1000, 11}, {20, 1032, 9, 5}, {300, 4, 3000, 100}};
 
+// The same without positions, which other kernels than embedding have none of.
+inline const std::vector<kernels::TokenEmbedding::Shape> looked_up = [] {
+  std::vector<kernels::TokenEmbedding::Shape> shapes;
+  for (const auto& [rows, columns, table_rows, positions] : sequences)
+    shapes.push_back({rows, columns, table_rows});
+  return shapes;
+}();
+
 // Also more tokens than a block's lists hold: of one value, and of a few that the windows share.
-inline const std::vector<Shape> repeated_sequences = [] {
-  std::vector<Shape> shapes = sequences;
-  shapes.insert(shapes.end(), {{2500, 3, 1, 50}, {5003, 8, 2, 1}, {4097, 5, 2200, 1}});
+inline const std::vector<kernels::TokenEmbedding::Shape> repeated = [] {
+  std::vector<kernels::TokenEmbedding::Shape> shapes = looked_up;
+  shapes.insert(shapes.end(), {{2500, 3, 1}, {5003, 8, 2}, {4097, 5, 2200}});
   return shapes;
 }();
 

@@ -75,7 +75,7 @@ def google_benchmark(measured, file):
                                    "real_time": elapsed / steps,
                                    "cpu_time": sum(segment.host_busy_ns or 0 for segment in own) / steps,
                                    "time_unit": "ns",
-                                   "items_per_second": batch_size * steps * NANOSECONDS / elapsed})
+                                   **({} if batch_size is None else {"items_per_second": batch_size * steps * NANOSECONDS / elapsed})})
     names = sorted({one.device for one in measured})
     return json_file(file, {"context": {"executable": "stepgate", "library_build_type": "release", "device": ", ".join(names),
                                         "driver": measured[-1].driver},

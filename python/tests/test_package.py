@@ -18,7 +18,7 @@ class Package(InAFolder):
 
         self.assertEqual(found("python/pyproject.toml", r'^version = "([\d.]+)"'), found("CMakeLists.txt", r"^project\(stepgate VERSION ([\d.]+) "))
         self.assertEqual(found("python/stepgate/lines.py", r"^RUN_SCHEMA = (\d+)$"),
-                         found("runner/report/json/write_json.h", r"report_schema = (\d+);"))
+                         found("runner/report/writers.h", r"report_schema = (\d+);"))
 
     def test_is_built_as_its_project_file_says_and_runs_from_elsewhere(self):
         try:

@@ -14,21 +14,21 @@ namespace {
 constexpr std::chrono::microseconds wake_up_margin{150};
 
 // The first batch after this one for which the workers start anew; never is beyond all batches.
-std::int64_t next_start(const LoaderPlan& plan, std::int64_t batch) {
+std::int64_t next_start(const LoaderKnobs& plan, std::int64_t batch) {
   if (plan.restart_every == 0) return std::numeric_limits<std::int64_t>::max();
   return (batch / plan.restart_every + 1) * plan.restart_every;
 }
 
 }  // namespace
 
-std::chrono::nanoseconds loading_time(const LoaderPlan& plan, std::uint64_t seed,
+std::chrono::nanoseconds loading_time(const LoaderKnobs& plan, std::uint64_t seed,
                                       std::int64_t index) {
-  if (plan.jitter == 0) return std::chrono::nanoseconds(plan.wait_nanoseconds);
+  if (plan.jitter == 0) return std::chrono::nanoseconds(nanoseconds_of(plan.wait_us));
   const double variance = std::log1p(plan.jitter * plan.jitter);
   Random random(random_bits(seed, static_cast<std::uint64_t>(index)));
   const double factor = std::exp(std::sqrt(variance) * random.normal() - variance / 2);
   return std::chrono::nanoseconds(
-      std::llround(factor * static_cast<double>(plan.wait_nanoseconds)));
+      std::llround(factor * static_cast<double>(nanoseconds_of(plan.wait_us))));
 }
 
 std::uint64_t loader_seed(const StepPlan& plan, const LoadDraw& draw) {
@@ -47,7 +47,7 @@ std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds duration) {
   return std::max(duration - wake_up_margin, std::chrono::nanoseconds(0));
 }
 
-Loader::Loader(const LoaderPlan& plan, std::uint64_t seed, std::int64_t first)
+Loader::Loader(const LoaderKnobs& plan, std::uint64_t seed, std::int64_t first)
     : plan_(plan),
       seed_(seed),
       next_to_make_(first),
@@ -94,7 +94,7 @@ void Loader::take(std::int64_t index) {
 void Loader::work() {
   std::unique_lock lock(mutex_);
   // Not asleep in a way that nobody can end: a start may take seconds.
-  const std::chrono::nanoseconds start(plan_.start_nanoseconds);
+  const std::chrono::nanoseconds start(nanoseconds_of(plan_.start_us));
   if (start.count() > 0 && changed_.wait_for(lock, start, [&] { return stopping_; })) return;
   while (true) {
     changed_.wait(

@@ -17,7 +17,7 @@ namespace stepgate {
 
 // Time that batch `index` takes its worker: log-normal with the plan's mean and coefficient of
 // variation, the same on every device. The seed is of one load.
-std::chrono::nanoseconds loading_time(const LoaderPlan&, std::uint64_t seed, std::int64_t index);
+std::chrono::nanoseconds loading_time(const LoaderKnobs&, std::uint64_t seed, std::int64_t index);
 
 // The seed of a load's draws: common to the variants of a round, and another in every round.
 std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
@@ -30,7 +30,7 @@ std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds);
 class Loader {
  public:
   // Batches are numbered from `first`.
-  Loader(const LoaderPlan&, std::uint64_t seed, std::int64_t first);
+  Loader(const LoaderKnobs&, std::uint64_t seed, std::int64_t first);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -44,7 +44,7 @@ class Loader {
   void stop();
   void work();
 
-  LoaderPlan plan_;
+  LoaderKnobs plan_;
   std::uint64_t seed_;
   std::mutex mutex_;
   std::condition_variable changed_;

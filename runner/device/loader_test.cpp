@@ -28,19 +28,19 @@ nanoseconds time_to_take(Loader& loader, std::int64_t first, std::int64_t count,
 }
 
 TEST(Loader, MakesTheStepWaitWhenItLoadsInline) {
-  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 0, .workers = 1}, 1, 0);
+  Loader loader({.wait_us = 2000, .jitter = 0, .depth = 0, .workers = 1}, 1, 0);
   EXPECT_GE(time_to_take(loader, 0, 10, milliseconds(0)), milliseconds(20));
 }
 
 TEST(Loader, HidesItsTimeBehindAStepThatIsLonger) {
-  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 2, .workers = 1}, 1, 0);
+  Loader loader({.wait_us = 2000, .jitter = 0, .depth = 2, .workers = 1}, 1, 0);
   loader.take(0);
   pass_time(milliseconds(10));
   EXPECT_LT(time_to_take(loader, 1, 20, milliseconds(6)), milliseconds(40));
 }
 
 TEST(Loader, SharesItsWorkAmongItsWorkers) {
-  Loader loader({.wait_nanoseconds = 10'000'000, .jitter = 0, .depth = 4, .workers = 4}, 1, 0);
+  Loader loader({.wait_us = 10000, .jitter = 0, .depth = 4, .workers = 4}, 1, 0);
   const auto begin = steady_clock::now();
   for (std::int64_t index = 0; index < 12; ++index) loader.take(index);
   const auto elapsed = steady_clock::now() - begin;
@@ -50,21 +50,21 @@ TEST(Loader, SharesItsWorkAmongItsWorkers) {
 
 TEST(Loader, EndsWhileItsWorkersWait) {
   for (int repeat = 0; repeat < 20; ++repeat) {
-    const Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 3, .workers = 3}, 1, 0);
+    const Loader loader({.wait_us = 1, .jitter = 0, .depth = 3, .workers = 3}, 1, 0);
   }
 }
 
 // Eight batches of 1 ms lie ahead of a step of 2 ms; started anew, each batch waits for the start.
 TEST(Loader, HasNothingAheadWhenItsWorkersStartAnew) {
-  const LoaderPlan stays{.wait_nanoseconds = 1'000'000,
-                         .jitter = 0,
-                         .depth = 8,
-                         .workers = 2,
-                         .restart_every = 0,
-                         .start_nanoseconds = 15'000'000};
-  LoaderPlan restarts = stays;
+  const LoaderKnobs stays{.wait_us = 1000,
+                          .jitter = 0,
+                          .depth = 8,
+                          .workers = 2,
+                          .restart_every = 0,
+                          .start_us = 15000};
+  LoaderKnobs restarts = stays;
   restarts.restart_every = 10;
-  const auto after_the_first = [](const LoaderPlan& plan) {
+  const auto after_the_first = [](const LoaderKnobs& plan) {
     Loader loader(plan, 1, 0);
     loader.take(0);
     return time_to_take(loader, 1, 30, milliseconds(2));
@@ -74,12 +74,8 @@ TEST(Loader, HasNothingAheadWhenItsWorkersStartAnew) {
 }
 
 TEST(Loader, StartsAnewAtTheSameBatchesWhereverItBegins) {
-  const LoaderPlan plan{.wait_nanoseconds = 1000,
-                        .jitter = 0,
-                        .depth = 4,
-                        .workers = 3,
-                        .restart_every = 5,
-                        .start_nanoseconds = 10'000'000};
+  const LoaderKnobs plan{
+      .wait_us = 1, .jitter = 0, .depth = 4, .workers = 3, .restart_every = 5, .start_us = 10000};
   Loader loader(plan, 1, 13);
   loader.take(13);
   EXPECT_LT(time_to_take(loader, 14, 1, milliseconds(0)), milliseconds(8));
@@ -90,12 +86,12 @@ TEST(Loader, StartsAnewAtTheSameBatchesWhereverItBegins) {
 
 TEST(Loader, EndsAtOnceWhileItsWorkersStart) {
   const auto begin = steady_clock::now();
-  { const Loader loader({.depth = 2, .workers = 2, .start_nanoseconds = 10'000'000'000}, 1, 0); }
+  { const Loader loader({.depth = 2, .workers = 2, .start_us = 10000000}, 1, 0); }
   EXPECT_LT(steady_clock::now() - begin, milliseconds(2000));
 }
 
 TEST(LoadingTime, HasTheMeanAndSpreadThatThePlanAsksFor) {
-  const LoaderPlan plan{.wait_nanoseconds = 1'000'000, .jitter = 0.5, .depth = 0, .workers = 1};
+  const LoaderKnobs plan{.wait_us = 1000, .jitter = 0.5, .depth = 0, .workers = 1};
   constexpr int count = 20000;
   double sum = 0;
   double squares = 0;
@@ -112,7 +108,7 @@ TEST(LoadingTime, HasTheMeanAndSpreadThatThePlanAsksFor) {
 }
 
 TEST(Loader, CountsItsBatchesFromTheFirstOne) {
-  Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 2, .workers = 2}, 1, 1234);
+  Loader loader({.wait_us = 1, .jitter = 0, .depth = 2, .workers = 2}, 1, 1234);
   for (std::int64_t index = 1234; index < 1244; ++index) loader.take(index);
 }
 

@@ -148,8 +148,7 @@ Measurement unmeasured(const Scenario& scenario, std::span<const Subject> subjec
   measurement.scenario_fingerprint = scenario.fingerprint;
   measurement.seed = seed;
   for (const Subject& subject : subjects) {
-    measurement.variants.push_back(
-        {.name = subject.name, .batch_size = subject.batch_size.value_or(0)});
+    measurement.variants.push_back({.name = subject.name, .batch_size = subject.batch_size});
   }
   return measurement;
 }

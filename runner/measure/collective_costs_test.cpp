@@ -93,8 +93,9 @@ TEST(CollectiveCosts, AreMeasuredWithPartsThatAreAlikeAndAHostThatStaysAhead) {
         EXPECT_EQ(payload_bytes(*collective) % (6 * 16), 0);
       } else if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
         const Kernel& spin = kernel(launch->kernel);
-        if (spin.delay_microseconds)
-          held_microseconds += static_cast<double>(spin.delay_microseconds(launch->attributes));
+        if (spin.cost.delay_microseconds)
+          held_microseconds +=
+              static_cast<double>(spin.cost.delay_microseconds(launch->attributes));
       }
     }
     EXPECT_EQ(collectives, 2 * probe.times_more);

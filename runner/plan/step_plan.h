@@ -263,17 +263,13 @@ struct Parameter {
   std::int64_t elements = 0;
 };
 
-struct LoaderPlan {
-  std::int64_t wait_nanoseconds = 0;
-  double jitter = 0;  // coefficient of variation
-  std::int64_t depth = 0;
-  std::int64_t workers = 1;
-  std::int64_t restart_every = 0;  // batches; the workers start anew before batches 0, n, 2n, ...
-  std::int64_t start_nanoseconds = 0;  // from a worker's start to its first batch
-};
+// Knobs say microseconds, and whoever carries a plan out counts nanoseconds.
+constexpr std::int64_t nanoseconds_of(double microseconds) {
+  return static_cast<std::int64_t>(microseconds * 1000);
+}
 
 // Whether all workers start anew for this batch, which is the first that they make.
-inline bool restarts_before(const LoaderPlan& loader, std::int64_t batch) {
+inline bool restarts_before(const LoaderKnobs& loader, std::int64_t batch) {
   return loader.depth > 0 && loader.restart_every > 0 && batch % loader.restart_every == 0;
 }
 
@@ -307,9 +303,7 @@ struct RanksPlan {
   int count = 1;
   int rank = 0;  // whose plan it is; the plan as it is built is rank 0's
   int communicators = 1;
-  // Thread blocks of a collective, at most; absent: as many as whoever carries it out chooses.
-  std::optional<int> max_ctas = {};
-  RankLinks links = RankLinks::usual;
+  CollectiveKnobs collectives = {};
 };
 
 struct StepPlan {
@@ -321,7 +315,7 @@ struct StepPlan {
   std::vector<Event> events;
   std::vector<Operation> operations;
   RanksPlan ranks;
-  LoaderPlan loader;
+  LoaderKnobs loader;
   StepTelemetry telemetry;
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once

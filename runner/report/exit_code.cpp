@@ -23,14 +23,6 @@ ExitCode code_of_undecided(UndecidedPolicy policy) {
   return ExitCode::undecided;
 }
 
-// In a scenario that cannot be trusted or was not measured, only failed assertions count.
-ExitCode code_of(const Verdict& verdict, UndecidedPolicy policy) {
-  ExitCode code = exit_code(verdict.outcome, policy);
-  if (!verdict.failed && !verdict.broken) return code;
-  code = verdict.failed ? ExitCode::device_failed : ExitCode::wrong_request;
-  return verdict.outcome == Outcome::fails ? gravest(code, ExitCode::fails) : code;
-}
-
 }  // namespace
 
 ExitCode gravest(ExitCode one, ExitCode other) {
@@ -61,12 +53,16 @@ ExitCode exit_code(Outcome outcome, UndecidedPolicy policy) {
   return ExitCode::undecided;
 }
 
-ExitCode exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
-                   UndecidedPolicy policy) {
-  const bool any_failed = suite.failed || !suite.failed_among_others.empty();
-  ExitCode code = any_failed ? ExitCode::fails : ExitCode::passes;
-  for (const Verdict& verdict : verdicts) code = gravest(code, code_of(verdict, policy));
-  return code;
+// In a scenario that cannot be trusted or was not measured, only failed assertions count.
+ExitCode exit_code(const Verdict& verdict, UndecidedPolicy policy) {
+  ExitCode code = exit_code(verdict.outcome, policy);
+  if (!verdict.failed && !verdict.broken) return code;
+  code = verdict.failed ? ExitCode::device_failed : ExitCode::wrong_request;
+  return verdict.outcome == Outcome::fails ? gravest(code, ExitCode::fails) : code;
+}
+
+ExitCode exit_code(const SuiteVerdict& suite) {
+  return suite.failed || !suite.failed_among_others.empty() ? ExitCode::fails : ExitCode::passes;
 }
 
 }  // namespace stepgate

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 
 #include "judge/judge_suite.h"
@@ -33,8 +32,10 @@ std::map<std::string, UndecidedPolicy> undecided_policies();
 
 // The policy is about what is undecided or skipped, and excuses nothing else.
 ExitCode exit_code(Outcome, UndecidedPolicy);
-// The gravest of all assertions, of what broke and of the suite as a whole.
-ExitCode exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
+// The gravest of its assertions and of what broke.
+ExitCode exit_code(const Verdict&, UndecidedPolicy);
+// `fails` where it refutes anything.
+ExitCode exit_code(const SuiteVerdict&);
 
 constexpr int status_of(ExitCode code) {
   return static_cast<int>(code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The values of knobs that are one of a few words. A value's name here is its word in files, but
-// for those that knobs/field_choices.h lists. Plans use them too, where they say the same.
+// for those that knobs/fields.cpp lists. Plans use them too, where they say the same.
 #pragma once
 
 #include <cstdint>

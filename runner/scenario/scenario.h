@@ -165,6 +165,14 @@ struct EvalKnobs {
 // Most ranks of one step.
 inline constexpr int most_ranks = 64;
 
+// How collectives are carried out. A plan has them as they are: only devices act on them.
+struct CollectiveKnobs {
+  // Thread blocks of a collective, at most; absent: as many as whoever carries it out chooses.
+  std::optional<std::int64_t> max_ctas = {};
+  RankLinks links = RankLinks::usual;
+  bool operator==(const CollectiveKnobs&) const = default;
+};
+
 // Processes with a GPU each that train one model, each on a batch of its own.
 struct RanksKnobs {
   std::int64_t count = 1;
@@ -177,14 +185,12 @@ struct RanksKnobs {
   Averaging average = Averaging::collective;
   std::int64_t communicators = 1;  // 2: weights are gathered by one of their own
   std::int64_t gather_ahead = 1;   // blocks' weights that are gathered before they are needed
-  // Thread blocks of a collective, at most; absent: as many as NCCL chooses.
-  std::optional<std::int64_t> max_ctas = {};
-  std::int64_t spare_sms = 0;          // that GEMMs leave to the reductions beside them
-  RankLinks links = RankLinks::usual;  // the same of all variants
-  bool sync_each_part = false;         // with batch.accumulate: reduce after every part
-  bool check_each_bucket = false;      // the host reads whether its gradients are finite
-  double slow_us = 0;                  // of busy host time that one rank has besides, a step
-  std::int64_t slow_rank = 0;          // which
+  CollectiveKnobs collectives = {};
+  std::int64_t spare_sms = 0;      // that GEMMs leave to the reductions beside them
+  bool sync_each_part = false;     // with batch.accumulate: reduce after every part
+  bool check_each_bucket = false;  // the host reads whether its gradients are finite
+  double slow_us = 0;              // of busy host time that one rank has besides, a step
+  std::int64_t slow_rank = 0;      // which
   bool operator==(const RanksKnobs&) const = default;
 };
 

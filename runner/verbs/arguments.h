@@ -12,8 +12,7 @@
 
 #include "compare/gate/gate_part.h"
 #include "device/open_device.h"
-#include "report/ci/annotations.h"
-#include "report/exit_code.h"
+#include "report/writers.h"
 #include "verbs/baselines_folder.h"
 
 namespace stepgate {

@@ -317,9 +317,10 @@ class CommandLine {
     gate->add_flag("--stored", given.stored,
                    "compare with the runs that `accept` stored, instead of a BASE")
         ->excludes(base);
-    gate->add_flag("--soak", given.soak,
-                   "run every workload for 6,000 steps or 20 s instead: does it become slower than at "
-                   "its beginning?")
+    gate->add_flag(
+            "--soak", given.soak,
+            "run every workload for 6,000 steps or 20 s instead: does it become slower than at "
+            "its beginning?")
         ->excludes(base);
     CLI::Option* self_test = gate->add_flag(
         "--self-test", given.self_test,
@@ -347,7 +348,8 @@ class CommandLine {
         ->allow_extra_args(false);
     gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
     gate->add_option("--pairs", given.pairs, "pairs of launches at most");
-    gate->add_option("--workload", given.workloads, "only workloads that this pattern matches; repeatable")
+    gate->add_option("--workload", given.workloads,
+                     "only workloads that this pattern matches; repeatable")
         ->allow_extra_args(false);
     passes_variables(gate);
     takes_environments(gate);

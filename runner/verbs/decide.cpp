@@ -9,8 +9,8 @@
 #include "base/interruption.h"
 #include "base/time_of_scope.h"
 #include "measure/planned_subject.h"
-#include "report/text/print_verdict.h"
-#include "report/text/progress_line.h"
+#include "report/text/print_list.h"
+#include "report/text/table.h"
 
 namespace stepgate {
 namespace {

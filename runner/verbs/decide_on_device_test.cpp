@@ -9,8 +9,8 @@
 #include "device/simulated/simulated_device.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
-#include "report/exit_code.h"
-#include "report/text/print_verdict.h"
+#include "report/testing/reports.h"
+#include "report/writers.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {
@@ -50,8 +50,8 @@ struct Suite {
 
   std::string told() const {
     std::ostringstream out;
-    for (const Verdict& verdict : verdicts) print_outcome(out, verdict, Style::plain);
-    print_tally(out, verdicts, judge_suite(verdicts, 0.01), {.gated = true}, Style::plain);
+    for (const Verdict& verdict : verdicts) print_outcome(out, reported(verdict), Style::plain);
+    print_tally(out, report_of(ended_run(verdicts)), Style::plain);
     return out.str();
   }
 
@@ -79,8 +79,7 @@ TEST(DecideOnDevice, AsksALostDeviceNothingMore) {
     EXPECT_EQ(suite.verdicts[later].failed,
               "the device was lost at 'one', before its turn; run it again by itself");
   }
-  EXPECT_EQ(exit_code(suite.verdicts, judge_suite(suite.verdicts, 0.01), UndecidedPolicy::skip),
-            ExitCode::device_failed);
+  EXPECT_EQ(report_of(ended_run(suite.verdicts)).code, ExitCode::device_failed);
 }
 
 TEST(DecideOnDevice, TellsALossOnce) {
@@ -90,7 +89,7 @@ TEST(DecideOnDevice, TellsALossOnce) {
   const std::string told = suite.told();
   EXPECT_EQ(told.find("as planted"), told.rfind("as planted")) << told;
   EXPECT_EQ(told.find("before its turn"), std::string::npos) << told;
-  EXPECT_NE(told.find("50 scenarios, 1 failed (scenario_0), 49 not run (scenario_1, "),
+  EXPECT_NE(told.find("50 scenarios, 1 device failed (scenario_0), 49 not run (scenario_1, "),
             std::string::npos)
       << told;
 }
@@ -103,8 +102,7 @@ TEST(DecideOnDevice, StillDecidesWhatNeedsNoDevice) {
   EXPECT_TRUE(suite.verdicts[1].not_run);
   EXPECT_EQ(suite.verdicts[1].outcome, Outcome::passes);
   EXPECT_EQ(suite.verdicts[2].outcome, Outcome::fails);
-  EXPECT_EQ(exit_code(suite.verdicts, judge_suite(suite.verdicts, 0.01), UndecidedPolicy::skip),
-            ExitCode::fails);
+  EXPECT_EQ(report_of(ended_run(suite.verdicts)).code, ExitCode::fails);
   EXPECT_NE(suite.told().find("fails.line fails"), std::string::npos) << suite.told();
 }
 

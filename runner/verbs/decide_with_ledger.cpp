@@ -14,6 +14,7 @@
 #include "ledger/baseline/acceptance.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/runs/ledger.h"
+#include "measure/planned_subject.h"
 
 namespace stepgate {
 namespace {
@@ -114,10 +115,13 @@ class RunOnRecord {
     if (verdict.broken || !verdict.skipped_because.empty() || !is_trusted(decided.measurement) ||
         nothing_found)
       return turn_.forget();
-    if (!is_comparable) return;
-    run_.variants =
-        stored_run(planned_.scenario, subjects_of(planned_.plans), decided.measurement, {})
-            .variants;
+    if (interrupted) return;
+    const std::vector<Subject> subjects = subjects_of(planned_.plans);
+    if (is_comparable) {
+      run_.variants = stored_run(planned_.scenario, subjects, decided.measurement, {}).variants;
+    } else {
+      run_.step_seconds = step_times(planned_.scenario, subjects, decided.measurement);
+    }
     turn_.keep(run_);
   }
 
@@ -159,9 +163,32 @@ Decided decide_in_turn(const Planned& planned, Device& device, std::uint64_t see
   return decided;
 }
 
+// Where a file or a link to nothing is in the place of a folder, making it would fail with less to
+// say.
+void refuse_what_is_no_folder(const std::filesystem::path& path, const std::string& ledger) {
+  std::error_code unreadable;
+  const bool is_link = std::filesystem::is_symlink(path, unreadable);
+  const bool is_there = std::filesystem::exists(path, unreadable);
+  if ((!is_there && !is_link) || std::filesystem::is_directory(path, unreadable)) return;
+  const std::string what =
+      is_there ? "a file"
+               : fmt::format("a link to {}, which is not there",
+                             std::filesystem::read_symlink(path, unreadable).string());
+  const std::string where = path == ledger ? "" : path.string() + " ";
+  throw RequestError(
+      fmt::format("--ledger {}: {}is {}, and a ledger is a folder of folders", ledger, where, what),
+      "name another folder, or move that away");
+}
+
 }  // namespace
 
 void check_ledger_writable(const std::filesystem::path& file, const Arguments& arguments) {
+  std::filesystem::path folder = arguments.ledger;
+  refuse_what_is_no_folder(folder, arguments.ledger.string());
+  for (const auto& part : file.parent_path().lexically_relative(arguments.ledger)) {
+    folder /= part;
+    refuse_what_is_no_folder(folder, arguments.ledger.string());
+  }
   const auto baselines = std::filesystem::weakly_canonical(arguments.device.baselines);
   const auto within = std::filesystem::weakly_canonical(file).lexically_relative(baselines);
   if (!within.empty() && *within.begin() != "..") {
@@ -169,6 +196,11 @@ void check_ledger_writable(const std::filesystem::path& file, const Arguments& a
         fmt::format("--ledger {} lies among the stored runs in {}, which only `accept` writes",
                     arguments.ledger.string(), arguments.device.baselines.string()),
         "name another folder");
+  }
+  if (const auto stored = stored_runs_in(arguments.ledger)) {
+    throw RequestError(fmt::format("--ledger {} has stored runs in {}, which only `accept` writes",
+                                   arguments.ledger.string(), stored->string()),
+                       "name another folder");
   }
   check_writable(file);
 }

@@ -23,7 +23,8 @@ std::optional<LedgerRequest> ledger_for(const Arguments&, std::span<const Planne
                                         std::uint64_t seed);
 
 // That a file of the ledger can be written, as check_writable says. Throws RequestError for one
-// that lies among the stored runs, be it by a link: only `accept` writes those.
+// that lies among stored runs, be it by a link: only `accept` writes those; and for a ledger that
+// is no folder.
 void check_ledger_writable(const std::filesystem::path&, const Arguments&);
 
 // Measures nothing when the earlier evidence alone decides. Every round is in the ledger as soon as

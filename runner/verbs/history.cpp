@@ -13,7 +13,7 @@
 #include "base/text/diagnostic.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/series/history.h"
-#include "report/picture/draw_history.h"
+#include "report/picture/pictures.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/outputs.h"
@@ -35,11 +35,17 @@ Paths folders_in(const std::filesystem::path& folder) {
 }
 
 // Folders of every device, and of the simulated ones.
-Paths folders_of_devices(const std::filesystem::path& baselines) {
+Paths folders_of_devices(const Arguments& arguments) {
+  const bool is_ledger = !arguments.ledger.empty();
+  const std::filesystem::path& baselines =
+      is_ledger ? arguments.ledger : arguments.device.baselines;
   std::error_code unreadable;
   if (!std::filesystem::is_directory(baselines, unreadable)) {
-    throw RequestError(fmt::format("there is no folder of stored runs '{}'", baselines.string()),
-                       "name one: --baselines DIR, or STEPGATE_BASELINES");
+    throw RequestError(
+        fmt::format("there is no {} '{}'",
+                    is_ledger ? "folder of a ledger" : "folder of stored runs", baselines.string()),
+        is_ledger ? "name one: --ledger DIR, where `stepgate run --ledger` keeps runs"
+                  : "name one: --baselines DIR, or STEPGATE_BASELINES");
   }
   Paths folders = folders_in(baselines);
   if (std::filesystem::is_directory(baselines / "simulated", unreadable)) {
@@ -79,16 +85,17 @@ void add_missing(const Scenario& scenario, Stored& stored) {
   }
 }
 
-Stored read_stored(const std::vector<Scenario>& scenarios, const std::filesystem::path& baselines) {
+Stored read_stored(const std::vector<Scenario>& scenarios, const Arguments& arguments) {
   Stored stored;
   std::vector<Diagnostic> wrong;
-  const Paths folders = folders_of_devices(baselines);
+  const Paths folders = folders_of_devices(arguments);
   for (const Scenario& scenario : scenarios) {
     if (is_planned_only(scenario)) continue;
     for (const std::filesystem::path& folder : folders) {
       try {
         const auto baseline =
-            read_baseline_if_any(folder / (scenario.name + ".toml"), scenario.name);
+            read_baseline_if_any(folder / (scenario.name + ".toml"), scenario.name,
+                                 arguments.ledger.empty() ? "baseline" : "ledger");
         if (!baseline) continue;
         for (VariantHistory& history : histories_of(*baseline, scenario))
           stored.histories.push_back(std::move(history));
@@ -136,13 +143,15 @@ int show_history(const Arguments& arguments) {
     throw RequestError("plans decide these scenarios, and nothing of them is stored",
                        "name one that is measured");
   }
-  Stored stored = read_stored(
-      scenarios, arguments.ledger.empty() ? arguments.device.baselines : arguments.ledger);
+  Stored stored = read_stored(scenarios, arguments);
   judge_drifts(stored.histories);
   const ExitCode code = code_of(stored);
   for (const VariantHistory& history : stored.histories) print_history(std::cout, history);
   for (const std::string& variant : stored.missing)
-    std::cout << variant << ": no run is stored; `stepgate accept` stores one\n";
+    std::cout << variant
+              << (arguments.ledger.empty() ? ": no run is stored; `stepgate accept` stores one\n"
+                                           : ": the ledger has no step time of it; a run with "
+                                             "--ledger that is trusted keeps one\n");
   print_history_end(std::cout, stored.histories, stored.missing.size(), code);
   if (!arguments.plot.empty()) draw_all(stored, arguments.plot);
   if (!arguments.json.empty()) {

@@ -13,13 +13,8 @@
 
 #include "base/files/write_file.h"
 #include "ledger/series/history.h"
-#include "report/ci/annotations.h"
-#include "report/ci/write_junit.h"
-#include "report/ci/write_summary.h"
-#include "report/html/write_html.h"
-#include "report/picture/draw_history.h"
-#include "report/picture/draw_memory.h"
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -32,7 +27,7 @@ const char* step_summary() {
 
 // Bytes that others wrote there count too. A verdict is not lost because the page has no room or
 // cannot be written: the run says so and ends as it would have ended.
-void append_to_step_summary(const char* file, const ReportedCases& run) {
+void append_to_step_summary(const char* file, const Report& run) {
   std::error_code missing;
   const auto there = std::filesystem::file_size(file, missing);
   const std::size_t taken = missing ? 0 : static_cast<std::size_t>(there);
@@ -115,36 +110,36 @@ ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
   std::cout << stop_commands(token_) << std::flush;
 }
 
-void ReportFiles::write(const ReportedCases& cases) const {
-  write(cases, State::at_work);
+void ReportFiles::write(const Report& report) const {
+  write(report, State::at_work);
 }
 
-void ReportFiles::write(const ReportedCases& cases, State state) const {
+void ReportFiles::write(const Report& report, State state) const {
   // A file that cannot be replaced is written at the end alone.
   const auto is_due = [&](const std::filesystem::path& file) {
     return !file.empty() && (state == State::ended || !is_stream(file));
   };
   if (is_due(arguments_.junit)) {
     std::ostringstream text;
-    write_junit(text, cases);
+    write_junit(text, report);
     write_file(arguments_.junit, text.str());
   }
-  if (is_due(arguments_.summary)) write_file(arguments_.summary, summary_markdown(cases));
+  if (is_due(arguments_.summary)) write_file(arguments_.summary, summary_markdown(report));
   if (!is_due(arguments_.report)) return;
   std::ostringstream page;
   // While a run is at work its page is written again and again: what holds is not drawn yet.
-  write_html(page, cases, cases.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
+  write_html(page, report, report.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
   write_file(arguments_.report, page.str());
 }
 
-void ReportFiles::end(const ReportedCases& cases) const {
+void ReportFiles::end(const Report& report) const {
   if (!token_.empty()) {
     std::cout << resume_commands(token_);
-    write_annotations(std::cout, cases);
+    write_annotations(std::cout, report);
     std::cout << std::flush;
   }
-  write(cases, State::ended);
-  if (const char* page = step_summary()) append_to_step_summary(page, cases);
+  write(report, State::ended);
+  if (const char* page = step_summary()) append_to_step_summary(page, report);
 }
 
 MachineReports::MachineReports(const Arguments& arguments)
@@ -155,7 +150,7 @@ MachineReports::MachineReports(const Arguments& arguments)
 void MachineReports::plan(const std::vector<Planned>& all, RunInfo run) {
   run_.run = std::move(run);
   for (const Planned& planned : all) run_.scenarios.push_back(&planned.scenario);
-  files_.write(reported_cases(run_));
+  write();
 }
 
 void MachineReports::draw(std::span<const Planned> all, const DeviceIdentity& device) {
@@ -164,40 +159,49 @@ void MachineReports::draw(std::span<const Planned> all, const DeviceIdentity& de
   run_.pictures = pictures_;
 }
 
-void MachineReports::not_gated(const std::string& reason) {
-  if (!reason.empty()) run_.failures.push_back({"not gated", {}, reason});
+void MachineReports::begin(RunInfo run, const std::string& not_gated) {
+  run_.run = std::move(run);
+  if (!not_gated.empty()) run_.failures.push_back({"not gated", {}, not_gated});
 }
 
-void MachineReports::decided(std::span<const Verdict> verdicts) {
-  ReportedRun so_far = run_;
-  so_far.verdicts = verdicts;
-  files_.write(reported_cases(so_far));
+const ReportedScenario& MachineReports::add(Verdict verdict) {
+  const Scenario* scenario = run_.scenarios.at(run_.decided.size());
+  return run_.decided.emplace_back(reported_scenario(std::move(verdict), scenario, run_.undecided));
 }
 
-void MachineReports::finish(std::span<const Verdict> verdicts, const SuiteVerdict& suite) {
-  end(verdicts, &suite);
+void MachineReports::write() const {
+  files_.write(report_of(run_));
 }
 
-void MachineReports::fail(std::span<const Verdict> verdicts, const std::exception& error) {
+Report MachineReports::finish(double suite_alpha) {
+  std::vector<Verdict> verdicts;
+  for (const ReportedScenario& scenario : run_.decided)
+    verdicts.push_back(scenario.decided->verdict);
+  run_.suite = judge_suite(verdicts, suite_alpha);
+  run_.ended = true;
+  return report_of(run_);
+}
+
+void MachineReports::end(const Report& report) const {
+  files_.end(report);
+}
+
+void MachineReports::fail(const std::exception& error) {
   try {
     if (run_.run.date.empty()) run_.run = run_info_of(arguments_, arguments_.files.front(), 0);
     for (RunFailure& failure : failures_of(error)) run_.failures.push_back(std::move(failure));
-    end(verdicts, nullptr);
+    run_.suite.reset();
+    run_.ended = true;
+    end(report_of(run_));
   } catch (const std::exception& second) {  // the first error is what the caller should hear
     if (std::string_view(second.what()) != error.what()) std::cerr << second.what() << '\n';
   }
 }
 
-void MachineReports::interrupted(std::span<const Verdict> verdicts) {
+void MachineReports::interrupted() {
   run_.failures.push_back({"interrupted", {}, "the run was interrupted"});
-  end(verdicts, nullptr);
-}
-
-void MachineReports::end(std::span<const Verdict> verdicts, const SuiteVerdict* suite) {
-  run_.verdicts = verdicts;
-  run_.suite = suite;
   run_.ended = true;
-  files_.end(reported_cases(run_));
+  end(report_of(run_));
 }
 
 }  // namespace stepgate

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/ci/reported_run.h"
+#include "report/report.h"
 #include "verbs/arguments.h"
 #include "verbs/planned.h"
 
@@ -20,13 +20,13 @@ class ReportFiles {
   // Where annotations are wanted nothing that is printed from now on is a command.
   explicit ReportFiles(const Arguments&);
 
-  void write(const ReportedCases&) const;
+  void write(const Report&) const;
   // And what is written once: annotations, and the page that GitHub gives a step.
-  void end(const ReportedCases&) const;
+  void end(const Report&) const;
 
  private:
   enum class State { at_work, ended };
-  void write(const ReportedCases&, State) const;
+  void write(const Report&, State) const;
 
   const Arguments& arguments_;
   std::string token_;  // empty when commands were not stopped
@@ -42,23 +42,25 @@ class MachineReports {
   // Draws the timelines and memory that the page shows of these scenarios, which come next in the
   // same order. Draws nothing where nobody asked for a page.
   void draw(std::span<const Planned>, const DeviceIdentity&);
-  // Why nothing here gates anything; empty when something does.
-  void not_gated(const std::string& reason);
+  // The device is open: all that is known of the run, and why nothing here gates anything; empty
+  // when something does.
+  void begin(RunInfo, const std::string& not_gated);
+  // The next scenario is decided.
+  const ReportedScenario& add(Verdict);
   // So far. Writes the files.
-  void decided(std::span<const Verdict>);
-  // The end: writes everything.
-  void finish(std::span<const Verdict>, const SuiteVerdict&);
+  void write() const;
+  // All scenarios are decided: the report of the run, which `end` writes.
+  Report finish(double suite_alpha);
+  void end(const Report&) const;
   // The end that it should not have had. Throws nothing.
-  void fail(std::span<const Verdict>, const std::exception&);
-  void interrupted(std::span<const Verdict>);
+  void fail(const std::exception&);
+  void interrupted();
 
  private:
-  void end(std::span<const Verdict>, const SuiteVerdict*);
-
   const Arguments& arguments_;
   ReportFiles files_;
   std::vector<std::vector<Picture>> pictures_;  // of the scenarios, in order
-  ReportedRun run_;
+  RunSoFar run_;
 };
 
 }  // namespace stepgate

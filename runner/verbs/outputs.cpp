@@ -19,7 +19,7 @@
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
 #include "plan/step_plan.h"
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/planned.h"

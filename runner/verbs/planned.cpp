@@ -9,10 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <ranges>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/files/read_file.h"
 #include "base/fnv1a.h"
@@ -28,12 +33,57 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/inject.h"
-#include "report/text/verdict_words.h"
+#include "report/report.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
-#include "verbs/checkout.h"
 
 namespace stepgate {
+namespace {
+
+// Asks git about the checkout that a file lies in. Files there may come from anybody, and a
+// repository may name programs for git to run.
+
+// Nothing is written, and no hook, no monitor of files and no repository runs that lies among the
+// files of a checkout (as a folder that is the inside of a bare one).
+std::optional<std::string> ask_git(const std::filesystem::path& folder,
+                                   std::vector<std::string> question) {
+  std::vector<std::string> command{
+      "git", "--no-optional-locks",  "-c", "safe.bareRepository=explicit",
+      "-c",  "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+      "-C",  folder.string()};
+  command.insert(command.end(), std::make_move_iterator(question.begin()),
+                 std::make_move_iterator(question.end()));
+  return first_line_of(command);
+}
+
+// Programs that git passes files through before it compares them, which no option turns off: those
+// that the repository or the working tree configures, not those of the user.
+bool filters_files(const std::filesystem::path& folder) {
+  return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
+                        "safe.bareRepository=explicit", "-C", folder.string(), "config",
+                        "--includes", "--name-only", "--get-regexp",
+                        "^filter\\..*\\.(clean|process|smudge)$"})
+      .has_value();
+}
+
+// Submodules have configurations of their own, so nothing is asked in their working trees.
+bool is_dirty(const std::filesystem::path& folder) {
+  return ask_git(folder, {"diff", "--no-ext-diff", "--no-textconv", "--name-only",
+                          "--ignore-submodules=dirty", "HEAD"})
+      .has_value();
+}
+
+// The commit, with "-dirty" where tracked files differ from it; "unknown" where there is no
+// repository, or where to compare files git would run what the repository's own configuration
+// names.
+std::string commit_of_checkout(const std::filesystem::path& folder) {
+  if (filters_files(folder)) return "unknown";
+  const auto commit = ask_git(folder, {"describe", "--always", "--abbrev=40", "--exclude=*"});
+  if (!commit) return "unknown";
+  return is_dirty(folder) ? *commit + "-dirty" : *commit;
+}
+
+}  // namespace
 
 std::uint64_t seed_of(const Arguments& arguments) {
   if (arguments.seed) return *arguments.seed;
@@ -145,7 +195,9 @@ void look_into_ledger(Planned& planned, const DeviceIdentity& device, const Argu
   const std::string& scenario = planned.scenario.name;
   const auto others =
       runs_of_others(read_ledger(baseline_path(arguments.ledger, device, scenario), scenario),
-                     {.subject = subject_under_test(arguments), .build = build_in_words()});
+                     {.scenario = planned.scenario.fingerprint,
+                      .subject = subject_under_test(arguments),
+                      .build = build_in_words()});
   if (!others) return;
   const bool is_accepted = planned.baseline && !planned.baseline->runs.empty();
   if (is_accepted) {

@@ -12,10 +12,10 @@
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/time_of_scope.h"
-#include "report/json/write_json.h"
-#include "report/picture/draw_timeline.h"
-#include "report/text/print_verdict.h"
+#include "report/picture/pictures.h"
+#include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
+#include "report/writers.h"
 #include "verbs/decide_on_device.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
@@ -28,17 +28,16 @@ namespace stepgate {
 
 namespace {
 
-// Decisions of a run so far.
-struct Decisions {
-  std::vector<Verdict> verdicts;
-  WallTimes wall_times;  // of the whole run, which began then
+// Where the time of the whole run went, which began then.
+struct RunTimes {
+  WallTimes by_part;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
 // The JSON of a run; nothing where nobody asked for it.
 class JsonFile {
  public:
-  JsonFile(const std::filesystem::path& path, RunInfo run) : run_(std::move(run)) {
+  explicit JsonFile(const std::filesystem::path& path) {
     if (!path.empty()) file_.emplace(path);
   }
 
@@ -46,12 +45,11 @@ class JsonFile {
   void append(const Reported&... reported) {
     if (!file_) return;
     std::ostringstream line;
-    write_json(line, run_, reported...);
+    write_json(line, reported...);
     file_->append(line.str());
   }
 
  private:
-  RunInfo run_;
   std::optional<LineFile> file_;
 };
 
@@ -60,29 +58,6 @@ struct Telling {
   Style style;
   bool verbose;
 };
-
-// Decides one scenario and prints it; false when a signal came in between.
-bool decide(const Planned& planned, DecideOnDevice& line, const Telling& telling, JsonFile& json,
-            Decisions& decisions) {
-  Decided decided;
-  try {
-    decided = line.decide(planned);
-  } catch (const Interrupted&) {
-    return false;
-  }
-  if (interrupted) return false;
-  if (telling.verbose) {
-    print_verdict(std::cout, decided.verdict, telling.style);
-  } else {
-    print_outcome(std::cout, decided.verdict, telling.style);
-  }
-  std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
-  if (planned.traced) decided.wall_times += planned.traced->wall_times;
-  json.append(decided.verdict, decided.measurement, decided.wall_times);
-  decisions.wall_times += decided.wall_times;
-  decisions.verdicts.push_back(std::move(decided.verdict));
-  return true;
-}
 
 // The timelines of the traced scenarios, for people and for other tools; of a run of so many.
 void write_timelines(std::span<const Planned> some, std::size_t count, const DeviceIdentity& device,
@@ -125,19 +100,19 @@ bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all
 class RunOfParts {
  public:
   RunOfParts(const Arguments& arguments, std::uint64_t seed, const std::vector<Planned>& all,
-             MachineReports& reports, Decisions& decisions)
+             MachineReports& reports, RunTimes& times)
       : arguments_(arguments),
         seed_(seed),
         all_(all),
         settings_(settings_for(all)),
         telling_{.style = style_of(descriptor_of_text()), .verbose = arguments.verbose},
         reports_(reports),
-        decisions_(decisions) {}
+        times_(times) {}
 
   // On a device of its own, which is gone afterwards. The scenario at which a signal came; null
   // where none did.
   const Scenario* decide_part(const PartOfRun& part) {
-    std::optional<TimeOfScope> opening(decisions_.wall_times[WallPart::opening]);
+    std::optional<TimeOfScope> opening(times_.by_part[WallPart::opening]);
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
     const DeviceIdentity device = opened.device->identity();
     if (!info_ && part.scenarios.size() < all_.size()) refuse_wrong_requests(device);
@@ -154,8 +129,8 @@ class RunOfParts {
                          .ledger = ledger,
                          .forecasts = arguments_.verbose ? Forecasts::printed : Forecasts::hidden});
     for (const Planned& planned : part.scenarios) {
-      if (!decide(planned, line, telling_, *json_, decisions_)) return &planned.scenario;
-      reports_.decided(decisions_.verdicts);
+      if (!decide(planned, line)) return &planned.scenario;
+      reports_.write();
     }
     return nullptr;
   }
@@ -170,28 +145,43 @@ class RunOfParts {
 
   // All parts are decided.
   int finish() {
-    const std::vector<Verdict>& verdicts = decisions_.verdicts;
-    const SuiteVerdict suite = judge_suite(verdicts, settings_.suite_alpha);
-    const auto whole = std::chrono::steady_clock::now() - decisions_.begin;
-    if (verdicts.size() > 1) json_->append(suite, decisions_.wall_times, whole);
+    const Report report = reports_.finish(settings_.suite_alpha);
+    const auto whole = std::chrono::steady_clock::now() - times_.begin;
+    if (all_.size() > 1) json_->append(report, times_.by_part, whole);
     // A report says the same for the same seed, and this does not.
-    if (arguments_.verbose) print_wall_times(std::cerr, decisions_.wall_times, whole);
-    if (arguments_.verbose && verdicts.size() > 1)
-      print_suite_table(std::cout, verdicts, telling_.style);
-    print_tally(std::cout, verdicts, suite, *info_, telling_.style);
-    reports_.finish(verdicts, suite);
-    const ExitCode code = exit_code(verdicts, suite, arguments_.undecided);
-    return status_of(info_->gated ? code : gravest(code, ExitCode::not_gated));
+    if (arguments_.verbose) print_wall_times(std::cerr, times_.by_part, whole);
+    if (arguments_.verbose && all_.size() > 1) print_suite_table(std::cout, report, telling_.style);
+    print_tally(std::cout, report, telling_.style);
+    reports_.end(report);
+    return status_of(*report.code);
   }
 
  private:
+  // Decides one scenario and prints it; false when a signal came in between.
+  bool decide(const Planned& planned, DecideOnDevice& line) {
+    Decided decided;
+    try {
+      decided = line.decide(planned);
+    } catch (const Interrupted&) {
+      return false;
+    }
+    if (interrupted) return false;
+    const ReportedScenario& scenario = reports_.add(std::move(decided.verdict));
+    const auto print = telling_.verbose ? print_verdict : print_outcome;
+    print(std::cout, scenario, telling_.style);
+    std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
+    if (planned.traced) decided.wall_times += planned.traced->wall_times;
+    json_->append(*info_, scenario, decided.measurement, decided.wall_times);
+    times_.by_part += decided.wall_times;
+    return true;
+  }
+
   // Begins the report with what the devices of all parts have in common.
   void begin(const OpenedDevice& opened) {
     info_ = run_info_of(arguments_, all_, opened, seed_);
-    json_.emplace(arguments_.json, *info_);
-    if (info_->gated) return;
-    std::cout << opened.note << "\n\n";
-    reports_.not_gated(opened.note);
+    json_.emplace(arguments_.json);
+    if (!info_->gated) std::cout << opened.note << "\n\n";
+    reports_.begin(*info_, info_->gated ? "" : opened.note);
   }
 
   const Arguments& arguments_;
@@ -200,16 +190,15 @@ class RunOfParts {
   JudgeSettings settings_;
   Telling telling_;
   MachineReports& reports_;
-  Decisions& decisions_;
+  RunTimes& times_;
   std::optional<RunInfo> info_;
   std::optional<JsonFile> json_;
 };
 
-// When this throws, `all` and `decisions` hold what the run got to.
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
-            MachineReports& reports, Decisions& decisions) {
+            MachineReports& reports, RunTimes& times) {
   const std::uint64_t seed = seed_of(arguments);
-  std::optional<TimeOfScope> planning(decisions.wall_times[WallPart::planning]);
+  std::optional<TimeOfScope> planning(times.by_part[WallPart::planning]);
   all = plan_all(arguments, seed);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
@@ -222,7 +211,7 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
   planning.reset();
   if (arguments.tracing && !trace_all_parts(parts, all, arguments, seed))
     return say_interrupted("no scenario is decided");
-  RunOfParts run(arguments, seed, all, reports, decisions);
+  RunOfParts run(arguments, seed, all, reports, times);
   for (const PartOfRun& part : parts) {
     if (const Scenario* const left = run.decide_part(part))
       return say_interrupted("'" + left->name + "' is not decided");
@@ -230,23 +219,18 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
   return run.finish();
 }
 
-}  // namespace
-
-namespace {
-
 int run_reported(const Arguments& arguments, RankTeam* launched) {
   if (arguments.ranks.count) refuse_one_gpu(arguments);
   check_outputs(arguments);
   MachineReports reports(arguments);
   std::vector<Planned> all;
-  Decisions decisions;
+  RunTimes times;
   try {
-    const int code = run_all(arguments, launched, all, reports, decisions);
-    if (interrupted && code == interrupted_exit_code(interrupted))
-      reports.interrupted(decisions.verdicts);
+    const int code = run_all(arguments, launched, all, reports, times);
+    if (interrupted && code == interrupted_exit_code(interrupted)) reports.interrupted();
     return code;
   } catch (const std::exception& error) {
-    reports.fail(decisions.verdicts, error);
+    reports.fail(error);
     throw;
   }
 }

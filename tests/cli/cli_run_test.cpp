@@ -33,8 +33,9 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   write("c.toml", undecided);
   const Finished run = simulate({"a.toml", "big.toml", "c.toml", "--json", "report.json"});
   EXPECT_EQ(run.exit_code, 3);
-  for (const char* words : {"a: passes", "big: the device failed: variant 'only' needs ",
-                            " of device memory", "c: undecided", "3 scenarios, 1 failed (big), "})
+  for (const char* words :
+       {"a: passes", "big: the device failed: variant 'only' needs ", " of device memory",
+        "c: undecided", "3 scenarios, 1 device failed (big), "})
     EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
   EXPECT_EQ(without_clock(run.err), "");
   const std::vector<Json> reports = lines(place() / "report.json");

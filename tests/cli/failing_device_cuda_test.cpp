@@ -74,8 +74,8 @@ TEST_F(FailingDevice, ThatIsLostInTheMiddleKeepsWhatWasBeforeAndSaysOnceWhatWasN
   EXPECT_TRUE(contains(run.out, "compute-sanitizer")) << run.out;
   EXPECT_EQ(times(run.out, "cudaError"), 1) << run.out;
   EXPECT_EQ(times(run.out, "the device failed"), 1) << run.out;
-  EXPECT_TRUE(
-      contains(run.out, "5 scenarios, 1 failed (2_lost), 2 not run (3_after, 4_after), 2 passes"))
+  EXPECT_TRUE(contains(
+      run.out, "5 scenarios, 1 device failed (2_lost), 2 not run (3_after, 4_after), 2 pass"))
       << run.out;
   const std::vector<Json> reports = lines("r.json");
   ASSERT_EQ(reports.size(), 6U);  // and the suite
@@ -103,7 +103,8 @@ TEST_F(FailingDevice, WhoseMemoryAnotherProcessPassesSaysSoAndGoesOn) {
   // Measured, but beside a process that may compute too: its time decides nothing.
   EXPECT_TRUE(contains(run.out, "had the GPU open too; measured, but not to be trusted"))
       << run.out;
-  EXPECT_TRUE(contains(run.out, "2 scenarios, 1 failed (1_large), 1 undecided (2_small.line)"))
+  EXPECT_TRUE(
+      contains(run.out, "2 scenarios, 1 device failed (1_large), 1 undecided (2_small.line)"))
       << run.out;
   EXPECT_EQ(lines("r.json").size(), 3U);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -135,8 +136,6 @@ TEST_F(LedgerOption, RefusesWhatMakesNoSense) {
   EXPECT_EQ(run({"undecided.toml", "undecided.toml"}).err,
             "scenario 'undecided' is named twice; with --ledger, name it once\n");
   EXPECT_EQ(run({"undecided.toml", "--subject", "caf\xc3\xa9"}).exit_code, 2);
-  write("file", "");
-  EXPECT_EQ(stepgate(words({"undecided.toml"}, "file")).exit_code, 2);
   EXPECT_EQ(run({"undecided.toml", "--json", "l/r.json"}).err,
             "--ledger and --json name the same file, l; give each a file of its own\n");
   EXPECT_EQ(content(), "");
@@ -158,6 +157,57 @@ TEST_F(LedgerOption, RefusesToLieAmongStoredRuns) {
         << refused.err;
   }
   EXPECT_FALSE(exists("b/simulated/gpu-of-round-numbers/undecided.toml"));
+  // Where no option names it, a folder is known by what lies in it.
+  std::filesystem::create_directories(place() / "c/gpu");
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/golden/baseline.toml",
+                        place() / "c/gpu/small.toml");
+  for (const char* ledger : {"c", "c/gpu"}) {
+    const Finished refused = stepgate(words({"undecided.toml"}, ledger));
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_EQ(refused.err, "--ledger " + std::string(ledger) +
+                               " has stored runs in c/gpu/small.toml, which only `accept` "
+                               "writes; name another folder\n");
+  }
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/golden/ledger.toml",
+                        place() / "c/gpu/small.toml",
+                        std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "c")).exit_code, 77);
+}
+
+TEST_F(LedgerOption, SaysWhatIsInThePlaceOfItsFolder) {
+  write("undecided.toml", undecided);
+  write("file", "");
+  std::filesystem::create_symlink("nowhere", place() / "link");
+  write("l/simulated", "");
+  const std::string out =
+      ", and a ledger is a folder of folders; name another folder, or move "
+      "that away\n";
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "file")).err, "--ledger file: is a file" + out);
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "link")).err,
+            "--ledger link: is a link to nowhere, which is not there" + out);
+  EXPECT_EQ(run({"undecided.toml"}).err, "--ledger l: l/simulated is a file" + out);
+  EXPECT_EQ(stepgate({"history", "undecided.toml", "--ledger", "nope"}).err,
+            "there is no folder of a ledger 'nope'; name one: --ledger DIR, where `stepgate run "
+            "--ledger` keeps runs\n");
+}
+
+// A scenario that compares with no stored run has no anchors, and its times are kept all the same.
+TEST_F(LedgerOption, ShowsTheStepTimesOfEveryTimedScenario) {
+  write("failed.toml", fails);
+  const auto history = [&] {
+    return stepgate({"history", "failed.toml", "--ledger", "l", "--json", "h.json"});
+  };
+  for (const char* subject : {"a", "b"})
+    ASSERT_EQ(run({"failed.toml", "--subject", subject}).exit_code, 1);
+  EXPECT_EQ(count("\n[run.step_us]\n"), 2);
+  EXPECT_TRUE(
+      contains(history().out, "failed/fix on a simulated GPU of round numbers: 2 runs since "))
+      << history().out << history().err;
+  std::ifstream file(place() / "h.json");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_NEAR(std::exp(nlohmann::json::parse(line)["runs"][0]["raw"].get<double>()), 0.00025,
+              0.0002);
 }
 
 TEST_F(LedgerOption, NeitherReadsNorOverwritesADamagedFile) {
@@ -233,6 +283,9 @@ TEST_F(LedgerOption, HasARunBeforeItsFirstRound) {
   EXPECT_EQ(count("\"line\""), 0);
   EXPECT_TRUE(contains(run({"endless.toml", "--seed", "1", "--set", "measure.max_seconds=1"}).err,
                        "is in it already"));
+  const Finished next = run({"endless.toml", "--seed", "2", "--set", "measure.max_seconds=2"});
+  EXPECT_TRUE(contains(next.out, ", after 1 earlier run that left no round to continue; "))
+      << next.out;
 }
 
 TEST_F(LedgerOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
@@ -265,10 +318,11 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   };
   for (const Way& way :
        {Way{{"failed.toml", "--subject", "b"}, known + ", failed)\n"},
-        Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, failed)\n"},
+        Way{{"renamed.toml", "--subject", "a"},
+            ": 'b' (7 rounds, failed), 'a' (7 rounds, failed)\n"},
         Way{{"failed.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
         Way{{"failed.toml", "--subject", "a", "--set", "model.kernel_us=21"},
-            "of another text), 'b' (7 rounds, of another text)"}}) {
+            "'a' (7 rounds, of another text), 'b' (7 rounds, of another text), "}}) {
     const Finished other = run(way.words);
     EXPECT_TRUE(contains(other.out, way.told)) << other.out;
   }
@@ -278,7 +332,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
 // A green run is what somebody who changes a name, a side or a number looks for.
 TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingPasses) {
   write("tied.toml", undecided);
-  ASSERT_EQ(run({"tied.toml"}).exit_code, 77);
+  ASSERT_EQ(run({"tied.toml", "--seed", "1"}).exit_code, 77);
   const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
     text.replace(text.find(from), from.size(), to);
     return text;
@@ -295,7 +349,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingPasses) {
         Way{"tied.toml", looser, {"--set", "measure.steps=51"}},
         Way{"tied.toml", looser, {"--subject", "another"}}}) {
     write(way.file, way.text);
-    std::vector<std::string> words{way.file};
+    std::vector<std::string> words{way.file, "--seed", "2"};
     words.insert(words.end(), way.words.begin(), way.words.end());
     const Finished other = run(words);
     EXPECT_EQ(other.exit_code, 0) << other.out;

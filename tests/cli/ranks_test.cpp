@@ -190,7 +190,7 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   };
   const Finished finished = mixed({"--ranks", "2"});
   EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
-  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 passes")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 pass")) << finished.out;
   EXPECT_LT(finished.out.find("two: passes"), finished.out.find("share: passes")) << finished.out;
   const auto [first, second] =
       launched({torchrun(0), torchrun(1)}, running("share.toml", {"../two.toml"}));

@@ -118,7 +118,7 @@ TEST_F(Recompute, AgreesWithTheRunsThatTheRepositoryKeeps) {
     if (entry.path().extension() != ".json") continue;
     const Finished recomputed = recompute(entry.path().string());
     EXPECT_EQ(recomputed.exit_code, 0) << recomputed.err;
-    EXPECT_TRUE(contains(recomputed.out, "45 scenarios: 45 passes")) << recomputed.out;
+    EXPECT_TRUE(contains(recomputed.out, "45 scenarios: 45 pass")) << recomputed.out;
     ++runs;
   }
   EXPECT_GT(runs, 0);
@@ -198,7 +198,7 @@ TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
             scenario(all, "all_ways").at("measurement").at("rounds").size());
   expect_agreement("mixed.json", run);
   EXPECT_TRUE(contains(recompute("mixed.json").out,
-                       "5 scenarios: 2 fails, 1 undecided, 1 skipped, 1 passes"))
+                       "5 scenarios: 2 fail, 1 undecided, 1 skipped, 1 passes"))
       << recompute("mixed.json").out;
 }
 
@@ -234,7 +234,7 @@ TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   const Finished failed = simulate({"big.toml", "holding.toml", "--json", "failed.json"});
   EXPECT_EQ(failed.exit_code, 3);
   expect_agreement("failed.json", failed);
-  EXPECT_TRUE(contains(recompute("failed.json").out, "2 scenarios: 1 failed, 1 passes"));
+  EXPECT_TRUE(contains(recompute("failed.json").out, "2 scenarios: 1 device failed, 1 passes"));
   const Finished one = simulate({"big.toml", "--json", "one.json"});
   expect_agreement("one.json", one);
   write("fails.toml", fails);

@@ -33,7 +33,7 @@ const auto dtypes = testing::Values(DType::bf16);
 
 struct Fault {
   const Kernel* kernel = nullptr;               // that it replaces
-  KernelShape (*shape)(KernelShape) = nullptr;  // what is computed instead; null: nothing is
+  MatrixShape (*shape)(MatrixShape) = nullptr;  // what is computed instead; null: nothing is
   std::int64_t honest_calls = 0;                // before that
 };
 Fault fault;             // the only one
@@ -43,26 +43,27 @@ void faulty_reference(const KernelCall& call) {
   if (calls++ < fault.honest_calls) return fault.kernel->reference(call);
   if (fault.shape == nullptr) return;
   KernelCall other = call;
-  other.shape = fault.shape(call.shape);
+  other.shape = fault.shape(call.shape.to<MatrixShape>());
   fault.kernel->reference(other);
 }
 
 Launch faulty_launch(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                      const LaunchContext& context) {
   const Launch right = fault.kernel->prepare(shape, dtype, attributes, context);
-  const Launch wrong = fault.shape == nullptr
-                           ? Launch([](void* const*, CUstream_st*) {})
-                           : fault.kernel->prepare(fault.shape(shape), dtype, attributes, context);
+  const Launch wrong =
+      fault.shape == nullptr
+          ? Launch([](void* const*, CUstream_st*) {})
+          : fault.kernel->prepare(fault.shape(shape.to<MatrixShape>()), dtype, attributes, context);
   return [right, wrong](void* const* buffers, CUstream_st* stream) {
     (calls++ < fault.honest_calls ? right : wrong)(buffers, stream);
   };
 }
 
-KernelShape half_of_the_rows(KernelShape shape) {
+MatrixShape half_of_the_rows(MatrixShape shape) {
   shape.rows /= 2;
   return shape;
 }
-KernelShape all_rows_but_one(KernelShape shape) {
+MatrixShape all_rows_but_one(MatrixShape shape) {
   shape.rows -= 1;
   return shape;
 }

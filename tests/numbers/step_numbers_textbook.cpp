@@ -164,12 +164,11 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
 // learning rate times decay.
 void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means,
                           Vector& squares) const {
-  const auto& [rate, beta1, beta2, epsilon, decay] = hyper_parameters_.numbers();
   const auto step = static_cast<double>(steps_);
   for (std::size_t index = 0; index < values.size(); ++index) {
     const double gradient = gradients[index];
     if (optimizer_ == OptimKind::sgd) {
-      values[index] -= rate * gradient;
+      values[index] -= hyper_parameters_.as<kernels::Sgd>().learning_rate * gradient;
       continue;
     }
     if (optimizer_ == OptimKind::lion) {
@@ -180,6 +179,7 @@ void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means
       means[index] = lion.beta2 * means[index] + (1 - lion.beta2) * gradient;
       continue;
     }
+    const auto [rate, beta1, beta2, epsilon, decay] = hyper_parameters_.as<kernels::Adamw>();
     means[index] += (1 - beta1) * (gradient - means[index]);
     squares[index] += (1 - beta2) * (gradient * gradient - squares[index]);
     const double mean = means[index] / (1 - std::pow(beta1, step));

@@ -252,8 +252,8 @@ std::vector<RanksCase> other_ways() {
       way("divided_before_sharded", Shard::gradients, {.average = Averaging::before}),
       way("gathered_when_needed", Shard::parameters, {.gather_ahead = 0}),
       way("gathered_two_ahead", Shard::parameters, {.gather_ahead = 2}),
-      way("two_ctas", Shard::none, {.max_ctas = 2}),
-      way("two_ctas_of_gathers", Shard::parameters, {.max_ctas = 2})};
+      way("two_ctas", Shard::none, {.collectives = {.max_ctas = 2}}),
+      way("two_ctas_of_gathers", Shard::parameters, {.collectives = {.max_ctas = 2}})};
 }
 
 std::vector<RanksCase> ranks_cases() {
@@ -438,7 +438,8 @@ TEST_P(OtherWaysOnGpus, ChangeNoBit) {
 // Steps with other limits and with none, at a time: each limit has communicators of its own.
 TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
-  const StepPlan other = plan_of(knobs_of({.name = "other", .ranks = {.max_ctas = 4}}));
+  const StepPlan other =
+      plan_of(knobs_of({.name = "other", .ranks = {.collectives = {.max_ctas = 4}}}));
   const std::vector<std::string> once = run_on_ranks(plan);
   const std::vector<std::string> again = run_ranks(ranks_count, 1, [&](const RankChannel& channel) {
     const auto device = joined_device(channel);

@@ -19,7 +19,7 @@ void tell(const LaunchContext& context, KernelChoice choice) {
 }
 
 // Why cuDNN is not asked for attention of this shape; empty where it is.
-std::string reason_against_shape(const KernelShape& shape, DType dtype) {
+std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
   switch (cudnn_fit(shape, dtype)) {
     case CudnnFit::suits:
       return {};
@@ -27,22 +27,22 @@ std::string reason_against_shape(const KernelShape& shape, DType dtype) {
       return "cuDNN has attention of 16-bit numbers only";
     case CudnnFit::part_of_a_tile:
       return "cuDNN is asked for samples of whole tiles of " + std::to_string(cudnn_tile) +
-             " tokens only, and these have " + std::to_string(shape.depth);
+             " tokens only, and these have " + std::to_string(shape.tokens);
     case CudnnFit::wide_heads:
       return "cuDNN is asked for heads of at most " + std::to_string(widest_cudnn_head) +
-             " columns only, and these have " + std::to_string(shape.columns / shape.groups);
+             " columns only, and these have " + std::to_string(shape.columns / shape.heads);
   }
   return {};
 }
 
 // Likewise, of a gradient with so much scratch.
-std::string reason_against_gradient(const KernelShape& shape, DType dtype,
+std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
                                     std::int64_t most_scratch) {
   std::string reason = reason_against_shape(shape, dtype);
   if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch) > 0) return reason;
   if (most_scratch == 0) return "model.attention_workspace is 0 B";
-  KernelShape sample = shape;
-  sample.rows = shape.depth;
+  PackedHeadsShape sample = shape;
+  sample.rows = shape.tokens;
   return "model.attention_workspace is " + std::to_string(most_scratch) +
          " B, and cuDNN's gradient of one sample takes " +
          std::to_string(cudnn_attention_gradient_scratch(sample)) + " B";
@@ -68,17 +68,17 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
   return launch;
 }
 
-std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
                                          std::int64_t most_scratch, std::string* reason) {
-  KernelShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.depth;
+  PackedHeadsShape share = shape;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.tokens;
   const auto launch = cudnn_attention_gradient(
       cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), reason);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
   // By operand: qkv, out, d_out, log_sums, scratch, d_qkv.
   const std::array<std::int64_t, 6> bytes = {
-      3 * matrix, matrix, matrix, share.rows * share.groups * 4, 0, 3 * matrix};
+      3 * matrix, matrix, matrix, share.rows * share.heads * 4, 0, 3 * matrix};
   return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,
                                                                      CUstream_st* stream) {
     for (std::int64_t part = 0; part < shares; ++part) {
@@ -92,7 +92,7 @@ std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const KernelShape& shape,
 
 }  // namespace
 
-std::optional<Launch> attention_by_cudnn(const KernelShape& shape, DType dtype,
+std::optional<Launch> attention_by_cudnn(const PackedHeadsShape& shape, DType dtype,
                                          const LaunchContext& context) {
   if (!is_16_bit(dtype)) return std::nullopt;
   return choose("attention", reason_against_shape(shape, dtype), context,
@@ -101,7 +101,7 @@ std::optional<Launch> attention_by_cudnn(const KernelShape& shape, DType dtype,
                 });
 }
 
-std::optional<Launch> attention_gradient_by_cudnn(const KernelShape& shape, DType dtype,
+std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape& shape, DType dtype,
                                                   std::int64_t most_scratch,
                                                   const LaunchContext& context) {
   if (!is_16_bit(dtype)) return std::nullopt;

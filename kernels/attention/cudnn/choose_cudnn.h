@@ -13,11 +13,11 @@ namespace stepgate {
 
 // cuDNN's launch of `attention`; nothing where ours is to be taken. Tells the context's choices
 // which, but of numbers of 32 bits, for which cuDNN has none and so there is no choice.
-std::optional<Launch> attention_by_cudnn(const KernelShape&, DType, const LaunchContext&);
+std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&);
 
 // The same of `attention_gradient`, whose scratch may take so many bytes for cuDNN: one launch for
 // each share of the sequences.
-std::optional<Launch> attention_gradient_by_cudnn(const KernelShape&, DType,
+std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape&, DType,
                                                   std::int64_t most_scratch, const LaunchContext&);
 
 }  // namespace stepgate

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 // Two samples of 256 tokens, 4 heads of 64 columns.
-constexpr KernelShape suitable{.rows = 512, .columns = 256, .depth = 256, .groups = 4};
+constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
 
-std::vector<KernelChoice> choices_of(const KernelShape& shape, DType dtype,
+std::vector<KernelChoice> choices_of(const PackedHeadsShape& shape, DType dtype,
                                      std::int64_t most_scratch = plenty) {
   std::vector<KernelChoice> choices;
   const LaunchContext context{.cudnn_unavailable_reason = "nobody has one", .choices = &choices};
@@ -34,11 +34,11 @@ TEST(ChooseCudnn, SaysWhyThereIsNone) {
 }
 
 TEST(ChooseCudnn, SaysWhatOfTheShapeDoesNotSuit) {
-  constexpr KernelShape part{.rows = 400, .columns = 256, .depth = 200, .groups = 4};
+  constexpr PackedHeadsShape part{.rows = 400, .columns = 256, .tokens = 200, .heads = 4};
   const std::string tokens =
       "cuDNN is asked for samples of whole tiles of 128 tokens only, and these have 200";
   EXPECT_EQ(choices_of(part, DType::bf16), ours(tokens, tokens));
-  constexpr KernelShape wide{.rows = 512, .columns = 512, .depth = 256, .groups = 2};
+  constexpr PackedHeadsShape wide{.rows = 512, .columns = 512, .tokens = 256, .heads = 2};
   const std::string columns =
       "cuDNN is asked for heads of at most 128 columns only, and these have 256";
   EXPECT_EQ(choices_of(wide, DType::bf16), ours(columns, columns));

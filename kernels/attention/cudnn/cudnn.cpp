@@ -1,48 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/attention/cudnn/cudnn.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/attention/cudnn/plans.h"
+#include "kernels/dynamic_library.h"
 
 namespace stepgate {
-namespace {
-
-// The error of the last dlopen or dlsym.
-std::string loader_error() {
-  const char* error = dlerror();
-  return error != nullptr ? error : "unknown error of the loader";
-}
-
-template <class Function>
-bool find(void* library, const char* name, Function& function, std::string* reason) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) *reason = loader_error();
-  return function != nullptr;
-}
-
-bool find_all(void* library, CudnnFunctions& to, std::string* reason) {
-  return find(library, "cudnnGetVersion", to.get_version, reason) &&
-         find(library, "cudnnGetErrorString", to.error_string, reason) &&
-         find(library, "cudnnGetLastErrorString", to.last_error_string, reason) &&
-         find(library, "cudnnCreate", to.create, reason) &&
-         find(library, "cudnnDestroy", to.destroy, reason) &&
-         find(library, "cudnnSetStream", to.set_stream, reason) &&
-         find(library, "cudnnBackendCreateDescriptor", to.create_descriptor, reason) &&
-         find(library, "cudnnBackendDestroyDescriptor", to.destroy_descriptor, reason) &&
-         find(library, "cudnnBackendSetAttribute", to.set_attribute, reason) &&
-         find(library, "cudnnBackendGetAttribute", to.get_attribute, reason) &&
-         find(library, "cudnnBackendFinalize", to.finalize, reason) &&
-         find(library, "cudnnBackendExecute", to.execute, reason);
-}
-
-}  // namespace
-
 Cudnn::Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle)
     : functions_(functions), handle_(handle), plans_(std::make_unique<CudnnPlans>()) {}
 
@@ -61,14 +27,6 @@ std::string Cudnn::describe(cudnnStatus_t status, std::string_view what) const {
   return text;
 }
 
-std::string not_found_text(const char* named, const std::string& fact) {
-  if (named == nullptr) {
-    return "no cuDNN was found (" + fact + "; STEPGATE_CUDNN may name another library)";
-  }
-  return "no cuDNN was found where STEPGATE_CUDNN names '" + std::string(named) + "' (" + fact +
-         ")";
-}
-
 std::string version_text(std::int64_t version) {
   // Up to 8 a thousand stood for a major version, since 9 ten thousand.
   const std::int64_t major = version < 90000 ? 1000 : 10000;
@@ -82,16 +40,23 @@ std::string version_of(const Cudnn& cudnn) {
 
 // The library stays loaded until the process ends: it starts threads and keeps kernels of its own.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason) {
-  const char* named = std::getenv("STEPGATE_CUDNN");
-  void* library = dlopen(named != nullptr ? named : "libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    *reason = not_found_text(named, loader_error());
-    return nullptr;
-  }
+  DynamicLibrary library(
+      {.name = "cuDNN", .variable = "STEPGATE_CUDNN", .places = {{"libcudnn.so.9"}}});
   CudnnFunctions functions{};
-  std::string missing;
-  if (!find_all(library, functions, &missing)) {
-    *reason = not_found_text(named, missing);
+  library.bind({{"cudnnGetVersion", &functions.get_version},
+                {"cudnnGetErrorString", &functions.error_string},
+                {"cudnnGetLastErrorString", &functions.last_error_string},
+                {"cudnnCreate", &functions.create},
+                {"cudnnDestroy", &functions.destroy},
+                {"cudnnSetStream", &functions.set_stream},
+                {"cudnnBackendCreateDescriptor", &functions.create_descriptor},
+                {"cudnnBackendDestroyDescriptor", &functions.destroy_descriptor},
+                {"cudnnBackendSetAttribute", &functions.set_attribute},
+                {"cudnnBackendGetAttribute", &functions.get_attribute},
+                {"cudnnBackendFinalize", &functions.finalize},
+                {"cudnnBackendExecute", &functions.execute}});
+  if (!library.unavailable().empty()) {
+    *reason = library.unavailable();
     return nullptr;
   }
   cudnnHandle_t handle = nullptr;

@@ -52,10 +52,6 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
   std::unique_ptr<CudnnPlans> plans_;
 };
 
-// That no library was found, with the loader's words and the way out: under the name that
-// STEPGATE_CUDNN has, or, with null, under the usual one.
-std::string not_found_text(const char* named, const std::string& fact);
-
 // "9.14.0" of 91400, which is cuDNN's own number of it.
 std::string version_text(std::int64_t version);
 

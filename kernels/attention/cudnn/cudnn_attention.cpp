@@ -40,20 +40,20 @@ struct Sizes {
   }
 };
 
-std::optional<Sizes> sizes_of(const KernelShape& shape, DType dtype, std::string* reason) {
+std::optional<Sizes> sizes_of(const PackedHeadsShape& shape, DType dtype, std::string* reason) {
   const auto refuse = [&](const char* why) {
     *reason = std::string("cuDNN's attention takes ") + why;
     return std::nullopt;
   };
   if (!is_16_bit(dtype)) return refuse("bf16 and fp16 only");
-  const bool whole = shape.groups > 0 && shape.depth > 0 && shape.columns % shape.groups == 0 &&
-                     shape.rows % shape.depth == 0;
+  const bool whole = shape.heads > 0 && shape.tokens > 0 && shape.columns % shape.heads == 0 &&
+                     shape.rows % shape.tokens == 0;
   if (!whole) return refuse("rows that are whole sequences and columns that are whole heads");
-  const std::int64_t head_size = shape.columns / shape.groups;
+  const std::int64_t head_size = shape.columns / shape.heads;
   if (head_size % 8 != 0) return refuse("heads of a multiple of 8 columns");
-  return Sizes{.batch = shape.rows / shape.depth,
-               .heads = shape.groups,
-               .time = shape.depth,
+  return Sizes{.batch = shape.rows / shape.tokens,
+               .heads = shape.heads,
+               .time = shape.tokens,
                .head_size = head_size,
                .type = dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF};
 }
@@ -199,11 +199,11 @@ std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std:
   return SizedPlan{*sizes, {cudnn.shared_from_this(), made.plan.get()}};
 }
 
-AttentionGraph forward_graph(const KernelShape& shape, DType dtype) {
+AttentionGraph forward_graph(const PackedHeadsShape& shape, DType dtype) {
   return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype};
 }
 
-AttentionGraph backward_graph(const KernelShape& shape, DType dtype, SumOrder order) {
+AttentionGraph backward_graph(const PackedHeadsShape& shape, DType dtype, SumOrder order) {
   return {.pass = AttentionPass::backward, .shape = shape, .dtype = dtype, .order = order};
 }
 
@@ -272,7 +272,7 @@ void require_alignment(std::initializer_list<const void*> pointers) {
 
 }  // namespace
 
-std::optional<Launch> cudnn_attention(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+std::optional<Launch> cudnn_attention(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
                                       std::string* reason) {
   const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
   if (!made) return std::nullopt;
@@ -287,9 +287,9 @@ std::optional<Launch> cudnn_attention(Cudnn& cudnn, const KernelShape& shape, DT
   };
 }
 
-std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const KernelShape& shape, DType dtype,
-                                               std::int64_t scratch_bytes, std::string* reason,
-                                               SumOrder order) {
+std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const PackedHeadsShape& shape,
+                                               DType dtype, std::int64_t scratch_bytes,
+                                               std::string* reason, SumOrder order) {
   const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
   if (!made) return std::nullopt;
   const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
@@ -311,7 +311,8 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const KernelShape& 
   };
 }
 
-std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn, const KernelShape& shape,
+std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn,
+                                                           const PackedHeadsShape& shape,
                                                            DType dtype, std::string* reason,
                                                            SumOrder order) {
   const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
@@ -319,7 +320,7 @@ std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn, const K
   return scratch_of(made->sizes, order, *made->plan).bytes;
 }
 
-std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const KernelShape& shape,
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const PackedHeadsShape& shape,
                                                   DType dtype, std::string* reason) {
   const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
   if (!made) return std::nullopt;

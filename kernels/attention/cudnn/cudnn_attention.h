@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Causal attention by cuDNN 9, opened at run time: absent or unwilling, it says why, and nothing
 // else depends on it. Knows no cuDNN types; graph.h turns graphs into plans.
-//   shape     rows N = B*T tokens, columns C = H*D, depth T, groups H; T divides N, H divides C
+//   shape     rows N = B*T, columns C = H*D, tokens T, heads H; T divides N, H divides C
 //   operands  qkv [N][3C], a row is q | k | v, head h of each at columns h*D; out and d_out [N][C];
 //             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the
 //             scores; d_qkv as qkv. All aligned to 16 bytes. bf16 and fp16 only, the scale 1 /
@@ -35,13 +35,13 @@ std::string version_of(const Cudnn&);
 enum class CudnnFit { suits, not_16_bit, part_of_a_tile, wide_heads };
 constexpr std::int64_t cudnn_tile = 128;         // tokens
 constexpr std::int64_t widest_cudnn_head = 128;  // columns
-constexpr CudnnFit cudnn_fit(const KernelShape& shape, DType dtype) {
+constexpr CudnnFit cudnn_fit(const PackedHeadsShape& shape, DType dtype) {
   if (!is_16_bit(dtype)) return CudnnFit::not_16_bit;
-  if (shape.depth % cudnn_tile != 0) return CudnnFit::part_of_a_tile;
-  if (shape.columns / shape.groups > widest_cudnn_head) return CudnnFit::wide_heads;
+  if (shape.tokens % cudnn_tile != 0) return CudnnFit::part_of_a_tile;
+  if (shape.columns / shape.heads > widest_cudnn_head) return CudnnFit::wide_heads;
   return CudnnFit::suits;
 }
-constexpr bool suits_cudnn(const KernelShape& shape, DType dtype) {
+constexpr bool suits_cudnn(const PackedHeadsShape& shape, DType dtype) {
   return cudnn_fit(shape, dtype) == CudnnFit::suits;
 }
 
@@ -50,33 +50,33 @@ constexpr bool suits_cudnn(const KernelShape& shape, DType dtype) {
 enum class SumOrder { fixed, any };
 
 // A launch on (qkv, out, log_sums). Empty where cuDNN has none; then *reason says why.
-std::optional<Launch> cudnn_attention(Cudnn&, const KernelShape&, DType, std::string* reason);
+std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason);
 
 // A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). Empty where cuDNN has none or it needs
 // more than scratch_bytes (both numbers are in the reason). The scratch is aligned to 256 bytes.
-std::optional<Launch> cudnn_attention_gradient(Cudnn&, const KernelShape&, DType,
+std::optional<Launch> cudnn_attention_gradient(Cudnn&, const PackedHeadsShape&, DType,
                                                std::int64_t scratch_bytes, std::string* reason,
                                                SumOrder order = SumOrder::fixed);
 
 // Bytes of scratch that cudnn_attention_gradient needs with cuDNN 9.19 on Hopper, for plans that
 // are made where no cuDNN is: row dots, the sums of `any` or the padded scores of `fixed`, and a
 // few.
-constexpr std::int64_t cudnn_attention_gradient_scratch(const KernelShape& shape,
+constexpr std::int64_t cudnn_attention_gradient_scratch(const PackedHeadsShape& shape,
                                                         SumOrder order = SumOrder::fixed) {
-  const CheckedShape all = checked(shape);
-  const CheckedSize sequences = all.rows / all.depth * all.groups;
-  const CheckedSize scores = sequences * rounded_up(all.depth, 64) * rounded_up(all.depth, 128);
+  const PackedHeadsSizes<CheckedSize> all = checked(shape);
+  const CheckedSize sequences = all.rows / all.tokens * all.heads;
+  const CheckedSize scores = sequences * rounded_up(all.tokens, 64) * rounded_up(all.tokens, 128);
   const CheckedSize large = order == SumOrder::fixed ? 2 * scores : 4 * all.rows * all.columns;
-  return rounded_up(4 * all.rows * all.groups, 256) + rounded_up(large, 256) + 256;
+  return rounded_up(4 * all.rows * all.heads, 256) + rounded_up(large, 256) + 256;
 }
 
 // The same, asked of the cuDNN at hand. Makes the plan if there is none yet, which is not fast.
-std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const KernelShape&, DType,
+std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const PackedHeadsShape&, DType,
                                                            std::string* reason,
                                                            SumOrder order = SumOrder::fixed);
 
 // Bytes of workspace that a launch of cudnn_attention allocates for itself.
-std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const KernelShape&, DType,
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const PackedHeadsShape&, DType,
                                                   std::string* reason);
 
 }  // namespace stepgate

@@ -30,7 +30,7 @@ struct Case {
 
   std::int64_t columns() const { return heads * head_size; }
   std::int64_t rows() const { return batch * time; }
-  KernelShape shape() const { return {rows(), columns(), time, heads}; }
+  PackedHeadsShape shape() const { return {rows(), columns(), time, heads}; }
 };
 
 // The head (b, h) of one of q, k, v in a packed array, or of out with parts = 1.

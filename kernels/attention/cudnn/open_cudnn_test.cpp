@@ -14,7 +14,7 @@ namespace stepgate {
 namespace {
 
 // Two samples of 256 tokens, 4 heads of 64 columns.
-constexpr KernelShape suitable{.rows = 512, .columns = 256, .depth = 256, .groups = 4};
+constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 
 class OpenCudnn : public testing::Test {
@@ -59,12 +59,6 @@ TEST_F(OpenCudnn, SaysWhatWasNamedWhereNothingCanBeOpened) {
                         "(/nowhere/libcudnn.so.9: cannot open"),
             0U)
       << reason;
-}
-
-TEST_F(OpenCudnn, SaysWhichVariableHelpsWhereNothingIsNamed) {
-  EXPECT_EQ(not_found_text(nullptr, "libcudnn.so.9: no such file"),
-            "no cuDNN was found (libcudnn.so.9: no such file; STEPGATE_CUDNN may name another "
-            "library)");
 }
 
 TEST_F(OpenCudnn, SaysWhatALibraryLacksThatIsNone) {
@@ -131,7 +125,7 @@ class KeptPlans : public OpenCudnn {
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
   // How many plans these launches were made with. Each must be possible.
-  int plans_for(const KernelShape& shape, DType dtype) {
+  int plans_for(const PackedHeadsShape& shape, DType dtype) {
     const int before = plans_made();
     std::string reason;
     EXPECT_TRUE(cudnn_attention(*cudnn_, shape, dtype, &reason)) << reason;
@@ -154,15 +148,15 @@ class KeptPlans : public OpenCudnn {
 };
 
 TEST_F(KeptPlans, AreMadeOnceForEachPassShapeTypeAndOrder) {
-  std::vector<KernelShape> shapes(5, suitable);
+  std::vector<PackedHeadsShape> shapes(5, suitable);
   shapes[1].rows *= 2;
   shapes[2].columns *= 2;
-  shapes[3].depth /= 2;
-  shapes[4].groups *= 2;
-  for (const KernelShape& shape : shapes) {
+  shapes[3].tokens /= 2;
+  shapes[4].heads *= 2;
+  for (const PackedHeadsShape& shape : shapes) {
     for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 3);
   }
-  for (const KernelShape& shape : shapes) {
+  for (const PackedHeadsShape& shape : shapes) {
     for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 0);
   }
 }

@@ -18,7 +18,7 @@ enum class AttentionPass { forward, backward };
 // Everything that a plan depends on, besides library and handle.
 struct AttentionGraph {
   AttentionPass pass = AttentionPass::forward;
-  KernelShape shape;
+  PackedHeadsShape shape;
   DType dtype = DType::bf16;
   SumOrder order = SumOrder::fixed;  // of the backward pass
 

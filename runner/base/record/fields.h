@@ -18,6 +18,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/record/members.h"
+
 namespace stepgate {
 
 template <auto... member>
@@ -144,34 +146,6 @@ constexpr bool are_listed_once() {
   return true;
 }
 
-template <std::size_t count, class Value>
-constexpr void has_so_many_members(const Value& value) {
-  // clang-format off
-  if constexpr (count == 0) static_assert(std::is_empty_v<Value>);
-  else if constexpr (count == 1) { [[maybe_unused]] const auto& [a] = value; }
-  else if constexpr (count == 2) { [[maybe_unused]] const auto& [a, b] = value; }
-  else if constexpr (count == 3) { [[maybe_unused]] const auto& [a, b, c] = value; }
-  else if constexpr (count == 4) { [[maybe_unused]] const auto& [a, b, c, d] = value; }
-  else if constexpr (count == 5) { [[maybe_unused]] const auto& [a, b, c, d, e] = value; }
-  else if constexpr (count == 6) { [[maybe_unused]] const auto& [a, b, c, d, e, f] = value; }
-  else if constexpr (count == 7) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g] = value; }
-  else if constexpr (count == 8) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = value; }
-  else if constexpr (count == 9) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i] = value; }
-  else if constexpr (count == 10) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = value; }
-  else if constexpr (count == 11) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = value; }
-  else if constexpr (count == 12) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; }
-  else if constexpr (count == 13) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; }
-  else if constexpr (count == 14) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; }
-  else if constexpr (count == 15) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; }
-  else if constexpr (count == 16) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; }
-  else if constexpr (count == 17) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; }
-  else if constexpr (count == 18) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; }
-  else if constexpr (count == 19) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; }
-  else if constexpr (count == 20) { [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; }
-  else static_assert(count == 0, "give this function a line for so many members");
-  // clang-format on
-}
-
 }  // namespace fields_in_detail
 
 template <class Value>
@@ -210,7 +184,7 @@ constexpr void for_each_field(Value& value, Visit&& visit) {
   };
   [&]<auto... listed>(Fields<listed...>) {
     static_assert(fields_in_detail::are_listed_once<listed...>(), "a field is listed twice");
-    fields_in_detail::has_so_many_members<sizeof...(listed)>(value);
+    with_members<sizeof...(listed)>(value, [](const auto&...) {});
     (visit_one(fields_in_detail::Listed<listed>{}, value.*fields_in_detail::Listed<listed>::member),
      ...);
   }

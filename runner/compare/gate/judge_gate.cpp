@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/text/number_words.h"
 #include "base/text/units.h"
 #include "judge/verdict/words.h"
 

@@ -354,8 +354,9 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicators =
-                group == nullptr ? no_communicators_ : group->communicators.at(plan.ranks.max_ctas),
+            .communicators = group == nullptr
+                                 ? no_communicators_
+                                 : group->communicators.at(plan.ranks.collectives.max_ctas),
             .agreement = agreement_among(plan.ranks.count)};
   }
 

@@ -79,7 +79,8 @@ class Builder {
   }
 
   template <class Kernel>
-  void launch(std::string name, KernelShape shape, std::initializer_list<int> operands,
+  void launch(std::string name, const typename Kernel::Shape& shape,
+              std::initializer_list<int> operands,
               const typename Kernel::Attributes& attributes = {}) {
     LaunchKernel launched;
     launched.kernel = Kernel::name;

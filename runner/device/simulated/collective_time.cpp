@@ -9,6 +9,7 @@
 
 #include "base/require.h"
 #include "device/simulated/kernel_time.h"
+#include "kernels/catalogue.h"
 
 namespace stepgate {
 namespace {
@@ -75,6 +76,34 @@ std::int64_t collective_time_over_pcie(const DeviceProfile& profile, CollectiveK
                            sent / profile.pinned.bytes_per_nanosecond());
 }
 
+CtasOfCollectives ctas_of_collectives(const DeviceProfile& profile, const RanksPlan& ranks) {
+  const bool has_links =
+      !profile.collectives.empty() && ranks.collectives.links == RankLinks::usual;
+  const int chosen = has_links ? 24 : 2;
+  const int that_would_do = has_links ? 15 : 2;
+  const auto taken =
+      static_cast<int>(std::min<std::int64_t>(chosen, ranks.collectives.max_ctas.value_or(chosen)));
+  return {.taken = taken, .bandwidth = std::min(1.0, static_cast<double>(taken) / that_would_do)};
+}
+
+bool leaves_room(const LaunchKernel& launch, const CtasOfCollectives& ctas) {
+  const auto spared = kernel(launch.kernel).library.spare_multiprocessors;
+  return spared && spared(launch.attributes) >= ctas.taken;
+}
+
+std::int64_t collective_time(const DeviceProfile& profile, const RanksPlan& ranks,
+                             CollectiveKind kind, std::int64_t bytes) {
+  const auto without_limit = [&](std::int64_t moved) {
+    return ranks.collectives.links == RankLinks::no_p2p
+               ? collective_time_over_pcie(profile, kind, ranks.count, moved)
+               : collective_time(profile, kind, ranks.count, moved);
+  };
+  const std::int64_t time = without_limit(bytes);
+  const std::int64_t latency = std::min(time, without_limit(0));
+  const double bandwidth = ctas_of_collectives(profile, ranks).bandwidth;
+  return latency + std::llround(static_cast<double>(time - latency) / bandwidth);
+}
+
 Contention contention_of(const DeviceProfile& profile, int ranks) {
   if (ranks == 1 || profile.collectives.empty()) return {};
   const CollectiveCosts& costs = nearest(profile, ranks);
@@ -114,7 +143,7 @@ std::vector<std::int64_t> kernels_beside_collectives(const StepPlan& plan,
 std::string what_is_guessed_of_collectives(const DeviceProfile& profile, const RanksPlan& plan) {
   const int ranks = plan.count;
   if (ranks == 1) return "";
-  if (plan.links == RankLinks::no_p2p) {
+  if (plan.collectives.links == RankLinks::no_p2p) {
     return "nobody measured collectives without peer access; they take what a ring over the PCIe "
            "bus would";
   }

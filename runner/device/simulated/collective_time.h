@@ -22,6 +22,27 @@ std::int64_t collective_time(const DeviceProfile&, CollectiveKind, int ranks, st
 std::int64_t collective_time_over_pcie(const DeviceProfile&, CollectiveKind, int ranks,
                                        std::int64_t bytes);
 
+// How a limit of the thread blocks of a collective acts, as two H200 have shown it. Source:
+// 2026-11-26, NCCL 2.28.3, all-reduces of 100 MiB beside a backward pass. With 24, 16 and 8 thread
+// blocks they took 11.0, 12.8 and 20.7 ms, and the kernels under them ran 1.40, 1.35 and 1.33 times
+// as long. So bytes a second go with the thread blocks where there are few, and how many
+// multiprocessors they hold hardly matters to a GEMM that wanted all. Over PCIe it is a guess.
+struct CtasOfCollectives {
+  int taken = 0;         // as many as a collective has
+  double bandwidth = 1;  // of what it has without a limit
+};
+
+// NCCL's own choice for its rings is 24 over NVLink, on two H100 and two H200, from 1 MiB on, of
+// which 15 would do; over PCIe, of which a profile has no collectives, and without peer access two.
+CtasOfCollectives ctas_of_collectives(const DeviceProfile&, const RanksPlan&);
+
+// Whether it is a GEMM that leaves a collective all multiprocessors that its thread blocks take.
+bool leaves_room(const LaunchKernel&, const CtasOfCollectives&);
+
+// As above, in nanoseconds, as the plan's knobs have it.
+std::int64_t collective_time(const DeviceProfile&, const RanksPlan&, CollectiveKind,
+                             std::int64_t bytes);
+
 // Factors by which collectives and kernels beside each other stretch each other on so many ranks.
 struct Contention {
   double kernel_stretch = CollectiveCosts{}.kernel_stretch;

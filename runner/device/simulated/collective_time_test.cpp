@@ -101,7 +101,7 @@ TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
   DeviceProfile profile = with_links();
   EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 4}), "");
   RanksPlan without{.count = 4};
-  without.links = RankLinks::no_p2p;
+  without.collectives.links = RankLinks::no_p2p;
   EXPECT_NE(what_is_guessed_of_collectives(profile, without).find("without peer access"),
             std::string::npos);
   EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 1}), "");

@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "base/seconds.h"
 #include "kernels/catalogue.h"
+#include "kernels/gemm/gemm.h"
 #include "plan/analyse/access.h"
 
 namespace stepgate {
@@ -28,7 +29,7 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
 
 // Multiprocessors.
 int spared_by(const LaunchKernel& launch) {
-  const auto spared = kernel(launch.kernel).spare_multiprocessors;
+  const auto spared = kernel(launch.kernel).library.spare_multiprocessors;
   return spared ? spared(launch.attributes) : 0;
 }
 
@@ -37,7 +38,7 @@ int spared_by(const LaunchKernel& launch) {
 // long as a full one (NVIDIA: Matrix Multiplication Background User's Guide). The shortest part is
 // a guess that gives 768 x 768 over 32768 its measured 61 us on an H200.
 double share_of_full_waves(const DeviceProfile& profile, const LaunchKernel& launch) {
-  const KernelShape& shape = launch.shape;
+  const auto shape = launch.shape.as<kernels::Matmul>();
   constexpr std::int64_t tile = 128;
   constexpr std::int64_t shortest_part = 1024;
   const std::int64_t tiles =
@@ -54,13 +55,14 @@ double share_of_full_waves(const DeviceProfile& profile, const LaunchKernel& lau
 // How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
 double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
-  return launched.is_gemm ? share_of_full_waves(profile, launch) : launched.share_of_rate;
+  return launched.library.is_gemm ? share_of_full_waves(profile, launch)
+                                  : launched.cost.share_of_rate;
 }
 
 // Attention has no GEMMs in tf32: they are those of fp32 (kernels/attention/attention.h).
 DType multiplied_as(const LaunchKernel& launch) {
-  return kernel(launch.kernel).is_attention && launch.dtype == DType::tf32 ? DType::fp32
-                                                                           : launch.dtype;
+  return kernel(launch.kernel).library.is_attention && launch.dtype == DType::tf32 ? DType::fp32
+                                                                                   : launch.dtype;
 }
 
 // The second-level caches of data-centre GPUs are no larger (H100 and H200: 50 MB).
@@ -80,9 +82,9 @@ std::int64_t touched_bytes(const LaunchKernel& launch) {
 // sector to stay in the cache until its other elements are asked for.
 double moved_bytes(const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
-  const bool uncached = launched.uncached_work && touched_bytes(launch) > largest_cache_bytes;
+  const bool uncached = launched.cost.uncached_work && touched_bytes(launch) > largest_cache_bytes;
   const KernelWork work =
-      uncached ? launched.uncached_work(launch.shape, launch.dtype, launch.attributes)
+      uncached ? launched.cost.uncached_work(launch.shape, launch.dtype, launch.attributes)
                : work_of(launch);
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
@@ -96,9 +98,9 @@ std::int64_t latency_of(const ComputeCosts& costs, std::int64_t footprint_bytes)
 
 // One after the other.
 double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
-  const auto loads_of = kernel(launch.kernel).dependent_loads;
+  const auto loads_of = kernel(launch.kernel).cost.dependent_loads;
   if (!loads_of) return 0;
-  const DependentLoads loads = loads_of(launch.shape, launch.attributes);
+  const DependentLoads loads = loads_of(launch.shape, launch.dtype, launch.attributes);
   return static_cast<double>(loads.count) *
          static_cast<double>(latency_of(costs, loads.footprint_bytes)) / nanoseconds_per_second;
 }
@@ -108,7 +110,7 @@ double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
 // Beside its work, a kernel takes what the shortest one takes.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
-  if (const auto told = kernel(launch.kernel).delay_microseconds)
+  if (const auto told = kernel(launch.kernel).cost.delay_microseconds)
     return std::max(floor, static_cast<std::int64_t>(told(launch.attributes) * 1000));
   const ComputeCosts& costs = profile.compute;
   const KernelWork work = work_of(launch);

@@ -21,7 +21,8 @@ DeviceProfile arithmetic_only() {
   return profile;
 }
 
-LaunchKernel launch_of(std::string_view kernel, KernelShape shape, DType dtype = DType::bf16) {
+LaunchKernel launch_of(std::string_view kernel, const KernelShape& shape,
+                       DType dtype = DType::bf16) {
   LaunchKernel launch;
   launch.kernel = kernel;
   launch.shape = shape;
@@ -39,15 +40,18 @@ double flops(const LaunchKernel& launch) {
 
 TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
   const DeviceProfile profile = arithmetic_only();
-  const LaunchKernel full = launch_of("matmul", {1280, 1280, 512});      // 100 tiles
-  const LaunchKernel one_more = launch_of("matmul", {1280, 1281, 512});  // 110
+  const LaunchKernel full =
+      launch_of("matmul", kernels::Matmul::Shape{1280, 1280, 512});  // 100 tiles
+  const LaunchKernel one_more =
+      launch_of("matmul", kernels::Matmul::Shape{1280, 1281, 512});  // 110
   EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13, 1e-9);
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
 }
 
 TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
   const DeviceProfile profile = arithmetic_only();
-  LaunchKernel sparing = launch_of("matmul", {1280, 1152, 512});  // 90 tiles for 100
+  LaunchKernel sparing =
+      launch_of("matmul", kernels::Matmul::Shape{1280, 1152, 512});  // 90 tiles for 100
   const double alone = seconds(profile, sparing);
   sparing.attributes = kernels::Matmul::Attributes{.spare_multiprocessors = 10};
   EXPECT_NEAR(seconds(profile, sparing), alone, 1e-9);
@@ -57,9 +61,11 @@ TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
 
 TEST(KernelTime, CountsTheTilesOfAllGemmsOfABatch) {
   const DeviceProfile profile = arithmetic_only();
-  const double alone = seconds(profile, launch_of("matmul", {128, 128, 512}));
-  EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 100})), alone, 1e-9);
-  EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 101})), 2 * alone, 1e-9);
+  const double alone = seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512}));
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 100})),
+              alone, 1e-9);
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 101})),
+              2 * alone, 1e-9);
 }
 
 TEST(KernelTime, SplitsTheDepthOfAGemmWithFewTiles) {
@@ -68,13 +74,16 @@ TEST(KernelTime, SplitsTheDepthOfAGemmWithFewTiles) {
   h200.compute.memory_bytes_per_second = 4.14e12;
   h200.compute.bf16_flops_per_second = 8.15e14;
   // 61 us on an H200, 2026-11-22; as one part for each tile 721 us were measured.
-  EXPECT_NEAR(seconds(h200, launch_of("matmul", {768, 768, 32768})), 61e-6, 6e-6);
+  EXPECT_NEAR(seconds(h200, launch_of("matmul", kernels::Matmul::Shape{768, 768, 32768})), 61e-6,
+              6e-6);
 }
 
 TEST(KernelTime, OfAGemmWithBiasIsThatOfTheGemmAndItsAdditions) {
   const DeviceProfile profile = arithmetic_only();
-  const double gemm = seconds(profile, launch_of("matmul", {1280, 1281, 512}));
-  const double linear = seconds(profile, launch_of("linear", {1280, 1281, 512}));
+  const double gemm =
+      seconds(profile, launch_of("matmul", kernels::Matmul::Shape{1280, 1281, 512}));
+  const double linear =
+      seconds(profile, launch_of("linear", kernels::Matmul::Shape{1280, 1281, 512}));
   EXPECT_GT(linear, gemm);
   EXPECT_LT(linear, 1.002 * gemm);
 }
@@ -82,7 +91,7 @@ TEST(KernelTime, OfAGemmWithBiasIsThatOfTheGemmAndItsAdditions) {
 TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {
   DeviceProfile h200 = arithmetic_only();
   h200.compute.bf16_flops_per_second = 8.15e14;
-  const KernelShape shape{.rows = 32768, .columns = 768, .depth = 1024, .groups = 12};
+  const PackedHeadsShape shape{.rows = 32768, .columns = 768, .tokens = 1024, .heads = 12};
   const LaunchKernel forward = launch_of("attention", shape);
   const LaunchKernel backward = launch_of("attention_gradient", shape);
   const double forward_rate = flops(forward) / seconds(h200, forward);
@@ -95,7 +104,7 @@ TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {
 
 TEST(KernelTime, OfAttentionInTf32IsThatInFp32) {
   const DeviceProfile profile = arithmetic_only();
-  const KernelShape shape{.rows = 1024, .columns = 64, .depth = 256, .groups = 1};
+  const PackedHeadsShape shape{.rows = 1024, .columns = 64, .tokens = 256, .heads = 1};
   for (const auto* name : {"attention", "attention_gradient"}) {
     EXPECT_EQ(seconds(profile, launch_of(name, shape, DType::tf32)),
               seconds(profile, launch_of(name, shape, DType::fp32)));
@@ -107,7 +116,7 @@ TEST(KernelTime, OfAttentionInTf32IsThatInFp32) {
 TEST(KernelTime, OfWhatMemoryLimitsIsThatOfItsBytes) {
   DeviceProfile profile = arithmetic_only();
   profile.compute.memory_bytes_per_second = 1e12;
-  const LaunchKernel gelu = launch_of("gelu", {.rows = 1000, .columns = 1000});
+  const LaunchKernel gelu = launch_of("gelu", MatrixShape{.rows = 1000, .columns = 1000});
   const std::int64_t floor = 1500;
   EXPECT_EQ(kernel_time(profile, gelu, floor), floor + 4000);  // 2 MB in, 2 MB out
 }

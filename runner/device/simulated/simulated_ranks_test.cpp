@@ -120,7 +120,7 @@ TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
 // A third of the thread blocks that fill a link: 10 us of latency and three times the rest.
 TEST(SimulatedRanks, WithFewThreadBlocksMoveFewerBytesASecondAndStretchKernelsAsLong) {
   const auto limited = [](StepPlan plan, int max_ctas) {
-    plan.ranks.max_ctas = max_ctas;
+    plan.ranks.collectives.max_ctas = max_ctas;
     return plan;
   };
   const StepPlan bare = spins(4, 50, {{"spin 3", 300'000}});
@@ -140,12 +140,12 @@ TEST(SimulatedRanks, WithFewThreadBlocksMoveFewerBytesASecondAndStretchKernelsAs
 TEST(SimulatedRanks, DoNotStretchAGemmThatLeavesThemRoom) {
   const auto sparing = [](int multiprocessors, int max_ctas) {
     StepPlan plan = spins(4, 50, {{"spin 1", 40'000}});
-    plan.ranks.max_ctas = max_ctas;
+    plan.ranks.collectives.max_ctas = max_ctas;
     for (Operation& operation : plan.operations) {
       auto* launch = std::get_if<LaunchKernel>(&operation.action);
       if (launch == nullptr || !operation.name.starts_with("spin")) continue;
       launch->kernel = kernels::Matmul::name;
-      launch->shape = {.rows = 4096, .columns = 4096, .depth = 4096};
+      launch->shape = kernels::Matmul::Shape{.rows = 4096, .columns = 4096, .depth = 4096};
       launch->operands.assign(3, launch->operands.front());
       launch->attributes = kernels::Matmul::Attributes{.spare_multiprocessors = multiprocessors};
     }
@@ -159,8 +159,8 @@ TEST(SimulatedRanks, DoNotStretchAGemmThatLeavesThemRoom) {
 
 TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {
   StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
-  const auto time_over_pcie = [&](std::optional<int> max_ctas) {
-    plan.ranks.max_ctas = max_ctas;
+  const auto time_over_pcie = [&](std::optional<std::int64_t> max_ctas) {
+    plan.ranks.collectives.max_ctas = max_ctas;
     return *make_simulated_device(round_profile())->load(plan)->run({20, 100}).elapsed;
   };
   EXPECT_EQ(time_over_pcie(2), time_over_pcie({}));
@@ -170,7 +170,7 @@ TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {
 TEST(SimulatedRanks, WithoutPeerAccessAreAsSlowAsPinnedCopies) {
   StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
   const auto device = make_simulated_device(linked_profile());
-  plan.ranks.links = RankLinks::no_p2p;
+  plan.ranks.collectives.links = RankLinks::no_p2p;
   const auto found = *device->load(plan)->run({20, 100}).elapsed / 100;
   const std::int64_t over_pcie = collective_time_over_pcie(
       linked_profile(), CollectiveKind::all_reduce, plan.ranks.count, 300'000);

@@ -35,7 +35,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       stamps_(static_cast<std::size_t>(plan.telemetry.capacity), 0),
       kernel_times_(plan.operations.size(), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers),
-                   start + plan.loader.start_nanoseconds),
+                   start + nanoseconds_of(plan.loader.start_us)),
       communicators_(static_cast<std::size_t>(plan.ranks.communicators), 0),
       ctas_(ctas_of_collectives(profile, plan.ranks)),
       contention_(contention_of(profile, plan.ranks.count)),
@@ -212,7 +212,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     floor = profile_.compute.graph_node_floor_nanoseconds;
     earliest = launch_graph();
   } else {
-    const bool gemm = kernel(launch.kernel).is_gemm;
+    const bool gemm = kernel(launch.kernel).library.is_gemm;
     pass_host(plan_.launch_host_nanoseconds);
     call({CallKind::launch, gemm ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
          gemm ? profile_.host.gemm_nanoseconds : profile_.host.launch_nanoseconds);
@@ -344,7 +344,7 @@ void Timeline::take_batch(std::int64_t step) {
     return;
   }
   if (step != first_step_ && restarts_before(plan_.loader, step)) {
-    std::ranges::fill(worker_free_, host_ + plan_.loader.start_nanoseconds);
+    std::ranges::fill(worker_free_, host_ + nanoseconds_of(plan_.loader.start_us));
     std::ranges::fill(taken_, host_);
   }
   // The worker that is free first makes the batch, as soon as there is a place for it.

@@ -13,7 +13,6 @@
 #include "device/device.h"
 #include "device/profile.h"
 #include "device/simulated/collective_time.h"
-#include "device/simulated/limited_ctas.h"
 #include "device/simulated/trace_recorder.h"
 #include "plan/allocate/async_pool.h"
 #include "plan/allocate/step_allocator.h"

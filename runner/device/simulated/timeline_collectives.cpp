@@ -6,7 +6,6 @@
 
 #include "base/require.h"
 #include "device/simulated/collective_time.h"
-#include "device/simulated/limited_ctas.h"
 #include "device/simulated/timeline.h"
 #include "plan/compose/step_names.h"
 
@@ -47,13 +46,7 @@ void Timeline::meet(Nanoseconds last) {
   require(meeting_ != nullptr && last >= came_, "a rank has come to where all meet");
   const auto& collective = std::get<Collective>(meeting_->action);
   const std::int64_t bytes = payload_bytes(collective);
-  const bool has_peer_access = plan_.ranks.links != RankLinks::no_p2p;
-  const auto time_of_bytes = [&](std::int64_t moved) {
-    const int ranks = plan_.ranks.count;
-    return has_peer_access ? collective_time(profile_, collective.kind, ranks, moved)
-                           : collective_time_over_pcie(profile_, collective.kind, ranks, moved);
-  };
-  const Nanoseconds alone = time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), ctas_);
+  const Nanoseconds alone = collective_time(profile_, plan_.ranks, collective.kind, bytes);
   const auto index = static_cast<std::size_t>(meeting_ - plan_.operations.data());
   const Nanoseconds time = kernels_beside_.empty()
                                ? alone

@@ -107,6 +107,20 @@ StoredRun stored_run(const Scenario& scenario, std::span<const Subject> subjects
   return run;
 }
 
+StepTimes step_times(const Scenario& scenario, std::span<const Subject> subjects,
+                     const Measurement& measurement) {
+  StepTimes times;
+  for (const Variant& variant : scenario.variants) {
+    const auto index = static_cast<int>(subject_named(subjects, variant.name));
+    const bool is_known = std::ranges::all_of(measurement.rounds, [&](const Round& round) {
+      return round_value(round, index, 1, Metric::step_ms_mean).value_or(0) > 0;
+    });
+    if (is_known && !measurement.rounds.empty())
+      times[variant.name] = mean_step_seconds(measurement.rounds, index);
+  }
+  return times;
+}
+
 bool is_same_pair(const StoredRun& one, const StoredRun& other) {
   const auto key = [](const StoredRun& run) {
     const Environment& on = run.environment;

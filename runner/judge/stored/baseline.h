@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,6 +58,9 @@ struct Provenance {
   bool operator==(const Provenance&) const = default;
 };
 
+// Seconds a step of each variant, by its name.
+using StepTimes = std::map<std::string, double>;
+
 struct StoredRun {
   Provenance provenance;
   // A ledger's run names what its steps depend on, "cuDNN 9.14.0", and the digest of the run before
@@ -67,6 +71,7 @@ struct StoredRun {
   std::string baseline_reset;
   Environment environment;
   std::vector<StoredVariant> variants;  // none of a run that is nothing to compare with
+  StepTimes step_seconds = {};          // for `history`: of a run of a ledger without variants
   EarlierEvidence found = {};           // in its own rounds; nothing in what `accept` stored
 };
 
@@ -97,6 +102,10 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 // anchors. At least rounds_of_stored_run rounds.
 StoredRun stored_run(const Scenario&, std::span<const Subject>, const Measurement&, Provenance,
                      std::string baseline_reset = "");
+
+// The geometric means over the rounds of a measurement. Nothing of a variant that a round does not
+// know the time of.
+StepTimes step_times(const Scenario&, std::span<const Subject>, const Measurement&);
 
 // The name of the luck that a machine deals once for all runs that are made in a row, such as
 // clocks and neighbours: its boot and the hour, or the day where the boot is not known. A simulated

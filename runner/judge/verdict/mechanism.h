@@ -57,8 +57,9 @@ struct VariantMechanism {
   std::optional<WorstRanks> ranks;               // whose these are, where there are several
   WorkTimes work;                                // likewise, of what any round has
   std::optional<double> slowdown;                // time of a traced step over that of a timed one
-  MemoryUse planned;  // by the plan; what it cannot know of reserved bytes is 0
-  MemoryUse memory;   // as the device booked it in the last round
+  // By the plan, if there is one; what it cannot know of reserved bytes is 0.
+  std::optional<MemoryUse> planned;
+  MemoryUse memory;  // as the device booked it in the last round
 };
 
 // A count that differs between two variants.

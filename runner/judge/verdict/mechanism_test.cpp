@@ -42,6 +42,17 @@ TEST(Diagnose, NamesWhatBoundsAStepOfAKnownClass) {
       "they reduce or gather 12 MiB a step");
 }
 
+TEST(Diagnose, PlansNoMemoryOfASubjectWithoutAPlan) {
+  std::vector<Subject> subjects = counted_by_script();
+  const Traced traced =
+      traced_rounds(std::vector<TracedStep>(subjects.size(), traced_step({.math = 100})));
+  subjects.front().planned_memory = MemoryUse{.pinned_bytes = 7};
+  const auto variants = mechanism_of(subjects, traced, {}, {}).variants;
+  ASSERT_TRUE(variants.front().planned);
+  EXPECT_EQ(variants.front().planned->pinned_bytes, 7);
+  EXPECT_FALSE(variants.back().planned);
+}
+
 TEST(Diagnose, DoesNotCallAStepMemoryBoundThatWaitsForOneLoadAfterTheOther) {
   EXPECT_EQ(diagnosis({.math = 1, .memory = 2, .latency = 97}),
             "latency-bound: kernels whose loads wait for each other run 97 % of the time");

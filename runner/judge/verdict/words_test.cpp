@@ -20,6 +20,20 @@ TEST(Words, ScaleWithTheirUnit) {
   EXPECT_EQ(in_words(12, MetricUnit::count), "12");
 }
 
+// A gate reads the outcomes of its BASE, which may be older.
+TEST(Words, ReadOutcomesOfOlderBuilds) {
+  EXPECT_EQ(outcome_in("holds"), Outcome::passes);
+  EXPECT_EQ(outcome_in("refuted"), Outcome::fails);
+  EXPECT_EQ(outcome_in("passes"), Outcome::passes);
+  EXPECT_EQ(outcome_in("fails"), Outcome::fails);
+  EXPECT_EQ(outcome_in("passed"), std::nullopt);
+}
+
+TEST(Words, SayWhatAnAssertionDoes) {
+  EXPECT_EQ(predicate_of(Outcome::passes), "passes");
+  EXPECT_EQ(predicate_of(Outcome::machine_slower), "is machine slower");
+}
+
 TEST(Words, RoundSharesToWhatAnAssertionNeeds) {
   EXPECT_EQ(share_in_words(0.999), "100 %");
   EXPECT_EQ(share_in_words(0.2349), "23 %");

@@ -37,10 +37,10 @@ std::filesystem::path baseline_path(const std::filesystem::path& baselines,
 }
 
 std::optional<Baseline> read_baseline_if_any(const std::filesystem::path& path,
-                                             const std::string& scenario) {
+                                             const std::string& scenario, std::string_view kind) {
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) return std::nullopt;
-  return read_baseline(path, scenario);
+  return read_baseline(path, scenario, kind);
 }
 
 Baseline append_run(const std::filesystem::path& path, const std::string& scenario,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "judge/stored/baseline.h"
 
@@ -16,7 +17,8 @@ std::filesystem::path baseline_path(const std::filesystem::path& baselines, cons
 
 // Nothing when there is no such file. Throws RequestError like read_baseline.
 std::optional<Baseline> read_baseline_if_any(const std::filesystem::path&,
-                                             const std::string& scenario);
+                                             const std::string& scenario,
+                                             std::string_view kind = "baseline");
 
 // Adds the run to the file, which is made if it is missing, and returns what then lies there.
 // Several processes that do so at once each add their run; one that is killed has added its run or

@@ -22,6 +22,8 @@ constexpr std::string_view move_baseline_away_hint =
 constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
 constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
 constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds of a round
+constexpr SeriesForm step_time_form{
+    .most = 1e12, .length = 1, .layout = SeriesForm::Layout::millionths};
 // No step is e^50 times an anchor.
 constexpr double largest_stored_contrast = 50;
 // Without the mean nothing of the variant could be compared.
@@ -159,6 +161,23 @@ void AsTables::read(RecordReader& record, std::string_view, EarlierEvidence& fou
   });
 }
 
+void AsTables::write(RecordWriter& record, std::string_view key, const StepTimes& times) {
+  NamedSeries microseconds;
+  for (const auto& [variant, seconds] : times) microseconds[variant] = {1e6 * seconds};
+  record.named_series(key, step_time_form, microseconds);
+}
+
+void AsTables::read(RecordReader& record, std::string_view key, StepTimes& times) {
+  NamedSeries microseconds;
+  record.named_series(key, step_time_form, microseconds);
+  for (const auto& [variant, time] : microseconds) {
+    if (time.empty()) continue;  // a fault that has been found
+    if (time.front() <= 0)
+      return record.fault(key, fmt::format("the step time of '{}' is not above 0", variant));
+    times[variant] = 1e-6 * time.front();
+  }
+}
+
 std::uint64_t digest_of(const StoredRun& run) {
   return record_digest("run", run);
 }
@@ -178,16 +197,17 @@ std::string baseline_text(const Baseline& baseline) {
   return std::string(header_of(baseline)) + record.text();
 }
 
-Baseline read_baseline(const std::filesystem::path& path, const std::string& scenario) {
+Baseline read_baseline(const std::filesystem::path& path, const std::string& scenario,
+                       std::string_view kind) {
   Baseline baseline{.file = path.generic_string(), .scenario = {}, .runs = {}};
-  RecordFile file(path, "a baseline", move_baseline_away_hint);
+  RecordFile file(path, fmt::format("a {}", kind), move_baseline_away_hint);
   RecordReader& record = file.record();
-  if (record.is_format(baseline_format, "baseline", "move the file away and begin anew")) {
+  if (record.is_format(baseline_format, kind, "move the file away and begin anew")) {
     record.text("scenario", baseline.scenario);
     if (!file.has_faults() && baseline.scenario != scenario) {
       record.fault(
           "scenario",
-          fmt::format("the baseline of scenario '{}', not of '{}'", baseline.scenario, scenario),
+          fmt::format("the {} of scenario '{}', not of '{}'", kind, baseline.scenario, scenario),
           "give the file back its name");
     } else {
       std::string latest;

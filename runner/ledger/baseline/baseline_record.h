@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "judge/stored/baseline.h"
 #include "ledger/record/record.h"
@@ -29,10 +30,12 @@ struct ByMetric {
   static void read(RecordReader&, std::string_view, std::vector<StoredTime>&);
   static void read(RecordReader&, std::string_view, std::vector<StoredCount>&);
 };
-// The evidence of a run of a ledger stands in six tables of lists.
+// The evidence of a run of a ledger stands in six tables of lists, its step times in one.
 struct AsTables {
   static void write(RecordWriter&, std::string_view, const EarlierEvidence&);
   static void read(RecordReader&, std::string_view, EarlierEvidence&);
+  static void write(RecordWriter&, std::string_view, const StepTimes&);
+  static void read(RecordReader&, std::string_view, StepTimes&);
 };
 
 template <>
@@ -55,6 +58,7 @@ inline constexpr auto fields_of<StoredRun> =
            described<&StoredRun::libraries, only_if_any>, described<&StoredRun::after, only_if_any>,
            described<&StoredRun::baseline_reset, only_if_any>, &StoredRun::environment,
            described<&StoredRun::variants, Named("variant"), only_if_any>,
+           described<&StoredRun::step_seconds, Named("step_us"), AsTables{}>,
            described<&StoredRun::found, AsTables{}>>;
 template <>
 inline constexpr auto fields_of<Baseline> =
@@ -65,11 +69,12 @@ inline constexpr auto fields_of<Baseline> =
 // written: contrasts to a millionth.
 std::string baseline_text(const Baseline&);
 
-// The baseline of that scenario. Throws RequestError with everything that is wrong: no TOML, an
-// unknown or missing key, a value of another type, a list of another length, a number that no run
-// can have measured, a run whose digest does not fit, one of a ledger whose forerunner is not
-// there, a later format, another scenario.
-Baseline read_baseline(const std::filesystem::path&, const std::string& scenario);
+// The runs of that scenario; `kind` is what its faults call the file. Throws RequestError with
+// everything that is wrong: no TOML, an unknown or missing key, a value of another type, a list of
+// another length, a number that no run can have measured, a run whose digest does not fit, one of a
+// ledger whose forerunner is not there, a later format, another scenario.
+Baseline read_baseline(const std::filesystem::path&, const std::string& scenario,
+                       std::string_view kind = "baseline");
 
 // Digest of everything that is stored of a run.
 std::uint64_t digest_of(const StoredRun&);

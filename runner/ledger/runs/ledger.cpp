@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <ranges>
+#include <system_error>
 #include <utility>
 
 #include "base/files/read_file.h"
@@ -20,6 +23,7 @@ namespace {
 // Others measure a scenario before it is our turn: as long as `measure.max_seconds` may be, and
 // what is loaded.
 constexpr std::chrono::hours longest_turn{25};
+constexpr std::string_view kind = "ledger";
 constexpr std::string_view prune_hint =
     "take out every [[run]] of this subject: what they found is then forgotten";
 // A run of a hundred rounds and a dozen assertions.
@@ -61,6 +65,23 @@ const StoredRun* least_recent(const Baseline& ledger, const StoredRun& pair) {
   return latest.empty() ? nullptr : latest.back();
 }
 
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_directory(path, unreadable);
+}
+
+// Reads no further than to the first table of the first run, since ledgers are large.
+bool has_stored_run(const std::filesystem::path& file) {
+  std::ifstream text(file);
+  bool in_run = false;
+  for (std::string line; std::getline(text, line);) {
+    if (in_run && line.starts_with("subject = ")) return false;
+    if (in_run && line.starts_with('[')) return true;
+    in_run = in_run || line == "[[run]]";
+  }
+  return false;
+}
+
 void write_whole(const std::filesystem::path& path, Baseline ledger, const StoredRun& pair) {
   std::string text = baseline_text(ledger);
   while (text.size() > largest_text_file_bytes) {
@@ -75,7 +96,7 @@ void write_whole(const std::filesystem::path& path, Baseline ledger, const Store
 void add_others(const Baseline& ledger, const StoredRun& pair, bool same_text_only,
                 std::vector<OtherPair>& others) {
   std::vector<const StoredRun*> seen;
-  for (const StoredRun& run : ledger.runs) {
+  for (const StoredRun& run : ledger.runs | std::views::reverse) {
     const bool has_same_text = run.provenance.scenario == pair.provenance.scenario;
     const auto is_known = [&](const StoredRun* other) { return is_same_pair(run, *other); };
     if ((same_text_only ? !has_same_text : is_same_pair(run, pair)) || !is_same_device(run, pair) ||
@@ -91,7 +112,7 @@ void add_others(const Baseline& ledger, const StoredRun& pair, bool same_text_on
 }  // namespace
 
 Baseline read_ledger(const std::filesystem::path& path, const std::string& scenario) {
-  return read_baseline_if_any(path, scenario)
+  return read_baseline_if_any(path, scenario, kind)
       .value_or(Baseline{.file = path.generic_string(), .scenario = scenario, .runs = {}});
 }
 
@@ -131,7 +152,7 @@ std::vector<OtherPair> other_pairs(const Baseline& ledger, const StoredRun& pair
     const auto* found = std::get_if<std::string>(&text);
     if (found == nullptr || found->find(fingerprint) == std::string::npos) continue;
     try {
-      add_others(read_baseline(beside, beside.stem().string()), pair, true, others);
+      add_others(read_baseline(beside, beside.stem().string(), kind), pair, true, others);
     } catch (const RequestError&) {  // a damaged file is refused where it is needed
     }
   }
@@ -141,9 +162,27 @@ std::vector<OtherPair> other_pairs(const Baseline& ledger, const StoredRun& pair
 std::optional<Baseline> runs_of_others(Baseline ledger, const Provenance& now) {
   std::erase_if(ledger.runs, [&](const StoredRun& run) {
     const Provenance& from = run.provenance;
-    return run.variants.empty() || from.subject == now.subject || from.build == now.build;
+    return run.variants.empty() || from.subject == now.subject || from.build == now.build ||
+           from.scenario != now.scenario;
   });
   return ledger.runs.empty() ? std::nullopt : std::optional(std::move(ledger));
+}
+
+std::optional<std::filesystem::path> stored_runs_in(const std::filesystem::path& folder) {
+  constexpr int most_folders = 2;  // simulated/<device>
+  const auto search = [](const auto& again, const std::filesystem::path& in,
+                         int folders) -> std::optional<std::filesystem::path> {
+    if (!is_folder(in)) return std::nullopt;
+    for (const std::filesystem::path& path : read_folder(in)) {
+      std::error_code unreadable;
+      const bool is_file = std::filesystem::is_regular_file(path, unreadable);
+      if (is_file && path.extension() == ".toml" && has_stored_run(path)) return path;
+      if (folders == 0) continue;
+      if (auto found = again(again, path, folders - 1)) return found;
+    }
+    return std::nullopt;
+  };
+  return search(search, folder, most_folders);
 }
 
 LedgerTurn::LedgerTurn(std::filesystem::path path, const std::string& scenario)

@@ -35,13 +35,18 @@ struct OtherPair {
   bool has_same_text = false;
   EarlierEvidence earlier;
 };
-// In the order in which they began. Looks into the files beside this one too, for the same text
+// The pair that ran last comes first. Looks into the files beside this one too, for the same text
 // under another name.
 std::vector<OtherPair> other_pairs(const Baseline&, const StoredRun& pair);
 
 // The runs that a run of this subject and build may be compared with: of other subjects and other
-// builds, with their step times. Nothing where there are none.
+// builds, with their step times, and of the same text, since a looser one measures less exactly.
+// Nothing where there are none.
 std::optional<Baseline> runs_of_others(Baseline, const Provenance& now);
+
+// A file of runs that `accept` stored, in the folder or in one of a device within it; nothing where
+// there is none. Their first runs tell them from those of a ledger.
+std::optional<std::filesystem::path> stored_runs_in(const std::filesystem::path& folder);
 
 // One run at a time goes on from a file, in the order in which they start, so that all runs of a
 // pair are one sequence: each has seen all that was found before it. Others of the same folder wait

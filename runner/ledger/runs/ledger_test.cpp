@@ -30,6 +30,7 @@ StoredRun run_of(const std::string& subject, std::uint64_t seed, std::vector<dou
                     .subject = subject,
                     .build = "0x0000000000000007"};
   run.environment = environment_of(machine());
+  run.step_seconds = {{"fix", 0.0012345}, {"a \"b\".c", 1.0 / 3}};
   run.found = {.regime = {.contrasts = {{"host_bound", {0.25}}}},
                .expect = {.contrasts = {{"line", std::move(contrasts)}, {"a \"b\".c", {-0.5, 1}}},
                           .times = {{"a \"b\".c", {40, 0.004, 0.005, 40, 0.004, 0.006}}}}};
@@ -156,9 +157,12 @@ TEST_F(Ledger, ComparesWithRunsOfOtherBuildsThatAreComparable) {
   comparable.variants = baseline_of(scenario_of_one({no_slide}), {0.25}).runs[0].variants;
   add(comparable);
   const auto compared = [&](const std::string& subject, const std::string& build) {
-    const auto others = runs_of_others(read(), {.subject = subject, .build = build});
+    const auto others = runs_of_others(
+        read(), {.scenario = comparable.provenance.scenario, .subject = subject, .build = build});
     return others ? others->runs.size() : 0;
   };
+  EXPECT_FALSE(runs_of_others(read(), {.scenario = 1, .subject = "new", .build = "0x8"}))
+      << "a looser text, whose runs scatter more";
   EXPECT_EQ(compared("new", "0x0000000000000008"), 1U) << "one has step times";
   EXPECT_EQ(compared("0123abc", "0x0000000000000008"), 0U) << "its own subject";
   EXPECT_EQ(compared("new", "0x0000000000000007"), 0U) << "its own build under another name";
@@ -177,6 +181,7 @@ TEST_F(Ledger, KnowsTheOtherPairsOfADeviceByNameAndByText) {
   EXPECT_EQ(other_pairs(renamed, now).size(), 0U) << "another name and another text";
   ASSERT_EQ(other_pairs(read(), now).size(), 2U);
   EXPECT_FALSE(other_pairs(read(), now).front().has_same_text);
+  EXPECT_EQ(other_pairs(read(), now).front().subject, "0123abc") << "which ran last";
   now.environment.uuid = "GPU-2";
   EXPECT_EQ(other_pairs(read(), now).size(), 0U) << "another device";
 }
@@ -264,7 +269,12 @@ TEST_F(Ledger, IsRefusedWhenItsContrastsAreDamaged) {
            {"0.001,", "1e9,", range},
            {"[\n  0.25,\n]", "[]", "'host_bound' must be a list of at least one number"},
            {"[\n  0.25,\n]", "0.25", "'host_bound' must be a list of at least one number"},
-           {"[run.regime]", "[run.regimes]", "unknown key 'regimes' in a run"}}) {
+           {"[run.regime]", "[run.regimes]", "unknown key 'regimes' in a run"},
+           {"\"fix\" = [1234.500000]", "\"fix\" = [0]", "the step time of 'fix' is not above 0"},
+           {"\"fix\" = [1234.500000]", "\"fix\" = [1, 2]", "'fix' must be a list of 1 numbers"},
+           {"format = 1", "format = 2", "ledger format 2 is newer than"},
+           {"scenario = \"small\"", "scenario = \"large\"",
+            "the ledger of scenario 'large', not of 'small'"}}) {
     std::string text = good;
     const std::size_t at = text.find(damage.from);
     ASSERT_NE(at, std::string::npos) << damage.from;

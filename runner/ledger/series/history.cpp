@@ -224,6 +224,27 @@ class HistoryBuilder {
   VariantHistory history_;
 };
 
+// A ledger whose runs are nothing to compare with has their step times alone, which count as beside
+// an anchor without a name that takes a second. Where some of its runs have anchors, those count.
+Baseline with_step_times(Baseline baseline) {
+  if (std::ranges::any_of(baseline.runs,
+                          [](const StoredRun& run) { return !run.variants.empty(); }))
+    return baseline;
+  for (StoredRun& run : baseline.runs) {
+    for (const auto& [variant, seconds] : run.step_seconds) {
+      run.variants.push_back({.name = variant,
+                              .knobs = run.provenance.scenario,
+                              .anchor = "",
+                              .libraries = run.libraries,
+                              .step_seconds = seconds,
+                              .anchor_seconds = 1,
+                              .times = {{Metric::step_ms_mean, {std::log(seconds)}}},
+                              .counts = {}});
+    }
+  }
+  return baseline;
+}
+
 struct Series {
   std::vector<double> weeks;  // since the first unit
   std::vector<double> raw;
@@ -286,7 +307,8 @@ std::optional<double> weeks_of_date(std::string_view date) {
   return days / 7;
 }
 
-std::vector<VariantHistory> histories_of(const Baseline& baseline, const Scenario& scenario) {
+std::vector<VariantHistory> histories_of(const Baseline& kept, const Scenario& scenario) {
+  const Baseline baseline = with_step_times(kept);
   std::vector<VariantHistory> all;
   for (const Variant& variant : scenario.variants) {
     auto history = HistoryBuilder(baseline, variant.name).build();
@@ -312,10 +334,11 @@ void judge_drift(VariantHistory& history, double error) {
   for (auto* shown : {&history.drift->rise, &history.drift->alarm}) {
     if (*shown && !rises(series, **shown + 1) && !rises(series, series.raw.size())) shown->reset();
   }
-  history.outcome = history.drift->alarm       ? HistoryOutcome::drifts
-                    : history.raw_drift->alarm ? HistoryOutcome::machine_drifts
-                    : history.drift->rise      ? HistoryOutcome::wanders
-                                               : HistoryOutcome::steady;
+  const bool is_beside_an_anchor = !history.anchor.empty();
+  history.outcome = history.drift->alarm && is_beside_an_anchor ? HistoryOutcome::drifts
+                    : history.raw_drift->alarm                  ? HistoryOutcome::machine_drifts
+                    : history.drift->rise                       ? HistoryOutcome::wanders
+                                                                : HistoryOutcome::steady;
 }
 
 void judge_drifts(std::vector<VariantHistory>& all) {

@@ -65,7 +65,7 @@ struct VariantHistory {
   std::string scenario;
   std::string variant;
   std::string device;  // "NVIDIA H200", "a simulated NVIDIA H200"
-  std::string anchor;  // of the latest run
+  std::string anchor;  // of the latest run; empty: a ledger has step times alone, without anchors
   StoredUnit unit = StoredUnit::run;
   std::vector<HistoryRun> runs;        // by date, all
   std::vector<HistoryPeriod> periods;  // as they began
@@ -91,7 +91,8 @@ bool is_watched(const VariantHistory&);
 
 // Judges it, false alarms in at most the share `error` of years. A drift is one of the normalised
 // values where the raw ones rise too: what only the anchor says may be the anchor's doing. Where
-// raw values alone show one, it is the machine's; that has the rate `error` of its own.
+// raw values alone show one, or there is no anchor, it may be the machine's; that has the rate
+// `error` of its own.
 void judge_drift(VariantHistory&, double error);
 
 // All variants of a call share this rate of false alarms a year in equal parts.

@@ -103,6 +103,22 @@ TEST(History, BlamesTheMachineForWhatItsAnchorDoesToo) {
   EXPECT_EQ(judged_history(baseline).outcome, HistoryOutcome::machine_drifts);
 }
 
+// A ledger of a scenario without anchors: nobody can tell the machine from the step.
+TEST(History, GatesNoStepTimesWithoutAnAnchor) {
+  Baseline baseline = weekly_runs(creeping(14, 0.003));
+  for (StoredRun& run : baseline.runs) {
+    const StoredVariant& variant = run.variants.front();
+    run.step_seconds[variant.name] = std::exp(variant.times.front().contrasts.front());
+  }
+  EXPECT_EQ(judged_history(baseline).outcome, HistoryOutcome::drifts) << "by its anchors alone";
+  for (StoredRun& run : baseline.runs) run.variants.clear();
+  const VariantHistory history = judged_history(baseline);
+  EXPECT_EQ(history.anchor, "");
+  EXPECT_EQ(history.units.size(), 14U);
+  EXPECT_DOUBLE_EQ(history.runs.front().raw, history.runs.front().normalised);
+  EXPECT_EQ(history.outcome, HistoryOutcome::machine_drifts);
+}
+
 // Beside its anchor the step creeps, and takes as long as ever.
 TEST(History, DoesNotCallADriftWhatOnlyTheAnchorDoes) {
   Baseline baseline = weekly_runs(creeping(12, 0.003));

@@ -108,9 +108,9 @@ class Run {
     for (const Subject& subject : subjects) {
       result_.variants.push_back(
           {.name = subject.name,
-           .batch_size = subject.batch_size.value_or(0),
-           .tokens = subject.tokens.value_or(0),
-           .model_flops = subject.model_flops.value_or(0),
+           .batch_size = subject.batch_size,
+           .tokens = subject.tokens,
+           .model_flops = subject.model_flops,
            .peak_flops_per_second =
                subject.dtype ? peak_flops_per_second(result_.device, *subject.dtype) : std::nullopt,
            .libraries = subject.libraries,

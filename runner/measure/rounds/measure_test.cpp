@@ -32,6 +32,17 @@ TEST(Measure, StopsWhenThereIsEnoughEvidence) {
   EXPECT_EQ(progress, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
+TEST(Measure, KnowsNoUnitsOfWorkThatItsSubjectDoesNotKnow) {
+  Script script{.step_time = always(1ms)};
+  FakeRunner runner(script);
+  auto subjects = subjects_named({"a", "b"});
+  subjects.back().batch_size.reset();
+  const Measurement measurement = measure(runner, subjects, request_for(5));
+  EXPECT_EQ(measurement.variants.front().batch_size, 64);
+  EXPECT_EQ(measurement.variants.back().batch_size, std::nullopt);
+  EXPECT_EQ(measurement.variants.back().model_flops, std::nullopt);
+}
+
 // It ends as soon as it looks around: in its warm-up, with no round.
 TEST(Measure, EndsOnASignalBeforeItsFirstRound) {
   Script script{.step_time = always(1ms)};

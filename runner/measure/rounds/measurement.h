@@ -65,9 +65,9 @@ struct ExpectedCost {
 
 struct MeasuredVariant {
   std::string name;
-  double batch_size = 0;   // samples a step, of all ranks together, on average
-  double tokens = 0;       // a step, on average; 0: samples are no sequences
-  double model_flops = 0;  // a step: Subject::model_flops
+  std::optional<double> batch_size = {};  // these three as Subject has them
+  std::optional<double> tokens = {};
+  std::optional<double> model_flops = {};
   std::optional<double> peak_flops_per_second = {};  // of the device: device/peak_rates.h
   // Libraries that its steps depend on besides the device, and kernels that they got (device.h). A
   // choice that a later load made otherwise stands behind the first.

@@ -45,7 +45,7 @@ inline PlannedStep plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
       LaunchKernel{.kernel = "spin", .shape = {}, .operands = {{0, 0, 4}}});
   add("memory", Phase::optimizer, compute_stream,
       LaunchKernel{.kernel = "sgd",
-                   .shape = {1024, 1024},
+                   .shape = MatrixShape{1024, 1024},
                    .operands = {{2, 0, 4 * 1024 * 1024}, {3, 0, 4 * 1024 * 1024}}});
   add("fill", Phase::backward, compute_stream, FillZero{{0, 0, 1000}});
   add("wait", Phase::sync, compute_stream, HostWaits{WaitFor::device});

@@ -89,7 +89,7 @@ void add_stretch(const Trace& trace, const StepPlan& plan, Values& values) {
   }
   const IntervalUnion collectives = union_of(std::move(all));
   // A library may take several kernels for a launch.
-  std::map<std::tuple<std::string_view, KernelShape, std::string_view>, Alike> alike;
+  std::map<std::tuple<std::string_view, std::string, std::string_view>, Alike> alike;
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0 || work.kind != WorkKind::kernel) continue;
     const auto* launch = std::get_if<LaunchKernel>(&operation_at(plan, work.operation).action);
@@ -97,7 +97,7 @@ void add_stretch(const Trace& trace, const StepPlan& plan, Values& values) {
     const Interval time = time_of(work);
     const std::int64_t length = time.end - time.begin;
     const std::int64_t under = covered(time, collectives);
-    Alike& of = alike[{launch->kernel.name(), launch->shape, work.name}];
+    Alike& of = alike[{launch->kernel.name(), text_of(launch->shape), work.name}];
     if (under == 0) {
       of.alone_seconds += in_seconds(length);
       of.alone_times += 1;

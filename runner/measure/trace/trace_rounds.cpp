@@ -36,7 +36,7 @@ constexpr int patience = 5;
 // device, or a loader that is, fills the queue by a fraction of a step a step.
 std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
   const Subject subject = subject_of(plan);
-  const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_nanoseconds > 0
+  const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_us > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_traced_steps);

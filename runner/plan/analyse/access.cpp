@@ -155,7 +155,7 @@ bool uses_managed_memory(const StepPlan& plan) {
 
 bool uses_workspace(const Operation& operation) {
   const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-  return launch != nullptr && kernel(launch->kernel).uses_workspace;
+  return launch != nullptr && kernel(launch->kernel).library.uses_workspace;
 }
 
 StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {

@@ -90,7 +90,7 @@ TEST(StepBuilderDeathTest, LaunchesNothingThatIsTooSmall) {
   StepBuilder builder(plan);
   const int x = builder.add({.name = "x", .bytes = 32 * 4});
   const int sum = builder.add({.name = "sum", .bytes = 32 * 4});
-  const KernelShape shape{.columns = 32};
+  const MatrixShape shape{.columns = 32};
   builder.launch<kernels::Add>("fits", shape,
                                {builder.whole(x), builder.whole(x), builder.whole(sum)});
   using Operand = StepBuilder::Operand;

@@ -91,7 +91,7 @@ class Evaluation {
     launch_decode(builder_, shape_, input_.batch, words_, sample_bytes_, prefix);
     builder_.launch<kernels::Ingest>(
         prefix + "ingest the batch",
-        {.rows = shape_.rows, .columns = shape_.hidden, .depth = sample_bytes_ / word_bytes},
+        {.samples = shape_.rows, .features = shape_.hidden, .words = sample_bytes_ / word_bytes},
         {builder_.whole(words_), builder_.whole(inputs_.front()), builder_.whole(labels_)});
     // The step has recorded this when it was done with the batch; whoever waits, waits for both.
     if (last && input_.consumed) builder_.act("batch is evaluated", RecordEvent{*input_.consumed});

@@ -108,7 +108,8 @@ class Mlp {
     const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
     launch_decode(builder_, shape_, batch, words, sample_bytes);
     builder_.launch<kernels::Ingest>(
-        "ingest the batch", {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
+        "ingest the batch",
+        {.samples = rows_, .features = hidden_, .words = sample_bytes / word_bytes},
         {builder_.whole(words), builder_.whole(activations_.front()), builder_.whole(labels_)});
   }
 

@@ -55,7 +55,7 @@ class Elementwise {
     scale("take the result out", {records_, fields_}, {result_, 1}, 1, 1);
     for (std::int64_t index = 0; index < knobs_.model.extra_copies; ++index) copy_result(index);
     builder_.launch<kernels::SquareSums>(
-        "square the result", {.columns = elements_, .depth = pieces_},
+        "square the result", {.numbers = elements_, .pieces = pieces_},
         {builder_.whole(result_), builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, pieces_);
     return {.loss = ends_.loss, .last_reader = last_reader};
@@ -77,7 +77,7 @@ class Elementwise {
   void scale(const std::string& name, Records from, Records to, std::int64_t stride,
              double factor) {
     builder_.launch<kernels::StridedScale>(
-        name, {.rows = knobs_.batch.size, .columns = knobs_.model.hidden, .depth = stride},
+        name, {.rows = knobs_.batch.size, .columns = knobs_.model.hidden, .stride = stride},
         {builder_.whole(from.buffer), builder_.whole(to.buffer)},
         {.factor = factor, .fields_from = from.fields, .fields_to = to.fields});
   }
@@ -172,7 +172,7 @@ ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
       {builder.whole(batch), StepBuilder::Operand::from(ends.row_losses, 0),
        builder.whole(labels)});
   builder.launch_as<kernels::Chase>(DType::fp32, "follow the chain",
-                                    {.columns = knobs.model.footprint_bytes / chase_line_bytes},
+                                    {.lines = knobs.model.footprint_bytes / chase_line_bytes},
                                     {builder.whole(chain), builder.whole(position),
                                      StepBuilder::Operand::from(ends.row_losses, losses - 1)},
                                     {.accesses = knobs.model.accesses});

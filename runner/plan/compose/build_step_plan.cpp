@@ -30,8 +30,6 @@ namespace {
 
 constexpr std::int64_t most_steps_to_settle = 800;
 
-constexpr double nanoseconds_per_microsecond = 1000;
-
 std::int64_t smallest_size(const BatchKnobs& batch) {
   return batch.sizes.empty() ? batch.size
                              : *std::min_element(batch.sizes.begin(), batch.sizes.end());
@@ -198,25 +196,16 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.dtype = knobs.model.dtype;
   plan.ranks = {.count = static_cast<int>(knobs.ranks.count),
                 .communicators = static_cast<int>(knobs.ranks.communicators),
-                .links = knobs.ranks.links};
-  if (knobs.ranks.max_ctas) plan.ranks.max_ctas = static_cast<int>(*knobs.ranks.max_ctas);
+                .collectives = knobs.ranks.collectives};
   if (knobs.model.kind == ModelKind::transformer) {
     plan.tokens_per_sample = mean_tokens_of_a_sample(knobs);
     plan.lengths = knobs.batch.lengths;
   }
   plan.keep_bytes = knobs.alloc.keep_bytes;
-  plan.launch_host_nanoseconds =
-      static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
+  plan.launch_host_nanoseconds = nanoseconds_of(knobs.host.launch_us);
   plan.wait_style = knobs.sync.wait;
   plan.gemm_algorithms = knobs.launch.gemm;
-  plan.loader = {.wait_nanoseconds =
-                     static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
-                 .jitter = knobs.loader.jitter,
-                 .depth = knobs.loader.depth,
-                 .workers = knobs.loader.workers,
-                 .restart_every = knobs.loader.restart_every,
-                 .start_nanoseconds = static_cast<std::int64_t>(knobs.loader.start_us *
-                                                                nanoseconds_per_microsecond)};
+  plan.loader = knobs.loader;
 
   StepBuilder builder(plan);
   // All that there may be, and in one order, so that a stream has one number in the traces of all
@@ -225,14 +214,12 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
     builder.add_stream(stream_of(stream));
   if (knobs.host.step_us > 0) {
     builder.enter(Phase::host);
-    builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *
-                                                                nanoseconds_per_microsecond)});
+    builder.act("host work", HostWork{nanoseconds_of(knobs.host.step_us)});
   }
   if (knobs.ranks.slow_us > 0) {
     builder.enter(Phase::host);
     builder.act("host work of the slow rank",
-                HostWork{.nanoseconds = static_cast<std::int64_t>(knobs.ranks.slow_us *
-                                                                  nanoseconds_per_microsecond),
+                HostWork{.nanoseconds = nanoseconds_of(knobs.ranks.slow_us),
                          .rank = static_cast<int>(knobs.ranks.slow_rank)});
   }
   const int loss = build_turns(builder, knobs);

@@ -129,12 +129,12 @@ void StepBuilder::enter(Phase phase, int stream) {
   turn_ = turn_of_enter_;
 }
 
-void StepBuilder::launch(std::string name, std::string_view launched, DType dtype,
+void StepBuilder::launch(std::string name, const KernelRef& launched, DType dtype,
                          const KernelShape& shape, const std::vector<Operand>& operands,
                          const KernelAttributes& attributes) {
   const Kernel& declared = kernel(launched);
   require(operands.size() == declared.operands.size(), "a launch has its kernel's operands");
-  LaunchKernel launch{declared.name, shape, dtype, attributes, {}};
+  LaunchKernel launch{launched, shape, dtype, attributes, {}};
   for (std::size_t index = 0; index < operands.size(); ++index) {
     const KernelOperand& operand = declared.operands[index];
     BufferUse use = operands[index].use_;

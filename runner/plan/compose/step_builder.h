@@ -91,18 +91,19 @@ class StepBuilder {
   // Aborts where an operand is not as large as the kernel's declaration says for this shape, or
   // where what is written overlaps another operand that the kernel does not let it replace.
   template <class Kernel>
-  void launch(std::string name, const KernelShape& shape, const std::vector<Operand>& operands,
+  void launch(std::string name, const typename Kernel::Shape& shape,
+              const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
     launch(std::move(name), Kernel::name, plan_.dtype, shape, operands, attributes);
   }
   template <class Kernel>
-  void launch_as(DType dtype, std::string name, const KernelShape& shape,
+  void launch_as(DType dtype, std::string name, const typename Kernel::Shape& shape,
                  const std::vector<Operand>& operands,
                  const typename Kernel::Attributes& attributes = {}) {
     launch(std::move(name), Kernel::name, dtype, shape, operands, attributes);
   }
-  // For kernels that take the same operands and attributes.
-  void launch(std::string name, std::string_view kernel, DType, const KernelShape&,
+  // For kernels that take the same shape, operands and attributes.
+  void launch(std::string name, const KernelRef& kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
   // Launches that follow compute again what earlier ones did, until it is said otherwise.

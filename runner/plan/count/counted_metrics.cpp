@@ -8,6 +8,7 @@
 
 #include "base/text/units.h"
 #include "kernels/catalogue.h"
+#include "kernels/gemm/gemm.h"
 #include "plan/analyse/access.h"
 #include "plan/count/pool_returns.h"
 #include "plan/count/step_memory.h"
@@ -225,7 +226,7 @@ std::optional<double> sectors_per_request(const StepPlan& plan) {
   for (const Operation& operation : plan.operations) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (launch == nullptr) continue;
-    const auto sectors = kernel(launch->kernel).sectors_per_request;
+    const auto sectors = kernel(launch->kernel).cost.sectors_per_request;
     if (sectors == nullptr) continue;
     const auto here =
         static_cast<double>(sectors(launch->shape, launch->dtype, launch->attributes));
@@ -306,8 +307,8 @@ void count_operations(const StepPlan& plan, PlanFacts& facts) {
 
 // Arithmetic of a GEMM without what is fused behind it.
 double gemm_flops(const LaunchKernel& launch, double flops) {
-  if (!kernel(launch.kernel).is_gemm) return flops;
-  const auto& [rows, columns, depth, groups] = launch.shape;
+  if (!kernel(launch.kernel).library.is_gemm) return flops;
+  const auto [rows, columns, depth, groups] = launch.shape.as<kernels::Matmul>();
   return 2.0 * static_cast<double>(groups) * static_cast<double>(rows) *
          static_cast<double>(columns) * static_cast<double>(depth);
 }
@@ -322,7 +323,7 @@ double model_flops(const StepPlan& plan, const PlanFacts& facts) {
     const bool trains = operation.phase == Phase::forward || operation.phase == Phase::backward;
     if (launch == nullptr || !trains) continue;
     const Kernel& launched = kernel(launch->kernel);
-    if (!launched.is_gemm && !launched.is_attention) continue;
+    if (!launched.library.is_gemm && !launched.library.is_attention) continue;
     flops += operation.model_share * gemm_flops(*launch, facts.operations[index].tally.flops) /
              static_cast<double>(operation.every);
   }

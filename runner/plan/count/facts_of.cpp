@@ -42,7 +42,7 @@ struct Disturbance {
   std::string operator()(const UnregisterHost&) const { return "waits for the device"; }
   std::string operator()(const HostWaits&) const { return "waits for the device"; }
   std::string operator()(const TakeBatch&) const {
-    return plan.loader.wait_nanoseconds > 0 ? "waits for a loader that goes on meanwhile" : "";
+    return plan.loader.wait_us > 0 ? "waits for a loader that goes on meanwhile" : "";
   }
 
   std::string operator()(const Collective&) const { return "waits for the other ranks"; }
@@ -102,12 +102,11 @@ std::vector<PeriodicWork> periodic_work(const StepPlan& plan,
     }
     if (operation.captured) work->counts.insert(Metric::launches_per_step);
   }
-  const LoaderPlan& loader = plan.loader;
+  const LoaderKnobs& loader = plan.loader;
   if (loader.depth > 0 && loader.restart_every > 1) {
     found.push_back({.name = "start of the loader's workers",
                      .every = loader.restart_every,
-                     .rough_seconds = 1e-9 * static_cast<double>(loader.start_nanoseconds +
-                                                                 loader.wait_nanoseconds),
+                     .rough_seconds = 1e-6 * (loader.start_us + loader.wait_us),
                      .counts = {Metric::loader_starts_per_step}});
   }
   return found;

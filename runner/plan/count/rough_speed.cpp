@@ -55,9 +55,7 @@ struct RoughCost {
   double operator()(const RecordEvent&) const { return call; }
   double operator()(const StreamWaitsEvent&) const { return call; }
   double operator()(const HostWaits&) const { return wait; }
-  double operator()(const TakeBatch&) const {
-    return static_cast<double>(plan.loader.wait_nanoseconds) * 1e-9;
-  }
+  double operator()(const TakeBatch&) const { return plan.loader.wait_us * 1e-6; }
   double operator()(const HostWork& work) const {
     return static_cast<double>(work.nanoseconds) * 1e-9;
   }
@@ -82,8 +80,9 @@ double rough_flops_per_second(DType dtype) {
 
 RoughKernelTime rough_time_of(const LaunchKernel& launch) {
   const KernelWork work = work_of(launch);
-  const auto loads_of = kernel(launch.kernel).dependent_loads;
-  const std::int64_t loads = loads_of ? loads_of(launch.shape, launch.attributes).count : 0;
+  const auto loads_of = kernel(launch.kernel).cost.dependent_loads;
+  const std::int64_t loads =
+      loads_of ? loads_of(launch.shape, launch.dtype, launch.attributes).count : 0;
   return {
       .math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
       .memory = static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second,
@@ -91,7 +90,7 @@ RoughKernelTime rough_time_of(const LaunchKernel& launch) {
 }
 
 KernelLimit limit_of(const LaunchKernel& launch) {
-  if (kernel(launch.kernel).delay_microseconds) return KernelLimit::math;
+  if (kernel(launch.kernel).cost.delay_microseconds) return KernelLimit::math;
   const RoughKernelTime time = rough_time_of(launch);
   if (time.latency > std::max(time.math, time.memory)) return KernelLimit::latency;
   return time.math > time.memory ? KernelLimit::math : KernelLimit::memory;

@@ -22,6 +22,7 @@ double& at(Times& times, Bottleneck bottleneck) {
 
 constexpr std::int64_t played_steps = 64;  // so that the first ones matter little
 constexpr double nanosecond = 1e-9;
+constexpr double microsecond = 1e-6;
 constexpr double pinned_bytes_per_second = 50e9;
 constexpr double pageable_bytes_per_second = 12e9;
 constexpr double host_bytes_per_second = 10e9;  // one thread, memory to memory
@@ -147,12 +148,11 @@ class Played {
     }
   }
   void operator()(const TakeBatch&) {
-    const double wait = nanosecond * static_cast<double>(plan_.loader.wait_nanoseconds);
+    const double wait = microsecond * plan_.loader.wait_us;
     if (plan_.loader.depth == 0) return call(wait);
-    const auto& [every, start] =
-        std::pair(plan_.loader.restart_every, plan_.loader.start_nanoseconds);
+    const auto& [every, start] = std::pair(plan_.loader.restart_every, plan_.loader.start_us);
     call(wait / static_cast<double>(plan_.loader.workers) +
-         (every > 0 ? nanosecond * static_cast<double>(start) / static_cast<double>(every) : 0));
+         (every > 0 ? microsecond * start / static_cast<double>(every) : 0));
   }
   void operator()(const HostWork& work) {
     call(nanosecond * static_cast<double>(work.nanoseconds));

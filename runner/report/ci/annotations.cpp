@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/ci/annotations.h"
-
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "base/text/visible_text.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -51,11 +50,11 @@ void write_annotation(std::ostream& out, std::string_view command, const Reporte
 
 // A case that the run did not reach has no fault of its own: the cause that ended the run is said
 // once.
-bool is_consequence(const ReportedCases& run, const ReportedCase& one) {
+bool is_consequence(const Report& run, const ReportedCase& one) {
   return one.type == not_run && run.ended_early;
 }
 
-void write_kind_of_annotation(std::ostream& out, std::string_view command, const ReportedCases& run,
+void write_kind_of_annotation(std::ostream& out, std::string_view command, const Report& run,
                               bool (*belongs)(CaseEnd)) {
   const std::string_view simulated = run.simulated ? " (SIMULATED)" : "";
   std::size_t written = 0;
@@ -80,7 +79,7 @@ std::map<std::string, Annotations> annotation_choices() {
   return {{"none", Annotations::none}, {"github", Annotations::github}};
 }
 
-void write_annotations(std::ostream& out, const ReportedCases& run) {
+void write_annotations(std::ostream& out, const Report& run) {
   write_kind_of_annotation(out, "error", run, [](CaseEnd end) {
     return end == CaseEnd::failed || end == CaseEnd::error;
   });

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <sstream>
 
-#include "report/ci/annotations.h"
-#include "report/ci/write_junit.h"
-#include "report/ci/write_summary.h"
+#include "report/testing/reports.h"
+#include "report/times.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -37,49 +37,29 @@ Verdict verdict_named(const std::string& name, std::vector<Outcome> outcomes) {
   return verdict;
 }
 
-ReportedRun run_of(const std::vector<Verdict>& verdicts) {
-  ReportedRun run;
-  run.run = {.stepgate = "0.1.0",
-             .build = "00ff",
-             .commit = "0123abc",
-             .date = "2026-11-22T10:00:00Z",
-             .host = "runner-7"};
-  run.verdicts = verdicts;
-  return run;
-}
-
-std::string junit(const ReportedRun& run) {
+std::string junit(const RunSoFar& run) {
   std::ostringstream out;
-  write_junit(out, reported_cases(run));
+  write_junit(out, report_of(run));
   return out.str();
 }
 
-std::string annotations(const ReportedRun& run) {
+std::string annotations(const RunSoFar& run) {
   std::ostringstream out;
-  write_annotations(out, reported_cases(run));
+  write_annotations(out, report_of(run));
   return out.str();
-}
-
-int times(const std::string& text, const std::string& words) {
-  int count = 0;
-  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
-    ++count;
-  return count;
 }
 
 bool has(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-TEST(ReportedRun, EndsEveryAssertionAsItsOutcomeAndThePolicySay) {
+TEST(Report, EndsEveryAssertionAsItsOutcomeAndThePolicySay) {
   const std::vector<Verdict> verdicts{
       verdict_named("a", {Outcome::passes, Outcome::fails, Outcome::undecided, Outcome::skipped,
                           Outcome::no_baseline, Outcome::not_comparable})};
-  ReportedRun run = run_of(verdicts);
   const auto ends = [&](UndecidedPolicy policy) {
-    run.undecided = policy;
     std::vector<CaseEnd> all;
-    const std::vector<ReportedScenario> scenarios = reported_cases(run).scenarios;
+    const std::vector<ReportedScenario> scenarios = report_of(run_of(verdicts, policy)).scenarios;
     for (const ReportedCase& one : scenarios[0].cases) all.push_back(one.end);
     return all;
   };
@@ -92,27 +72,27 @@ TEST(ReportedRun, EndsEveryAssertionAsItsOutcomeAndThePolicySay) {
             (std::vector{passed, failed, passed, passed, error, error}));
 }
 
-TEST(ReportedRun, HasACaseForARegimeThatDoesNotHold) {
+TEST(Report, HasACaseForARegimeThatDoesNotHold) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::skipped})};
   verdicts[0].regime = verdict_named("a", {Outcome::fails, Outcome::passes}).assertions;
-  const std::vector<ReportedScenario> scenarios = reported_cases(run_of(verdicts)).scenarios;
+  const std::vector<ReportedScenario> scenarios = report_of(run_of(verdicts)).scenarios;
   ASSERT_EQ(scenarios[0].cases.size(), 2u);
   EXPECT_EQ(scenarios[0].cases[1].name, "a.regime.line1");
   EXPECT_EQ(scenarios[0].cases[1].end, CaseEnd::skipped);
   EXPECT_TRUE(has(junit(run_of(verdicts)), "the regime does not pass: a.x"));
 }
 
-TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatFails) {
+TEST(Report, LetsNothingPassInABrokenRunAndKeepsWhatFails) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes, Outcome::fails})};
   verdicts[0].broken = "two variants computed different losses";
-  const auto cases = reported_cases(run_of(verdicts)).scenarios[0].cases;
+  const auto cases = report_of(run_of(verdicts)).scenarios[0].cases;
   EXPECT_EQ(cases[0].end, CaseEnd::error);
   EXPECT_EQ(cases[0].type, "broken");
   EXPECT_TRUE(has(cases[0].message, "different losses"));
   EXPECT_EQ(cases[1].end, CaseEnd::failed);
 }
 
-TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
+TEST(Report, LetsNothingPassThatTheRunDidNotGetTo) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   Scenario reached;
   reached.name = "a";
@@ -120,10 +100,10 @@ TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
   missed.name = "b";
   missed.expect.resize(1);
   missed.expect[0].name = "line";
-  ReportedRun run = run_of(verdicts);
+  RunSoFar run = run_of(verdicts);
   run.scenarios = {&reached, &missed};
   run.failures = {{"device", {}, "the device failed: it fell off the bus"}};
-  const auto all = reported_cases(run).scenarios;
+  const auto all = report_of(run).scenarios;
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].cases[0].name, "stepgate.device");
   EXPECT_EQ(all[0].cases[0].end, CaseEnd::error);
@@ -135,28 +115,28 @@ TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
             "::error title=stepgate.device::the device failed: it fell off the bus\n");
 }
 
-TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
+TEST(Report, FailsWhatOnlyTheWholeSuiteRefutes) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::undecided, Outcome::undecided})};
   SuiteVerdict suite;
   suite.failed = true;
-  ReportedRun run = run_of(verdicts);
-  run.undecided = UndecidedPolicy::pass;
-  run.suite = &suite;
-  const auto whole = reported_cases(run).scenarios;
+  RunSoFar run = run_of(verdicts, UndecidedPolicy::pass);
+  run.suite = suite;
+  const Report report = report_of(run);
+  const auto& whole = report.scenarios;
   EXPECT_EQ(whole[0].cases[0].name, "stepgate.suite");
   EXPECT_EQ(whole[0].cases[0].end, CaseEnd::failed);
-  EXPECT_EQ(count_of(whole, CaseEnd::passed), 2U);
-  suite.failed_among_others = {"a.line2"};
-  const auto one = reported_cases(run).scenarios;
+  EXPECT_EQ(report.counts[CaseEnd::passed], 2U);
+  run.suite->failed_among_others = {"a.line2"};
+  const auto one = report_of(run).scenarios;
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].cases[0].end, CaseEnd::passed);
   EXPECT_EQ(one[0].cases[1].end, CaseEnd::failed);
 }
 
-TEST(ReportedRun, TellsNamesakesApart) {
+TEST(Report, TellsNamesakesApart) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes}),
                                       verdict_named("a", {Outcome::fails})};
-  const auto all = reported_cases(run_of(verdicts)).scenarios;
+  const auto all = report_of(run_of(verdicts)).scenarios;
   EXPECT_EQ(all[0].cases[0].name, "a.line1");
   EXPECT_EQ(all[1].cases[0].name, "a.line1 (2)");
 }
@@ -235,7 +215,7 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
   const std::vector<Verdict> verdicts{
       verdict_named("good", {Outcome::passes}),
       verdict_named("bad", {Outcome::fails, Outcome::undecided, Outcome::no_baseline})};
-  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
+  const std::string text = summary_markdown(report_of(run_of(verdicts)));
   EXPECT_EQ(text.find("## stepgate: 1 failed, 1 could not be tried, 1 left open, 1 of 4 assertions "
                       "passed\n"),
             0U)
@@ -252,9 +232,8 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
 TEST(Summary, SaysThatNothingWasMeasured) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   verdicts[0].device.kind = DeviceKind::simulated;
-  EXPECT_EQ(
-      summary_markdown(reported_cases(run_of(verdicts))).find("## stepgate: SIMULATED: 1 of 1"),
-      0U);
+  EXPECT_EQ(summary_markdown(report_of(run_of(verdicts))).find("## stepgate: SIMULATED: 1 of 1"),
+            0U);
 }
 
 TEST(Summary, SaysOfWhatDoesNotHoldWhereItsVariantsDiffer) {
@@ -263,13 +242,13 @@ TEST(Summary, SaysOfWhatDoesNotHoldWhereItsVariantsDiffer) {
   variants[0].knobs.sync.where = SyncWhere::step;
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::fails})};
   verdicts[0].steps = described_steps(variants);
-  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
+  const std::string text = summary_markdown(report_of(run_of(verdicts)));
   EXPECT_TRUE(has(text, "- batch&#58; size 64\n")) << text;
   EXPECT_TRUE(has(
       text, "- sync&#58; step &#40;v0&#41;; none &#40;v1, v2, v3, v4, v5, v6 and 1 more&#41;\n"))
       << text;
   verdicts[0].outcome = verdicts[0].assertions[0].outcome = Outcome::passes;
-  EXPECT_FALSE(has(summary_markdown(reported_cases(run_of(verdicts))), "- sync"));
+  EXPECT_FALSE(has(summary_markdown(report_of(run_of(verdicts))), "- sync"));
 }
 
 TEST(Summary, KeepsForeignTextInItsCell) {
@@ -277,7 +256,7 @@ TEST(Summary, KeepsForeignTextInItsCell) {
   verdicts[0].claim = hostile;
   verdicts[0].assertions[0].reason = hostile;
   verdicts[0].environment = {hostile};
-  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
+  const std::string text = summary_markdown(report_of(run_of(verdicts)));
   for (const char* markup : {"<b>", "`", "[l]", "\n::error", "@you", "\x1b"})
     EXPECT_FALSE(has(text, markup)) << markup << text;
   EXPECT_TRUE(has(text, "&#124;")) << text;
@@ -289,11 +268,11 @@ TEST(Summary, StaysBelowItsLimitAndSaysWhatIsMissing) {
     verdicts.push_back(verdict_named("a" + std::to_string(index), {Outcome::fails}));
     verdicts.back().assertions[0].reason = std::string(10'000, 'x');
   }
-  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
+  const std::string text = summary_markdown(report_of(run_of(verdicts)));
   EXPECT_LE(text.size(), most_summary_bytes);
   EXPECT_GT(text.size(), most_summary_bytes / 2);
   EXPECT_TRUE(has(text, " more parts found no room here.\n"));
-  EXPECT_LE(summary_markdown(reported_cases(run_of(verdicts)), 300).size(), 300U);
+  EXPECT_LE(summary_markdown(report_of(run_of(verdicts)), 300).size(), 300U);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/ci/write_junit.h"
-
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -8,8 +6,8 @@
 
 #include "base/seconds.h"
 #include "base/text/visible_text.h"
-#include "judge/verdict/words.h"
 #include "report/picture/svg.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -18,16 +16,14 @@ std::string junit_text(std::string_view text) {  // visible as it is; line ends 
   return xml_text(one_line(text));
 }
 
-std::string junit_counts(std::span<const ReportedScenario> scenarios, double time) {
-  std::size_t tests = 0;
-  for (const ReportedScenario& scenario : scenarios) tests += scenario.cases.size();
-  return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")", tests,
-                     count_of(scenarios, CaseEnd::failed), count_of(scenarios, CaseEnd::error),
-                     count_of(scenarios, CaseEnd::skipped), time);
+std::string junit_counts(const CaseCounts& counts, double time) {
+  return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
+                     counts.all(), counts[CaseEnd::failed], counts[CaseEnd::error],
+                     counts[CaseEnd::skipped], time);
 }
 
 double junit_time(const ReportedScenario& scenario) {
-  return scenario.verdict == nullptr ? 0 : seconds(scenario.verdict->wall_time);
+  return scenario.decided == nullptr ? 0 : seconds(scenario.decided->verdict.wall_time);
 }
 
 void write_case_end(std::ostream& out, const ReportedCase& one) {
@@ -66,38 +62,35 @@ void write_suite_property(std::ostream& out, std::string_view name, std::string_
   fmt::print(out, "      <property name=\"{}\" value=\"{}\"/>\n", name, junit_text(value));
 }
 
-void write_suite_properties(std::ostream& out, const ReportedCases& run,
+void write_suite_properties(std::ostream& out, const Report& run,
                             const ReportedScenario& scenario) {
   out << "    <properties>\n";
   write_suite_property(out, "stepgate", run.run.stepgate);
   write_suite_property(out, "commit", run.run.commit);
   write_suite_property(out, "seed", fmt::format("{:016x}", run.run.seed));
-  if (scenario.verdict != nullptr) {
-    const Verdict& verdict = *scenario.verdict;
-    write_suite_property(out, "claim", verdict.claim);
-    write_suite_property(out, "outcome", verdict.broken ? "broken" : in_words(verdict.outcome));
-    write_suite_property(
-        out, "device",
-        verdict.planned_only ? "none: decided by its plans" : in_words(verdict.device));
+  if (scenario.decided != nullptr) {
+    const ReportedVerdict& decided = *scenario.decided;
+    write_suite_property(out, "claim", decided.verdict.claim);
+    write_suite_property(out, "outcome", scenario.ended);
+    write_suite_property(out, "device", decided.device.empty() ? decided.where : decided.device);
   }
   out << "    </properties>\n";
 }
 
 }  // namespace
 
-void write_junit(std::ostream& out, const ReportedCases& run) {
-  const std::vector<ReportedScenario>& scenarios = run.scenarios;
+void write_junit(std::ostream& out, const Report& run) {
   double time = 0;
-  for (const ReportedScenario& scenario : scenarios) time += junit_time(scenario);
+  for (const ReportedScenario& scenario : run.scenarios) time += junit_time(scenario);
   // JUnit's timestamps are UTC and have no zone.
   const std::string timestamp = junit_text(run.run.date.substr(0, run.run.date.find('Z')));
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   fmt::print(out, "<testsuites name=\"stepgate{}\" {} timestamp=\"{}\">\n",
              run.simulated ? ", SIMULATED: nothing was measured" : "",
-             junit_counts(scenarios, time), timestamp);
-  for (const ReportedScenario& scenario : scenarios) {
+             junit_counts(run.counts, time), timestamp);
+  for (const ReportedScenario& scenario : run.scenarios) {
     fmt::print(out, "  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n",
-               junit_text(scenario.name), junit_counts({&scenario, 1}, junit_time(scenario)),
+               junit_text(scenario.name), junit_counts(scenario.counts, junit_time(scenario)),
                timestamp, junit_text(run.run.host));
     write_suite_properties(out, run, scenario);
     for (const ReportedCase& one : scenario.cases) write_test_case(out, scenario, one);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "report/ci/write_summary.h"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "base/seconds.h"
 #include "base/text/visible_text.h"
-#include "judge/verdict/words.h"
 #include "report/append.h"
-#include "report/text/print_step.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -59,25 +58,7 @@ class LimitedText {
   std::string text_;
 };
 
-std::string shown_outcome(const ReportedScenario& scenario) {
-  if (scenario.verdict == nullptr) {
-    for (const ReportedCase& one : scenario.cases)
-      if (one.end != CaseEnd::passed) return one.type;
-    return scenario.cases.empty() ? std::string(not_run) : "passed";
-  }
-  if (scenario.verdict->not_run) return std::string(not_run);
-  if (scenario.verdict->failed) return "device failed";
-  if (scenario.verdict->broken) return "broken";
-  return std::string(in_words(scenario.verdict->outcome));
-}
-
-bool every_case_passed(const ReportedScenario& scenario) {
-  return count_of({&scenario, 1}, CaseEnd::passed) == scenario.cases.size() &&
-         (scenario.verdict == nullptr || !scenario.verdict->broken);
-}
-
-std::string summary_headline(const ReportedCases& run,
-                             const std::vector<ReportedScenario>& scenarios) {
+std::string summary_headline(const Report& report) {
   struct Tally {
     CaseEnd end;
     const char* words;
@@ -86,17 +67,14 @@ std::string summary_headline(const ReportedCases& run,
                                Tally{CaseEnd::error, "could not be tried"},
                                Tally{CaseEnd::skipped, "left open"}};
   std::string text = "## stepgate: ";
-  if (run.simulated) text += "SIMULATED: ";
-  std::string wrong;
+  if (report.simulated) text += "SIMULATED: ";
   for (const Tally& tally : tallies) {
-    const std::size_t count = count_of(scenarios, tally.end);
-    if (count > 0) append(wrong, "{}{} {}", wrong.empty() ? "" : ", ", count, tally.words);
+    const std::size_t count = report.counts[tally.end];
+    if (count > 0) append(text, "{} {}, ", count, tally.words);
   }
-  const std::size_t passed = count_of(scenarios, CaseEnd::passed);
-  append(text, "{}{} of {} assertions passed\n\n", wrong.empty() ? "" : wrong + ", ", passed,
-         passed + count_of(scenarios, CaseEnd::failed) + count_of(scenarios, CaseEnd::error) +
-             count_of(scenarios, CaseEnd::skipped));
-  if (run.simulated) text += "Times are computed: **nothing was measured.**\n\n";
+  append(text, "{} of {} assertions passed\n\n", report.counts[CaseEnd::passed],
+         report.counts.all());
+  if (report.simulated) text += "Times are computed: **nothing was measured.**\n\n";
   return text;
 }
 
@@ -108,10 +86,9 @@ void add_what_did_not_pass(LimitedText& text, const std::vector<ReportedScenario
       if (one.end == CaseEnd::passed) continue;
       if (!any) text.add("| | assertion | why | where |\n|---|---|---|---|\n");
       any = true;
-      std::string place = markdown_text(one.place.file);
-      if (one.place.line > 0) append(place, "&#58;{}", one.place.line);
       text.add(fmt::format("| **{}** | {} | {} | {} |\n", markdown_text(one.type),
-                           markdown_text(one.title), markdown_text(one.message), place));
+                           markdown_text(one.title), markdown_text(one.message),
+                           markdown_text(place_in_words(one.place))));
     }
   }
   if (any) text.add("\n");
@@ -125,28 +102,41 @@ void append_summary_list(std::string& text, std::string_view title,
   text += '\n';
 }
 
-std::string summary_details(const Verdict& verdict, const std::string& outcome) {
+// "sync: step (baseline); none (fix, control)".
+std::vector<std::string> step_lines(const std::vector<ReportedThing>& steps) {
+  std::vector<std::string> lines;
+  for (const ReportedThing& thing : steps) {
+    std::vector<std::string> groups;
+    for (const ReportedThing::Alike& alike : thing.groups) {
+      groups.push_back(thing.differs() ? fmt::format("{} ({})", alike.words, alike.variants)
+                                       : alike.words);
+    }
+    lines.push_back(fmt::format("{}: {}", thing.thing, fmt::join(groups, "; ")));
+  }
+  return lines;
+}
+
+std::string summary_details(const ReportedScenario& scenario) {
+  const ReportedVerdict& decided = *scenario.decided;
   std::string text = fmt::format("<details><summary>{}: {}</summary>\n\n",
-                                 markdown_text(verdict.scenario), markdown_text(outcome));
-  append(text, "{}, {}\n\n", markdown_text(verdict.claim),
-         verdict.planned_only ? "by its plans" : "on " + markdown_text(in_words(verdict.device)));
-  append_summary_list(text, "Step", steps_in_words(verdict.steps));
+                                 markdown_text(scenario.name), markdown_text(scenario.ended));
+  append(text, "{}, {}\n\n", markdown_text(decided.verdict.claim), markdown_text(decided.where));
+  append_summary_list(text, "Step", step_lines(decided.steps));
   std::vector<std::string> assertions;
-  for (const AssertionVerdict& assertion : verdict.assertions) {
+  for (const ReportedAssertion& assertion : decided.assertions) {
     assertions.push_back(fmt::format("{}: {}: {}: {}", assertion.name, in_words(assertion.outcome),
                                      assertion.text, assertion.reason));
   }
   append_summary_list(text, "Assertions", assertions);
-  if (verdict.mechanism) {
+  if (decided.mechanism) {
     std::vector<std::string> mechanism;
-    for (const VariantMechanism& variant : verdict.mechanism->variants)
+    for (const auto& variant : decided.mechanism->variants)
       mechanism.push_back(variant.variant + ": " + variant.diagnosis);
-    for (const Separation& separation : verdict.mechanism->separations)
-      mechanism.push_back(separation.summary);
+    std::ranges::copy(decided.mechanism->separations, std::back_inserter(mechanism));
     append_summary_list(text, "Mechanism", mechanism);
   }
-  append_summary_list(text, "Environment", verdict.environment);
-  append_summary_list(text, "Notes", verdict.notes);
+  append_summary_list(text, "Environment", decided.verdict.environment);
+  append_summary_list(text, "Notes", decided.verdict.notes);
   return text + "</details>\n\n";
 }
 
@@ -156,9 +146,9 @@ std::string summary_table(const std::vector<ReportedScenario>& scenarios) {
       "| scenario | outcome | rounds | seconds |\n|---|---|---|---|\n",
       scenarios.size());
   for (const ReportedScenario& scenario : scenarios) {
-    const Verdict* verdict = scenario.verdict;
+    const Verdict* verdict = scenario.decided == nullptr ? nullptr : &scenario.decided->verdict;
     append(text, "| {} | {} | {} | {:.1f} |\n", markdown_text(scenario.name),
-           markdown_text(shown_outcome(scenario)), verdict == nullptr ? 0 : verdict->rounds,
+           markdown_text(scenario.ended), verdict == nullptr ? 0 : verdict->rounds,
            verdict == nullptr ? 0.0 : seconds(verdict->wall_time));
   }
   return text + "\n</details>\n\n";
@@ -166,14 +156,14 @@ std::string summary_table(const std::vector<ReportedScenario>& scenarios) {
 
 }  // namespace
 
-std::string summary_markdown(const ReportedCases& run, std::size_t most_bytes) {
+std::string summary_markdown(const Report& run, std::size_t most_bytes) {
   const std::vector<ReportedScenario>& scenarios = run.scenarios;
   LimitedText text(most_bytes);
-  text.add(summary_headline(run, scenarios));
+  text.add(summary_headline(run));
   add_what_did_not_pass(text, scenarios);
   for (const ReportedScenario& scenario : scenarios) {
-    if (scenario.verdict == nullptr || every_case_passed(scenario)) continue;
-    text.add(summary_details(*scenario.verdict, shown_outcome(scenario)));
+    if (scenario.decided != nullptr && scenario.end != CaseEnd::passed)
+      text.add(summary_details(scenario));
   }
   text.add(summary_table(scenarios));
   text.add(fmt::format("stepgate {}, scenarios of commit {}, on {}, {}, seed {:016x}\n",

@@ -5,9 +5,13 @@
 // should get in.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "report/report.h"
 
 namespace stepgate {
 
@@ -43,5 +47,18 @@ std::string html_table_of_html(std::string_view caption, const std::vector<std::
 // A section that folds: `summary` and `content` are HTML.
 std::string html_details(bool open, std::string_view summary, std::string_view content,
                          std::string_view look = {});
+
+// The SVG of draw_timeline or draw_memory without what would reach beyond it in a page: its style,
+// its namespace, and names of patterns, which get the number of the picture. `words` say what it
+// shows.
+std::string embedded_picture(std::string_view svg, std::string_view words, int number);
+
+// A number and its interval against its limit, as a small SVG. `axis`: that several share; what
+// lies beyond ends in an arrow. Nothing where the numbers are not finite.
+std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {});
+
+// The part about a gate that has come to its end: findings, what blocks first; the works that were
+// timed; HEAD's assertions; what was accepted.
+std::string html_gate(const ReportedGate&);
 
 }  // namespace stepgate

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/html_gate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,16 +6,12 @@
 #include <limits>
 #include <map>
 
-#include "judge/verdict/words.h"
+#include "base/seconds.h"
 #include "report/append.h"
-#include "report/html/draw_interval.h"
 #include "report/html/html.h"
-#include "report/text/verdict_words.h"
 
 namespace stepgate {
 namespace {
-
-using HtmlRows = std::vector<std::vector<std::string>>;
 
 Tone tone_of(Severity severity) {
   switch (severity) {
@@ -38,47 +32,38 @@ Tone tone_of_outcome(const std::optional<Outcome>& outcome) {
   return !outcome || outcome == Outcome::fails ? Tone::bad : Tone::open;
 }
 
-std::string accepted_in_words(const Accepted& entry) {
-  return fmt::format("accepted{} by {} until {}: {}",
-                     entry.limit_text.empty() ? "" : " up to " + entry.limit_text, entry.who,
-                     entry.until, entry.why);
-}
-
-std::string html_finding(const FindingGroup& group) {
-  const Finding& finding = *group.first;
+std::string html_finding(const ReportedFinding& found) {
+  const Finding& finding = found.finding;
   const Tone tone = tone_of(finding.severity);
   std::string title(name_of(finding.kind));
   if (!finding.what.empty() && finding.what != title) title += ": " + finding.what;
-  const bool is_of_one = group.workloads.size() == 1;
+  const bool is_of_one = found.workloads.size() == 1;
   if (is_of_one && !finding.workload.empty()) title += " of " + finding.workload;
   std::string html = fmt::format("<article class=\"finding {}\">\n{}<h3>{}</h3>\n", class_of(tone),
                                  html_badge(name_of(finding.severity), tone), html_text(title));
   html += html_paragraph(finding.words);
   html += html_paragraph(finding.mechanism);
   std::string workloads;
-  for (const std::string& workload : group.workloads) {
+  for (const std::string& workload : found.workloads) {
     if (!workload.empty() && !is_of_one)
       append(workloads, "{}<code>{}</code>", workloads.empty() ? "" : ", ", html_text(workload));
   }
   if (!workloads.empty()) append(html, "<p class=\"dim\">{}</p>\n", workloads);
-  if (is_of_one && !finding.place.file.empty() && finding.place.line > 0)
-    html +=
-        html_paragraph(fmt::format("{}:{}", finding.place.file, finding.place.line), "dim code");
-  if (finding.accepted) html += html_paragraph(accepted_in_words(*finding.accepted));
-  return html + "</article>\n";
+  if (is_of_one) html += html_paragraph(found.place, "dim code");
+  return html + html_paragraph(found.accepted) + "</article>\n";
 }
 
 // Findings that must be looked at are open; notes are folded.
-std::string html_findings(const std::vector<Finding>& findings) {
+std::string html_findings(const std::vector<ReportedFinding>& findings) {
   std::string wrong;
   std::string notes;
   std::int64_t noted = 0;
-  for (const FindingGroup& group : grouped(findings)) {
-    if (group.first->severity == Severity::note) {
-      notes += html_finding(group);
+  for (const ReportedFinding& found : findings) {
+    if (found.finding.severity == Severity::note) {
+      notes += html_finding(found);
       ++noted;
     } else {
-      wrong += html_finding(group);
+      wrong += html_finding(found);
     }
   }
   std::string html = "<section>\n<h2>What was found</h2>\n";
@@ -125,11 +110,8 @@ std::vector<std::string> row_of(const WorkloadVerdict& workload,
     picture = draw_interval({.value = workload.timed->ratio,
                              .interval = workload.timed->interval,
                              .limit = limit,
-                             .allowed = {-std::numeric_limits<double>::infinity(), limit},
-                             .value_words = {},
-                             .limit_words = {},
-                             .tone = tone_of_outcome(workload.outcome),
-                             .axis = axis_of(comparison)});
+                             .allowed = {-std::numeric_limits<double>::infinity(), limit}},
+                            tone_of_outcome(workload.outcome), axis_of(comparison));
   }
   return {html_text(workload.name),
           html_badge(in_words(workload.outcome), tone_of_outcome(workload.outcome)),
@@ -141,8 +123,8 @@ std::vector<std::string> row_of(const WorkloadVerdict& workload,
 }
 
 std::string html_workloads(const ComparisonVerdict& comparison) {
-  HtmlRows open;
-  HtmlRows holding;
+  TextTable open;
+  TextTable holding;
   for (const WorkloadVerdict& workload : comparison.workloads)
     (workload.outcome == Outcome::passes ? holding : open).push_back(row_of(workload, comparison));
   const Span axis = axis_of(comparison);
@@ -160,9 +142,8 @@ std::string html_workloads(const ComparisonVerdict& comparison) {
   html += html_paragraph(
       fmt::format(
           "{} of launches, {:.1f} s; intervals of HEAD / BASE have {:.3g} % confidence, and what "
-          "holds does so by a bound on one side: its interval may reach over the limit",
-          counted_in_words(comparison.pairs, "pair"),
-          std::chrono::duration<double>(comparison.wall_time).count(),
+          "passes does so by a bound on one side: its interval may reach over the limit",
+          counted_in_words(comparison.pairs, "pair"), seconds(comparison.wall_time),
           100 * comparison.settings.confidence),
       "dim");
   html += html_table_of_html("Workloads that are not known to be within the margin", titles, open,
@@ -185,7 +166,7 @@ std::string value_of(const std::optional<double>& value, MetricUnit unit) {
 std::string html_counts(const ReportedGate& gate) {
   std::map<std::string, bool> workloads;  // by name: whether anything differs
   for (const std::string& workload : gate.looks.counted) workloads[workload] = false;
-  HtmlRows rows;
+  TextTable rows;
   for (const Finding& finding : gate.verdict.findings) {
     if (finding.kind != FindingKind::counts && finding.kind != FindingKind::losses) continue;
     if (workloads.contains(finding.workload)) workloads[finding.workload] = true;
@@ -214,8 +195,8 @@ std::string html_counts(const ReportedGate& gate) {
 
 std::string html_head_assertions(const std::vector<HeadAssertion>& assertions) {
   if (assertions.empty()) return "";
-  HtmlRows open;
-  HtmlRows holding;
+  TextTable open;
+  TextTable holding;
   for (const HeadAssertion& one : assertions) {
     const bool holds = one.outcome == Outcome::passes;
     (holds ? holding : open)
@@ -229,14 +210,14 @@ std::string html_head_assertions(const std::vector<HeadAssertion>& assertions) {
   if (!holding.empty()) {
     html += html_details(
         false,
-        fmt::format("<h3>{} that hold</h3>", counted_in_words(std::ssize(holding), "assertion")),
+        fmt::format("<h3>{} that pass</h3>", counted_in_words(std::ssize(holding), "assertion")),
         html_table_of_html("Assertions that pass", titles, holding, "words"));
   }
   return html + "</section>\n";
 }
 
 std::string html_accepted(const GateVerdict& verdict) {
-  HtmlRows rows;
+  TextTable rows;
   for (const Finding& finding : verdict.findings) {
     if (!finding.accepted) continue;
     const Accepted& entry = *finding.accepted;
@@ -255,7 +236,7 @@ std::string html_accepted(const GateVerdict& verdict) {
 }  // namespace
 
 std::string html_gate(const ReportedGate& gate) {
-  std::string html = html_findings(gate.verdict.findings);
+  std::string html = html_findings(gate.findings);
   html += html_accepted(gate.verdict);
   if (gate.looks.comparison) html += html_workloads(*gate.looks.comparison);
   html += html_counts(gate);

@@ -8,10 +8,10 @@
 #include <regex>
 #include <sstream>
 
-#include "report/html/draw_interval.h"
-#include "report/html/embedded_picture.h"
-#include "report/html/write_html.h"
+#include "report/html/html.h"
+#include "report/testing/reports.h"
 #include "report/times.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -29,20 +29,18 @@ double number_at(const std::string& text, const std::string& pattern) {
   return std::stod(found[1]);
 }
 
-DrawnInterval drawn_at(double value) {
+ReportedNumber number_of_value(double value) {
   return {.value = value,
           .interval = RatioInterval{value - 0.01, value + 0.01},
           .limit = 1.05,
           .allowed = {1.05, infinite},
           .value_words = "v",
-          .limit_words = "limit",
-          .tone = Tone::good,
-          .axis = {}};
+          .limit_words = "limit"};
 }
 
 TEST(DrawInterval, PutsTheNumberOnItsSideOfTheLimit) {
   for (const double value : {1.2, 0.9}) {
-    const std::string svg = draw_interval(drawn_at(value));
+    const std::string svg = draw_interval(number_of_value(value), Tone::good);
     const double limit = number_at(svg, "class=\"limit\" x1=\"");
     EXPECT_EQ(number_at(svg, "cx=\"") > limit, value > 1.05) << svg;
     const double bar = number_at(svg, "class=\"range good\" x=\"");
@@ -52,24 +50,29 @@ TEST(DrawInterval, PutsTheNumberOnItsSideOfTheLimit) {
 }
 
 TEST(DrawInterval, EndsInAnArrowBeyondASharedAxis) {
-  DrawnInterval drawn = drawn_at(3);
-  drawn.axis = Span{0.9, 1.1};
-  EXPECT_EQ(times(draw_interval(drawn), "<path"), 1);
-  EXPECT_LE(number_at(draw_interval(drawn), "cx=\""), 320);
-  EXPECT_EQ(times(draw_interval(drawn_at(1.2)), "<path"), 0);
+  const std::string drawn = draw_interval(number_of_value(3), Tone::good, Span{0.9, 1.1});
+  EXPECT_EQ(times(drawn, "<path"), 1);
+  EXPECT_LE(number_at(drawn, "cx=\""), 320);
+  EXPECT_EQ(times(draw_interval(number_of_value(1.2), Tone::good), "<path"), 0);
 }
 
 TEST(DrawInterval, DrawsNothingOfWhatIsNoNumber) {
-  DrawnInterval drawn = drawn_at(std::nan(""));
-  EXPECT_EQ(draw_interval(drawn), "");
-  drawn = drawn_at(1);
+  ReportedNumber drawn = number_of_value(std::nan(""));
+  EXPECT_EQ(draw_interval(drawn, Tone::good), "");
+  drawn = number_of_value(1);
   drawn.limit = infinite;
-  EXPECT_EQ(draw_interval(drawn), "");
-  drawn = drawn_at(0);
+  EXPECT_EQ(draw_interval(drawn, Tone::good), "");
+  drawn = number_of_value(0);
   drawn.interval = RatioInterval{0, 0};
   drawn.limit = 0;
   drawn.allowed = {0, 0};
-  EXPECT_FALSE(shows(draw_interval(drawn), "nan"));
+  EXPECT_FALSE(shows(draw_interval(drawn, Tone::good), "nan"));
+}
+
+// As a page draws an assertion; nothing where it has no number.
+std::string draw_assertion(const AssertionVerdict& assertion, const Expectation* expectation) {
+  const auto number = number_of(assertion, expectation);
+  return number ? draw_interval(*number, Tone::good) : "";
 }
 
 TEST(DrawInterval, KnowsTheAllowedSideFromTheAssertion) {
@@ -78,30 +81,30 @@ TEST(DrawInterval, KnowsTheAllowedSideFromTheAssertion) {
   assertion.estimate = Estimate{.value = 1.2, .interval = RatioInterval{1.1, 1.3}, .limit = 1.0};
   Expectation expectation;
   expectation.relation = Relation::at_most;
-  const std::string at_most = draw_interval(assertion, &expectation, Tone::bad);
+  const std::string at_most = draw_assertion(assertion, &expectation);
   EXPECT_EQ(number_at(at_most, "class=\"allowed\" x=\""), 0) << at_most;
   EXPECT_TRUE(shows(at_most, "at most 1x")) << at_most;
   expectation.relation = Relation::about;
   expectation.within = 0.5;
-  const std::string about = draw_interval(assertion, &expectation, Tone::good);
+  const std::string about = draw_assertion(assertion, &expectation);
   EXPECT_GT(number_at(about, "class=\"allowed\" x=\""), 0) << about;
   EXPECT_TRUE(shows(about, "about 1x within 50 %")) << about;
-  EXPECT_TRUE(shows(draw_interval(assertion, nullptr, Tone::good), "limit 1x"));
+  EXPECT_TRUE(shows(draw_assertion(assertion, nullptr), "limit 1x"));
   assertion.estimate.reset();
-  EXPECT_EQ(draw_interval(assertion, nullptr, Tone::good), "");
+  EXPECT_EQ(draw_assertion(assertion, nullptr), "");
 }
 
 TEST(DrawInterval, DrawsAnAssertionAboutStoredRunsBesideItsAnchor) {
   AssertionVerdict assertion;
   assertion.stored = StoredEvidence{};
-  EXPECT_EQ(draw_interval(assertion, nullptr, Tone::open), "");  // too few of them
+  EXPECT_EQ(draw_assertion(assertion, nullptr), "");  // too few of them
   assertion.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
   Expectation expectation;
   const MetricOf now{.variant = "fix", .metric = Metric::step_ms_mean};
   expectation.relation = Relation::at_most;
   expectation.left = {{now}};
   expectation.right = {{1.25, MetricOf{.variant = "fix", .metric = now.metric, .stored = true}}};
-  const std::string svg = draw_interval(assertion, &expectation, Tone::good);
+  const std::string svg = draw_assertion(assertion, &expectation);
   EXPECT_TRUE(shows(svg, "at most 1.25x")) << svg;
   EXPECT_TRUE(shows(svg, "1.000x [0.938x, 1.12x]")) << svg;
   EXPECT_LT(number_at(svg, "cx=\""), number_at(svg, "class=\"limit\" x1=\""));
@@ -142,20 +145,10 @@ Verdict verdict_on_page(const std::string& name, std::vector<Outcome> outcomes) 
 
 std::string page_of(const std::vector<Verdict>& verdicts, UndecidedPolicy policy = {},
                     std::vector<RunFailure> failures = {}) {
-  const SuiteVerdict suite = judge_suite(verdicts, 0.01);
-  ReportedRun run;
-  run.run = {.stepgate = "0.1.0",
-             .build = "00ff",
-             .commit = "0123abc",
-             .date = "2026-11-22T10:00:00Z",
-             .host = "runner-7"};
-  run.undecided = policy;
-  run.verdicts = verdicts;
-  run.suite = &suite;
+  RunSoFar run = ended_run(verdicts, policy);
   run.failures = std::move(failures);
-  run.ended = true;
   std::ostringstream out;
-  write_html(out, reported_cases(run));
+  write_html(out, report_of(run));
   return out.str();
 }
 
@@ -261,12 +254,11 @@ TEST(Page, GivesTheRoomForPicturesToWhatDidNotHold) {
   const std::vector<std::vector<Picture>> pictures{
       {{"Timelines", "of good", "<svg><!--good--></svg>" + std::string(1000, ' ')}},
       {{"Timelines", "of bad", "<svg><!--bad--></svg>" + std::string(1000, ' ')}}};
-  ReportedRun run;
-  run.verdicts = verdicts;
+  RunSoFar run = run_of(verdicts);
   run.pictures = pictures;
   const auto page = [&](std::size_t room) {
     std::ostringstream out;
-    write_html(out, reported_cases(run), room);
+    write_html(out, report_of(run), room);
     return out.str();
   };
   EXPECT_TRUE(shows(page(5000), "<!--good-->"));

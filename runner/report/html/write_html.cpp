@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/write_html.h"
-
+// A run or a gate as a page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,18 +9,216 @@
 #include <set>
 #include <utility>
 
-#include "judge/verdict/words.h"
+#include "base/seconds.h"
+#include "base/text/number_words.h"
 #include "report/append.h"
-#include "report/ci/reported_gate.h"
 #include "report/html/html.h"
-#include "report/html/html_gate.h"
-#include "report/html/html_scenario.h"
-#include "report/text/verdict_words.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+Tone tone_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passes:
+      return Tone::good;
+    case Outcome::fails:
+      return Tone::bad;
+    case Outcome::undecided:
+    case Outcome::no_baseline:
+    case Outcome::not_comparable:
+    case Outcome::machine_slower:
+      return Tone::open;
+    case Outcome::skipped:
+      return Tone::none;
+  }
+  return Tone::bad;
+}
+
+Tone tone_of(CaseEnd end) {
+  switch (end) {
+    case CaseEnd::passed:
+      return Tone::good;
+    case CaseEnd::failed:
+    case CaseEnd::error:
+      return Tone::bad;
+    case CaseEnd::skipped:
+      return Tone::open;
+  }
+  return Tone::bad;
+}
+
+// How much room the pictures of a page may take, and how many of them there are.
+struct PictureRoom {
+  std::size_t bytes_left = 0;
+  int drawn = 0;
+  int left_out = 0;
+};
+
+// One sentence: how it ended, what it says, why, and its number.
+struct Item {
+  std::string name;
+  std::string end;
+  Tone tone = Tone::none;
+  std::vector<std::string> why;
+  Place place;
+  const ReportedAssertion* assertion = nullptr;  // null where a case is of none
+};
+
+std::string html_item(const Item& item) {
+  std::string html = fmt::format("<li><div>{}<h4>{}</h4> <span class=\"dim code\">{}</span>\n",
+                                 html_badge(item.end, item.tone), html_text(item.name),
+                                 html_text(place_in_words(item.place)));
+  if (item.assertion != nullptr && !item.assertion->text.empty())
+    append(html, "<p><code>{}</code></p>\n", html_text(item.assertion->text));
+  for (const std::string& why : item.why) html += html_paragraph(why);
+  const bool drawn = item.assertion != nullptr && item.assertion->number;
+  return html + "</div>\n<div>" + (drawn ? draw_interval(*item.assertion->number, item.tone) : "") +
+         "</div></li>\n";
+}
+
+Item item_of(const ReportedCase& one) {
+  Item item{.name = one.title,
+            .end = one.type,
+            .tone = tone_of(one.end),
+            .why = {one.why, one.by_itself},
+            .place = one.place,
+            .assertion = one.assertion};
+  if (one.assertion == nullptr) return item;
+  item.name = one.assertion->name;
+  item.why.push_back(one.assertion->clocks);
+  return item;
+}
+
+// Cases that did not pass come first; those that passed are folded where there is anything else.
+std::string html_assertions(const ReportedScenario& reported) {
+  std::string wrong;
+  std::string passed;
+  for (const ReportedCase& one : reported.cases)
+    (one.end == CaseEnd::passed ? passed : wrong) += html_item(item_of(one));
+  const auto list = [](const std::string& items) {
+    return items.empty() ? "" : "<ul class=\"assertions\">\n" + items + "</ul>\n";
+  };
+  if (wrong.empty() || passed.empty()) return list(wrong + passed);
+  const auto count = static_cast<std::int64_t>(reported.counts[CaseEnd::passed]);
+  return list(wrong) +
+         html_details(false,
+                      fmt::format("<h4>{} that passed</h4>", counted_in_words(count, "assertion")),
+                      list(passed), "inner");
+}
+
+std::string html_regime(const std::vector<ReportedAssertion>& regime) {
+  if (regime.empty()) return "";
+  std::string html = "<ul class=\"assertions\">\n";
+  bool holds = true;
+  for (const ReportedAssertion& assertion : regime) {
+    holds = holds && assertion.outcome == Outcome::passes;
+    html += html_item({.name = assertion.name,
+                       .end = std::string(in_words(assertion.outcome)),
+                       .tone = tone_of(assertion.outcome),
+                       .why = {assertion.reason},
+                       .place = assertion.place,
+                       .assertion = &assertion});
+  }
+  return html_details(!holds, "<h4>Regime: where the assertions mean something</h4>",
+                      html + "</ul>\n", "inner");
+}
+
+std::string html_mechanism(const ReportedMechanism& mechanism) {
+  if (!mechanism.unavailable.empty()) return html_paragraph(mechanism.unavailable);
+  std::vector<std::string> lines;
+  for (const auto& variant : mechanism.variants)
+    lines.push_back(variant.variant + ": " + variant.diagnosis);
+  std::ranges::copy(mechanism.separations, std::back_inserter(lines));
+  return html_list(4, "Mechanism", lines) +
+         html_table("Where the time of a traced step goes", mechanism.time) +
+         html_table("What takes the most of it", mechanism.slowest);
+}
+
+std::string html_pictures(const ReportedScenario& reported, PictureRoom& room, bool open) {
+  std::string html;
+  for (const Picture& picture : reported.pictures) {
+    if (picture.svg.size() > room.bytes_left) {
+      ++room.left_out;
+      html += html_paragraph(picture.title +
+                                 " are left out here, since the page would be too "
+                                 "large; a report of this scenario alone has them.",
+                             "dim");
+      continue;
+    }
+    room.bytes_left -= picture.svg.size();
+    const std::string drawn = embedded_picture(picture.svg, picture.words, ++room.drawn);
+    html += html_details(open, "<h4>" + html_text(picture.title) + "</h4>",
+                         fmt::format("<figure>\n<div class=\"scrolls\" role=\"region\" "
+                                     "tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n<figcaption "
+                                     "class=\"dim\">{}</figcaption>\n</figure>\n",
+                                     html_text(picture.title + " of " + reported.name), drawn,
+                                     html_text(picture.words)),
+                         "inner");
+  }
+  return html;
+}
+
+std::string html_cost(const ReportedVerdict& decided) {
+  std::string words = decided.cost;
+  if (words.empty() && decided.verdict.planned_only) words = decided.where;
+  if (words.empty()) return "";
+  if (decided.verdict.wall_time.count() > 0)
+    append(words, "; {} s on the clock", number_in_words(seconds(decided.verdict.wall_time), 3));
+  return html_paragraph("Cost: " + words + decided.rates, "dim");
+}
+
+// Where variants differ is marked.
+std::string html_steps(const std::vector<ReportedThing>& steps) {
+  TextTable rows;
+  for (const ReportedThing& thing : steps) {
+    for (const ReportedThing::Alike& alike : thing.groups) {
+      const std::string words = html_text(alike.words);
+      rows.push_back({html_text(thing.thing), html_paragraph(alike.variants),
+                      "<p>" + (thing.differs() ? "<mark>" + words + "</mark>" : words) + "</p>"});
+    }
+  }
+  return html_table_of_html("The step", {"", "variants", "what it is"}, rows, "words");
+}
+
+// "Broken: why"; nothing without a reason.
+std::string html_because(std::string what, const std::string& why) {
+  if (why.empty()) return "";
+  what.front() = static_cast<char>(std::toupper(what.front()));
+  return html_paragraph(what + ": " + why);
+}
+
+std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bool open) {
+  const ReportedVerdict& decided = *reported.decided;
+  const Verdict& verdict = decided.verdict;
+  std::string html = html_paragraph(verdict.claim);
+  html += html_because(decided.fault, decided.why);
+  html += html_because("disturbed", verdict.disturbance.value_or(""));
+  html += html_because("skipped", verdict.skipped_because);
+  html += html_because("calibrated", decided.calibrated);
+  html += html_steps(decided.steps);
+  html += html_assertions(reported);
+  html += html_regime(decided.regime);
+  html += html_pictures(reported, room, open);
+  html += html_table("The variants in numbers", decided.variants);
+  if (decided.mechanism) html += html_mechanism(*decided.mechanism);
+  html += html_list(4, "Environment", verdict.environment);
+  html += html_list(4, "Notes", verdict.notes);
+  return html + html_cost(decided);
+}
+
+std::string html_scenario(const ReportedScenario& reported, PictureRoom& room, bool open) {
+  std::string summary = html_badge(reported.ended, tone_of(reported.end)) + " <h3>" +
+                        html_text(reported.name) + "</h3>";
+  if (reported.decided == nullptr)
+    return html_details(
+        open, summary, html_assertions(reported) + html_pictures(reported, room, open), "scenario");
+  const std::string& cost = reported.decided->cost;
+  append(summary, " <span class=\"dim\">{}{}{}</span>",
+         html_text(counted_in_words(std::ssize(reported.cases), "assertion")),
+         cost.empty() ? "" : " ", html_text(cost));
+  return html_details(open, summary, html_verdict(reported, room, open), "scenario");
+}
 
 // The whole in a word.
 struct Headline {
@@ -29,21 +226,21 @@ struct Headline {
   Tone tone = Tone::bad;
 };
 
-bool has_case_of_type(const ReportedCases& run, std::string_view type) {
+bool has_case_of_type(const Report& run, std::string_view type) {
   return std::ranges::any_of(run.scenarios, [&](const ReportedScenario& scenario) {
     return std::ranges::any_of(scenario.cases,
                                [&](const ReportedCase& one) { return one.type == type; });
   });
 }
 
-bool every_case_holds(const ReportedCases& run) {
+bool every_case_holds(const Report& run) {
   return std::ranges::all_of(run.scenarios, [](const ReportedScenario& scenario) {
     return std::ranges::all_of(scenario.cases,
                                [](const ReportedCase& one) { return one.type == "passes"; });
   });
 }
 
-Headline answer_of(const ReportedCases& run) {
+Headline answer_of(const Report& run) {
   if (!run.code) {
     if (has_case_of_type(run, "interrupted")) return {"Interrupted: there is no verdict"};
     return {"Not ended: still at work, or killed"};
@@ -71,7 +268,7 @@ Headline answer_of(const ReportedGate& gate) {
                     : severity == Severity::undecided || severity == Severity::not_gated
                         ? Tone::open
                         : Tone::bad;
-  return {answer_in_words(gate.verdict), tone};
+  return {gate.answer, tone};
 }
 
 std::string_view meaning_of(ExitCode code) {
@@ -92,39 +289,33 @@ std::string_view meaning_of(ExitCode code) {
   return "";
 }
 
-std::string tally_of(const ReportedCases& run) {
+std::string tally_of(const Report& run) {
   constexpr std::array ends{
       std::pair(CaseEnd::failed, "failed"), std::pair(CaseEnd::error, "could not be tried"),
       std::pair(CaseEnd::skipped, "left open"), std::pair(CaseEnd::passed, "passed")};
-  std::size_t all = 0;
   std::string words;
   for (const auto& [end, what] : ends) {
-    const std::size_t count = count_of(run.scenarios, end);
-    all += count;
+    const std::size_t count = run.counts[end];
     if (count > 0) append(words, "{}{} {}", words.empty() ? "" : ", ", count, what);
   }
-  return counted_in_words(static_cast<std::int64_t>(all),
+  return counted_in_words(static_cast<std::int64_t>(run.counts.all()),
                           run.verb == "run" ? "assertion" : "comparison") +
          (words.empty() ? "" : ": " + words);
 }
 
-std::string terms_of(const GateSubject& subject) {
-  const Introduction* both = subject.both ? &*subject.both : nullptr;
-  return fmt::format("BASE {}, HEAD {}{}; margin {}",
-                     program_in_words(subject.base, both ? &both->base : nullptr),
-                     program_in_words(subject.head, both ? &both->head : nullptr),
-                     both && !both->base.device.empty() ? ", on " + both->base.device : "",
-                     margin_in_words(subject));
+std::string terms_of(const ReportedGate& gate) {
+  return fmt::format("BASE {}, HEAD {}{}{}; margin {}", gate.base, gate.head,
+                     gate.device.empty() ? "" : ", on ", gate.device, gate.margin);
 }
 
-std::string html_headline(const ReportedCases& run) {
+std::string html_headline(const Report& run) {
   const Headline answer = run.gate == nullptr ? answer_of(run) : answer_of(*run.gate);
   std::string html =
       fmt::format("<header>\n<h1>stepgate {}</h1>\n<p class=\"verdict {}\">{}</p>\n",
                   html_text(run.verb), class_of(answer.tone), html_text(answer.words));
-  if (run.simulated || run.run.simulated)
+  if (run.simulated)
     html += "<p class=\"simulated\">SIMULATED: times are computed, nothing was measured</p>\n";
-  if (run.gate != nullptr) html += html_paragraph(terms_of(run.gate->subject));
+  if (run.gate != nullptr) html += html_paragraph(terms_of(*run.gate));
   html += html_paragraph(tally_of(run));
   html += html_paragraph(
       run.code ? fmt::format("Exit code {}: {}", status_of(*run.code), meaning_of(*run.code))
@@ -135,12 +326,12 @@ std::string html_headline(const ReportedCases& run) {
   return html + "</header>\n";
 }
 
-void add_fact(Rows& rows, std::string name, std::string value) {
+void add_fact(TextTable& rows, std::string name, std::string value) {
   if (!value.empty()) rows.push_back({std::move(name), std::move(value)});
 }
 
-Rows facts_of(const DeviceIdentity& device) {
-  Rows rows{{"", ""}};
+TextTable facts_of(const DeviceIdentity& device) {
+  TextTable rows{{"", ""}};
   add_fact(rows, "device", in_words(device));
   add_fact(rows, "driver", device.driver);
   add_fact(rows, "CUDA runtime", device.runtime);
@@ -156,8 +347,8 @@ Rows facts_of(const DeviceIdentity& device) {
   return rows;
 }
 
-Rows facts_of(const RunInfo& run) {
-  Rows rows{{"", ""}};
+TextTable facts_of(const RunInfo& run) {
+  TextTable rows{{"", ""}};
   add_fact(rows, "stepgate", run.stepgate);
   add_fact(rows, "build", run.build);
   add_fact(rows, "commit of the scenarios", run.commit);
@@ -168,7 +359,7 @@ Rows facts_of(const RunInfo& run) {
 }
 
 // Names and values; the names are the titles of their rows.
-std::string html_facts(std::string_view caption, const Rows& rows) {
+std::string html_facts(std::string_view caption, const TextTable& rows) {
   std::string html =
       fmt::format("<table class=\"facts\">\n<caption>{}</caption>\n<tbody>\n", html_text(caption));
   for (auto row = rows.begin() + 1; row != rows.end(); ++row)
@@ -178,47 +369,41 @@ std::string html_facts(std::string_view caption, const Rows& rows) {
 }
 
 // Every device that took part, each once.
-std::string html_environment(const ReportedCases& run) {
+std::string html_environment(const Report& run) {
   std::string html = "<section>\n<h2>Environment</h2>\n";
-  std::set<Rows> shown;
+  std::set<TextTable> shown;
   for (const ReportedScenario& scenario : run.scenarios) {
-    if (scenario.verdict == nullptr || scenario.verdict->planned_only) continue;
-    Rows rows = facts_of(scenario.verdict->device);
+    if (scenario.decided == nullptr || scenario.decided->verdict.planned_only) continue;
+    TextTable rows = facts_of(scenario.decided->verdict.device);
     if (!shown.insert(rows).second) continue;
     html += html_facts("Device", rows);
   }
   if (run.gate != nullptr) {
-    const GateSubject& subject = run.gate->subject;
-    Rows rows{{"", ""}};
-    const Hello* base = subject.both ? &subject.both->base : nullptr;
-    const Hello* head = subject.both ? &subject.both->head : nullptr;
-    add_fact(rows, "BASE", program_in_words(subject.base, base));
-    add_fact(rows, "HEAD", program_in_words(subject.head, head));
-    if (base != nullptr) add_fact(rows, "device", base->device);
-    add_fact(rows, "margin", margin_in_words(subject));
+    TextTable rows{{"", ""}};
+    add_fact(rows, "BASE", run.gate->base);
+    add_fact(rows, "HEAD", run.gate->head);
+    add_fact(rows, "device", run.gate->device);
+    add_fact(rows, "margin", run.gate->margin);
     html += html_facts("What was compared", rows);
   }
   return html + html_facts("Run", facts_of(run.run)) + "</section>\n";
 }
 
-std::string cost_of(const Verdict* verdict) {
-  if (verdict == nullptr) return "-";
-  return verdict->rounds == 0
-             ? "-"
-             : fmt::format("{:.3f}", std::chrono::duration<double>(verdict->device_time).count());
-}
-
-std::string html_all_scenarios(const ReportedCases& run) {
-  Rows rows;
+std::string html_all_scenarios(const Report& run) {
+  TextTable rows;
   for (const ReportedScenario& scenario : run.scenarios) {
-    const Verdict* verdict = scenario.verdict;
     rows.push_back(
-        {html_text(scenario.name), html_text(scenario_outcome(scenario)),
-         fmt::format("{} of {}", count_of({&scenario, 1}, CaseEnd::passed), scenario.cases.size()),
-         verdict == nullptr ? "-" : std::to_string(verdict->rounds), cost_of(verdict),
-         verdict == nullptr
-             ? "-"
-             : fmt::format("{:.2f}", std::chrono::duration<double>(verdict->wall_time).count())});
+        {html_text(scenario.name), html_text(scenario.ended),
+         fmt::format("{} of {}", scenario.counts[CaseEnd::passed], scenario.counts.all())});
+    if (scenario.decided == nullptr) {
+      rows.back().insert(rows.back().end(), 3, "-");
+      continue;
+    }
+    const Verdict& verdict = scenario.decided->verdict;
+    rows.back().push_back(std::to_string(verdict.rounds));
+    rows.back().push_back(
+        verdict.rounds == 0 ? "-" : fmt::format("{:.3f}", seconds(verdict.device_time)));
+    rows.back().push_back(fmt::format("{:.2f}", seconds(verdict.wall_time)));
   }
   const std::string table =
       html_table_of_html("Every scenario, and what it cost",
@@ -231,21 +416,14 @@ std::string html_all_scenarios(const ReportedCases& run) {
       table);
 }
 
-CaseEnd gravest_end(const ReportedScenario& scenario) {
-  for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}) {
-    if (count_of({&scenario, 1}, end) > 0) return end;
-  }
-  return has_passed(scenario) ? CaseEnd::passed : CaseEnd::error;
-}
-
-// The worst first, and open; what holds is folded, but for a scenario that was asked for alone.
-std::string html_scenarios(const ReportedCases& run, std::string_view title,
+// The worst first, and open; what passes is folded, but for a scenario that was asked for alone.
+std::string html_scenarios(const Report& run, std::string_view title,
                            std::initializer_list<CaseEnd> ends, PictureRoom& room) {
   std::string html;
   int count = 0;
   for (const CaseEnd end : ends) {
     for (const ReportedScenario& scenario : run.scenarios) {
-      if (gravest_end(scenario) != end) continue;
+      if (scenario.end != end) continue;
       html += html_scenario(scenario, room, end != CaseEnd::passed || run.scenarios.size() == 1);
       ++count;
     }
@@ -257,7 +435,7 @@ std::string html_scenarios(const ReportedCases& run, std::string_view title,
 
 }  // namespace
 
-void write_html(std::ostream& out, const ReportedCases& run, std::size_t picture_bytes) {
+void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes) {
   const bool is_gate = run.gate != nullptr;
   const Headline answer = is_gate ? answer_of(*run.gate) : answer_of(run);
   out << html_begin(fmt::format("stepgate {}: {}{}", run.verb, run.simulated ? "SIMULATED: " : "",

@@ -5,7 +5,7 @@
 
 #include "base/text/json_line.h"
 #include "judge/verdict/words.h"
-#include "report/json/json_of_evidence.h"
+#include "report/json/json_parts.h"
 #include "report/text/print_history.h"
 
 namespace stepgate {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fields of the report.
-#include "report/json/write_json.h"
-
+// A run and a gate for programs.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -12,15 +10,165 @@
 #include "base/record/record_json.h"
 #include "base/require.h"
 #include "base/text/json_line.h"
-#include "judge/verdict/words.h"
-#include "report/json/json_of_evidence.h"
-#include "report/json/mechanism_json.h"
-#include "report/json/steps_json.h"
+#include "measure/trace/time_breakdown.h"
+#include "measure/trace/worst_ranks.h"
+#include "plan/compose/step_names.h"
+#include "report/json/json_parts.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+Json json_of_evidence(const TimedEvidence& timed) {
+  nlohmann::ordered_json interval;
+  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
+  return {{"ratio", timed.ratio},
+          {"interval", interval},
+          {"evidence_for", timed.evidence_for},
+          {"evidence_against", timed.evidence_against},
+          {"total_ratio", json_or_null(timed.total_ratio)},
+          {"held_back_by_total", timed.held_back_by_total},
+          {"smallest_seen", json_or_null(timed.smallest_seen)},
+          {"rounds_missing", json_or_null(timed.rounds_missing)},
+          {"earlier_rounds", timed.earlier_rounds},
+          {"earlier_times", timed.earlier_times},
+          {"contrasts", timed.contrasts}};
+}
+
+Json name_or_null(std::optional<Phase> phase) {
+  return phase ? Json(name_of(*phase)) : Json(nullptr);
+}
+
+Json name_or_null(std::optional<TimePart> part) {
+  return part ? Json(in_words(*part)) : Json(nullptr);
+}
+
+Json json_of(const std::map<Metric, double>& values) {
+  Json object = Json::object();
+  for (const auto& [metric, value] : values) object[std::string(row_of(metric).name)] = value;
+  return object;
+}
+
+Json json_of(const TimeBreakdown& time) {
+  Json object = Json::object();
+  for (const auto& [part, seconds] : named_parts(time)) object[std::string(part)] = seconds;
+  return object;
+}
+
+Json json_of(const std::array<PhaseSplit, phase_count>& phases) {
+  Json object = Json::object();
+  for (std::size_t index = 0; index < phase_count; ++index) {
+    object[std::string(name_of(static_cast<Phase>(index)))] = {
+        {"host_blocked", phases[index].host_blocked},
+        {"device_busy", phases[index].device_busy},
+        {"host_waits", phases[index].host_waits}};
+  }
+  return object;
+}
+
+Json json_of(const MemoryUse& use) {
+  Json by_purpose = Json::object();
+  for (std::size_t index = 0; index < purpose_count; ++index) {
+    by_purpose[std::string(name_of(static_cast<Purpose>(index)))] = use.allocated_bytes[index];
+  }
+  return {{"by_purpose", std::move(by_purpose)},
+          {"peak_allocated", use.peak_allocated_bytes},
+          {"peak_reserved", use.peak_reserved_bytes},
+          {"pinned_host", use.pinned_bytes}};
+}
+
+Json json_of(const WorkTimes& work) {
+  Json object = Json::object();
+  for (const auto& [name, time] : work)
+    object[name] = {{"times", time.times}, {"seconds", time.seconds}};
+  return object;
+}
+
+Json json_of(const WorstRanks& ranks) {
+  Json metrics = Json::object();
+  for (const auto& [metric, rank] : ranks.metrics) metrics[std::string(row_of(metric).name)] = rank;
+  Json kernels = Json::object();
+  for (const auto& [kernel, rank] : ranks.kernels) kernels[kernel] = rank;
+  return {{"shown", ranks.shown}, {"values", std::move(metrics)}, {"work", std::move(kernels)}};
+}
+
+Json json_of(const VariantMechanism& variant) {
+  return {{"name", variant.variant},
+          {"bound_by", name_or_null(variant.bound_by)},
+          {"class", name_of(variant.bound_class)},
+          {"diagnosis", variant.diagnosis},
+          {"time", json_of(variant.time)},
+          {"phases", json_of(variant.phases)},
+          {"values", json_of(variant.values)},
+          {"work", json_of(variant.work)},
+          {"ranks", variant.ranks ? json_of(*variant.ranks) : Json(nullptr)},
+          {"slowdown", json_or_null(variant.slowdown)},
+          {"memory", json_of(variant.memory)},
+          {"planned_memory", variant.planned ? json_of(*variant.planned) : Json(nullptr)}};
+}
+
+Json json_of(const TracedStep& step) {
+  return {
+      {"values", json_of(step.values)}, {"time", json_of(step.time)}, {"work", json_of(step.work)}};
+}
+
+Json json_of(const Separation& separation) {
+  Json counts = Json::array();
+  for (const CountDifference& count : separation.counts) {
+    counts.push_back({{"metric", row_of(count.metric).name},
+                      {"first", count.first},
+                      {"other", count.other},
+                      {"phase", name_or_null(count.phase)}});
+  }
+  return {{"first", separation.first},
+          {"other", separation.other},
+          {"counts", std::move(counts)},
+          {"part", name_or_null(separation.part)},
+          {"phase", name_or_null(separation.phase)},
+          {"assertion", separation.summary}};
+}
+
+Json json_of(const Mechanism& mechanism) {
+  Json variants = Json::array();
+  for (const VariantMechanism& variant : mechanism.variants) variants.push_back(json_of(variant));
+  Json separations = Json::array();
+  for (const Separation& one : mechanism.separations) separations.push_back(json_of(one));
+  return {
+      {"unavailable", mechanism.unavailable.empty() ? Json(nullptr) : Json(mechanism.unavailable)},
+      {"rounds", mechanism.rounds},
+      {"steps", mechanism.steps},
+      {"wall_ns", mechanism.wall_time.count()},
+      {"variants", std::move(variants)},
+      {"separations", std::move(separations)}};
+}
+
+Json json_of(const Calibrated& found) {
+  return {{"knob", found.knob},
+          {"value", found.value},
+          {"aim", found.aim},
+          {"metric", found.metric},
+          {"trials", found.trials}};
+}
+
+Json json_of_traced_rounds(const Traced& traced, const std::vector<std::string>& names) {
+  Json rounds = Json::array();
+  for (const TracedRound& round : traced.rounds) {
+    Json variants = Json::object();
+    for (std::size_t index = 0; index < std::min(names.size(), round.variants.size()); ++index) {
+      Json traced_step = json_of(round.variants[index]);
+      const std::span<const TracedStep> ranks = ranks_of(round, index);
+      if (ranks.size() > 1) {
+        Json& all = traced_step["ranks"] = Json::object();
+        for (const TracedStep& rank : ranks) all[std::to_string(rank.rank)] = json_of(rank);
+      }
+      variants[names[index]] = std::move(traced_step);
+    }
+    rounds.push_back(std::move(variants));
+  }
+  return rounds;
+}
 
 Json json_of(const VariantSummary& variant) {
   Json counts = Json::object();
@@ -101,7 +249,8 @@ Json json_of(const AssertionVerdict& assertion) {
           {"right", json_or_null(assertion.right)},
           {"estimate", assertion.estimate ? json_of(*assertion.estimate) : Json(nullptr)},
           {"timed", assertion.timed ? json_of_evidence(*assertion.timed) : Json(nullptr)},
-          {"not_randomised", assertion.not_randomised ? json_of(*assertion.not_randomised) : Json(nullptr)},
+          {"not_randomised",
+           assertion.not_randomised ? json_of(*assertion.not_randomised) : Json(nullptr)},
           {"stored", assertion.stored ? json_of(*assertion.stored) : Json(nullptr)},
           {"in_doubt", assertion.in_doubt},
           {"reason", assertion.reason},
@@ -207,14 +356,15 @@ Json json_of(const Measurement& measurement) {
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const MeasuredVariant& variant : measurement.variants) {
-    variants.push_back({{"name", variant.name},
-                        {"ranks", variant.ranks},
-                        {"batch_size", whole_or_not(variant.batch_size)},
-                        {"tokens", whole_or_not(variant.tokens)},
-                        {"model_flops", variant.model_flops},
-                        {"peak_flops_per_second", json_or_null(variant.peak_flops_per_second)},
-                        {"wash_out_steps", variant.wash_out_steps},
-                        {"segment_steps", variant.segment_steps}});
+    variants.push_back(
+        {{"name", variant.name},
+         {"ranks", variant.ranks},
+         {"batch_size", variant.batch_size ? whole_or_not(*variant.batch_size) : Json(nullptr)},
+         {"tokens", variant.tokens ? whole_or_not(*variant.tokens) : Json(nullptr)},
+         {"model_flops", json_or_null(variant.model_flops)},
+         {"peak_flops_per_second", json_or_null(variant.peak_flops_per_second)},
+         {"wash_out_steps", variant.wash_out_steps},
+         {"segment_steps", variant.segment_steps}});
   }
   std::vector<std::string> names;
   for (const MeasuredVariant& variant : measurement.variants) names.push_back(variant.name);
@@ -234,10 +384,6 @@ Json json_of(const Measurement& measurement) {
           {"traced_rounds",
            measurement.traced ? json_of_traced_rounds(*measurement.traced, names) : Json(nullptr)}};
 }
-
-}  // namespace
-
-namespace {
 
 Json json_of(const RunInfo& run) {
   return {{"stepgate", run.stepgate},   {"build", run.build},
@@ -269,10 +415,53 @@ void write_line(std::ostream& out, const Json& report, const RunInfo& run,
   out << std::string_view(text).substr(at + place.size()) << '\n';
 }
 
+Json side_json(const std::string& given, const Hello* hello) {
+  Json side{{"given", given}};
+  if (hello == nullptr) return side;
+  side["program"] = hello->program;
+  side["version"] = hello->version;
+  return side;
+}
+
+Json finding_json(const Finding& finding) {
+  Json line{{"kind", "finding"},
+            {"of", name_of(finding.kind)},
+            {"severity", name_of(finding.severity)},
+            {"workload", finding.workload},
+            {"what", finding.what},
+            {"base", json_or_null(finding.base)},
+            {"head", json_or_null(finding.head)},
+            {"words", finding.words},
+            {"mechanism", finding.mechanism},
+            {"file", finding.place.file},
+            {"line", finding.place.line},
+            {"accepted", nullptr}};
+  if (finding.accepted) {
+    line["accepted"] = {{"at_most", finding.accepted->limit_text},
+                        {"who", finding.accepted->who},
+                        {"why", finding.accepted->why},
+                        {"until", finding.accepted->until}};
+  }
+  return line;
+}
+
+Json workload_json(const WorkloadVerdict& workload) {
+  Json line{{"kind", "workload"},
+            {"workload", workload.name},
+            {"outcome", in_words(workload.outcome)},
+            {"margin", workload.margin},
+            {"pairs", workload.pairs},
+            {"base_step_seconds", json_or_null(workload.base_step_seconds)},
+            {"head_step_seconds", json_or_null(workload.head_step_seconds)}};
+  line["timed"] = workload.timed ? json_of_evidence(*workload.timed) : Json(nullptr);
+  return line;
+}
+
 }  // namespace
 
-void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
+void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& scenario,
                 const Measurement& measurement, const WallTimes& times) {
+  const Verdict& verdict = scenario.decided->verdict;
   write_line(out,
              {{"schema", report_schema},
               {"run", json_of(run)},
@@ -312,12 +501,13 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
              run, measurement);
 }
 
-void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite,
-                const WallTimes& times, std::chrono::nanoseconds whole) {
+void write_json(std::ostream& out, const Report& report, const WallTimes& times,
+                std::chrono::nanoseconds whole) {
+  const SuiteVerdict& suite = report.suite->verdict;
   write_line(out, {{"schema", report_schema},
-                   {"run", json_of(run)},
+                   {"run", json_of(report.run)},
                    {"suite",
-                    {{"simulated", run.simulated},
+                    {{"simulated", report.run.simulated},
                      {"lines", suite.lines},
                      {"alpha", suite.alpha},
                      {"mean_evidence", suite.mean_evidence},
@@ -327,6 +517,46 @@ void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite
                      {"failed_among_others", suite.failed_among_others}}},
                    {"wall_ns", whole.count()},
                    {"wall_times", json_of(times)}});
+}
+
+void write_gate_json(std::ostream& out, const Report& report) {
+  const RunInfo& run = report.run;
+  const GateSubject& subject = report.gate->subject;
+  const std::optional<ComparisonVerdict>& comparison = report.gate->looks.comparison;
+  const GateVerdict& verdict = report.gate->verdict;
+  const Introduction* both = subject.both ? &*subject.both : nullptr;
+  Json first{{"schema", "stepgate.gate/2"},
+             {"kind", "gate"},
+             {"base", side_json(subject.base, both ? &both->base : nullptr)},
+             {"head", side_json(subject.head, both ? &both->head : nullptr)},
+             {"stepgate", run.stepgate},
+             {"commit", run.commit},
+             {"date", run.date},
+             {"host", run.host},
+             {"seed", run.seed},
+             {"device", both ? Json(both->base.device) : Json(nullptr)},
+             {"simulated", both ? Json(both->base.simulated) : Json(nullptr)},
+             {"margin", subject.margin},
+             {"only", Json::array()}};
+  for (const GatePart part : subject.only) first["only"].push_back(name_of(part));
+  if (comparison) {
+    first["alpha"] = comparison->settings.alpha;
+    first["beta"] = comparison->settings.beta;
+  }
+  out << json_line(first) << '\n';
+  if (comparison) {
+    for (const WorkloadVerdict& workload : comparison->workloads)
+      out << json_line(workload_json(workload)) << '\n';
+  }
+  for (const Finding& finding : verdict.findings) out << json_line(finding_json(finding)) << '\n';
+  for (const std::string& unused : verdict.unused)
+    out << json_line<Json>({{"kind", "unused"}, {"words", unused}}) << '\n';
+  out << json_line<Json>(
+             {{"kind", "end"},
+              {"answer", verdict.severity == Severity::note ? std::string_view("passed")
+                                                            : name_of(verdict.severity)},
+              {"exit_code", status_of(*report.code)}})
+      << '\n';
 }
 
 }  // namespace stepgate

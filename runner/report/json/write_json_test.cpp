@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Tests what is in the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
-#include "report/json/write_json.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <sstream>
 
 #include "judge/testing/fake_scenario.h"
+#include "report/testing/reports.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -22,7 +22,7 @@ nlohmann::json written(const Judged& judged) {
               .commit = "0123abc",
               .date = "2026-11-22T10:00:00Z",
               .host = "runner-7"},
-             judged.verdict, judged.measurement, {});
+             reported(judged.verdict), judged.measurement, {});
   return nlohmann::json::parse(out.str());
 }
 

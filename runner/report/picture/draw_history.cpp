@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/picture/draw_history.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -124,7 +124,9 @@ class HistoryPicture {
     text(20, 32, 19, Anchor::start, shortened(name, 19, name_width),
          "class=\"history-text\" font-weight=\"bold\"");
     const std::string where =
-        fmt::format("time beside {}, on {}", history_.anchor, history_.device);
+        history_.anchor.empty()
+            ? fmt::format("time, on {}", history_.device)
+            : fmt::format("time beside {}, on {}", history_.anchor, history_.device);
     text(history_right, 32, 12, Anchor::end, shortened(where, 12, history_right - 40 - name_width),
          "class=\"history-text history-quiet\"");
     text(20, 53, 13, Anchor::start, shortened(answer(), 13, history_right - 20));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pictures and lines of histories: what is in them, and that nothing lies on anything else. With
 // STEPGATE_PICTURES=FOLDER they are kept, to be looked at.
-#include "report/picture/draw_history.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/picture/draw_memory.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "base/text/units.h"
 #include "plan/compose/step_names.h"
 #include "report/picture/svg.h"
-#include "report/text/operation_groups.h"
+#include "report/text/print_plan.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +14,8 @@
 #include "base/text/units.h"
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/step_names.h"
-#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
-#include "report/picture/timeline_pieces.h"
-#include "report/picture/timeline_row.h"
-#include "report/picture/timeline_window.h"
+#include "report/picture/timeline_parts.h"
 #include "report/trace/trace_rows.h"
 
 namespace stepgate {

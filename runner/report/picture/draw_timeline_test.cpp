@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Pictures of fake traces, read back as the text that they are.
-#include "report/picture/draw_timeline.h"
+#include "report/picture/pictures.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
-#include "report/picture/timeline_window.h"
+#include "report/picture/timeline_parts.h"
 #include "report/testing/fake_trace.h"
 #include "report/testing/two_ranks.h"
 #include "report/times.h"

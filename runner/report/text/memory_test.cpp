@@ -8,9 +8,8 @@
 
 #include "base/text/units.h"
 #include "plan/count/facts_of.h"
-#include "report/picture/draw_memory.h"
-#include "report/text/operation_groups.h"
-#include "report/text/print_memory.h"
+#include "report/picture/pictures.h"
+#include "report/text/print_plan.h"
 #include "report/times.h"
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/text/print_accepted.h"
+#include "report/text/print_list.h"
 
 #include <gtest/gtest.h>
 

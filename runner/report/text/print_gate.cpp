@@ -2,156 +2,92 @@
 #include "report/text/print_gate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
+#include <cmath>
 #include <ostream>
 
+#include "base/text/diagnostic.h"
 #include "base/text/units.h"
 #include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
-#include "report/text/verdict_words.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::size_t most_named_workloads = 4;
-constexpr int severity_width = 9;  // of "undecided"
+constexpr const char* confidence = "with 95 % confidence";
+// The columns of the table of trials.
+constexpr const char* row = "  {:<32}  {:>8}  {:>5}  {:>6}  {:>10}  {:>9}  {:>8}  {:>5}  {:>7}\n";
 
-std::string workloads_in_words(const std::vector<std::string>& workloads) {
-  const std::size_t named = std::min(workloads.size(), most_named_workloads);
-  std::string words = fmt::format(
-      "{}",
-      fmt::join(workloads.begin(), workloads.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-  if (workloads.size() > named) words += fmt::format(" and {} more", workloads.size() - named);
-  return words;
+std::string identical_in_words(const SelfTest& test) {
+  const TrialResult* identical = identical_programs(test);
+  if (identical == nullptr) return "no gate of identical programs";
+  return fmt::format("identical programs block {} of {} gates, a rate below {} {}",
+                     identical->slower, identical->gates,
+                     share_in_words(identical->slower_rate.high), confidence);
 }
 
-void print_group(std::ostream& out, const FindingGroup& group, Style style) {
-  const Finding& finding = *group.first;
-  const std::string_view colour =
-      finding.severity == Severity::blocks || finding.severity == Severity::failed
-          ? colour_of(Outcome::fails)
-      : finding.severity == Severity::note ? std::string_view()
-                                           : colour_of(Outcome::undecided);
-  const std::string cell = fmt::format("{:<{}}", name_of(finding.severity), severity_width);
-  const std::string indent(static_cast<std::size_t>(severity_width) + 4, ' ');
-  out << fmt::format("  {}  {}  {}\n", colour.empty() ? cell : coloured(cell, colour, style),
-                     name_of(finding.kind), one_line(workloads_in_words(group.workloads)));
-  out << indent << one_line(finding.words) << '\n';
-  if (!finding.mechanism.empty()) out << indent << one_line(finding.mechanism) << '\n';
-  if (!finding.place.file.empty() && finding.place.line > 0)
-    out << indent << one_line(finding.place.file) << ':' << finding.place.line << '\n';
-  if (finding.accepted) {
-    const Accepted& entry = *finding.accepted;
-    out << fmt::format("{}accepted{} by {} until {}: {}\n", indent,
-                       entry.limit_text.empty() ? "" : " up to " + entry.limit_text,
-                       one_line(entry.who), entry.until, one_line(entry.why));
+// Why a margin is too small for gates that differ so much; empty where it is not.
+std::string wider_in_words(const SelfTest& test) {
+  const auto margin = smallest_margin(test);
+  return margin && *margin > test.margin
+             ? fmt::format(
+                   "; gates differ by so much that no margin below {} keeps it, so widen "
+                   "--margin",
+                   share_in_words(*margin))
+             : "; gates differ by too little to explain it, so see what `stepgate run` says of the "
+               "environment, and keep other workload off this machine";
+}
+
+std::string broken_in_words(const SelfTest& test) {
+  if (const TrialResult* blocked = blocked_too_often(test)) {
+    return fmt::format("{} blocks {} of {} gates, a rate above {} {}, where {} is promised{}",
+                       blocked->name, blocked->slower, blocked->gates,
+                       share_in_words(blocked->slower_rate.low), confidence,
+                       share_in_words(test.alpha), wider_in_words(test));
   }
+  const TrialResult* passed = passed_too_often(test);
+  return fmt::format(
+      "no power: {} (seen {:+.2f} %) ends as not slower in {} of {} gates, a rate above {} {}, "
+      "where {} is promised; see that BASE carries out what is injected (`worker --injected`)",
+      passed->name, 100 * std::expm1(passed->estimate), passed->not_slower, passed->gates,
+      share_in_words(passed->not_slower_rate.low), confidence, share_in_words(test.beta));
 }
 
-// Why an answer that is open ends as if it were none, for who reads only the last line.
-std::string_view policy_in_words(const GateVerdict& verdict, UndecidedPolicy policy) {
-  if (verdict.severity != Severity::undecided || policy == UndecidedPolicy::skip) return "";
-  return policy == UndecidedPolicy::pass ? "; passes, as --undecided pass says"
-                                         : "; fails, as --undecided fail says";
-}
-
-std::string_view thing_of(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::scenario:
-      return "change of a scenario";
-    case FindingKind::counts:
-      return "count";
-    case FindingKind::losses:
-      return "workload that is another step";
-    case FindingKind::time:
-      return "time";
-    case FindingKind::assertion:
-      return "assertion";
+// About the largest slowdown.
+std::string missing_power_in_words(const SelfTest& test) {
+  const TrialResult* largest = nullptr;
+  for (const TrialResult& trial : test.trials) {
+    if (trial.injected.value_or(0) > test.margin &&
+        (largest == nullptr || trial.injected > largest->injected))
+      largest = &trial;
   }
-  return "";
-}
-
-// "3 x count, 2 x time".
-std::string kinds_in_words(const std::vector<Finding>& findings, Severity severity) {
-  std::map<FindingKind, int> kinds;
-  for (const Finding& finding : findings) kinds[finding.kind] += finding.severity == severity;
-  std::vector<std::string> words;
-  for (const auto& [kind, count] : kinds) {
-    if (count > 0) words.push_back(fmt::format("{} x {}", count, thing_of(kind)));
+  if (largest == nullptr) {
+    return can_show_power(test.margin)
+               ? "no slowdown above the margin was tried to the end"
+               : fmt::format(
+                     "no power can be shown: no trial is slower by more than the margin, "
+                     "{}; narrow it",
+                     share_in_words(test.margin));
   }
-  return fmt::format("{}", fmt::join(words, ", "));
+  return fmt::format(
+      "{}{} (seen {:+.2f} %) is found in {} of {} gates, a rate {} {} {}; {}",
+      has_no_power(*largest) ? "no power: " : "no power is shown: ", largest->name,
+      100 * std::expm1(largest->estimate), largest->slower, largest->gates,
+      has_no_power(*largest) ? "below" : "above",
+      share_in_words(has_no_power(*largest) ? largest->slower_rate.high : largest->slower_rate.low),
+      confidence,
+      has_no_power(*largest)
+          ? "give each gate more with --budget, and keep other workload off this machine"
+          : "say more --trial-gates");
 }
 
-std::string way_out_of(const std::vector<Finding>& findings) {
-  const auto undecided = [](const Finding& finding) {
-    return finding.severity == Severity::undecided;
-  };
-  const auto within_reach = [&](const Finding& finding) {
-    return undecided(finding) && !finding.out_of_reach;
-  };
-  if (std::ranges::count_if(findings, within_reach) == std::ranges::count_if(findings, undecided))
-    return "more evidence would decide";
-  return std::ranges::any_of(findings, within_reach)
-             ? "more evidence would decide some; of the others, widen the limit"
-             : "more evidence would not decide it: widen the limit";
+std::string undecided_in_words(const SelfTest& test) {
+  if (!found_from(test)) return missing_power_in_words(test);
+  return fmt::format("{}; {} gates or more say enough: --gates {}", identical_in_words(test),
+                     fewest_identical_gates, fewest_identical_gates);
 }
 
 }  // namespace
-
-std::string program_in_words(const std::string& given, const Hello* hello) {
-  if (hello == nullptr) return given;
-  return fmt::format("{} ({}{}{})", given, hello->program, hello->version.empty() ? "" : " ",
-                     hello->version);
-}
-
-std::vector<FindingGroup> grouped(const std::vector<Finding>& findings) {
-  std::vector<FindingGroup> groups;
-  for (const Finding& finding : findings) {
-    const auto same = std::ranges::find_if(groups, [&](const FindingGroup& group) {
-      return group.first->severity == finding.severity && group.first->words == finding.words &&
-             group.first->mechanism == finding.mechanism;
-    });
-    if (same != groups.end()) {
-      // Several facts about one workload in the same words are said once.
-      if (same->workloads.back() != finding.workload) same->workloads.push_back(finding.workload);
-    } else {
-      groups.push_back({&finding, {finding.workload}});
-    }
-  }
-  return groups;
-}
-
-std::string answer_in_words(const GateVerdict& verdict) {
-  switch (verdict.severity) {
-    case Severity::blocks:
-      return "BLOCKED: " + kinds_in_words(verdict.findings, Severity::blocks);
-    case Severity::failed:
-      return "FAILED: a program broke, nothing it says is believed";
-    case Severity::not_gated:
-      return "NOT GATED: " + kinds_in_words(verdict.findings, Severity::not_gated) +
-             " could not be compared";
-    case Severity::undecided:
-      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) + "; " +
-             way_out_of(verdict.findings);
-    case Severity::note:
-      return std::ranges::any_of(
-                 verdict.findings,
-                 [](const Finding& finding) { return finding.accepted.has_value(); })
-                 ? "PASSED: what HEAD does worse was accepted"
-                 : "PASSED: HEAD does what BASE did, within the margin";
-  }
-  return "";
-}
-
-std::string margin_in_words(const GateSubject& subject) {
-  std::string words = fmt::format("{:.3g} %", 100 * subject.margin);
-  if (subject.wider > 0)
-    words += fmt::format(", more for {}", counted_in_words(subject.wider, "workload"));
-  return words;
-}
 
 void print_gate_terms(std::ostream& out, const GateSubject& subject) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
@@ -177,48 +113,61 @@ void print_gate_note(std::ostream& out, const std::string& words) {
   out << "note: " << one_line(words) << '\n' << std::flush;
 }
 
-void print_gate_looks(std::ostream& out, const GateLooks& looks) {
-  const auto line = [&](std::string_view kind, const std::string& workload,
-                        const std::string& words) {
-    out << fmt::format("  passes     {}  {}\n             {}\n", kind, one_line(workload),
-                       one_line(words));
-  };
-  out << '\n';
-  if (looks.comparison) {
-    for (const WorkloadVerdict& workload : looks.comparison->workloads) {
-      if (workload.outcome == Outcome::passes) line("time", workload.name, workload.reason);
-    }
-  }
-  for (const HeadAssertion& assertion : looks.assertions) {
-    if (assertion.outcome == Outcome::passes)
-      line("assertion", assertion.scenario + "." + assertion.name, assertion.reason);
-  }
+void print_self_tests(std::ostream& out, const std::string& program, const Hello& hello,
+                      std::uint64_t seed) {
+  out << fmt::format("self-test of the gate: {} against itself", program_in_words(program, &hello));
+  if (!hello.device.empty()) out << " on " << one_line(hello.device);
+  out << fmt::format(", seed {}\n", seed) << std::flush;
 }
 
-void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict& verdict,
-                UndecidedPolicy policy, Style style) {
-  if (!verdict.findings.empty()) out << '\n';
-  for (const FindingGroup& group : grouped(verdict.findings)) print_group(out, group, style);
-  if (!verdict.findings.empty()) out << '\n';
-  for (const std::string& unused : verdict.unused) print_gate_note(out, unused);
-  if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
-  out << answer_in_words(verdict) << policy_in_words(verdict, policy) << '\n' << std::flush;
+void print_self_test_terms(std::ostream& out, const std::string& workload, double margin,
+                           std::chrono::nanoseconds most_timing) {
+  out << fmt::format("\n{}, margin {}, at most {} of timing a gate\n", one_line(workload),
+                     share_in_words(margin),
+                     seconds_text(std::chrono::duration<double>(most_timing).count()))
+      << fmt::format(row, "trial", "seen", "gates", "slower", "not slower", "undecided", "spread",
+                     "pairs", "seconds")
+      << std::flush;  // the trials take their time
 }
 
-ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
-  switch (verdict.severity) {
-    case Severity::blocks:
-      return ExitCode::fails;
-    case Severity::failed:
-      return ExitCode::device_failed;
-    case Severity::not_gated:
-      return ExitCode::not_gated;
-    case Severity::undecided:
-      return exit_code(Outcome::undecided, policy);
-    case Severity::note:
-      return ExitCode::passes;
+void print_trial(std::ostream& out, const TrialResult& trial) {
+  out << fmt::format(row, trial.name, fmt::format("{:+.2f} %", 100 * std::expm1(trial.estimate)),
+                     trial.gates, trial.slower, trial.not_slower,
+                     trial.gates - trial.slower - trial.not_slower,
+                     trial.spread ? fmt::format("{:.2f} %", 100 * *trial.spread) : "-",
+                     fmt::format("{:.1f}", trial.pairs_mean),
+                     fmt::format("{:.1f}", trial.seconds_mean))
+      << std::flush;
+}
+
+void print_self_test(std::ostream& out, const SelfTest& test, bool simulated) {
+  const TrialResult* identical = identical_programs(test);
+  const auto between = identical == nullptr ? std::nullopt : between_gates(*identical);
+  const auto margin = smallest_margin(test);
+  if (between && margin) {
+    out << fmt::format(
+        "gates of identical programs differ by {} (standard deviation of their first {} pairs' "
+        "means), ",
+        share_in_words(*identical->spread), pairs_of_an_estimate);
+    out << (*margin > 0 ? fmt::format("by {} more than their pairs explain: a margin of {} or more "
+                                      "keeps their rate\n",
+                                      share_in_words(*between), share_in_words(*margin))
+                        : "which their pairs explain: any margin keeps their rate\n");
   }
-  return ExitCode::device_failed;
+  if (simulated) out << "SIMULATED, nothing was measured: ";
+  out << one_line(test.workload) << ' ';
+  switch (outcome_of(test)) {
+    case Outcome::passes:
+      out << fmt::format("passes: {}; slowdowns of {} and more are found", identical_in_words(test),
+                         share_in_words(*found_from(test)));
+      break;
+    case Outcome::fails:
+      out << "fails: " << broken_in_words(test);
+      break;
+    default:
+      out << "undecided: " << undecided_in_words(test);
+  }
+  out << '\n' << std::flush;
 }
 
 }  // namespace stepgate

@@ -9,15 +9,12 @@
 
 #include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
+#include "report/report.h"
 
 namespace stepgate {
 namespace {
 
 constexpr double interval_error = 0.05;
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::string day_of(const std::string& date) {
   return date.substr(0, 10);
@@ -46,9 +43,10 @@ std::string_view noun_of_units(const VariantHistory& history) {
 }
 
 std::string runs_in_words(const VariantHistory& history) {
-  std::string words = plural(compared_runs(history), "run");
+  std::string words = counted_in_words(static_cast<std::int64_t>(compared_runs(history)), "run");
   if (compared_runs(history) != history.units.size())
-    words += " in " + plural(history.units.size(), in_words(history.unit));
+    words += " in " + counted_in_words(static_cast<std::int64_t>(history.units.size()),
+                                       in_words(history.unit));
   return words + " since " + day_of(first_run_of(history, 0).date);
 }
 
@@ -63,6 +61,12 @@ std::string answer_in_words(const VariantHistory& history) {
     case HistoryOutcome::drifts:
       return "; ALARM at " + at_unit(history, *history.drift->alarm, commits_of_alarm(history));
     case HistoryOutcome::machine_drifts:
+      if (history.anchor.empty()) {
+        return fmt::format(
+            "; drifts, {} a week, by itself or with its machine, which runs without "
+            "an anchor do not tell: not gated",
+            change_in_words(history.raw_drift->now.slope));
+      }
       return fmt::format("; the machine drifts, {} a week, and its anchor {} with it: not gated",
                          change_in_words(history.raw_drift->now.slope), history.anchor);
     case HistoryOutcome::wanders:
@@ -74,9 +78,10 @@ std::string answer_in_words(const VariantHistory& history) {
     case HistoryOutcome::too_few:
       break;
   }
-  return fmt::format("; not gated: a drift takes {} over at least {} to show",
-                     plural(fewest_values_of_drift, in_words(history.unit)),
-                     plural(static_cast<std::size_t>(fewest_weeks_of_drift), "week"));
+  return fmt::format(
+      "; not gated: a drift takes {} over at least {} to show",
+      counted_in_words(static_cast<std::int64_t>(fewest_values_of_drift), in_words(history.unit)),
+      counted_in_words(static_cast<std::int64_t>(fewest_weeks_of_drift), "week"));
 }
 
 }  // namespace
@@ -104,10 +109,12 @@ void print_history(std::ostream& out, const VariantHistory& history) {
   const auto other =
       std::ranges::count_if(history.runs, [](const HistoryRun& run) { return !run.is_compared; });
   if (other > 0)
-    out << fmt::format("  not compared: {}\n", plural(static_cast<std::size_t>(other), "run"));
+    out << fmt::format("  not compared: {}\n",
+                       counted_in_words(static_cast<std::int64_t>(other), "run"));
   for (const HistoryPeriod& period : history.periods) {
     if (!period.why.empty())
-      out << fmt::format("  a period of {}: {}\n", plural(period.runs, "run"),
+      out << fmt::format("  a period of {}: {}\n",
+                         counted_in_words(static_cast<std::int64_t>(period.runs), "run"),
                          one_line(period.why));
   }
 }
@@ -137,7 +144,8 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, s
   if (code == ExitCode::fails)
     answer = "DRIFT: `stepgate gate` of the two commits tells whether the code did it";
   if (code == ExitCode::passes) answer = "STEADY: no drift is shown";
-  out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size() + missing, "variant"),
+  out << fmt::format("{} watched of {}, {}; {}\n", watched,
+                     counted_in_words(static_cast<std::int64_t>(all.size() + missing), "variant"),
                      drifting == 1 ? "1 drifts" : fmt::format("{} drift", drifting), answer);
 }
 

@@ -28,13 +28,13 @@ std::string what_happens(const Mutation& mutation) {
       return fmt::format("leaves {} open and refutes nothing",
                          fmt::join(mutation.assertions, ", "));
     case MutationEffect::survives:
-      return "holds all the same";
+      return "passes all the same";
     case MutationEffect::same_step:
       return "is the same: nothing says otherwise";
     case MutationEffect::said_for_contrast:
       return "is the same, and says so for contrast";
     case MutationEffect::unknown:
-      return "holds all the same, as far as anything holds here";
+      return "passes all the same, as far as anything passes here";
   }
   return "";
 }

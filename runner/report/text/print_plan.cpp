@@ -50,7 +50,7 @@ struct Effect {
 
   std::string operator()(const LaunchKernel& launch) const {
     const Kernel& launched = kernel(launch.kernel);
-    if (const auto told = launched.delay_microseconds)
+    if (const auto told = launched.cost.delay_microseconds)
       return fmt::format("{} {} us", launch.kernel.name(), told(launch.attributes));
     const KernelWork& work = facts.work;
     return fmt::format(
@@ -109,8 +109,8 @@ struct Effect {
     return waits.what == WaitFor::poll ? "the host polls" : "the host waits";
   }
   std::string operator()(const TakeBatch&) const {
-    const LoaderPlan& loader = plan.loader;
-    const std::string cost = seconds_text(static_cast<double>(loader.wait_nanoseconds) * 1e-9);
+    const LoaderKnobs& loader = plan.loader;
+    const std::string cost = seconds_text(loader.wait_us * 1e-6);
     if (loader.depth == 0) return fmt::format("{} inline", cost);
     std::string words = fmt::format("{} each, {} ahead, {} worker{}", cost, loader.depth,
                                     loader.workers, loader.workers == 1 ? "" : "s");

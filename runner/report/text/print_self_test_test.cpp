@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/text/print_self_test.h"
+#include "report/text/print_gate.h"
 
 #include <gtest/gtest.h>
 

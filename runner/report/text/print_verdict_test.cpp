@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Printed reports against the golden files beside this one. With STEPGATE_UPDATE_GOLDEN=1 in the
 // environment the files are rewritten instead; review the difference.
-#include "report/text/print_verdict.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,6 +10,9 @@
 #include <sstream>
 
 #include "judge/testing/fake_scenario.h"
+#include "report/testing/reports.h"
+#include "report/text/print_list.h"
+#include "report/writers.h"
 
 namespace stepgate {
 namespace {
@@ -33,7 +34,7 @@ void expect_reviewed(const std::string& name, const std::string& printed) {
 
 std::string printed(const Verdict& verdict, Style style = Style::plain) {
   std::ostringstream out;
-  print_verdict(out, verdict, style);
+  print_verdict(out, reported(verdict), style);
   return out.str();
 }
 
@@ -160,14 +161,16 @@ TEST(PrintVerdict, SumsUpASuite) {
   suite[3].scenario = "ends";
   suite[3].failed = "no memory";
   std::ostringstream out;
-  print_suite_table(out, suite, Style::plain);
-  print_tally(out, suite, judge_suite(suite, 0.01), {.simulated = true}, Style::plain);
+  RunSoFar run = ended_run(suite);
+  run.run.simulated = true;
+  print_suite_table(out, report_of(run), Style::plain);
+  print_tally(out, report_of(run), Style::plain);
   expect_reviewed("suite", out.str());
 }
 
 std::string told(const Verdict& verdict) {
   std::ostringstream out;
-  print_outcome(out, verdict, Style::plain);
+  print_outcome(out, reported(verdict), Style::plain);
   return out.str();
 }
 
@@ -202,9 +205,11 @@ TEST(PrintVerdict, SaysInEveryLineThatSumsUpThatItIsSimulated) {
   EXPECT_EQ(printed(on_gpu(verdict_of_fix(2000))).find("SIMULATED"), std::string::npos);
   const std::vector<Verdict> suite{verdict_of_fix(2000)};
   std::ostringstream out;
-  print_suite_table(out, suite, Style::plain);
-  print_tally(out, suite, judge_suite(suite, 0.01), {.simulated = true, .gated = false},
-              Style::plain);
+  RunSoFar run = ended_run(suite);
+  run.run.simulated = true;
+  run.run.gated = false;
+  print_suite_table(out, report_of(run), Style::plain);
+  print_tally(out, report_of(run), Style::plain);
   EXPECT_EQ(out.str(),
             "  passes          scripted  5 rounds  SIMULATED\n"
             "SIMULATED 1 scenario, 1 passes; not gated: nothing was measured\n");
@@ -214,7 +219,7 @@ TEST(PrintVerdict, CountsOneRoundAsOne) {
   std::vector<Verdict> suite{on_gpu(verdict_of_fix(2000))};
   suite[0].rounds = 1;
   std::ostringstream out;
-  print_suite_table(out, suite, Style::plain);
+  print_suite_table(out, report_of(run_of(suite)), Style::plain);
   EXPECT_EQ(out.str(), "  passes          scripted  1 round\n");
 }
 
@@ -242,13 +247,15 @@ TEST(PrintVerdict, SaysThatTheSuiteAsAWholeFailsOrALineAmongOthers) {
   together.failed = true;
   together.failed_among_others = {"scripted.pays"};
   std::ostringstream out;
-  print_tally(out, suite, together, {}, Style::plain);
+  RunSoFar run = ended_run(suite);
+  run.suite = together;
+  print_tally(out, report_of(run), Style::plain);
   EXPECT_NE(out.str().find("fails: the suite as a whole: the evidence against its 2 comparisons "
                            "together is 1230, and 100 is enough; wrongly so in at most 1 % of "
                            "runs"),
             std::string::npos)
       << out.str();
-  EXPECT_NE(out.str().find("\n2 scenarios, 2 passes; fails as a suite\n"), std::string::npos)
+  EXPECT_NE(out.str().find("\n2 scenarios, 2 pass; fails as a suite\n"), std::string::npos)
       << out.str();
   EXPECT_NE(out.str().find("fails: scripted.pays, undecided alone, by the evidence among all 2 "
                            "comparisons"),

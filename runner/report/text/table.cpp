@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Padding.
 #include "report/text/table.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
+
+#include "judge/verdict/words.h"
 
 namespace stepgate {
 
@@ -28,6 +31,59 @@ void print_table(std::ostream& out, const std::vector<Align>& alignment,
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
   }
+}
+
+Style style_of(int file_descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool wants_none = no_colour != nullptr && *no_colour != 0;
+  return ::isatty(file_descriptor) == 1 && !wants_none ? Style::terminal : Style::plain;
+}
+
+std::string_view colour_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passes:
+      return "\x1b[32m";
+    case Outcome::fails:
+      return "\x1b[31m";
+    default:
+      return "\x1b[33m";
+  }
+}
+
+std::string coloured(std::string_view words, std::string_view colour, Style style) {
+  return style == Style::plain ? std::string(words) : fmt::format("{}{}\x1b[0m", colour, words);
+}
+
+std::string coloured(Outcome outcome, Style style) {
+  return coloured(in_words(outcome), colour_of(outcome), style);
+}
+
+// An escape sequence has no width on the screen: padded first, coloured second.
+std::string outcome_cell(Outcome outcome, Style style) {
+  return coloured(fmt::format("{:<{}}", in_words(outcome), outcome_width), colour_of(outcome),
+                  style);
+}
+
+void ProgressLine::show(const std::string& scenario, std::int64_t rounds,
+                        std::chrono::nanoseconds spent) {
+  if (!terminal_) return;
+  const double seconds = std::chrono::duration<double>(spent).count();
+  const std::string state = rounds == 0 ? "warmed up" : fmt::format("round {}", rounds);
+  const std::string text = fmt::format("{}: {}, {:.1f} s", scenario, state, seconds);
+  show(text);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  clear();
+  *terminal_ << '\r' << text << std::flush;
+  width_ = text.size();
+}
+
+void ProgressLine::clear() {
+  if (!terminal_ || width_ == 0) return;
+  *terminal_ << '\r' << std::string(width_, ' ') << '\r' << std::flush;
+  width_ = 0;
 }
 
 }  // namespace stepgate

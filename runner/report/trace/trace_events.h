@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Single events of a Chrome trace, as text. write_trace gives them their meaning.
+// Single events of a Chrome trace as text, and what each says of its call or its work under the
+// keys of the PyTorch profiler. write_trace gives them their meaning.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/device.h"
 #include "device/trace.h"
 
 namespace stepgate {
@@ -50,5 +52,28 @@ class TraceEvents {
   bool first_ = true;
   std::string text_;  // not handed to the stream yet: one write an event would cost seconds
 };
+
+// The numbers that tie a host operation, its call and the work of the device together.
+struct TraceLinks {
+  std::int64_t operation = 0;    // "External id": a host span, counted from 1; 0: none
+  std::int64_t correlation = 0;  // of a call and its work; 0: none
+  std::int64_t gpu = 0;          // which one it is of
+};
+
+// "Memcpy HtoD (Pageable -> Device)", "Memset (Device)", a kernel's own name.
+std::string name_of_work(const DeviceWork&);
+
+// The kind of an explicit wait: "Context Sync", "Stream Sync" or "Event Sync".
+std::string_view kind_of_wait(const HostCall&);
+
+std::string arguments_of_call(const HostCall&, TraceLinks);
+
+// `stream`: as written in the file. `operation`: what the plan calls what the work belongs to.
+std::string arguments_of_work(const DeviceIdentity&, const DeviceWork&, std::int64_t stream,
+                              const std::string& operation, TraceLinks);
+
+// `stream`: that is waited for, -1 for all of them.
+std::string arguments_of_wait(const HostCall&, std::int64_t stream, std::int64_t recorded_by,
+                              TraceLinks);
 
 }  // namespace stepgate

@@ -5,22 +5,223 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <ostream>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/require.h"
+#include "device/trace.h"
 #include "measure/trace/meetings.h"
 #include "plan/compose/step_names.h"
-#include "report/trace/trace_arguments.h"
-#include "report/trace/trace_counters.h"
+#include "plan/step_plan.h"
 #include "report/trace/trace_events.h"
-#include "report/trace/trace_host_events.h"
 #include "report/trace/trace_rows.h"
 
 namespace stepgate {
 namespace {
+
+struct Curve {
+  std::string_view name;
+  std::string_view series;
+  std::int64_t process = 0;
+};
+
+// Times at which something grows or shrinks, to its value from then on.
+using Changes = std::map<TraceTime, std::int64_t>;
+
+void write_curve(TraceEvents& events, const Curve& curve, TraceTime from, std::int64_t value,
+                 const Changes& changes) {
+  events.counter(curve.name, curve.process, from, curve.series, value);
+  for (const auto& [at, change] : changes) {
+    if (change == 0) continue;
+    value += change;
+    events.counter(curve.name, curve.process, at, curve.series, value);
+  }
+}
+
+// The memory that is held when the file begins follows from the most that was held, unless the
+// trace goes back to where nothing was held.
+void write_memory(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace,
+                  MemoryKind kind, std::int64_t most_held) {
+  Changes changes;
+  std::int64_t before = 0;
+  bool goes_back = false;
+  for (const MemoryChange& change : trace.memory_changes) {
+    if (change.memory != kind) continue;
+    if (change.at < from) {
+      before += change.bytes;
+      goes_back = true;
+    } else {
+      changes[change.at] += change.bytes;
+    }
+  }
+  std::int64_t value = 0;
+  std::int64_t most = 0;
+  for (const auto& [at, change] : changes) most = std::max(most, value += change);
+  if (!goes_back) before = std::max<std::int64_t>(0, most_held - most);
+  write_curve(events, curve, from, before, changes);
+}
+
+void write_under_way(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
+  std::unordered_map<std::uint32_t, TraceTime> issued;
+  for (const HostCall& call : trace.calls) {
+    if (call.correlation != 0) issued.emplace(call.correlation, call.begin);
+  }
+  Changes changes;
+  for (const DeviceWork& work : trace.work) {
+    const auto call = issued.find(work.correlation);
+    if (call == issued.end()) continue;
+    ++changes[call->second];
+    --changes[work.end];
+  }
+  write_curve(events, curve, from, 0, changes);
+}
+
+// A reading is of the time before it, so a curve steps to it where the one before was taken.
+void write_clocks(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
+  constexpr double hertz_per_megahertz = 1e6;
+  TraceTime since = from;
+  for (const ClockReading& clock : trace.clocks) {
+    events.counter(curve.name, curve.process, since, curve.series,
+                   std::lround(clock.hertz / hertz_per_megahertz));
+    since = std::max(from, clock.at);
+  }
+}
+
+// In all since the file begins.
+void write_migrated(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
+  Changes changes;
+  for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
+    const bool moves =
+        event.kind == PageEventKind::to_device || event.kind == PageEventKind::to_host;
+    if (moves) changes[std::max(from, event.end)] += event.amount;
+  }
+  if (!changes.empty()) write_curve(events, curve, from, 0, changes);
+}
+
+// A trace's curves: memory held, work under way, the clock, managed memory that moved. `process`:
+// the row that they belong to. `from`: where the file begins.
+void write_counters(TraceEvents& events, std::int64_t process, TraceTime from, const Trace& trace) {
+  write_memory(events, {"device memory", "bytes", process}, from, trace, MemoryKind::device,
+               trace.memory.peak_reserved_bytes);
+  write_memory(events, {"pinned memory", "bytes", process}, from, trace, MemoryKind::pinned,
+               trace.memory.pinned_bytes);
+  write_under_way(events, {"issued and not done", "pieces of work", process}, from, trace);
+  write_clocks(events, {"SM clock", "MHz", process}, from, trace);
+  write_migrated(events, {"managed memory moved", "bytes", process}, from, trace);
+}
+
+// One stretch of the host's thread; deeper ones lie within.
+struct HostEvent {
+  Stretch when;
+  int depth = 0;
+  std::string_view category;
+  std::string name;
+  std::string arguments;
+  int call = -1;  // index into Trace::calls
+};
+
+struct WaitedFor {
+  std::int64_t stream = -1;       // as written in the file; -1: all, or not known
+  std::int64_t recorded_by = -1;  // the number of the call that recorded the event
+};
+
+bool is_explicit_wait(const HostCall& call) {
+  return call.kind == CallKind::wait_for_device || call.kind == CallKind::wait_for_stream ||
+         call.kind == CallKind::wait_for_event;
+}
+
+void collect_spans(const StepPlan& plan, const Trace& trace, std::vector<HostEvent>& events) {
+  std::vector<bool> calls(trace.spans.size());
+  for (const HostCall& call : trace.calls) {
+    if (call.span >= 0) calls.at(static_cast<std::size_t>(call.span)) = true;
+  }
+  for (std::size_t index = 0; index < trace.spans.size(); ++index) {
+    const HostSpan& span = trace.spans[index];
+    // Operations within a graph cost the host nothing when it is launched.
+    if (span.begin == span.end && !calls[index]) continue;
+    if (span.operation < 0) {
+      events.push_back(
+          {{span.begin, span.end}, 2, "user_annotation", "stepgate: not part of the step", {}});
+      continue;
+    }
+    events.push_back(
+        {{span.begin, span.end},
+         2,
+         "cpu_op",
+         operation_at(plan, span.operation).name,
+         fmt::format(R"("External id":{},"acts for step":{})", index + 1, span.acts_for)});
+  }
+}
+
+void collect_calls(const Trace& trace, std::span<const std::int64_t> correlations,
+                   std::vector<HostEvent>& events) {
+  for (std::size_t index = 0; index < trace.calls.size(); ++index) {
+    const HostCall& call = trace.calls[index];
+    const bool of_the_driver = call.name.starts_with("cu") && !call.name.starts_with("cuda");
+    events.push_back({{call.begin, call.end},
+                      3,
+                      of_the_driver ? "cuda_driver" : "cuda_runtime",
+                      call.name,
+                      arguments_of_call(call, {call.span + 1, correlations[index]}),
+                      static_cast<int>(index)});
+  }
+}
+
+// By their begin, outer ones first. `correlations`: the numbers of the calls.
+std::vector<HostEvent> host_events(const StepPlan& plan, const Trace& trace,
+                                   std::span<const std::int64_t> correlations) {
+  std::vector<HostEvent> events;
+  for (const NumberedStep& step : steps_of_the_host(trace)) {
+    events.push_back(
+        {step.when, 0, "user_annotation", fmt::format("ProfilerStep#{}", step.number), {}});
+  }
+  for (const PhaseOfTheHost& phase : phases_of_the_host(plan, trace)) {
+    events.push_back({phase.when, 1, "user_annotation", std::string(name_of(phase.phase)), {}});
+  }
+  collect_spans(plan, trace, events);
+  collect_calls(trace, correlations, events);
+  std::stable_sort(events.begin(), events.end(), [](const HostEvent& one, const HostEvent& other) {
+    if (one.when.begin != other.when.begin) return one.when.begin < other.when.begin;
+    if (one.when.end != other.when.end) return one.when.end > other.when.end;
+    return one.depth < other.depth;
+  });
+  return events;
+}
+
+// The work that every explicit wait waited for, by the index of its call. `streams`: their numbers
+// in the file, by what the plan calls them.
+std::map<std::size_t, WaitedFor> waited_for(const StepPlan& plan, const Trace& trace,
+                                            std::span<const std::int64_t> correlations,
+                                            const std::map<std::string, std::int64_t>& streams) {
+  std::map<std::size_t, WaitedFor> found;
+  std::map<int, WaitedFor> last_record;  // by event
+  for (std::size_t index = 0; index < trace.calls.size(); ++index) {
+    const HostCall& call = trace.calls[index];
+    const int at =
+        call.span < 0 ? -1 : trace.spans.at(static_cast<std::size_t>(call.span)).operation;
+    if (is_explicit_wait(call)) found[index] = {};
+    if (at < 0) continue;
+    const Operation& operation = operation_at(plan, at);
+    const auto known = streams.find(stream_at(plan, operation.stream).name);
+    const std::int64_t stream = known == streams.end() ? -1 : known->second;
+    const auto* record = std::get_if<RecordEvent>(&operation.action);
+    const auto* wait = std::get_if<HostWaits>(&operation.action);
+    if (record != nullptr) last_record[record->event] = {stream, correlations[index]};
+    if (call.kind == CallKind::wait_for_stream) found[index] = {stream};
+    if (call.kind == CallKind::wait_for_event && wait != nullptr) {
+      found[index] = last_record[wait->event];
+    }
+  }
+  return found;
+}
 
 // Rows of the file.
 constexpr std::int64_t host_thread = 1;

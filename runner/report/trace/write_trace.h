@@ -5,7 +5,7 @@
 // A file holds one variant. HolisticTraceAnalysis takes a file for one rank, with the GPU at
 // process 0 and its streams as threads, and numbers steps by ProfilerStep#n; two variants in one
 // file would be one rank that runs every step twice. Whoever wants both at once draws them
-// (draw_timeline.h) or opens two tabs. Of several ranks all are in the file, the GPU of each at the
+// (pictures.h) or opens two tabs. Of several ranks all are in the file, the GPU of each at the
 // process of its number: so viewers show them on one axis of time, and HolisticTraceAnalysis
 // cannot tell them apart.
 #pragma once

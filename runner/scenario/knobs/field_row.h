@@ -75,7 +75,8 @@ inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
   member = list ? *list : std::vector<std::int64_t>();
 }
 
-template <auto part, auto member>
+// `members` lead from the part to what the field is: the last is of the one before.
+template <auto part, auto... members>
 constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning,
                       const KnobCondition* condition = nullptr) {
   return {.name = name,
@@ -83,13 +84,18 @@ constexpr Field field(std::string_view name, const FieldValues& values, std::str
           .meaning = meaning,
           .scope = scope_of(part),
           .condition = condition,
-          .get = [](const Settings& from) { return value_of(part_of(from, part).*member); },
+          .get = [](const Settings& from) { return value_of((part_of(from, part).*....*members)); },
           .set = [](Settings& to,
-                    const FieldValue& value) { assign(part_of(to, part).*member, value); }};
+                    const FieldValue& value) { assign((part_of(to, part).*....*members), value); }};
 }
 
 constexpr Field unscored(Field field) {
   field.unscored = true;
+  return field;
+}
+
+constexpr Field once_in_a_process(Field field) {
+  field.once_in_a_process = true;
   return field;
 }
 

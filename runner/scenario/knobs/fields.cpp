@@ -8,7 +8,7 @@
 #include <array>
 
 #include "base/require.h"
-#include "scenario/knobs/field_choices.h"
+#include "base/text/enumerators.h"
 #include "scenario/knobs/field_row.h"
 #include "scenario/knobs/knob_conditions.h"
 
@@ -16,8 +16,70 @@ namespace stepgate {
 namespace {
 
 using namespace field_row;
-using namespace field_choices;
 using namespace knob_conditions;
+
+// The words of a scenario file for the values of those enums whose own names they are not, or not
+// alone; a row has those of any other enum as choices<Enum>. Choices without a value are of the
+// format, but not built yet.
+
+// Whether files can write every value of the enum.
+template <class Enum, std::size_t count>
+constexpr bool name_all_of(const std::array<Choice, count>& choices) {
+  for (std::size_t value = 0; value < enumerators<Enum>.size(); ++value) {
+    const auto means_it = [&](const Choice& one) {
+      return one.value == static_cast<std::int64_t>(value);
+    };
+    if (std::ranges::none_of(choices, means_it)) return false;
+  }
+  return true;
+}
+
+constexpr std::array model_kinds{choice("mlp", ModelKind::mlp),
+                                 choice("spin", ModelKind::spin),
+                                 choice("transformer", ModelKind::transformer),
+                                 choice("elementwise", ModelKind::elementwise),
+                                 choice("chase", ModelKind::chase),
+                                 choice("recommender", ModelKind::recommender)};
+constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
+constexpr std::array host_memories{choice("resident", HostMemory::resident),
+                                   choice("pageable", HostMemory::pageable),
+                                   choice("pinned", HostMemory::pinned),
+                                   choice("registered", HostMemory::registered),
+                                   choice("pin_each_step", HostMemory::pin_each_step),
+                                   choice("mapped"),
+                                   choice("managed", HostMemory::managed),
+                                   choice("managed_prefetch", HostMemory::managed_prefetch)};
+constexpr std::array allocators{
+    choice("static", Allocator::fixed),          choice("cuda", Allocator::cuda),
+    choice("cuda_async", Allocator::cuda_async), choice("arena", Allocator::arena),
+    choice("caching", Allocator::caching),       choice("expandable", Allocator::expandable),
+    choice("first_fit", Allocator::first_fit)};
+constexpr std::array alloc_rounds{choice("none", AllocRound::none),
+                                  choice("pow2/4", AllocRound::quarters),
+                                  choice("pow2/8", AllocRound::eighths)};
+constexpr std::array fuses{choice("attention", Fuse::attention),
+                           choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
+constexpr std::array gemm_choices{choice("heuristic", GemmChoice::heuristic),
+                                  choice("autotune", GemmChoice::autotune)};
+constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
+                                             {"full", 1},
+                                             {"every 2", 2},
+                                             {"every 3", 3},
+                                             {"every 4", 4},
+                                             {"every 6", 6},
+                                             {"every 8", 8},
+                                             {"every 12", 12},
+                                             {"every 16", 16}}};
+constexpr std::array rank_links{choice("default", RankLinks::usual),
+                                choice("no_p2p", RankLinks::no_p2p)};
+constexpr std::array interleave_choices{choice("auto", Interleave::automatic),
+                                        choice("segments", Interleave::segments)};
+
+static_assert(name_all_of<ModelKind>(model_kinds) && name_all_of<Layout>(layouts) &&
+              name_all_of<HostMemory>(host_memories) && name_all_of<Allocator>(allocators) &&
+              name_all_of<AllocRound>(alloc_rounds) && name_all_of<Fuse>(fuses) &&
+              name_all_of<GemmChoice>(gemm_choices) && name_all_of<RankLinks>(rank_links) &&
+              name_all_of<Interleave>(interleave_choices));
 
 constexpr std::array groups{
     FieldGroup{"model", "the network and its numbers"},
@@ -339,16 +401,16 @@ constexpr std::array field_rows{
         "blocks whose weights are gathered before the step comes to them, each in memory of its "
         "own; 0 gathers a block's when it is needed",
         &where_weights_are_gathered),
-    field<&Knobs::ranks, &RanksKnobs::max_ctas>(
+    field<&Knobs::ranks, &RanksKnobs::collectives, &CollectiveKnobs::max_ctas>(
         "ranks.max_ctas", or_word("auto", whole(1, 64)),
         "thread blocks of a collective, at most: fewer leave kernels beside it more of the device, "
         "and move fewer bytes a second; auto is NCCL's choice",
         &with_ranks),
-    field<&Knobs::ranks, &RanksKnobs::links>(
+    once_in_a_process(field<&Knobs::ranks, &RanksKnobs::collectives, &CollectiveKnobs::links>(
         "ranks.link", one_of(rank_links),
         "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
         "memory; the same for all variants",
-        &with_ranks),
+        &with_ranks)),
     field<&Knobs::ranks, &RanksKnobs::spare_sms>(
         "ranks.spare_sms", whole(0, 64),
         "multiprocessors that GEMMs of the backward pass leave to the reductions beside them: one "
@@ -437,6 +499,19 @@ std::string meaning_of(const Field& field) {
 FieldValue default_of(const Field& field) {
   require(is_built(field), "only built fields have defaults");
   return field.get(Settings{});
+}
+
+const Field* apart_in_a_process(const Knobs& one, const Knobs& other) {
+  const auto settings = [](const Knobs& knobs) {
+    return Settings{.knobs = knobs, .measure = {}, .requirements = {}, .gate = {}};
+  };
+  for (const Field& field : field_table()) {
+    if (!field.once_in_a_process) continue;
+    const KnobCondition* condition = field.condition;
+    if (condition != nullptr && !(condition->holds(one) && condition->holds(other))) continue;
+    if (field.get(settings(one)) != field.get(settings(other))) return &field;
+  }
+  return nullptr;
 }
 
 }  // namespace stepgate

@@ -83,6 +83,9 @@ struct Field {
   // About what is not scored, when measuring ends, what is printed, or what the machine must have:
   // in no fingerprint, so that whoever turns it is still measuring the same.
   bool unscored = false;
+  // Decided once for a process, which carries out all variants of all scenarios of a run: the same
+  // wherever it has an effect.
+  bool once_in_a_process = false;
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;
@@ -114,5 +117,9 @@ constexpr bool is_built(const Field& field) {
 std::string meaning_of(const Field&);
 
 FieldValue default_of(const Field&);
+
+// The first field that is decided once for a process, has an effect beside the knobs of both, and
+// differs; null where one process can carry out both.
+const Field* apart_in_a_process(const Knobs&, const Knobs&);
 
 }  // namespace stepgate

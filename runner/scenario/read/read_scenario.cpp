@@ -6,7 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/require.h"
 #include "base/text/nearest.h"
@@ -17,11 +20,46 @@
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fingerprint.h"
 #include "scenario/read/bases.h"
-#include "scenario/read/read_override.h"
 #include "scenario/read/scenario_draft.h"
 
 namespace stepgate {
 namespace {
+
+// One knob set on the command line. read_scenario.h says which variants it holds for.
+
+// Null, and one more diagnostic, when no such field can be set.
+const Field* settable_field(std::string_view name, const Place& place,
+                            std::vector<Diagnostic>& diagnostics) {
+  const Field* field = field_named(name);
+  if (field != nullptr && is_built(*field)) return field;
+  if (field != nullptr) {
+    diagnostics.push_back(
+        {place, fmt::format("'{}' is not built yet", name), std::string(see_fields)});
+    return nullptr;
+  }
+  std::vector<std::string_view> names;
+  for (const Field& row : field_table()) names.push_back(row.name);
+  diagnostics.push_back({place, fmt::format("unknown key '{}'", name),
+                         did_you_mean(name, names, std::string(see_fields))});
+  return nullptr;
+}
+
+// "batch.size=128", as a command line gives it; nothing, and one more diagnostic, when it is none.
+std::optional<Setting> read_override(std::string_view argument,
+                                     std::vector<Diagnostic>& diagnostics) {
+  const Place place{fmt::format("--set {}", argument), 0, 0};
+  const std::size_t equals = argument.find('=');
+  if (equals == std::string_view::npos) {
+    diagnostics.push_back({place, "no '=' in it", "write --set batch.size=128"});
+    return std::nullopt;
+  }
+  const Field* field = settable_field(argument.substr(0, equals), place, diagnostics);
+  if (field == nullptr) return std::nullopt;
+  const TomlValue written = toml_of_argument(*field, argument.substr(equals + 1), place);
+  auto value = read_field_value(*field, written, diagnostics);
+  if (!value) return std::nullopt;
+  return Setting{field, std::move(*value), place};
+}
 
 constexpr std::string_view kind_of_file = "a scenario";
 constexpr std::size_t most_files = 32;  // a scenario, its base, the base's base and so on
@@ -135,7 +173,7 @@ class ScenarioReader {
                                       setting.place});
       }
     }
-    require_one_link(scenario);
+    require_one_process(scenario);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
@@ -172,18 +210,19 @@ class ScenarioReader {
     }
   }
 
-  // NCCL asks for it once in a process, which carries out all variants.
-  void require_one_link(const Scenario& scenario) {
-    const Variant* first = nullptr;
+  // One process carries out all variants.
+  void require_one_process(const Scenario& scenario) {
     for (const Variant& variant : scenario.variants) {
-      if (variant.knobs.ranks.count == 1) continue;
-      if (first == nullptr) first = &variant;
-      if (variant.knobs.ranks.links == first->knobs.ranks.links) continue;
-      return fail(variant.place,
-                  fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
-                              "decided once for all variants",
-                              first->name, variant.name),
-                  "say the same in every variant of several ranks");
+      for (const Variant& earlier : scenario.variants) {
+        if (&earlier == &variant) break;
+        const Field* apart = apart_in_a_process(earlier.knobs, variant.knobs);
+        if (apart == nullptr) continue;
+        return fail(variant.place,
+                    fmt::format("'{}' and '{}' have different '{}', which is decided once for all "
+                                "variants",
+                                earlier.name, variant.name, apart->name),
+                    "say the same in every variant that it has an effect in");
+      }
     }
   }
 

@@ -6,13 +6,44 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
+#include "base/text/ascii.h"
 #include "base/text/nearest.h"
 #include "scenario/knobs/field_value.h"
-#include "scenario/read/given_names.h"
 
 namespace stepgate {
 namespace {
+
+// The names that an author of a scenario gives, and what they may be made of.
+
+bool is_small(char c) {
+  return (c >= 'a' && c <= 'z') || is_digit(c);
+}
+
+bool is_letter_or_digit(char c) {
+  return is_small(c) || (c >= 'A' && c <= 'Z');
+}
+
+bool is_all_of(std::string_view text, bool (*allowed)(char)) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
+}
+
+// Letters, digits and _, and no digit first: assertions name variants.
+bool is_variant_name(std::string_view text) {
+  return is_all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_'; }) &&
+         !is_digit(text[0]);
+}
+
+// Letters, digits, _ and -.
+bool is_line_name(std::string_view text) {
+  return is_all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; });
+}
+
+// a to z, 0 to 9, _ and -.
+bool is_tag(std::string_view text) {
+  return is_all_of(text, [](char c) { return is_small(c) || c == '_' || c == '-'; });
+}
 
 constexpr std::int64_t newest_schema = 1;
 // Whether a search can make the field larger and smaller, for every variant alike.

@@ -12,10 +12,9 @@
 #include "base/interruption.h"
 #include "base/seconds.h"
 #include "compare/gate/compared_workloads.h"
-#include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"
-#include "report/text/progress_line.h"
-#include "report/text/verdict_words.h"
+#include "report/text/table.h"
+#include "report/writers.h"
 #include "verbs/compare/ask_head.h"
 #include "verbs/compare/count_both.h"
 #include "verbs/compare/introduce_both.h"
@@ -157,21 +156,22 @@ void write_json_file(const Arguments& arguments, const std::string& text) {
   if (!arguments.json.empty()) write_file(arguments.json, text);
 }
 
-int report(const GateRequest& request, Looked looked, const RunInfo& info,
-           const ReportFiles& files) {
+int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
+                const ReportFiles& files) {
   const Arguments& arguments = request.arguments;
   place(looked.findings, request.scenarios);
   const GateVerdict verdict =
       judge_gate(std::move(looked.findings), request.accepted, date_of(arguments));
-  if (arguments.verbose) print_gate_looks(std::cout, looked.looks());
-  print_gate(std::cout, looked.subject, verdict, arguments.undecided,
-             style_of(descriptor_of_text()));
-  const ExitCode code = exit_code(verdict, arguments.undecided);
+  GateLooks looks = looked.looks();
+  const Report report =
+      gate_report(info, std::move(looked.subject), std::move(looks), verdict, arguments.undecided);
+  if (arguments.verbose) print_gate_looks(std::cout, *report.gate);
+  print_gate(std::cout, report, style_of(descriptor_of_text()));
   std::ostringstream json;
-  write_gate_json(json, info, looked.subject, looked.comparison, verdict, code);
+  write_gate_json(json, report);
   write_json_file(arguments, json.str());
-  files.end(reported_gate(info, looked.subject, looked.looks(), verdict, arguments.undecided));
-  return status_of(code);
+  files.end(report);
+  return status_of(*report.code);
 }
 
 Looked look_at_everything(GateRequest& request) {
@@ -205,7 +205,7 @@ int gate(GateRequest request) {
       request.accepted = read_accepted(arguments.gate.accepted, date_of(arguments));
     if (!arguments.gate.of_commands()) info = info_of(request, scenario_files(arguments));
     Looked looked = look_at_everything(request);
-    if (!interrupted) return report(request, std::move(looked), info, files);
+    if (!interrupted) return report_gate(request, std::move(looked), info, files);
     files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
     return say_interrupted("HEAD is not gated");
   } catch (const std::exception& error) {

@@ -82,7 +82,8 @@ void read_scenario_line(const Json& line, RunOfProgram& run, std::int64_t& bytes
   if (scenario.empty()) {
     const auto suite = line.find("suite");
     const bool has = suite != line.end() && suite->is_object();
-    const auto failed = has ? suite->find(suite->contains("fails") ? "fails" : "refuted") : line.end();
+    const auto failed =
+        has ? suite->find(suite->contains("fails") ? "fails" : "refuted") : line.end();
     if (has && failed != suite->end() && failed->is_boolean())
       run.suite_failed = failed->get<bool>();
     return;

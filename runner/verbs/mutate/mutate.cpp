@@ -3,16 +3,468 @@
 // to be strict and runs nothing otherwise.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
 
+#include "judge/verdict/mutation.h"
 #include "report/exit_code.h"
 #include "report/text/print_list.h"
 #include "report/text/print_mutations.h"
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/other_values.h"
 #include "scenario/read/lint.h"
-#include "verbs/mutate/mutations_of.h"
+#include "scenario/read/read_scenario.h"
+#include "verbs/decide.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/planned.h"
+#include "verbs/trace/trace_planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
+namespace {
+
+// Makes every mutation of a scenario and lets the device decide it: what `mutate` and
+// `check --strict` share. Which one was noticed is judge's to say.
+
+using EachMutated = std::function<void(const Planned&, const Mutations&)>;
+
+// A scenario whose knobs are calibrated is asked with what the device found.
+std::vector<std::string> overrides_of(const Arguments& arguments, const Planned& planned) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (planned.traced && planned.traced->calibrated) {
+    const Calibrated& found = *planned.traced->calibrated;
+    overrides.push_back(found.knob + "=" + found.value);
+  }
+  return overrides;
+}
+
+std::vector<Knobs> knobs_of(const Scenario& scenario) {
+  std::vector<Knobs> knobs;
+  for (const Variant& variant : scenario.variants) knobs.push_back(variant.knobs);
+  return knobs;
+}
+
+// Most changes that are tried for an assertion that no override's removal refutes: after so many,
+// nobody knows.
+constexpr std::int64_t most_changes = 2000;
+
+// A limit that far from all that the file's own overrides do says little.
+constexpr double far_away = 1.3;
+
+bool is_of_the_step(const Field& field) {
+  return is_built(field) && field.scope == FieldScope::variant && !field.unscored;
+}
+
+bool is_of_the_step(const VariantOverride& said) {
+  return said.knob == like_key || is_of_the_step(*field_named(said.knob));
+}
+
+// Users name no variant so: there is no dot in a name.
+std::string as_stored(const std::string& variant) {
+  return "stored." + variant;
+}
+
+// The assertion with other variants in the place of stored ones, which are those as they were.
+Expectation with_stored_as_variants(Expectation assertion) {
+  for (Side* side : {&assertion.left, &assertion.right}) {
+    for (Product& product : *side) {
+      for (Factor& factor : product) {
+        auto* of = std::get_if<MetricOf>(&factor);
+        if (of != nullptr && of->stored) *of = {as_stored(of->variant), of->metric, false, {}};
+      }
+    }
+  }
+  return assertion;
+}
+
+// An assertion of the regime among those of [expect], which may have one of its name.
+std::string as_expected(const std::string& regime) {
+  return "[regime] " + regime;
+}
+
+// How far the sides are from each other, as a factor of 1 or more; nothing where one of them is 0.
+std::optional<double> distance_of(const AssertionVerdict& assertion) {
+  if (!assertion.left || !assertion.right || !(*assertion.left > 0) || !(*assertion.right > 0))
+    return std::nullopt;
+  return std::max(*assertion.left / *assertion.right, *assertion.right / *assertion.left);
+}
+
+std::optional<Relation> reversed(Relation relation) {
+  switch (relation) {
+    case Relation::less:
+      return Relation::at_least;
+    case Relation::at_most:
+      return Relation::greater;
+    case Relation::at_least:
+      return Relation::less;
+    case Relation::greater:
+      return Relation::at_most;
+    case Relation::equal:
+    case Relation::about:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+class Mutator {
+ public:
+  Mutator(const Planned& planned, const Arguments& arguments, std::uint64_t seed)
+      : arguments_(arguments), seed_(seed) {
+    settings_ = settings_for(std::span(&planned, 1));
+    original_ = planned;
+    before_ = verdict_on(original_);
+    if (!original_.traced || !original_.traced->calibrated) return;
+    arguments_.overrides = overrides_of(arguments, original_);
+    original_ = plan_with(nullptr);
+    before_ = verdict_on(original_);
+  }
+
+  Mutations all() {
+    Mutations result{.scenario = original_.scenario.name};
+    const Verdict alone = decided_alone();
+    for (const VariantOverride& without : original_.scenario.overrides) {
+      if (is_of_the_step(without)) result.mutations.push_back(mutated(without));
+    }
+    swap_variants();
+    const std::set<std::string> open_by_the_file = unnoticed_;
+    turn_knobs();
+    result.changes = changes_;
+    result.all_tried = changes_ < most_changes;
+    for (const AssertionVerdict& assertion : before_.assertions) {
+      const auto tried =
+          std::ranges::find(alone.assertions, assertion.name, &AssertionVerdict::name);
+      if (unnoticed_.contains(assertion.name)) result.vacuous.push_back(assertion);
+      if (is_reversed(*tried)) {
+        result.reversed.push_back(*tried);
+      } else if (!assertion.about_stored_runs && assertion.outcome != Outcome::passes) {
+        result.not_holding.push_back(assertion);
+      } else if (tried->outcome != Outcome::passes) {
+        result.not_holding.push_back(*tried);
+      } else if (open_by_the_file.contains(assertion.name)) {
+        add_distance(*tried, result.distant);
+      }
+    }
+    for (const AssertionVerdict& assertion : before_.regime) {
+      if (outside_.contains(as_expected(assertion.name))) result.never_inside.push_back(assertion);
+    }
+    return result;
+  }
+
+ private:
+  Planned planned_as(Scenario scenario) const {
+    Planned planned{.scenario = std::move(scenario), .plans = {}};
+    planned.plans = plans_on(before_.device, planned.scenario, seed_);
+    return planned;
+  }
+
+  Planned plan_with(const VariantChange* change) const {
+    return planned_as(read_scenario(original_.scenario.file, arguments_.overrides, change));
+  }
+
+  // Nothing when there is no such scenario, and then why.
+  std::optional<Planned> planned_with(const VariantChange* change, std::string& refusal) const {
+    try {
+      return plan_with(change);
+    } catch (const RequestError& error) {
+      refusal = error.diagnostics().front().message;
+      return std::nullopt;
+    }
+  }
+
+  // Traced as well, which stays with what was planned.
+  Verdict verdict_on(Planned& planned) const { return verdict_on(planned, arguments_); }
+
+  Verdict verdict_on(Planned& planned, const Arguments& arguments) const {
+    const OpenedDevice opened = open_device_for(arguments, seed_);
+    if (!is_planned_only(planned.scenario))
+      planned.traced = trace_planned(*opened.device, arguments, planned, settings_, seed_);
+    return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
+  }
+
+  // Decides the assertions that held; nothing where the device refuses the step, and then why.
+  std::optional<Verdict> decided(Planned& planned, std::string& refusal) const {
+    try {
+      return verdict_on(planned);
+    } catch (const DeviceError& error) {
+      refusal = error.what();
+    } catch (const RequestError& error) {
+      refusal = error.diagnostics().front().message;
+    }
+    return std::nullopt;
+  }
+
+  std::vector<ChangedCount> what_differs(const Planned& changed, const std::string& variant) const {
+    const auto of_it = [&](const Planned& planned) {
+      return std::ranges::find(planned.plans, variant,
+                               [](const StepPlan& plan) { return plan.variant; })
+          ->facts()
+          .counts;
+    };
+    return changed_counts(of_it(original_), of_it(changed));
+  }
+
+  bool set_elsewhere(const VariantOverride& override) const {
+    return std::ranges::any_of(original_.scenario.overrides, [&](const VariantOverride& other) {
+      return other.knob == override.knob && other.variant != override.variant;
+    });
+  }
+
+  // By an assertion that does not pass here, and might where it does.
+  bool is_told_of(const std::string& variant) const {
+    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& assertion) {
+      const auto now =
+          std::ranges::find(before_.assertions, assertion.name, &AssertionVerdict::name);
+      return now->outcome != Outcome::passes && names_variant(assertion, variant);
+    });
+  }
+
+  // The scenario as its assertions are tried: whatever its regime, of which those assertions that
+  // do not hold here are tried as well, and with its variants as they were where it says `stored.`.
+  Scenario to_try(Scenario scenario) const {
+    std::set<std::string> stored;
+    for (const Expectation& assertion : scenario.regime) {
+      const auto now = std::ranges::find(before_.regime, assertion.name, &AssertionVerdict::name);
+      if (now->outcome == Outcome::passes) continue;
+      scenario.expect.push_back(assertion);
+      scenario.expect.back().name = as_expected(assertion.name);
+    }
+    scenario.regime.clear();
+    for (Expectation& assertion : scenario.expect) {
+      for (const MetricOf& of : metrics_in(assertion)) {
+        if (of.stored) stored.insert(of.variant);
+      }
+      assertion = with_stored_as_variants(std::move(assertion));
+    }
+    for (const Variant& variant : original_.scenario.variants) {
+      if (!stored.contains(variant.name)) continue;
+      scenario.variants.push_back(variant);
+      scenario.variants.back().name = as_stored(variant.name);
+    }
+    return scenario;
+  }
+
+  // Each assertion of the scenario as it is; those that hold are what something must refute.
+  Verdict decided_alone() {
+    Planned planned = planned_as(to_try(original_.scenario));
+    Verdict alone = verdict_on(planned);
+    for (const AssertionVerdict& assertion : alone.assertions) {
+      const bool is_expected =
+          std::ranges::find(before_.assertions, assertion.name, &AssertionVerdict::name) !=
+          before_.assertions.end();
+      if (!is_expected) {
+        outside_.insert(assertion.name);
+      } else if (assertion.outcome == Outcome::passes) {
+        unnoticed_.insert(assertion.name);
+      }
+    }
+    see(alone, "");
+    return alone;
+  }
+
+  // Notes what that change does to assertions that nothing failed so far.
+  void see(const Verdict& after, const std::string& change) {
+    for (const AssertionVerdict& assertion : after.assertions) {
+      if (assertion.outcome == Outcome::passes) outside_.erase(assertion.name);
+      if (assertion.outcome == Outcome::fails && unnoticed_.erase(assertion.name) > 0)
+        failed_by_[assertion.name] = change;
+      const auto distance = distance_of(assertion);
+      if (!distance || turns_knobs_) continue;
+      const auto [nearest, is_new] = nearest_.try_emplace(assertion.name, *distance);
+      if (!is_new) nearest->second = std::min(nearest->second, *distance);
+    }
+  }
+
+  // An assertion that only a step unlike those of the file refutes.
+  void add_distance(const AssertionVerdict& assertion, std::vector<DistantLimit>& distant) const {
+    const auto here = distance_of(assertion);
+    const auto by = failed_by_.find(assertion.name);
+    if (!here || by == failed_by_.end() || nearest_.at(assertion.name) < far_away) return;
+    if (!reversed(assertion_named(assertion.name).relation)) return;
+    distant.push_back({assertion, *here, nearest_.at(assertion.name), by->second});
+  }
+
+  const Expectation& assertion_named(const std::string& name) const {
+    return *std::ranges::find(original_.scenario.expect, name, &Expectation::name);
+  }
+
+  // Whether it compares two variants, and on every profile that can carry them out inside its
+  // regime it fails and its reverse passes.
+  bool is_reversed(const AssertionVerdict& verdict) const {
+    const Expectation& assertion = assertion_named(verdict.name);
+    const auto relation = reversed(assertion.relation);
+    if (verdict.outcome != Outcome::fails || !compares_two_variants(assertion) || !relation)
+      return false;
+    Expectation reverse = assertion;
+    reverse.relation = *relation;
+    reverse.name = "reversed " + assertion.name;
+    Scenario scenario = original_.scenario;
+    scenario.expect = {assertion, std::move(reverse)};
+    bool asked = false;
+    for (const std::string& spec : simulated_specs(arguments_.device.baselines)) {
+      const auto on_profile = decided_on(spec, scenario);
+      if (!on_profile || on_profile->outcome == Outcome::skipped) continue;
+      if (on_profile->assertions[0].outcome != Outcome::fails ||
+          on_profile->assertions[1].outcome != Outcome::passes)
+        return false;
+      asked = true;
+    }
+    return asked;
+  }
+
+  // Nothing where the device cannot carry it out.
+  std::optional<Verdict> decided_on(const std::string& spec, const Scenario& scenario) const {
+    Arguments arguments = arguments_;
+    arguments.device.spec = spec;
+    try {
+      Planned planned{.scenario = scenario, .plans = {}};
+      planned.plans =
+          plans_on(open_device_for(arguments, seed_).device->identity(), scenario, seed_);
+      return verdict_on(planned, arguments);
+    } catch (const DeviceError&) {
+      return std::nullopt;
+    } catch (const RequestError&) {
+      return std::nullopt;
+    }
+  }
+
+  Mutation mutated(const VariantOverride& without) {
+    const VariantChange change{without.variant, without.knob, std::nullopt};
+    Mutation mutation{.without = without};
+    std::optional<Planned> planned = planned_with(&change, mutation.refusal);
+    if (planned) mutation.different = what_differs(*planned, without.variant);
+    if (!planned) {
+      mutation.effect = MutationEffect::refused;
+    } else if (knobs_of(planned->scenario) == knobs_of(original_.scenario)) {
+      mutation.effect =
+          set_elsewhere(without) ? MutationEffect::said_for_contrast : MutationEffect::same_step;
+    } else if (const auto after = decided(*planned, mutation.refusal)) {
+      mutation.effect = effect_of(before_, *after);
+      if (mutation.effect == MutationEffect::survives && is_told_of(without.variant))
+        mutation.effect = MutationEffect::unknown;
+      mutation.assertions =
+          no_longer_holding(before_, *after, mutation.effect == MutationEffect::fails);
+      see(*after, without.variant + " without " + without.knob);
+    } else {
+      mutation.effect = MutationEffect::does_not_run;
+    }
+    return mutation;
+  }
+
+  void notice(Scenario scenario, const std::string& change) {
+    std::string unused;
+    try {
+      Planned planned = planned_as(to_try(std::move(scenario)));
+      const auto after = decided(planned, unused);
+      if (!after) return;
+      ++changes_;
+      see(*after, change);
+    } catch (const RequestError&) {
+      return;  // such as a sentence on a kernel that only the variant as it was launches
+    }
+  }
+
+  bool is_done() const {
+    return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
+  }
+
+  // Whether another step of that variant could refute anything that nothing failed so far.
+  bool is_of_interest(const Variant& variant) const {
+    const bool is_first = variant.name == original_.scenario.variants.front().name;
+    const auto speaks_of_it = [&](const Expectation& assertion) {
+      return names_variant(assertion, variant.name) || (is_first && names_a_plan_size(assertion));
+    };
+    const Scenario& scenario = original_.scenario;
+    return std::ranges::any_of(scenario.expect,
+                               [&](const Expectation& assertion) {
+                                 return unnoticed_.contains(assertion.name) &&
+                                        speaks_of_it(assertion);
+                               }) ||
+           std::ranges::any_of(scenario.regime, [&](const Expectation& assertion) {
+             return outside_.contains(as_expected(assertion.name)) && speaks_of_it(assertion);
+           });
+  }
+
+  // Each variant as if it were each other one, until every assertion failed once.
+  void swap_variants() {
+    const std::vector<Variant>& variants = original_.scenario.variants;
+    for (std::size_t changed = 0; changed < variants.size(); ++changed) {
+      for (const Variant& other : variants) {
+        if (is_done()) return;
+        if (other.knobs == variants[changed].knobs || !is_of_interest(variants[changed])) continue;
+        Scenario swapped = original_.scenario;
+        swapped.variants[changed].knobs = other.knobs;
+        notice(std::move(swapped), variants[changed].name + " as " + other.name);
+      }
+    }
+  }
+
+  // Likewise, with every other value of every knob.
+  void turn_knobs() {
+    turns_knobs_ = true;
+    for (const Variant& variant : original_.scenario.variants) {
+      for (const Field& field : field_table()) {
+        if (!is_of_the_step(field) || !is_of_interest(variant)) continue;
+        const Settings settings{.knobs = variant.knobs};
+        if (field.condition != nullptr && !field.condition->holds(variant.knobs)) continue;
+        for (FieldValue& value : other_values(field, field.get(settings))) {
+          if (is_done()) return;
+          const VariantChange change{variant.name, std::string(field.name), std::move(value)};
+          const std::string in_words = fmt::format("{}.{} = {}", variant.name, field.name,
+                                                   field_value_text(field, *change.value));
+          try {
+            notice(read_scenario(original_.scenario.file, arguments_.overrides, &change), in_words);
+          } catch (const RequestError&) {
+            continue;
+          }
+        }
+      }
+    }
+  }
+
+  Arguments arguments_;
+  std::uint64_t seed_;
+  JudgeSettings settings_;
+  Planned original_;
+  Verdict before_;
+  std::set<std::string> unnoticed_;  // assertions that nothing failed so far
+  std::set<std::string> outside_;    // assertions of the regime that nothing satisfied so far
+  bool turns_knobs_ = false;
+  std::map<std::string, double> nearest_;         // distance_of, with what the file itself says
+  std::map<std::string, std::string> failed_by_;  // the change that did so first
+  std::int64_t changes_ = 0;                      // that were decided, besides the removals
+};
+
+// Without each override of a variant in turn; then, for assertions that none of these failed, with
+// other values of knobs until one does. Each on a device of its own as the arguments say, so that
+// none depends on what was tried before it. Throws RequestError and DeviceError when the scenario
+// itself cannot be decided.
+Mutations mutations_of(const Planned& planned, const Arguments& arguments, std::uint64_t seed) {
+  return Mutator(planned, arguments, seed).all();
+}
+
+// Every scenario that the arguments name, fitted to their device, the simulated one when they name
+// none. Throws RequestError for any other device.
+void mutate_each(const Arguments& given, const EachMutated& each) {
+  Arguments arguments = given;
+  if (arguments.device.spec.empty()) arguments.device.spec = "simulated";
+  arguments.device.tracing = true;
+  const std::uint64_t seed = arguments.seed.value_or(1);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  const OpenedDevice opened = open_device_for(arguments, seed);
+  if (opened.device->identity().kind != DeviceKind::simulated) {
+    throw RequestError("mutations are decided by the simulated device, hundreds of them",
+                       "leave --device out, or name --device simulated:<profile>");
+  }
+  fit_to_device(all, opened.device->identity(), seed);
+  for (const Planned& planned : all) each(planned, mutations_of(planned, arguments, seed));
+}
+
+}  // namespace
 
 int mutate_scenarios(const Arguments& arguments) {
   bool survivors = false;

@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// Digest of everything that a device is told, but not of the names of scenario and variant. A step
+// Digest of every member of a plan and of its parts but the names of scenario and variant: a step
 // that is compared with itself is the same step twice, by two names.
 std::string digest_of(const StepPlan&);
 

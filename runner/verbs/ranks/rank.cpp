@@ -56,11 +56,11 @@ int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
 }
 
 // Before NCCL looks for it, which is when the device joins others.
-void choose_links(const std::vector<Planned>& all) {
+void tell_nccl(const std::vector<Planned>& all) {
   constexpr int instead_of_what_is_there = 1;
   try {
-    if (links_of_ranks(all) == RankLinks::no_p2p)
-      setenv("NCCL_P2P_DISABLE", "1", instead_of_what_is_there);
+    const CollectiveKnobs knobs = collectives_of_process(all);
+    if (knobs.links == RankLinks::no_p2p) setenv("NCCL_P2P_DISABLE", "1", instead_of_what_is_there);
   } catch (const RequestError&) {  // who asks has the same scenarios and says so
   }
 }
@@ -78,7 +78,7 @@ int serve_as_rank(const Arguments& arguments, const RankTask& task) {
                  {});
   }
   std::vector<Planned> all = plan_all(arguments, seed);
-  choose_links(all);
+  tell_nccl(all);
   const OpenedDevice opened = open_device(choice);
   try {
     fit_to_device(all, opened.device->identity(), seed);

@@ -13,7 +13,8 @@
 #include "base/interruption.h"
 #include "base/process/attached_tool.h"
 #include "base/text/diagnostic.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
+#include "scenario/knobs/fields.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/ranks/child_link.h"
 #include "verbs/ranks/plan_digest.h"
@@ -139,29 +140,29 @@ std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
   return there < 2 ? nullptr : team_of(there);
 }
 
-RankLinks links_of_ranks(std::span<const Planned> all) {
+CollectiveKnobs collectives_of_process(std::span<const Planned> all) {
   const Scenario* first = nullptr;
-  RankLinks links = RankLinks::usual;
+  const Knobs* knobs = nullptr;
   for (const Planned& planned : all) {
     if (!is_of_ranks(planned)) continue;
     const auto of_several = [](const Variant& one) { return one.knobs.ranks.count > 1; };
     const auto variant = std::ranges::find_if(planned.scenario.variants, of_several);
     if (first == nullptr) {
       first = &planned.scenario;
-      links = variant->knobs.ranks.links;
+      knobs = &variant->knobs;
     }
-    if (variant->knobs.ranks.links == links) continue;
-    throw RequestError(
-        fmt::format("{} and {} have different 'ranks.link', which is decided once for a run",
-                    first->file, planned.scenario.file),
-        "run them one after the other");
+    const Field* apart = apart_in_a_process(*knobs, variant->knobs);
+    if (apart == nullptr) continue;
+    throw RequestError(fmt::format("{} and {} have different '{}', which is decided once for a run",
+                                   first->file, planned.scenario.file, apart->name),
+                       "run them one after the other");
   }
-  return links;
+  return knobs == nullptr ? CollectiveKnobs() : knobs->ranks.collectives;
 }
 
 void refuse_together(std::span<const Planned> all) {
-  (void)links_of_ranks(all);
-  using Limit = std::optional<int>;
+  (void)collectives_of_process(all);
+  using Limit = std::optional<std::int64_t>;
   std::map<int, std::map<Limit, int>> needed;  // communicators, by how many ranks there are
   for (const Planned& planned : all) {
     if (!is_of_ranks(planned)) continue;
@@ -169,7 +170,7 @@ void refuse_together(std::span<const Planned> all) {
       const RanksPlan& ranks = step->ranks;
       if (ranks.count == 1) continue;
       needed[ranks.count].try_emplace(Limit(), 1);
-      int& most = needed[ranks.count][ranks.max_ctas];
+      int& most = needed[ranks.count][ranks.collectives.max_ctas];
       most = std::max(most, ranks.communicators);
     }
   }

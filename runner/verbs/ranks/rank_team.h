@@ -81,11 +81,11 @@ void refuse_launcher(const std::string& reason);
 // Ranks share no GPU. Throws RequestError where one is named.
 void refuse_one_gpu(const Arguments&);
 
-// By what plans of several ranks say, which are all alike: NCCL asks for it once in a process.
-// Throws RequestError where they are not.
-RankLinks links_of_ranks(std::span<const Planned>);
-// Refuses what GPUs cannot carry out in one run: different links, and too many communicators.
-// Throws RequestError.
+// The knobs of the first step of several ranks: what NCCL asks for once in a process is the same in
+// all. Throws RequestError where it is not.
+CollectiveKnobs collectives_of_process(std::span<const Planned>);
+// Refuses what GPUs cannot carry out in one run: knobs that are decided once for a process and
+// differ, and too many communicators. Throws RequestError.
 void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const Arguments&);

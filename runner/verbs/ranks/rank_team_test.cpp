@@ -19,25 +19,25 @@ Planned scenario(std::string file, std::int64_t ranks, RankLinks links,
   Variant alone{.name = "alone", .knobs = {}, .place = {}};
   Variant several{.name = "several", .knobs = {}, .place = {}};
   several.knobs.ranks.count = ranks;
-  several.knobs.ranks.links = links;
+  several.knobs.ranks.collectives.links = links;
   planned.scenario.variants = {alone, several};
   return planned;
 }
 
-TEST(LinksOfRanks, AreThoseOfTheScenariosThatHaveSeveralRanks) {
-  EXPECT_EQ(links_of_ranks({}), RankLinks::usual);
+TEST(KnobsOfAProcess, AreThoseOfTheScenariosThatHaveSeveralRanks) {
+  EXPECT_EQ(collectives_of_process({}), CollectiveKnobs());
   const std::vector<Planned> all{scenario("one.toml", 1, RankLinks::usual),
                                  scenario("a.toml", 2, RankLinks::no_p2p),
                                  scenario("plans.toml", 2, RankLinks::usual, {"no_gpu"}),
                                  scenario("b.toml", 4, RankLinks::no_p2p)};
-  EXPECT_EQ(links_of_ranks(all), RankLinks::no_p2p);
+  EXPECT_EQ(collectives_of_process(all).links, RankLinks::no_p2p);
 }
 
-TEST(LinksOfRanks, AreRefusedWhereScenariosDiffer) {
+TEST(KnobsOfAProcess, AreRefusedWhereScenariosDiffer) {
   const std::vector<Planned> all{scenario("a.toml", 2, RankLinks::usual),
                                  scenario("b.toml", 2, RankLinks::no_p2p)};
   try {
-    (void)links_of_ranks(all);
+    (void)collectives_of_process(all);
     FAIL() << "one process cannot have both";
   } catch (const RequestError& error) {
     EXPECT_STREQ(error.what(),
@@ -53,7 +53,7 @@ Planned with_limits(int count, int communicators, int limits) {
   for (int limit = 0; limit < limits; ++limit) {
     RanksPlan& ranks = plans[static_cast<std::size_t>(limit)].ranks;
     ranks = {.count = count, .communicators = communicators};
-    ranks.max_ctas = limit + 1;
+    ranks.collectives.max_ctas = limit + 1;
   }
   planned.plans = with_facts(plans);
   return planned;

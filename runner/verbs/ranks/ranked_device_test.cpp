@@ -5,16 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 #include <sstream>
+#include <utility>
+#include <variant>
 
 #include "base/interruption.h"
+#include "base/record/members.h"
 #include "judge/mechanism/diagnose.h"
 #include "measure/planned_subject.h"
 #include "measure/testing/fake_device.h"
 #include "measure/testing/trace_by_hand.h"
 #include "measure/trace/conformance.h"
 #include "measure/trace/trace_rounds.h"
-#include "report/text/print_mechanism.h"
+#include "report/writers.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/ranks/rank_server.h"
@@ -340,7 +344,7 @@ TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
   EXPECT_EQ(mechanism.ranks->shown, 2) << "which comes last";
   EXPECT_FALSE(mechanism.ranks->metrics.contains(Metric::skew_us)) << "which all of them have";
   std::ostringstream printed;
-  print_mechanism(printed, {.rounds = 2, .steps = 1, .variants = {mechanism}});
+  print_mechanism(printed, reported_mechanism({.rounds = 2, .steps = 1, .variants = {mechanism}}));
   EXPECT_NE(printed.str().find("; rank 1 at comm_us, exposed_comm_us"), std::string::npos)
       << printed.str();
   EXPECT_NE(printed.str().find("; rank 2 at comm_overlap"), std::string::npos) << printed.str();
@@ -609,20 +613,89 @@ TEST_F(RankedDevices, InterleaveStepsOfOneRank) {
   EXPECT_EQ(results[1].steps, 2);
 }
 
-TEST(PlanDigest, IsOfTheStepAndNotOfItsNames) {
-  StepPlan plan = plans_named({"a"}).front();
-  const std::string before = digest_of(plan);
-  plan.variant = "b";
-  plan.scenario = "other";
-  EXPECT_EQ(digest_of(plan), before);
-  plan.batch_sizes = {65};
-  const std::string other = digest_of(plan);
-  EXPECT_NE(other, before);
-  plan.operations.push_back({.name = "wait", .action = HostWaits{.what = WaitFor::stream}});
-  const std::string waits = digest_of(plan);
-  std::get<HostWaits>(plan.operations[0].action).what = WaitFor::poll;
-  EXPECT_NE(digest_of(plan), waits);
-  EXPECT_NE(waits, other);
+// Changes the member of a plan, of its parts and theirs, that comes as this one in their order.
+class Change {
+ public:
+  explicit Change(int which) : left_(which) {}
+
+  bool is_done() const { return left_ < 0; }
+  template <class Part>
+  void in(Part& part) {
+    if (is_done()) return;
+    if constexpr (std::is_same_v<Part, bool>) {
+      if (left_-- == 0) part = !part;
+    } else if constexpr (std::is_base_of_v<AggregateValue, Part>) {
+      if (left_-- == 0) part = Part(ChangedAttributes{});
+    } else if constexpr (std::is_arithmetic_v<Part>) {
+      if (left_-- == 0) part += 1;
+    } else if constexpr (std::is_enum_v<Part>) {
+      if (left_-- == 0) part = static_cast<Part>(static_cast<int>(part) + 1);
+    } else if constexpr (std::is_same_v<Part, std::string>) {
+      if (left_-- == 0) part += "?";
+    } else if constexpr (std::is_same_v<Part, KernelRef>) {
+      if (left_-- == 0) part = "spin";
+    } else if constexpr (requires { part.emplace_back(); }) {
+      for (auto& each : part) in(each);
+      if (!is_done() && left_-- == 0) part.emplace_back();
+    } else if constexpr (requires { part.emplace(); }) {
+      if (part) in(*part);
+      if (!is_done() && left_-- == 0) part ? part.reset() : (void)part.emplace();
+    } else if constexpr (std::is_same_v<Part, Action>) {
+      std::visit([this](auto& each) { in(each); }, part);
+    } else if constexpr (std::is_same_v<Part, LaunchKernel>) {
+      auto& [kernel, shape, dtype, attributes, operands] = part;
+      in(kernel), in(shape), in(dtype), in(attributes), in(operands);
+    } else {
+      for_each_member(part, [this](auto& member) { in(member); });
+    }
+  }
+
+ private:
+  struct ChangedAttributes {
+    double number = 0.5;
+  };
+  int left_;
+};
+
+void add_each_action(StepPlan& plan) {
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    (plan.operations.push_back(
+         {.name = "act", .action = std::variant_alternative_t<index, Action>{}}),
+     ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Action>>());
+}
+
+// A member that is forgotten would let two ranks carry out different steps. 30 members are the
+// plan's own, each with members of its own.
+TEST(PlanDigest, IsOfEveryMemberOfThePlanButItsNames) {
+  StepPlan plan;
+  plan.buffers.push_back({.name = "buffer", .parts = {{}}, .pieces = {{}}});
+  plan.events.emplace_back();
+  plan.parameters.emplace_back();
+  plan.allocator.emplace();
+  plan.allocator_simulation.emplace();
+  add_each_action(plan);
+  for (Operation& operation : plan.operations) {
+    operation.keeps.emplace_back();
+    operation.reads_gradients.emplace();
+    if (auto* launch = std::get_if<LaunchKernel>(&operation.action))
+      launch->operands.emplace_back();
+    if (auto* work = std::get_if<HostWork>(&operation.action)) work->rank = 1;
+  }
+  std::map<std::string, int> changed_by;
+  changed_by.emplace(digest_of(plan), -1);
+  int changes = 0;
+  for (;; ++changes) {
+    StepPlan other = plan;
+    Change change(changes);
+    change.in(other);
+    if (!change.is_done()) break;
+    const bool is_a_name = other.scenario != plan.scenario || other.variant != plan.variant;
+    const auto [same, is_new] = changed_by.emplace(digest_of(other), changes);
+    EXPECT_EQ(is_new, !is_a_name) << "change " << changes << " and " << same->second;
+  }
+  EXPECT_GT(changes, 300);
 }
 
 RankRan traced_until(TraceTime began, std::int64_t elapsed) {

@@ -17,7 +17,7 @@
 #include "measure/trace/traced_file.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
-#include "report/text/progress_line.h"
+#include "report/text/table.h"
 #include "verbs/job.h"
 
 namespace stepgate {

@@ -83,7 +83,7 @@ void CostBench::hold(std::int64_t microseconds) const {
   kernel("spin").prepare({}, DType::fp32, attributes, {})(operands, stream());
 }
 
-Launch CostBench::prepare_gemm(KernelShape shape, DType dtype) const {
+Launch CostBench::prepare_gemm(const kernels::Matmul::Shape& shape, DType dtype) const {
   return kernel("matmul").prepare(
       shape, dtype, {},
       {.blas = blas_.get(), .workspace = workspace_.get(), .workspace_bytes = workspace_bytes});

@@ -9,7 +9,7 @@
 
 #include "base/text/units.h"
 #include "device/cuda/handles.h"
-#include "kernels/kernel.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stepgate {
 
@@ -38,7 +38,7 @@ class CostBench {
   // A kernel that keeps the stream busy for this long.
   void hold(std::int64_t microseconds) const;
   // Prepares a matrix product; multiply() enqueues it on scratch memory.
-  Launch prepare_gemm(KernelShape, DType) const;
+  Launch prepare_gemm(const kernels::Matmul::Shape&, DType) const;
   void multiply(const Launch&) const;
   // Fills both factors: zeros multiply faster than data.
   void fill_factors(DType) const;

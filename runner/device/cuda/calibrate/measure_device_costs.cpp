@@ -5,12 +5,13 @@
 #include "device/cuda/calibrate/measure_costs.h"
 #include "device/cuda/check.h"
 #include "kernels/catalogue.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stepgate {
 namespace {
 
 double gemm_rate(const CostBench& bench, DType dtype, std::int64_t size) {
-  const KernelShape shape{size, size, size};
+  const kernels::Matmul::Shape shape{size, size, size};
   const Launch gemm = bench.prepare_gemm(shape, dtype);
   const std::int64_t time = bench.device_time([&] { bench.multiply(gemm); });
   const KernelWork work = work_of(kernel("matmul"), shape, dtype, {});

@@ -2,7 +2,6 @@
 #include "device/cuda/cupti/cupti.h"
 
 #include <cupti.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "base/process/attached_tool.h"
 #include "device/cuda/cupti/cupti_records.h"
 #include "device/device.h"
+#include "kernels/dynamic_library.h"
 
 namespace stepgate {
 namespace {
@@ -96,16 +96,14 @@ constexpr std::array counted_page_events{
     CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
     CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT};
 
-// The given library, or those that may be there.
-std::vector<std::string> library_names() {
-  if (const char* given = std::getenv("STEPGATE_CUPTI")) return {given};
-  std::vector<std::string> names{"libcupti.so.13", "libcupti.so"};
+std::vector<DynamicLibraryPlace> places_of_cupti() {
+  std::vector<DynamicLibraryPlace> places{{"libcupti.so.13"}, {"libcupti.so"}};
   if (const char* home = std::getenv("CUDA_HOME")) {
-    names.push_back(std::string(home) + "/extras/CUPTI/lib64/libcupti.so");
-    names.push_back(std::string(home) + "/lib64/libcupti.so");
+    places.push_back({std::string(home) + "/extras/CUPTI/lib64/libcupti.so"});
+    places.push_back({std::string(home) + "/lib64/libcupti.so"});
   }
-  names.emplace_back(STEPGATE_CUPTI_LIBRARY);
-  return names;
+  places.push_back({STEPGATE_CUPTI_LIBRARY});
+  return places;
 }
 
 }  // namespace
@@ -117,7 +115,6 @@ TraceTime trace_now() {
 // The functions, typed by the header that the build has. Records only grow from version to version,
 // so fields of that header can be read as far as the oldest version had them.
 struct Cupti::Library {
-  void* handle = nullptr;
   std::string unavailable;
   CUpti_SubscriberHandle subscriber = nullptr;
 
@@ -140,12 +137,6 @@ struct Cupti::Library {
 
   CUptiResult count_pages(bool on);
 
-  template <class Function>
-  bool find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    return function != nullptr;
-  }
-
   std::string in_words(CUptiResult result) const {
     const char* text = nullptr;
     if (result_string && result_string(result, &text) == CUPTI_SUCCESS && text) return text;
@@ -158,39 +149,30 @@ struct Cupti::Library {
       unavailable = fmt::format("another tool is attached to the process: {} is set", *mark);
       return;
     }
-    std::string reasons;
-    for (const std::string& name : library_names()) {
-      handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle) return find_functions(name);
-      const char* reason = dlerror();
-      if (reasons.empty()) reasons = reason ? reason : name + " cannot be opened";
-    }
-    unavailable = "CUPTI cannot be opened: " + reasons;
-  }
-
-  void find_functions(const std::string& name) {
-    const bool usable = find(get_version, "cuptiGetVersion") && find(subscribe, "cuptiSubscribe") &&
-                        find(register_callbacks, "cuptiActivityRegisterCallbacks") &&
-                        find(register_clock, "cuptiActivityRegisterTimestampCallback") &&
-                        find(enable, "cuptiActivityEnable") &&
-                        find(flush_all, "cuptiActivityFlushAll") &&
-                        find(next_record, "cuptiActivityGetNextRecord") &&
-                        find(dropped_records, "cuptiActivityGetNumDroppedRecords") &&
-                        find(callback_name, "cuptiGetCallbackName");
-    find(result_string, "cuptiGetResultString");
-    find(subscribe_v2, "cuptiSubscribe_v2");
-    find(unsubscribe, "cuptiUnsubscribe");
-    find(disable, "cuptiActivityDisable");
-    find(enable_driver_call, "cuptiActivityEnableDriverApi");
-    find(configure_pages, "cuptiActivityConfigureUnifiedMemoryCounter");
-    if (!usable) {
-      unavailable = name + " is not the CUPTI of CUDA 12 or later";
-      return;
-    }
+    DynamicLibrary library(
+        {.name = "CUPTI", .variable = "STEPGATE_CUPTI", .places = places_of_cupti()});
+    constexpr auto optional = DynamicFunction::optional;
+    library.bind({{"cuptiGetVersion", &get_version},
+                  {"cuptiSubscribe", &subscribe},
+                  {"cuptiActivityRegisterCallbacks", &register_callbacks},
+                  {"cuptiActivityRegisterTimestampCallback", &register_clock},
+                  {"cuptiActivityEnable", &enable},
+                  {"cuptiActivityFlushAll", &flush_all},
+                  {"cuptiActivityGetNextRecord", &next_record},
+                  {"cuptiActivityGetNumDroppedRecords", &dropped_records},
+                  {"cuptiGetCallbackName", &callback_name},
+                  {"cuptiGetResultString", &result_string, optional},
+                  {"cuptiSubscribe_v2", &subscribe_v2, optional},
+                  {"cuptiUnsubscribe", &unsubscribe, optional},
+                  {"cuptiActivityDisable", &disable, optional},
+                  {"cuptiActivityEnableDriverApi", &enable_driver_call, optional},
+                  {"cuptiActivityConfigureUnifiedMemoryCounter", &configure_pages, optional}});
+    unavailable = library.unavailable();
+    if (!unavailable.empty()) return;
     std::uint32_t version = 0;
     if (get_version(&version) != CUPTI_SUCCESS || version < oldest_version) {
-      unavailable = fmt::format("{} is of version {}, {} is the oldest that will do", name, version,
-                                oldest_version);
+      unavailable = fmt::format("{} is of version {}, {} is the oldest that will do",
+                                library.file(), version, oldest_version);
       return;
     }
     start();

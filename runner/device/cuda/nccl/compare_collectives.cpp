@@ -151,11 +151,12 @@ void keep_each_once(std::vector<CollectiveAlgorithm>& algorithms) {
 std::string more_channels(const RanksPlan& ranks,
                           const std::vector<CollectiveAlgorithm>& algorithms) {
   for (const CollectiveAlgorithm& one : algorithms) {
-    if (!ranks.max_ctas || one.channels <= *ranks.max_ctas) continue;
+    const auto& most = ranks.collectives.max_ctas;
+    if (!most || one.channels <= *most) continue;
     return fmt::format(
         "NCCL takes {2} thread blocks for the {0} of {1} bytes, and 'ranks.max_ctas' is {3}; look "
         "whether NCCL_MAX_CTAS or NCCL_MIN_CTAS is set",
-        name_of(one.kind), one.bytes, one.channels, *ranks.max_ctas);
+        name_of(one.kind), one.bytes, one.channels, *most);
   }
   return "";
 }

@@ -1,67 +1,37 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/nccl/nccl.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/device.h"
+#include "kernels/dynamic_library.h"
 
 namespace stepgate {
-namespace {
 
-// The error of the last dlopen or dlsym.
-std::string loader_error() {
-  const char* error = dlerror();
-  return error != nullptr ? error : "unknown error of the loader";
-}
-
-template <class Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
-std::string file_of(const void* symbol, const std::string& otherwise) {
-  Dl_info info{};
-  if (dladdr(symbol, &info) == 0 || info.dli_fname == nullptr) return otherwise;
-  return info.dli_fname;
-}
-
-}  // namespace
-
+// A second library in one process has state of its own, so one that is there comes first.
 Nccl::Nccl() {
-  const char* named = std::getenv("STEPGATE_NCCL");
-  void* library = nullptr;
-  for (const NcclPlace& place : nccl_places(named)) {
-    file_ = place.file;
-    library =
-        dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL | (place.only_if_loaded ? RTLD_NOLOAD : 0));
-    if (library != nullptr) break;
-  }
-  if (library == nullptr || !find_functions(library)) {
-    unavailable_ = no_nccl_in_words(named, loader_error());
-    return;
-  }
-  file_ = file_of(reinterpret_cast<const void*>(functions_.get_version), file_);
-  check_version();
-}
-
-bool Nccl::find_functions(void* library) {
-  return find_symbol(library, "ncclGetVersion", functions_.get_version) &&
-         find_symbol(library, "ncclGetUniqueId", functions_.get_unique_id) &&
-         find_symbol(library, "ncclCommInitRankConfig", functions_.comm_init_rank_config) &&
-         find_symbol(library, "ncclCommGetAsyncError", functions_.comm_get_async_error) &&
-         find_symbol(library, "ncclCommDestroy", functions_.comm_destroy) &&
-         find_symbol(library, "ncclCommAbort", functions_.comm_abort) &&
-         find_symbol(library, "ncclGetErrorString", functions_.get_error_string) &&
-         find_symbol(library, "ncclGetLastError", functions_.get_last_error) &&
-         find_symbol(library, "ncclAllReduce", functions_.all_reduce) &&
-         find_symbol(library, "ncclReduceScatter", functions_.reduce_scatter) &&
-         find_symbol(library, "ncclAllGather", functions_.all_gather);
+  DynamicLibrary library({.name = "NCCL",
+                          .variable = "STEPGATE_NCCL",
+                          .places = {{usual_nccl, true}, {usual_nccl}},
+                          .way_out = how_to_get_nccl});
+  nccl_api::Functions& to = functions_;
+  library.bind({{"ncclGetVersion", &to.get_version},
+                {"ncclGetUniqueId", &to.get_unique_id},
+                {"ncclCommInitRankConfig", &to.comm_init_rank_config},
+                {"ncclCommGetAsyncError", &to.comm_get_async_error},
+                {"ncclCommDestroy", &to.comm_destroy},
+                {"ncclCommAbort", &to.comm_abort},
+                {"ncclGetErrorString", &to.get_error_string},
+                {"ncclGetLastError", &to.get_last_error},
+                {"ncclAllReduce", &to.all_reduce},
+                {"ncclReduceScatter", &to.reduce_scatter},
+                {"ncclAllGather", &to.all_gather}});
+  file_ = library.file();
+  unavailable_ = library.unavailable();
+  if (unavailable_.empty()) check_version();
 }
 
 void Nccl::check_version() {

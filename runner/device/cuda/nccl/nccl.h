@@ -32,7 +32,6 @@ class Nccl {
   std::string describe(nccl_api::Result, std::string_view what, nccl_api::Handle = nullptr) const;
 
  private:
-  bool find_functions(void* library);
   void check_version();
 
   nccl_api::Functions functions_;

@@ -83,10 +83,10 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
   const int recorded_before = recorded_communicators();
   const auto result = call_within(
       limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous), membership,
-                               connection = connection_, max_ctas = limits.max_ctas] {
+                               connection = connection_, knobs = limits.collectives] {
         nccl_api::Config config;
         config.blocking = 1;
-        if (max_ctas) config.most_ctas = *max_ctas;
+        if (knobs.max_ctas) config.most_ctas = static_cast<int>(*knobs.max_ctas);
         return call.comm_init_rank_config(&connection->handle, membership.count, id,
                                           membership.rank, &config);
       }));

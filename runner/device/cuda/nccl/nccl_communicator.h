@@ -32,7 +32,7 @@ struct CollectiveCall {
 struct CommunicatorLimits {
   std::chrono::nanoseconds deadline{std::chrono::seconds(60)};  // of whatever waits for others
   std::chrono::nanoseconds abort{std::chrono::seconds(5)};      // of aborting what has failed
-  std::optional<int> max_ctas = {};  // thread blocks of a collective; absent: NCCL's choice
+  CollectiveKnobs collectives = {};
 };
 
 class NcclCommunicator {

@@ -97,7 +97,7 @@ TEST_F(FakeNcclCommunicator, LeavesThreadBlocksToNcclUnlessTheyAreLimited) {
   EXPECT_EQ(fake_->config.most_ctas, nccl_api::undefined);
   const NcclCommunicator limited(
       *nccl_, RankMembership{.rank = 1, .count = 2, .rendezvous = std::string(128, 'r')}, [] {},
-      CommunicatorLimits{.max_ctas = 8});
+      CommunicatorLimits{.collectives = {.max_ctas = 8}});
   EXPECT_EQ(fake_->config.most_ctas, 8);
 }
 

@@ -203,7 +203,7 @@ TEST_F(RecordOfFakeNccl, NamesMoreThreadBlocksThanThereMayBe) {
   issue(plan);
   const NcclRecord issued = take_nccl_record();
   const auto difference_with_at_most = [&](int ctas) {
-    plan.ranks.max_ctas = ctas;
+    plan.ranks.collectives.max_ctas = ctas;
     return library_record_of(plan, steps, communicators_, {.issued = issued}).difference;
   };
   EXPECT_EQ(difference_with_at_most(16), "");

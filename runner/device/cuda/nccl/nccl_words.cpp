@@ -7,13 +7,6 @@
 #include "device/cuda/nccl/nccl_api.h"
 
 namespace stepgate {
-namespace {
-
-constexpr const char* usual_nccl = "libnccl.so.2";
-constexpr const char* how_to_get_nccl = "`pip install nvidia-nccl-cu13` has it";
-
-}  // namespace
-
 std::string nccl_version_in_words(int version) {
   const int major = version < 10000 ? 1000 : 10000;
   return fmt::format("{}.{}.{}", version / major, version % major / 100, version % 100);
@@ -25,20 +18,6 @@ std::optional<std::string> reason_against_nccl(const std::string& file, int vers
       "{} is NCCL {}, and several ranks need {} or newer; {}, and STEPGATE_NCCL names the file",
       file, nccl_version_in_words(version),
       nccl_version_in_words(nccl_api::version_of_declarations), how_to_get_nccl);
-}
-
-std::string no_nccl_in_words(const char* named, const std::string& fact) {
-  if (named == nullptr) {
-    return fmt::format("no NCCL was found ({}); {}, and STEPGATE_NCCL names its {}", fact,
-                       how_to_get_nccl, usual_nccl);
-  }
-  return fmt::format("no NCCL was found where STEPGATE_NCCL names '{}' ({}); name a {}, {}", named,
-                     fact, usual_nccl, how_to_get_nccl);
-}
-
-std::vector<NcclPlace> nccl_places(const char* named) {
-  if (named != nullptr) return {{.file = named}};
-  return {{.file = usual_nccl, .only_if_loaded = true}, {.file = usual_nccl}};
 }
 
 int nccl_type_of(DType dtype) {

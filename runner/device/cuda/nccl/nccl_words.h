@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "device/device.h"
 #include "kernels/kernel.h"
@@ -21,17 +20,9 @@ std::string nccl_version_in_words(int version);
 // Why a library of that version will not do, with a way out; nothing where it does.
 std::optional<std::string> reason_against_nccl(const std::string& file, int version);
 
-// That there is none, with the loader's words and the way out. `named` is what STEPGATE_NCCL says;
-// null: nothing.
-std::string no_nccl_in_words(const char* named, const std::string& fact);
-
-struct NcclPlace {
-  std::string file;
-  bool only_if_loaded = false;  // the one that is in the process already
-};
-// Where to look, in this order. A second library in one process has state of its own, so one that
-// is there comes first, unless STEPGATE_NCCL names a file.
-std::vector<NcclPlace> nccl_places(const char* named);
+// Where NCCL is looked for, and how else to get one.
+inline constexpr const char* usual_nccl = "libnccl.so.2";
+inline constexpr const char* how_to_get_nccl = "`pip install nvidia-nccl-cu13` has it";
 
 // ncclDataType_t of numbers as they are stored.
 int nccl_type_of(DType);

@@ -19,27 +19,6 @@ TEST(NcclWords, AnOldLibraryIsRefusedWithAWayOut) {
             "`pip install nvidia-nccl-cu13` has it, and STEPGATE_NCCL names the file");
 }
 
-TEST(NcclWords, AMissingLibraryIsNamedAsItWasLookedFor) {
-  EXPECT_EQ(no_nccl_in_words(nullptr, "libnccl.so.2: no such file"),
-            "no NCCL was found (libnccl.so.2: no such file); `pip install nvidia-nccl-cu13` has "
-            "it, and STEPGATE_NCCL names its libnccl.so.2");
-  EXPECT_EQ(no_nccl_in_words("/a", "no such file"),
-            "no NCCL was found where STEPGATE_NCCL names '/a' (no such file); name a "
-            "libnccl.so.2, `pip install nvidia-nccl-cu13` has it");
-}
-
-TEST(NcclWords, TheLibraryOfTheProcessComesFirstUnlessAFileIsNamed) {
-  const auto usual = nccl_places(nullptr);
-  ASSERT_EQ(usual.size(), 2U);
-  EXPECT_TRUE(usual[0].only_if_loaded);
-  EXPECT_FALSE(usual[1].only_if_loaded);
-  EXPECT_EQ(usual[0].file, usual[1].file);
-  const auto named = nccl_places("/a/libnccl.so.2");
-  ASSERT_EQ(named.size(), 1U);
-  EXPECT_EQ(named[0].file, "/a/libnccl.so.2");
-  EXPECT_FALSE(named[0].only_if_loaded);
-}
-
 TEST(NcclWords, NumbersOfAPlanHaveTypesOfNccl) {
   EXPECT_EQ(nccl_type_of(DType::fp32), 7);
   EXPECT_EQ(nccl_type_of(DType::tf32), 7);  // stored as fp32

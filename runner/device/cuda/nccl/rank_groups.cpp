@@ -25,7 +25,7 @@ void RankGroups::join(const Nccl& nccl, const RankMembership& membership) {
 
 const Communicators& RankGroups::communicators_for(const Nccl& nccl, RankGroup& group,
                                                    const RanksPlan& ranks) const {
-  Communicators& there = group.communicators[ranks.max_ctas];
+  Communicators& there = group.communicators[ranks.collectives.max_ctas];
   const std::size_t name = group.membership.rendezvous.size() / most_communicators;
   while (std::ssize(there) < ranks.communicators) {
     if (group.names_taken == most_communicators) {
@@ -37,7 +37,7 @@ const Communicators& RankGroups::communicators_for(const Nccl& nccl, RankGroup& 
     RankMembership membership = group.membership;
     membership.rendezvous = group.membership.rendezvous.substr(group.names_taken++ * name, name);
     CommunicatorLimits limits = limits_;
-    limits.max_ctas = ranks.max_ctas;
+    limits.collectives = ranks.collectives;
     there.push_back(std::make_unique<NcclCommunicator>(nccl, membership, choose_gpu_, limits));
   }
   return there;

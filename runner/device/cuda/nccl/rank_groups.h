@@ -24,7 +24,7 @@ using Communicators = std::vector<std::unique_ptr<NcclCommunicator>>;
 struct RankGroup {
   RankMembership membership;
   // By how many thread blocks their collectives may have; without a limit at least one.
-  std::map<std::optional<int>, Communicators> communicators;
+  std::map<std::optional<std::int64_t>, Communicators> communicators;
   std::size_t names_taken = 0;  // of the rendezvous
 
   NcclCommunicator& first() { return *communicators.at(std::nullopt).front(); }

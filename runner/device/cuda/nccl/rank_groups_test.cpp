@@ -73,7 +73,7 @@ TEST_F(RankGroupsOfAFakeNccl, HaveOthersForEachLimitOfThreadBlocks) {
   groups.join(*nccl_, first_of(2, 'a'));
   RankGroup& two = *groups.of(2);
   const NcclCommunicator* const first = &two.first();
-  const RanksPlan limited{.communicators = 2, .max_ctas = 8};
+  const RanksPlan limited{.communicators = 2, .collectives = {.max_ctas = 8}};
   const Communicators& of_eight = groups.communicators_for(*nccl_, two, limited);
   ASSERT_EQ(of_eight.size(), 2U);
   EXPECT_EQ(fake_->id.bytes[0], 'c') << "a name of its own";
@@ -81,8 +81,10 @@ TEST_F(RankGroupsOfAFakeNccl, HaveOthersForEachLimitOfThreadBlocks) {
   EXPECT_EQ(&groups.communicators_for(*nccl_, two, limited), &of_eight);
   EXPECT_EQ(groups.communicators_for(*nccl_, two, {.communicators = 1}).front().get(), first);
   for (int ctas = 1; ctas <= most_communicators - 3; ++ctas)
-    (void)groups.communicators_for(*nccl_, two, {.communicators = 1, .max_ctas = 32 + ctas});
-  EXPECT_THROW((void)groups.communicators_for(*nccl_, two, {.communicators = 1, .max_ctas = 31}),
+    (void)groups.communicators_for(*nccl_, two,
+                                   {.communicators = 1, .collectives = {.max_ctas = 32 + ctas}});
+  EXPECT_THROW((void)groups.communicators_for(
+                   *nccl_, two, {.communicators = 1, .collectives = {.max_ctas = 31}}),
                DeviceError)
       << "no name is left";
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/nvml/nvml.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/text/units.h"
 #include "device/cuda/nvml/nvml_api.h"
+#include "kernels/dynamic_library.h"
 
 namespace stepgate {
 namespace {
@@ -65,7 +65,7 @@ std::optional<std::int64_t> integer_in(const FieldValue& field) {
 
 // The functions, by their exported names; null where this driver does not have one.
 struct Nvml::Library {
-  void* handle = nullptr;
+  DynamicLibrary library;
   Handle device = nullptr;
   bool started = false;
   std::string unavailable;
@@ -92,44 +92,37 @@ struct Nvml::Library {
 
   ~Library() {
     if (started) (void)shutdown();
-    if (handle) (void)dlclose(handle);
+    library.close();
   }
 
-  template <class Function>
-  bool find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    return function != nullptr;
-  }
-
-  void open(const std::string& name) {
-    handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      const char* reason = dlerror();
-      unavailable = reason ? reason : name + " cannot be opened";
-      return;
-    }
-    const bool usable = find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
-                        find(by_uuid, "nvmlDeviceGetHandleByUUID");
-    if (!usable) unavailable = name + " is not the management library of an NVIDIA driver";
-    find(error_string, "nvmlErrorString");
-    find(by_pci_bus, "nvmlDeviceGetHandleByPciBusId_v2");
-    find(clock, "nvmlDeviceGetClockInfo");
-    find(max_clock, "nvmlDeviceGetMaxClockInfo");
+  explicit Library(const std::string& file)
+      : library({.name = "NVML, the management library of an NVIDIA driver,",
+                 .variable = "STEPGATE_NVML",
+                 .places = {{file}}}) {
+    constexpr auto optional = DynamicFunction::optional;
+    library.bind({{"nvmlInit_v2", &init},
+                  {"nvmlShutdown", &shutdown},
+                  {"nvmlDeviceGetHandleByUUID", &by_uuid},
+                  {"nvmlErrorString", &error_string, optional},
+                  {"nvmlDeviceGetHandleByPciBusId_v2", &by_pci_bus, optional},
+                  {"nvmlDeviceGetClockInfo", &clock, optional},
+                  {"nvmlDeviceGetMaxClockInfo", &max_clock, optional},
+                  {"nvmlDeviceGetCurrentClocksEventReasons", &active_reasons, optional},
+                  {"nvmlDeviceGetFieldValues", &field_values, optional},
+                  {"nvmlDeviceGetTemperature", &temperature, optional},
+                  {"nvmlDeviceGetPowerUsage", &power, optional},
+                  {"nvmlDeviceGetEnforcedPowerLimit", &power_limit, optional},
+                  {"nvmlDeviceGetComputeRunningProcesses_v3", &processes, optional},
+                  {"nvmlDeviceGetVbiosVersion", &vbios, optional},
+                  {"nvmlDeviceGetEccMode", &ecc, optional},
+                  {"nvmlDeviceGetMigMode", &mig, optional},
+                  {"nvmlDeviceGetMaxPcieLinkGeneration", &link_generation, optional},
+                  {"nvmlDeviceGetCurrPcieLinkWidth", &link_width, optional},
+                  {"nvmlDeviceGetP2PStatus", &p2p_status, optional}});
     // Its name in older drivers.
-    if (!find(active_reasons, "nvmlDeviceGetCurrentClocksEventReasons")) {
-      find(active_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    }
-    find(field_values, "nvmlDeviceGetFieldValues");
-    find(temperature, "nvmlDeviceGetTemperature");
-    find(power, "nvmlDeviceGetPowerUsage");
-    find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-    find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    find(vbios, "nvmlDeviceGetVbiosVersion");
-    find(ecc, "nvmlDeviceGetEccMode");
-    find(mig, "nvmlDeviceGetMigMode");
-    find(link_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
-    find(link_width, "nvmlDeviceGetCurrPcieLinkWidth");
-    find(p2p_status, "nvmlDeviceGetP2PStatus");
+    if (active_reasons == nullptr)
+      library.bind({{"nvmlDeviceGetCurrentClocksThrottleReasons", &active_reasons, optional}});
+    unavailable = library.unavailable();
   }
 
   std::string words_of(Result result) const {
@@ -235,8 +228,8 @@ struct Nvml::Library {
   }
 };
 
-Nvml::Nvml(const GpuName& gpu, const std::string& library) : library_(std::make_unique<Library>()) {
-  library_->open(library);
+Nvml::Nvml(const GpuName& gpu, const std::string& library)
+    : library_(std::make_unique<Library>(library)) {
   library_->start(gpu);
 }
 

@@ -20,7 +20,8 @@ struct GpuName {
 
 class Nvml {
  public:
-  // Opens the library of that name. Does not throw: what fails is what every reading says.
+  // Opens the library of that name, or what STEPGATE_NVML names. Does not throw: what fails is what
+  // every reading says.
   explicit Nvml(const GpuName&, const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;

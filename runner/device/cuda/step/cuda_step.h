@@ -146,7 +146,8 @@ class CudaStep : public LoadedStep {
   StepStreams streams_;  // by index of the plan
   CudaBuffers buffers_;
   std::vector<std::vector<CudaEvent>> events_;
-  std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns
+  std::vector<void*> operands_of_launch_;  // of one whose memory comes and goes, while it is issued
+  std::vector<CudaEvent> progress_;        // one for each half of the run-ahead, in turns
   CudaEvent first_mark_;
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;

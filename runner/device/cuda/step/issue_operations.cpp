@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The host's part in the operations of a step.
-#include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/require.h"
@@ -150,11 +148,9 @@ void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {
     return prepared.launch(prepared.operands.data() + row, prepared.stream);
   }
   const auto& uses = std::get<LaunchKernel>(prepared.operation->action).operands;
-  std::array<void*, 8> operands{};
-  require(uses.size() <= operands.size(), "a kernel has at most eight operands");
-  std::transform(uses.begin(), uses.end(), operands.begin(),
-                 [&](const BufferUse& use) { return address(use, step); });
-  prepared.launch(operands.data(), prepared.stream);
+  operands_of_launch_.clear();
+  for (const BufferUse& use : uses) operands_of_launch_.push_back(address(use, step));
+  prepared.launch(operands_of_launch_.data(), prepared.stream);
 }
 
 void CudaStep::pass_launch_time() const {

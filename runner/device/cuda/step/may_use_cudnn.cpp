@@ -12,8 +12,8 @@ bool may_use_cudnn(const StepPlan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [](const Operation& operation) {
                        const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-                       return launch != nullptr && kernel(launch->kernel).is_attention &&
-                              suits_cudnn(launch->shape, launch->dtype);
+                       return launch != nullptr && kernel(launch->kernel).library.is_attention &&
+                              suits_cudnn(launch->shape.to<PackedHeadsShape>(), launch->dtype);
                      });
 }
 

@@ -39,24 +39,22 @@ class PlainStep {
     const LaunchContext context{.blas = blas_.get(),
                                 .workspace = take(workspace_bytes),
                                 .workspace_bytes = workspace_bytes};
-    const auto prepare = [&](const char* name, KernelShape shape,
-                             KernelAttributes attributes = {}) {
-      return kernel(name).prepare(shape, DType::tf32, attributes, context);
+    const auto prepare = [&]<class Kernel>(Kernel, const typename Kernel::Shape& shape,
+                                           const typename Kernel::Attributes& attributes = {}) {
+      return kernel(Kernel::name).prepare(shape, DType::tf32, attributes, context);
     };
-    ingest_ = prepare("ingest", {rows, hidden, hidden + 1});
-    forward_ =
-        prepare("matmul", {rows, hidden, hidden}, kernels::Matmul::Attributes{.transpose_b = true});
-    input_gradient_ = prepare("matmul", {rows, hidden, hidden});
-    weight_gradient_ =
-        prepare("matmul", {hidden, hidden, rows}, kernels::Matmul::Attributes{.transpose_a = true});
-    relu_ = prepare("bias_activation", {rows, hidden}, kernels::BiasActivation::Attributes{true});
-    no_relu_ = prepare("bias_activation", {rows, hidden});
-    loss_ = prepare("cross_entropy", {rows, hidden});
-    report_ = prepare("report_loss", {.rows = rows}, kernels::ReportLoss::Attributes{history});
-    bias_gradient_ = prepare("bias_gradient", {rows, hidden});
-    relu_gradient_ = prepare("relu_gradient", {rows, hidden});
-    update_ =
-        prepare("sgd", {.columns = layers * hidden * (hidden + 1)}, kernels::Sgd::Attributes{0.01});
+    using namespace kernels;
+    ingest_ = prepare(Ingest(), {rows, hidden, hidden + 1});
+    forward_ = prepare(Matmul(), {rows, hidden, hidden}, {.transpose_b = true});
+    input_gradient_ = prepare(Matmul(), {rows, hidden, hidden});
+    weight_gradient_ = prepare(Matmul(), {hidden, hidden, rows}, {.transpose_a = true});
+    relu_ = prepare(BiasActivation(), {rows, hidden}, {true});
+    no_relu_ = prepare(BiasActivation(), {rows, hidden});
+    loss_ = prepare(CrossEntropy(), {rows, hidden});
+    report_ = prepare(ReportLoss(), {rows}, {history});
+    bias_gradient_ = prepare(BiasGradient(), {rows, hidden});
+    relu_gradient_ = prepare(ReluGradient(), {rows, hidden});
+    update_ = prepare(Sgd(), {.columns = layers * hidden * (hidden + 1)}, {0.01});
     for (int batch = 0; batch < 4; ++batch)
       batches_.push_back(take(rows * (hidden + 1) * 4, Content::payload));
     for (void*& activation : activations_) activation = take(rows * hidden * 4);

@@ -219,8 +219,8 @@ TEST(Ranks, LeaveMultiprocessorsToTheReductionsBesideTheirGemms) {
   for (const Operation& operation : plan.operations) {
     reduces |= std::holds_alternative<Collective>(operation.action);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (launch == nullptr || !kernel(launch->kernel).spare_multiprocessors) continue;
-    const int spared = kernel(launch->kernel).spare_multiprocessors(launch->attributes);
+    if (launch == nullptr || !kernel(launch->kernel).library.spare_multiprocessors) continue;
+    const int spared = kernel(launch->kernel).library.spare_multiprocessors(launch->attributes);
     EXPECT_EQ(spared, reduces && operation.phase == Phase::backward ? 16 : 0) << operation.name;
     sparing += spared > 0;
   }

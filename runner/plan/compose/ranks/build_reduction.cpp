@@ -243,7 +243,7 @@ class GradientReduction {
     for (std::size_t index = end_of(buckets_.front(), pass); index < pass.end; ++index) {
       auto* launch = std::get_if<LaunchKernel>(&plan_.operations[index].action);
       if (launch == nullptr) continue;
-      if (const auto sparing = kernel(launch->kernel).sparing)
+      if (const auto sparing = kernel(launch->kernel).library.sparing)
         launch->attributes = sparing(launch->attributes, static_cast<int>(knobs_.ranks.spare_sms));
     }
   }
@@ -258,7 +258,7 @@ class GradientReduction {
     };
     if (checked_) {
       const LaunchKernel sums = square_sums(bucket);
-      const std::int64_t bytes = sums.shape.depth * word_bytes;
+      const std::int64_t bytes = sums.shape.as<kernels::SquareSums>().pieces * word_bytes;
       act(compute_stream, "square sums of " + name, sums);
       act(compute_stream, "read the square sums of " + name,
           CopyBytes{StepBuilder::part(*read_, 0, bytes), StepBuilder::part(*checked_, 0, bytes)});
@@ -317,7 +317,7 @@ class GradientReduction {
   LaunchKernel divided(std::size_t index) const {
     const BufferUse all = wire_ ? whole_on_wire(index) : written(buckets_[index]);
     return {.kernel = KernelRef(kernels::StridedScale::name),
-            .shape = {.rows = 1, .columns = buckets_[index].elements, .depth = 1},
+            .shape = kernels::StridedScale::Shape{.columns = buckets_[index].elements},
             .dtype = wire_ ? DType::fp32 : plan_.dtype,
             .attributes =
                 kernels::StridedScale::Attributes{
@@ -328,7 +328,7 @@ class GradientReduction {
   template <class Kernel>
   LaunchKernel conversion(std::vector<BufferUse> operands, std::int64_t numbers) const {
     return {.kernel = KernelRef(Kernel::name),
-            .shape = {.columns = numbers},
+            .shape = typename Kernel::Shape{numbers},
             .dtype = plan_.dtype,
             .operands = std::move(operands)};
   }
@@ -346,7 +346,7 @@ class GradientReduction {
     const std::int64_t numbers = buckets_[index].elements;
     const std::int64_t pieces = square_sum_pieces(numbers);
     return {.kernel = KernelRef(kernels::SquareSums::name),
-            .shape = {.columns = numbers, .depth = pieces},
+            .shape = kernels::SquareSums::Shape{numbers, pieces},
             .dtype = plan_.dtype,
             .operands = {written(buckets_[index]),
                          StepBuilder::part(*checked_, 0, pieces * word_bytes)}};

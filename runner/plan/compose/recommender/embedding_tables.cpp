@@ -45,7 +45,8 @@ void EmbeddingTables::add_buffers() {
 void EmbeddingTables::look_up(int batch, std::int64_t sample_bytes, int weights, int features,
                               int labels) const {
   builder_.launch<kernels::IngestIndices>(
-      "ingest the batch", {.rows = samples_, .columns = count_, .depth = sample_bytes / word_bytes},
+      "ingest the batch",
+      {.samples = samples_, .tables = count_, .words = sample_bytes / word_bytes},
       {builder_.whole(batch), builder_.whole(indices_), builder_.whole(labels)},
       {.table_rows = table_rows_, .classes = count_ * columns_, .by_table = by_table_});
   if (!by_table_) {
@@ -99,13 +100,13 @@ StepBuilder::Operand EmbeddingTables::of_table(int buffer, std::int64_t index,
   return StepBuilder::Operand::from(buffer, index * samples_ * columns);
 }
 
-KernelShape EmbeddingTables::lookup(std::int64_t count) const {
-  return {.rows = samples_ * count, .columns = columns_, .depth = table_rows_ * count};
+kernels::TokenEmbedding::Shape EmbeddingTables::lookup(std::int64_t count) const {
+  return {.rows = samples_ * count, .columns = columns_, .table_rows = table_rows_ * count};
 }
 
 // The tables are the heads of a sequence of samples.
-KernelShape EmbeddingTables::side_by_side() const {
-  return {.rows = samples_, .columns = count_ * columns_, .depth = samples_, .groups = count_};
+PackedHeadsShape EmbeddingTables::side_by_side() const {
+  return {.rows = samples_, .columns = count_ * columns_, .tokens = samples_, .heads = count_};
 }
 
 }  // namespace stepgate

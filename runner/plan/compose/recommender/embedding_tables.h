@@ -10,6 +10,7 @@
 // used by the update.
 #pragma once
 
+#include "kernels/embedding/embedding.h"
 #include "plan/compose/step_builder.h"
 #include "plan/compose/update/parameter_list.h"
 #include "scenario/scenario.h"
@@ -39,8 +40,8 @@ class EmbeddingTables {
   BufferUse tables(int flat, std::int64_t first, std::int64_t count) const;
   StepBuilder::Operand of_table(int buffer, std::int64_t index, std::int64_t columns) const;
   // Shape of a lookup in `count` tables, for so many indices of each sample.
-  KernelShape lookup(std::int64_t count) const;
-  KernelShape side_by_side() const;
+  kernels::TokenEmbedding::Shape lookup(std::int64_t count) const;
+  PackedHeadsShape side_by_side() const;
 
   StepBuilder& builder_;
   std::int64_t count_, table_rows_, columns_, samples_, element_bytes_;

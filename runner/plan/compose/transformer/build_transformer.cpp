@@ -220,7 +220,9 @@ class Transformer {
     if (knobs_.batch.lengths.empty()) {
       return builder_.launch<kernels::IngestTokens>(
           "ingest the batch",
-          {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
+          {.samples = knobs_.batch.size,
+           .positions = shape_.seq,
+           .words = sample_bytes / word_bytes},
           {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
           {.vocabulary = shape_.tokens});
     }
@@ -229,7 +231,7 @@ class Transformer {
       const std::int64_t words = knobs_.batch.packed ? group.tokens + 1 : sample_bytes / word_bytes;
       builder_.launch<kernels::IngestTokens>(
           "ingest samples of " + std::to_string(group.unpadded),
-          {.rows = group.samples, .columns = group.tokens, .depth = words},
+          {.samples = group.samples, .positions = group.tokens, .words = words},
           {StepBuilder::Operand::from(batch, first_word),
            StepBuilder::Operand::from(tokens_, group.first_row),
            StepBuilder::Operand::from(labels_, group.first_row)},
@@ -248,11 +250,9 @@ class Transformer {
     }
     const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
     for (const SequenceGroup& group : groups) {
-      KernelShape shape = embedding_shape();
-      shape.rows = group.samples * group.tokens;
-      shape.groups = group.tokens;
       builder_.launch<kernels::Embedding>(
-          name + "embedding" + of_group(groups, group), shape,
+          name + "embedding" + of_group(groups, group),
+          {group.samples * group.tokens, shape_.hidden, shape_.vocab, group.tokens},
           {words(tokens_, part, group.first_row), table, used_positions(update_.weights),
            StepBuilder::Operand::from(blocks_[0].norm1.sum, group.first_row * shape_.hidden)});
     }
@@ -277,7 +277,7 @@ class Transformer {
     operands.push_back(words(ends_.row_losses, part));
     builder_.launch(
         name + "loss", scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
-        shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
+        shape_.dtype, MatrixShape{shape_.rows(), shape_.vocab}, operands,
         kernels::CrossEntropy::Attributes{.rows_of_mean = all_unpadded_rows(),
                                           .classes = has_spare_rows() ? shape_.tokens : 0});
   }
@@ -336,11 +336,8 @@ class Transformer {
     builder_.compute_again(false);
   }
 
-  KernelShape embedding_shape() const {
-    return {.rows = shape_.rows(),
-            .columns = shape_.hidden,
-            .depth = shape_.vocab,
-            .groups = shape_.seq};
+  kernels::TokenEmbedding::Shape embedding_shape() const {
+    return {shape_.rows(), shape_.hidden, shape_.vocab};
   }
 
   // Added to what is there: nothing, or, where the head is tied, its gradient of the same table,

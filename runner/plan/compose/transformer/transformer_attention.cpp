@@ -28,19 +28,17 @@ struct HeadShapes {
 
   CheckedSize width() const { return shape.hidden / shape.heads; }
   CheckedSize count() const { return shape.samples * shape.heads; }
-  KernelShape scores() const { return {shape.seq, shape.seq, width(), count()}; }
-  KernelShape values() const { return {shape.seq, width(), shape.seq, count()}; }
-  KernelShape softmax() const {
-    return {.rows = count() * shape.seq, .columns = shape.seq, .groups = count()};
-  }
+  kernels::Matmul::Shape scores() const { return {shape.seq, shape.seq, width(), count()}; }
+  kernels::Matmul::Shape values() const { return {shape.seq, width(), shape.seq, count()}; }
+  MatrixShape softmax() const { return {count() * shape.seq, shape.seq}; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(width())); }
 };
 
-KernelShape attention_shape_of(const TransformerShape& shape, const SequenceGroup& group) {
+PackedHeadsShape attention_shape_of(const TransformerShape& shape, const SequenceGroup& group) {
   return {.rows = group.samples * group.tokens,
           .columns = shape.hidden,
-          .depth = group.tokens,
-          .groups = shape.heads};
+          .tokens = group.tokens,
+          .heads = shape.heads};
 }
 
 // The rows of a group, in a buffer with so many elements a row.
@@ -71,7 +69,7 @@ constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 }  // namespace
 
 // Shape of attention over all samples, which are equally long.
-KernelShape TransformerBlocks::attention_shape() const {
+PackedHeadsShape TransformerBlocks::attention_shape() const {
   return attention_shape_of(shape_, shape_.groups_of_attention().front());
 }
 
@@ -82,8 +80,8 @@ void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
     launch<kernels::Rope>(name + of_group(groups, group),
                           {.rows = group.samples * group.tokens,
                            .columns = shape_.qkv(),
-                           .depth = group.tokens,
-                           .groups = shape_.heads + shape_.kv_heads},
+                           .tokens = group.tokens,
+                           .heads = shape_.heads + shape_.kv_heads},
                           {rows_of(group, qkv, shape_.qkv())},
                           {.width = shape_.hidden / shape_.heads, .inverse = inverse});
   }
@@ -92,7 +90,7 @@ void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
 void TransformerBlocks::repeat_heads(const BlockBuffers& block) {
   if (!shape_.shares_heads()) return;
   launch<kernels::RepeatHeads>(
-      "repeat heads", {.rows = shape_.rows(), .columns = shape_.hidden, .groups = shape_.heads},
+      "repeat heads", {.rows = shape_.rows(), .columns = shape_.hidden, .heads = shape_.heads},
       {whole(buffers_.temporaries.shared_qkv), whole(block.qkv)}, {.kv_heads = shape_.kv_heads});
 }
 
@@ -100,7 +98,7 @@ void TransformerBlocks::repeat_heads_gradient() {
   if (!shape_.shares_heads()) return;
   launch<kernels::RepeatHeadsGradient>(
       "repeat heads gradient",
-      {.rows = shape_.rows(), .columns = shape_.hidden, .groups = shape_.heads},
+      {.rows = shape_.rows(), .columns = shape_.hidden, .heads = shape_.heads},
       {whole(buffers_.temporaries.d_qkv), whole(buffers_.temporaries.shared_qkv)},
       {.kv_heads = shape_.kv_heads});
 }
@@ -138,7 +136,7 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   }
 }
 
-void TransformerBlocks::masked_gemm(const std::string& name, const KernelShape& shape,
+void TransformerBlocks::masked_gemm(const std::string& name, const kernels::Matmul::Shape& shape,
                                     const std::vector<StepBuilder::Operand>& operands,
                                     const kernels::Matmul::Attributes& attributes) {
   launch<kernels::Matmul>(name, shape, operands, attributes);

@@ -27,7 +27,7 @@ BufferUse TransformerBlocks::gradient(std::size_t tensor, std::size_t count) con
 }
 
 void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
-  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
+  const MatrixShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   if (shape_.norm == ModelNorm::rms) {
     return launch<kernels::RmsNorm>(
         "norm", shape, {whole(norm.sum), weight(tensor), whole(norm.out), whole(norm.statistics)},
@@ -41,7 +41,7 @@ void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
 
 void TransformerBlocks::add_and_norm(int stream, std::size_t gemm, const NormBuffers& norm,
                                      std::size_t tensor) {
-  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
+  const MatrixShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   const BufferUse branch = whole(buffers_.temporaries.branch);
   if (!fuses(Fuse::pointwise)) {
     launch<kernels::Add>("add", shape, {whole(stream), branch, whole(norm.sum)});
@@ -70,19 +70,19 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const bool sums = fuses(Fuse::pointwise) && shape_.bias;
   builder_.launch(prefix_ + "norm gradient",
                   rms ? kernels::RmsNormGradient::name : kernels::LayerNormGradient::name,
-                  shape_.dtype, {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
+                  shape_.dtype, PartsShape{shape_.rows(), shape_.hidden, parts},
                   {whole(buffers_.temporaries.d_hidden), whole(norm.sum), weight(tensor),
                    whole(norm.statistics), whole(buffers_.temporaries.d_stream), whole(partials)},
                   NormGradientAttributes{.accumulate = !first, .sums_d_x = sums});
   launch<kernels::SumParts>(
-      "norm's parameter gradient", {.columns = parameters, .depth = parts},
+      "norm's parameter gradient", {.columns = parameters, .parts = parts},
       {StepBuilder::Operand::from(partials, 0), gradient(tensor, rms ? 1 : 2)},
       {.accumulate = accumulate_});
 }
 
 void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
                                std::int64_t outputs, std::int64_t inputs) {
-  const KernelShape shape{shape_.rows(), outputs, inputs};
+  const kernels::Matmul::Shape shape{shape_.rows(), outputs, inputs};
   if (fuses(Fuse::pointwise) && shape_.bias) {
     return launch<kernels::Linear>(name, shape,
                                    {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
@@ -108,9 +108,9 @@ void TransformerBlocks::linear_gradient(const std::string& name, std::size_t ten
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
   const auto partials = StepBuilder::Operand::from(buffers_.temporaries.bias_partials, 0);
   launch<kernels::ColumnParts>(name + " bias gradient in parts",
-                               {.rows = shape_.rows(), .columns = outputs, .depth = parts},
+                               {.rows = shape_.rows(), .columns = outputs, .parts = parts},
                                {whole(d_out), partials});
-  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .depth = parts},
+  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .parts = parts},
                             {partials, gradient(tensor + 1)}, {.accumulate = accumulate_});
   weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
@@ -131,7 +131,7 @@ void TransformerBlocks::branch_gradient(const std::string& name, std::size_t ten
   const std::int64_t parts = norm_parts(shape_);
   const auto sums = StepBuilder::Operand::from(buffers_.temporaries.norm_partials,
                                                parts * shape_.norm_parameters());
-  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .depth = parts},
+  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .parts = parts},
                             {sums, gradient(tensor + 1)}, {.accumulate = accumulate_});
   weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
@@ -157,7 +157,7 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
 void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
   const std::size_t up = table_.block(layer).up;
   const std::int64_t ffn = shape_.ffn;
-  const KernelShape shape{.rows = shape_.rows(), .columns = ffn};
+  const MatrixShape shape{.rows = shape_.rows(), .columns = ffn};
   if (shape_.mlp == ModelMlp::swiglu) {
     // The bias with the GEMM: what reads gates and ups then need not write them back.
     linear(up_name(shape_.mlp), up, block.norm2.out, block.up, shape_.up(), shape_.hidden);
@@ -181,7 +181,7 @@ void TransformerBlocks::mlp_down(std::int64_t layer, const BlockBuffers& block) 
 }
 
 void TransformerBlocks::activation_gradient(const BlockBuffers& block) {
-  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.ffn};
+  const MatrixShape shape{.rows = shape_.rows(), .columns = shape_.ffn};
   const BufferUse d_activation = whole(buffers_.temporaries.d_activation);
   const BufferUse d_mlp = whole(buffers_.temporaries.d_mlp);
   if (shape_.mlp == ModelMlp::swiglu) {

@@ -89,7 +89,7 @@ class TransformerBlocks {
 
  private:
   template <class Kernel>
-  void launch(const std::string& name, const KernelShape& shape,
+  void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<StepBuilder::Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
     builder_.launch<Kernel>(prefix_ + name, shape, operands, attributes);
@@ -125,12 +125,12 @@ class TransformerBlocks {
   void attention_gradient(const BlockBuffers&);
   // A GEMM over the [seq][seq] scores of each sequence, of which a token needs those of tokens up
   // to it.
-  void masked_gemm(const std::string& name, const KernelShape& shape,
+  void masked_gemm(const std::string& name, const kernels::Matmul::Shape& shape,
                    const std::vector<StepBuilder::Operand>& operands,
                    const kernels::Matmul::Attributes& attributes = {});
   void materialised_attention(const BlockBuffers&);
   void materialised_attention_gradient(const BlockBuffers&);
-  KernelShape attention_shape() const;
+  PackedHeadsShape attention_shape() const;
   bool fuses(Fuse least) const { return static_cast<int>(fuse_) >= static_cast<int>(least); }
 
   StepBuilder& builder_;

@@ -230,7 +230,7 @@ TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {
     }
     if (launch->kernel.name() != kernels::CrossEntropy::name) continue;
     ++losses;
-    EXPECT_EQ(launch->shape.columns, 64);
+    EXPECT_EQ(launch->shape.as<kernels::CrossEntropy>().columns, 64);
     EXPECT_EQ(launch->attributes.as<kernels::CrossEntropy>().classes, 50);
   }
   EXPECT_EQ(losses, 1);
@@ -326,7 +326,8 @@ TEST(Transformer, AttendsToSamplesOfEachLengthByThemselvesWhereTheyArePacked) {
     for (const Operation& operation : plan.operations) {
       const auto* launch = std::get_if<LaunchKernel>(&operation.action);
       if (launch == nullptr || launch->kernel != kernel || rows_and_tokens.size() == 3) continue;
-      rows_and_tokens.emplace_back(launch->shape.rows, launch->shape.depth);
+      const auto shape = launch->shape.as<kernels::Attention>();
+      rows_and_tokens.emplace_back(shape.rows, shape.tokens);
       EXPECT_EQ(launch->operands.front().offset_bytes, next);
       next += launch->operands.front().bytes;
     }

@@ -72,7 +72,7 @@ class Update {
     for (const UpdatedPiece& piece : buffers_.pieces) {
       const std::int64_t own = square_sum_pieces(piece.flat.elements);
       builder_.launch<kernels::SquareSums>(
-          "gradient norm in parts", {.columns = piece.flat.elements, .depth = own},
+          "gradient norm in parts", {.numbers = piece.flat.elements, .pieces = own},
           {gradients_of(piece), StepBuilder::Operand::from(buffers_.partials, parts)});
       parts += own;
     }
@@ -83,7 +83,7 @@ class Update {
       parts = 1;
     }
     builder_.launch<kernels::Clip>(
-        "gradient norm", {.depth = parts}, {sums, builder_.whole(*buffers_.control)},
+        "gradient norm", {.partials = parts}, {sums, builder_.whole(*buffers_.control)},
         {.max_norm = knobs_.optim.clip,
          .growth_interval = scales_the_loss(knobs_) ? growth_interval : 0,
          .growth = growth,
@@ -93,7 +93,7 @@ class Update {
   // One number, of all ranks.
   void sum_over_ranks(std::int64_t parts, const BufferUse& sum) {
     builder_.launch_as<kernels::SumParts>(DType::fp32, "square sum of the rank",
-                                          {.columns = 1, .depth = parts},
+                                          {.columns = 1, .parts = parts},
                                           {builder_.whole(buffers_.partials), sum});
     const int there = builder_.add_event("square sum is there", 1);
     const int reduced = builder_.add_event("square sum is reduced", 1);

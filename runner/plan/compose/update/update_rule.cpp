@@ -58,8 +58,8 @@ void launch_update(StepBuilder& builder, OptimKind kind, const std::string& name
                                   : update.control ? rule.clipped
                                                    : rule.plain;
   require(!kernel.empty(), "the rule can be steered");
-  builder.launch(name, kernel, builder.plan().dtype, {.columns = parameters.elements}, operands,
-                 rule.rates);
+  builder.launch(name, kernel, builder.plan().dtype, MatrixShape{.columns = parameters.elements},
+                 operands, rule.rates);
   constexpr std::size_t gradients = 1;
   builder.reads_gradients(gradients, parameters);
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/aggregate_value.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+namespace {
+
+// More members than a binding by hand would name, of every type, so that each is padded otherwise.
+struct Seven {
+  bool first = false;
+  std::int64_t bytes = 0;
+  bool accumulate = false;
+  int spare = 0;
+  double rate = 0;
+  bool last_flag = false;
+  std::int64_t seventh = 0;
+};
+
+constexpr std::int64_t beyond_doubles = (std::int64_t{1} << 53) + 1;
+constexpr Seven all = {true, beyond_doubles, false, -3, 0.1, true, -beyond_doubles};
+
+TEST(AggregateValue, GivesBackEveryMemberAsItWasGiven) {
+  const Seven back = AggregateValue(all).to<Seven>();
+  EXPECT_EQ(back.first, true);
+  EXPECT_EQ(back.bytes, beyond_doubles);
+  EXPECT_NE(back.bytes, static_cast<std::int64_t>(static_cast<double>(beyond_doubles)));
+  EXPECT_EQ(back.accumulate, false);
+  EXPECT_EQ(back.spare, -3);
+  EXPECT_EQ(back.rate, 0.1);
+  EXPECT_EQ(back.last_flag, true);
+  EXPECT_EQ(back.seventh, -beyond_doubles);
+}
+
+TEST(AggregateValue, WalksTheMembersInTheirOrder) {
+  const AggregateValue value(all);
+  const AggregateMember members[] = {true, beyond_doubles, false,          std::int64_t{-3},
+                                     0.1,  true,           -beyond_doubles};
+  ASSERT_EQ(value.size(), std::size(members));
+  for (std::size_t index = 0; index < value.size(); ++index)
+    EXPECT_EQ(value.member(index), members[index]) << index;
+  EXPECT_EQ(text_of(value), "1 9007199254740993 0 -3 0.1 1 -9007199254740993");
+  EXPECT_EQ(text_of(AggregateValue()), "");
+}
+
+TEST(AggregateValue, DiffersWhereAnyMemberDoes) {
+  const auto differs = [](auto member, auto other) {
+    Seven changed = all;
+    changed.*member = other;
+    return AggregateValue(changed) != AggregateValue(all);
+  };
+  EXPECT_EQ(AggregateValue(all), AggregateValue(all));
+  EXPECT_TRUE(differs(&Seven::first, false));
+  EXPECT_TRUE(differs(&Seven::bytes, beyond_doubles - 1));
+  EXPECT_TRUE(differs(&Seven::accumulate, true));
+  EXPECT_TRUE(differs(&Seven::spare, 3));
+  EXPECT_TRUE(differs(&Seven::rate, std::nextafter(0.1, 1.0)));
+  EXPECT_TRUE(differs(&Seven::last_flag, false));
+  EXPECT_TRUE(differs(&Seven::seventh, beyond_doubles));
+}
+
+TEST(AggregateValue, ComparesNoPadding) {
+  alignas(Seven) std::byte ones[sizeof(Seven)], zeros[sizeof(Seven)] = {};
+  std::memset(ones, 0xff, sizeof ones);
+  const auto written_over = [](std::byte* bytes) {
+    auto* seven = reinterpret_cast<Seven*>(bytes);
+    seven->first = true;
+    seven->bytes = 5;
+    seven->accumulate = false;
+    seven->spare = 1;
+    seven->rate = 2;
+    seven->last_flag = true;
+    seven->seventh = 3;
+    return AggregateValue(*seven);
+  };
+  EXPECT_EQ(written_over(ones), written_over(zeros));
+}
+
+TEST(AggregateValue, TellsTypesOfEqualMembersApart) {
+  struct A {
+    std::int64_t rows = 1;
+  };
+  struct B {
+    std::int64_t columns = 1;
+  };
+  EXPECT_EQ(AggregateValue(A{3}), AggregateValue(A{3}));
+  EXPECT_NE(AggregateValue(A{3}), AggregateValue(B{3}));
+  EXPECT_DEATH((void)AggregateValue(A{3}).to<B>(),
+               "a kernel is launched with the sizes or attributes of another kernel");
+}
+
+TEST(AggregateValue, HasDefaultsWhereItWasGivenNothing) {
+  EXPECT_EQ(AggregateValue(), AggregateValue(NoAttributes{}));
+  struct WithDefault {
+    std::int64_t count = 7;
+  };
+  EXPECT_EQ(AggregateValue().to<WithDefault>().count, 7);
+  EXPECT_NE(AggregateValue(), AggregateValue(WithDefault{}));
+}
+
+}  // namespace
+}  // namespace stepgate

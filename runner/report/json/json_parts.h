@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Parts that the JSON reports have in common.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "scenario/knobs/described_step.h"
+
+namespace stepgate {
+
+template <class Value>
+nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+// [{"variant": "fix", "model": "mlp, layers 4, ...", "batch": ..., "other": ""}, ...]
+inline nlohmann::ordered_json steps_json(const std::vector<DescribedStep>& steps) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const DescribedStep& step : steps) {
+    nlohmann::ordered_json words{{"variant", step.variant}};
+    for (std::size_t at = 0; at < five_things.size(); ++at)
+      words[std::string(five_things[at])] = step.words[at];
+    words[std::string(other_things)] = step.other;
+    all.push_back(std::move(words));
+  }
+  return all;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The ranks of a variant and the part of their traces that a drawn timeline shows, and its rows of
+// boxes with their words. draw_timeline.cpp places them on the picture.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/trace.h"
+#include "measure/trace/meetings.h"
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+#include "report/picture/svg.h"
+#include "report/trace/trace_rows.h"
+
+namespace stepgate {
+
+// More are too small to be read.
+inline constexpr std::size_t most_drawn_ranks = 8;
+
+struct DrawnRanks {
+  std::vector<const Trace*> traces;  // by rank
+  std::string note;                  // which they are, if not all, and that they share no clock
+};
+
+// All, or of too many the first, the last, the one that the report is of and the one whose
+// collectives are hidden least. The traces must outlive what is returned.
+DrawnRanks drawn_ranks(std::span<const Trace>, const WorstRanks&);
+
+struct Window {
+  TraceTime begin{0};
+  Stretch host_recorded;    // what the trace covers of the host, and of the device
+  Stretch device_recorded;  // likewise
+};
+
+struct Windows {
+  TraceTime length{0};                           // the same for all
+  std::vector<std::vector<Window>> of_variants;  // of their ranks
+};
+
+using TracesOfRanks = std::vector<const Trace*>;
+
+// Each begins where the device begins a step that host and device are both recorded from on, if
+// there is one. Long enough for `steps` of the slowest variant, where the traces are.
+Windows windows_of(std::span<const TracesOfRanks> variants, double steps);
+
+// When the stream with the most work is busy with what the host issued at a step.
+std::vector<NumberedStep> steps_of_the_device(const Trace&);
+
+constexpr double right_edge = 1180;        // of the time axis, in pixels
+constexpr double narrowest_own_box = 2.5;  // below, boxes have no words and share a shape
+
+struct Colour {
+  std::string_view fill;
+  std::string_view ink;  // that is legible on it
+};
+
+inline constexpr Colour runners_own{"#dddddd", "#555"};
+
+const Colour& colour_of(Phase);
+
+// Laid over a collective that waits for a rank; leaves little of the colour.
+inline constexpr std::string_view waiting_pattern = "ranks";
+
+// The mark of one row at one stretch of time.
+struct Piece {
+  Stretch when;
+  const Colour* colour = &runners_own;
+  std::string_view pattern;  // laid over the colour
+  std::string label;         // within, where there is room
+  std::string words;         // under the pointer
+};
+
+class Axis {
+ public:
+  // From `left_edge` on, in pixels.
+  Axis(TraceTime begin, TraceTime length, double left_edge)
+      : begin_(begin),
+        left_edge_(left_edge),
+        per_pixel_(static_cast<double>(length.count()) / (right_edge - left_edge)) {}
+
+  double left_edge() const { return left_edge_; }
+  // Outside of the picture: its edge.
+  double at(TraceTime time) const {
+    const double place = left_edge_ + static_cast<double>((time - begin_).count()) / per_pixel_;
+    return std::clamp(place, left_edge_, right_edge);
+  }
+  bool shows(const Stretch& when) const {
+    return at(when.end) > left_edge_ && at(when.begin) < right_edge;
+  }
+  Box box(const Stretch& when, double top, double height) const {
+    const double left = at(when.begin);
+    return {left, top, at(when.end) - left, height};
+  }
+
+ private:
+  TraceTime begin_;
+  double left_edge_;
+  double per_pixel_;
+};
+
+// Draws the pieces of one row. Those too narrow to be seen are put together with their neighbours
+// of the same look, as dark as the share of the time that they fill: 300 launches stay a pattern.
+class RowOfPieces {
+ public:
+  RowOfPieces(Svg& svg, const Axis& axis, double top, double height)
+      : svg_(svg), axis_(axis), top_(top), height_(height) {}
+
+  void draw(const std::vector<Piece>& pieces);
+
+ private:
+  void draw_alone(const Box&, const Piece&);
+  void merge(const Box&, const Piece&);
+  void flush();
+  void small(const Box&, const Piece&, double share);
+
+  Svg& svg_;
+  const Axis& axis_;
+  double top_;
+  double height_;
+  Box merged_;
+  double filled_ = 0;
+  const Piece* last_ = nullptr;
+};
+
+// "12.5 us".
+std::string time_text(TraceTime);
+
+// "step 293 us   GPU idle 29 %   1 host wait a step".
+std::string facts_of(const TracedStep&);
+
+Piece piece_of(const StepPlan&, const HostSpan&);
+Piece piece_of(const StepPlan&, const DeviceWork&);
+// A collective in two where its rank waits in it for the last one.
+std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const MeetingsOfRanks&);
+
+}  // namespace stepgate

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "report/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/text/number_words.h"
+#include "base/text/visible_text.h"
+#include "report/append.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::array all_outcomes{
+    Outcome::passes,      Outcome::fails,          Outcome::undecided,     Outcome::skipped,
+    Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower};
+
+// A failed assertion stays failed, whatever else is broken. An outcome that is not named here is
+// an error rather than an assertion that passed.
+CaseEnd case_end(const ReportedVerdict& decided, Outcome outcome, UndecidedPolicy policy) {
+  if (outcome == Outcome::fails) return CaseEnd::failed;
+  if (!decided.fault.empty()) return CaseEnd::error;
+  if (outcome == Outcome::passes) return CaseEnd::passed;
+  if (outcome == Outcome::undecided || outcome == Outcome::skipped) return end_of_undecided(policy);
+  return CaseEnd::error;
+}
+
+// `among_others`: in words how the suite refutes it; empty where it does not.
+ReportedCase reported_case(const ReportedVerdict& decided, const ReportedAssertion& assertion,
+                           const std::string& among_others, UndecidedPolicy policy) {
+  const Verdict& verdict = decided.verdict;
+  ReportedCase reported{.title = verdict.scenario + "." + assertion.name, .place = assertion.place};
+  const Outcome outcome = among_others.empty() ? assertion.outcome : Outcome::fails;
+  reported.end = case_end(decided, outcome, policy);
+  reported.type = in_words(outcome);
+  reported.why = assertion.reason;
+  if (outcome != Outcome::fails && !decided.fault.empty()) {
+    reported.type = verdict.failed && !verdict.not_run ? "device" : decided.fault;
+    reported.why = decided.why;
+    if (!reported.why.starts_with(assertion.reason))
+      reported.by_itself = fmt::format("by itself: {}: {}", in_words(outcome), assertion.reason);
+  } else if (exit_code(outcome, policy) == ExitCode::not_gated) {
+    reported.type = "not gated";
+  }
+  if (!among_others.empty()) reported.why += "; " + among_others;
+  reported.message = fmt::format("{}: {}", assertion.text, reported.why);
+  reported.assertion = &assertion;
+  return reported;
+}
+
+// Why the assertions of a scenario are skipped, at the line that says so: no failure, since the
+// exit code is none.
+ReportedCase reported_regime(const std::string& scenario, const ReportedAssertion& assertion,
+                             UndecidedPolicy policy) {
+  ReportedCase reported{.title = scenario + ".regime." + assertion.name,
+                        .place = assertion.place,
+                        .end = end_of_undecided(policy),
+                        .type = std::string(in_words(Outcome::skipped))};
+  reported.why = reported.message =
+      fmt::format("the regime does not pass: {}: {}", assertion.text, assertion.reason);
+  return reported;
+}
+
+ReportedScenario reported_unrun(const Scenario& scenario) {
+  ReportedScenario reported{.name = scenario.name};
+  const std::string why = "the run ended before this was decided";
+  for (const Expectation& assertion : scenario.expect) {
+    const std::string message = fmt::format("{}: {}", assertion.text, why);
+    reported.cases.push_back({.title = scenario.name + "." + assertion.name,
+                              .place = assertion.place,
+                              .type = std::string(not_run),
+                              .why = message,
+                              .message = message});
+  }
+  return reported;
+}
+
+ReportedCase own_case(const RunFailure& failure, CaseEnd end) {
+  return {.title = "stepgate." + failure.type,
+          .place = failure.place,
+          .end = end,
+          .type = failure.type,
+          .why = failure.message,
+          .message = failure.message};
+}
+
+CaseCounts counts_of(std::span<const ReportedCase> cases) {
+  CaseCounts counts;
+  for (const ReportedCase& one : cases) ++counts.by_end[static_cast<std::size_t>(one.end)];
+  return counts;
+}
+
+std::string ended_in_words(const ReportedScenario& scenario) {
+  const auto type_of_first = [&](auto&& wanted) {
+    const auto found = std::ranges::find_if(scenario.cases, wanted, &ReportedCase::end);
+    return found == scenario.cases.end() ? "" : found->type;
+  };
+  if (scenario.counts[CaseEnd::failed] > 0)
+    return type_of_first([](CaseEnd end) { return end == CaseEnd::failed; });
+  if (scenario.decided == nullptr) {
+    if (scenario.cases.empty()) return std::string(not_run);
+    const std::string wrong = type_of_first([](CaseEnd end) { return end != CaseEnd::passed; });
+    return wrong.empty() ? "passed" : wrong;
+  }
+  return scenario.decided->ended;
+}
+
+void sum_up(ReportedScenario& scenario) {
+  scenario.counts = counts_of(scenario.cases);
+  scenario.ended = ended_in_words(scenario);
+  const bool has_fault = scenario.decided != nullptr && !scenario.decided->fault.empty();
+  scenario.end = scenario.counts.gravest().value_or(has_fault ? CaseEnd::error : CaseEnd::passed);
+  if (scenario.end == CaseEnd::passed && has_fault) scenario.end = CaseEnd::error;
+}
+
+// Two files of one name in different folders are two scenarios of one name, and who reads a report
+// keeps one case of a name.
+void name_apart(std::vector<ReportedScenario>& scenarios) {
+  std::set<std::string> taken;
+  std::map<std::string, int> highest;  // numbers behind titles: thousands may be the same
+  for (ReportedScenario& scenario : scenarios) {
+    for (ReportedCase& one : scenario.cases) {
+      const std::string title = one_line(one.title);
+      one.name = title;
+      for (int& number = highest.emplace(title, 1).first->second; !taken.insert(one.name).second;)
+        one.name = fmt::format("{} ({})", title, ++number);
+    }
+  }
+}
+
+std::string among_others_in_words(const SuiteVerdict& suite) {
+  return fmt::format("undecided alone, by the evidence among all {} comparisons", suite.lines);
+}
+
+// The suite refutes some assertions that are undecided by themselves.
+void refute_among_others(ReportedScenario& scenario, const SuiteVerdict& suite,
+                         UndecidedPolicy policy) {
+  if (scenario.decided == nullptr || !scenario.decided->fault.empty()) return;
+  for (ReportedCase& one : scenario.cases) {
+    if (one.assertion == nullptr || one.assertion->outcome != Outcome::undecided) continue;
+    if (std::ranges::find(suite.failed_among_others, one.title) == suite.failed_among_others.end())
+      continue;
+    one = reported_case(*scenario.decided, *one.assertion, among_others_in_words(suite), policy);
+  }
+}
+
+// The comparisons that speak most against the suite, the first first.
+std::vector<std::string> lines_against(std::span<const ReportedScenario> scenarios) {
+  constexpr std::size_t most_named = 3;
+  std::vector<std::pair<double, std::string>> lines;
+  for (const ReportedScenario& scenario : scenarios) {
+    if (scenario.decided->verdict.broken) continue;
+    for (const AssertionVerdict& assertion : scenario.decided->verdict.assertions) {
+      if (!assertion.timed || assertion.in_doubt || assertion.timed->evidence_against <= 1)
+        continue;
+      lines.emplace_back(-assertion.timed->evidence_against, scenario.name + "." + assertion.name);
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  std::vector<std::string> names;
+  for (const auto& [evidence, name] : lines) {
+    if (names.size() < most_named) names.push_back(name);
+  }
+  return names;
+}
+
+std::string suite_in_words(const SuiteVerdict& suite, std::span<const ReportedScenario> scenarios) {
+  return fmt::format(
+      "the suite as a whole: the evidence against its {} comparisons together is {}, and {} is "
+      "enough; wrongly so in at most {} of runs; most of it against {}",
+      suite.lines, number_in_words(suite.evidence, 3), number_in_words(1 / suite.alpha, 3),
+      share_in_words(suite.alpha), fmt::join(lines_against(scenarios), ", "));
+}
+
+ReportedSuite reported_suite(const SuiteVerdict& suite,
+                             std::span<const ReportedScenario> scenarios) {
+  ReportedSuite reported{.verdict = suite, .failed = {}};
+  for (const std::string& line : suite.failed_among_others)
+    reported.failed.push_back(line + ", " + among_others_in_words(suite));
+  if (suite.failed) reported.failed.push_back(suite_in_words(suite, scenarios));
+  return reported;
+}
+
+// Adds the assertions that make the outcome of their scenario what it is, where that is not the
+// good one. A scenario that is skipped as a whole adds its own name.
+void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names) {
+  if (verdict.outcome == Outcome::passes) return;
+  if (!verdict.skipped_because.empty()) return names.push_back(verdict.scenario);
+  for (const AssertionVerdict& assertion : verdict.assertions) {
+    if (assertion.outcome == verdict.outcome)
+      names.push_back(verdict.scenario + "." + assertion.name);
+  }
+}
+
+// "x", or "x, x.line failed": what fails counts whatever else became of its scenario.
+std::string with_failed_lines(const Verdict& verdict) {
+  std::string words = verdict.scenario;
+  for (const AssertionVerdict& assertion : verdict.assertions) {
+    if (assertion.outcome == Outcome::fails)
+      append(words, ", {}.{} fails", verdict.scenario, assertion.name);
+  }
+  return words;
+}
+
+std::vector<TallyEntry> tally_of(std::span<const ReportedScenario> scenarios) {
+  std::vector<TallyEntry> rows{{.how = "device failed"}, {.how = not_run}, {.how = "broken"}};
+  constexpr std::size_t faults = 3;
+  for (const Outcome outcome : all_outcomes) rows.push_back({.how = in_words(outcome)});
+  for (const ReportedScenario& scenario : scenarios) {
+    const ReportedVerdict& decided = *scenario.decided;
+    const Verdict& verdict = decided.verdict;
+    const std::size_t fault = verdict.not_run ? 1 : verdict.failed ? 0 : 2;
+    TallyEntry& row = decided.fault.empty()
+                          ? rows[faults + static_cast<std::size_t>(
+                                              std::ranges::find(all_outcomes, verdict.outcome) -
+                                              all_outcomes.begin())]
+                          : rows[fault];
+    ++row.count;
+    if (decided.fault.empty()) {
+      add_deciding_lines(verdict, row.names);
+    } else {
+      row.names.push_back(with_failed_lines(verdict));
+    }
+  }
+  std::erase_if(rows, [](const TallyEntry& row) { return row.count == 0; });
+  for (TallyEntry& row : rows) {
+    if (row.count > 1 && row.how == in_words(Outcome::passes)) row.how = "pass";
+    if (row.count > 1 && row.how == in_words(Outcome::fails)) row.how = "fail";
+  }
+  return rows;
+}
+
+ExitCode code_of(const RunFailure& failure) {
+  if (failure.type == "request") return ExitCode::wrong_request;
+  return failure.type == "not gated" ? ExitCode::not_gated : ExitCode::device_failed;
+}
+
+std::optional<ExitCode> code_of(const RunSoFar& run) {
+  if (!run.ended) return std::nullopt;
+  std::optional<ExitCode> code;
+  const auto add = [&](ExitCode more) { code = code ? gravest(*code, more) : more; };
+  if (run.suite) {
+    add(exit_code(*run.suite));
+    for (const ReportedScenario& scenario : run.decided)
+      add(exit_code(scenario.decided->verdict, run.undecided));
+    if (!run.run.gated) add(ExitCode::not_gated);
+  }
+  for (const RunFailure& failure : run.failures) {
+    if (failure.type == "interrupted") return std::nullopt;
+    add(code_of(failure));
+  }
+  return code;
+}
+
+}  // namespace
+
+std::size_t CaseCounts::all() const {
+  return std::accumulate(by_end.begin(), by_end.end(), std::size_t{0});
+}
+
+std::optional<CaseEnd> CaseCounts::gravest() const {
+  for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped, CaseEnd::passed}) {
+    if ((*this)[end] > 0) return end;
+  }
+  return std::nullopt;
+}
+
+CaseEnd end_of_undecided(UndecidedPolicy policy) {
+  switch (policy) {
+    case UndecidedPolicy::skip:
+      return CaseEnd::skipped;
+    case UndecidedPolicy::fail:
+      return CaseEnd::failed;
+    case UndecidedPolicy::pass:
+      return CaseEnd::passed;
+  }
+  return CaseEnd::error;
+}
+
+ReportedScenario reported_scenario(Verdict verdict, const Scenario* scenario,
+                                   UndecidedPolicy policy) {
+  ReportedScenario reported{.name = verdict.scenario};
+  reported.decided =
+      std::make_shared<const ReportedVerdict>(reported_verdict(std::move(verdict), scenario));
+  for (const ReportedAssertion& assertion : reported.decided->assertions)
+    reported.cases.push_back(reported_case(*reported.decided, assertion, "", policy));
+  for (const ReportedAssertion& assertion : reported.decided->regime) {
+    if (assertion.outcome == Outcome::fails)
+      reported.cases.push_back(reported_regime(reported.name, assertion, policy));
+  }
+  sum_up(reported);
+  return reported;
+}
+
+void count_and_name(Report& report) {
+  name_apart(report.scenarios);
+  for (ReportedScenario& scenario : report.scenarios) {
+    sum_up(scenario);
+    for (std::size_t end = 0; end < report.counts.by_end.size(); ++end)
+      report.counts.by_end[end] += scenario.counts.by_end[end];
+  }
+}
+
+Report report_of(const RunSoFar& run) {
+  Report report{.run = run.run,
+                .simulated = run.run.simulated,
+                .ended_early = !run.failures.empty(),
+                .scenarios = run.decided,
+                .tally = tally_of(run.decided),
+                .code = code_of(run)};
+  bool any_failed = false;
+  for (const ReportedScenario& scenario : run.decided) {
+    report.simulated |= scenario.decided->simulated;
+    report.ended_early |= scenario.decided->verdict.not_run;
+    any_failed |= scenario.decided->verdict.outcome == Outcome::fails;
+  }
+  ReportedScenario own{.name = "stepgate"};
+  for (const RunFailure& failure : run.failures)
+    own.cases.push_back(own_case(failure, CaseEnd::error));
+  if (run.suite) {
+    report.suite = reported_suite(*run.suite, run.decided);
+    report.failed_as_suite = !any_failed && !report.suite->failed.empty();
+    bool any_failed = false;
+    for (ReportedScenario& scenario : report.scenarios) {
+      refute_among_others(scenario, *run.suite, run.undecided);
+      any_failed |= counts_of(scenario.cases)[CaseEnd::failed] > 0;
+    }
+    if (run.suite->failed && !any_failed) {
+      own.cases.push_back(own_case({"suite", {}, report.suite->failed.back()}, CaseEnd::failed));
+      own.cases.back().type = in_words(Outcome::fails);
+    }
+  }
+  for (std::size_t index = run.decided.size(); index < run.scenarios.size(); ++index)
+    report.scenarios.push_back(reported_unrun(*run.scenarios[index]));
+  for (std::size_t index = 0; index < std::min(run.pictures.size(), report.scenarios.size());
+       ++index)
+    report.scenarios[index].pictures = run.pictures[index];
+  if (!own.cases.empty()) report.scenarios.insert(report.scenarios.begin(), std::move(own));
+  count_and_name(report);
+  return report;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Reports of verdicts, for tests.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/report.h"
+
+namespace stepgate {
+
+inline ReportedScenario reported(Verdict verdict, UndecidedPolicy policy = UndecidedPolicy::skip) {
+  return reported_scenario(std::move(verdict), nullptr, policy);
+}
+
+// A run that has decided these and goes on.
+inline RunSoFar run_of(const std::vector<Verdict>& verdicts,
+                       UndecidedPolicy policy = UndecidedPolicy::skip) {
+  RunSoFar run{.run = {.stepgate = "0.1.0",
+                       .build = "00ff",
+                       .commit = "0123abc",
+                       .date = "2026-11-22T10:00:00Z",
+                       .host = "runner-7"},
+               .undecided = policy};
+  for (const Verdict& verdict : verdicts) run.decided.push_back(reported(verdict, policy));
+  return run;
+}
+
+// One that has come to its end.
+inline RunSoFar ended_run(const std::vector<Verdict>& verdicts,
+                          UndecidedPolicy policy = UndecidedPolicy::skip) {
+  RunSoFar run = run_of(verdicts, policy);
+  run.suite = judge_suite(verdicts, 0.01);
+  run.ended = true;
+  return run;
+}
+
+}  // namespace stepgate

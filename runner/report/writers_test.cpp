@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// One report with every outcome and every kind of finding: each of the six writers says all of it.
+#include "report/writers.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <sstream>
+
+#include "report/testing/reports.h"
+
+namespace stepgate {
+namespace {
+
+enum class WriterOf { text, json, html, junit, markdown, annotations };
+constexpr std::array writer_names{"text", "json", "html", "junit", "markdown", "annotations"};
+
+using Written = std::array<std::string, writer_names.size()>;
+
+template <class Write>
+std::string text_by(Write&& write) {
+  std::ostringstream out;
+  write(out);
+  return out.str();
+}
+
+// The machine writers take a run and a gate alike.
+void write_for_machines(const Report& report, Written& all) {
+  all[2] = text_by([&](std::ostream& out) { write_html(out, report); });
+  all[3] = text_by([&](std::ostream& out) { write_junit(out, report); });
+  all[4] = summary_markdown(report);
+  all[5] = text_by([&](std::ostream& out) { write_annotations(out, report); });
+}
+
+Written write_run(const Report& report) {
+  Written all;
+  all[0] = text_by([&](std::ostream& out) {
+    for (const ReportedScenario& scenario : report.scenarios) {
+      if (scenario.decided != nullptr) print_verdict(out, scenario, Style::plain);
+    }
+    print_suite_table(out, report, Style::plain);
+    print_tally(out, report, Style::plain);
+  });
+  all[1] = text_by([&](std::ostream& out) {
+    for (const ReportedScenario& scenario : report.scenarios) {
+      if (scenario.decided != nullptr) write_json(out, report.run, scenario, {}, {});
+    }
+    write_json(out, report, {}, {});
+  });
+  write_for_machines(report, all);
+  return all;
+}
+
+Written write_gate(const Report& report) {
+  Written all;
+  all[0] = text_by([&](std::ostream& out) {
+    print_gate_looks(out, *report.gate);
+    print_gate(out, report, Style::plain);
+  });
+  all[1] = text_by([&](std::ostream& out) { write_gate_json(out, report); });
+  write_for_machines(report, all);
+  return all;
+}
+
+// A fact of a report in words that nothing else has, and the writers that leave it to others.
+struct Fact {
+  std::string words;
+  std::set<WriterOf> silent = {};
+};
+
+// "junit: because of failed", for everything that a writer forgets.
+std::vector<std::string> forgotten(const Written& all, const std::vector<Fact>& facts) {
+  std::vector<std::string> missing;
+  for (std::size_t writer = 0; writer < all.size(); ++writer) {
+    for (const Fact& fact : facts) {
+      if (!fact.silent.contains(static_cast<WriterOf>(writer)) &&
+          all[writer].find(fact.words) == std::string::npos)
+        missing.push_back(fmt::format("{}: {}", writer_names[writer], fact.words));
+    }
+  }
+  return missing;
+}
+
+// A writer of which one line is taken out is found to forget what that line alone said.
+void expect_that_no_line_can_go(const Written& all, const std::vector<Fact>& facts) {
+  for (std::size_t writer = 0; writer < all.size(); ++writer) {
+    for (const Fact& fact : facts) {
+      if (fact.silent.contains(static_cast<WriterOf>(writer))) continue;
+      Written planted = all;
+      std::string& text = planted[writer];
+      for (auto at = text.find(fact.words); at != std::string::npos; at = text.find(fact.words)) {
+        const std::size_t begin = text.rfind('\n', at) + 1;
+        text.erase(begin, text.find('\n', at) - begin);
+      }
+      const std::vector<std::string> missing = forgotten(planted, facts);
+      const std::string expected = fmt::format("{}: {}", writer_names[writer], fact.words);
+      EXPECT_NE(std::ranges::find(missing, expected), missing.end()) << expected;
+    }
+  }
+}
+
+// Assertions that a CI system has nothing to do about.
+const std::set<WriterOf> only_what_is_wrong{WriterOf::markdown, WriterOf::annotations};
+
+constexpr std::array all_outcomes{
+    Outcome::passes,      Outcome::fails,          Outcome::undecided,     Outcome::skipped,
+    Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower};
+
+std::string named(std::string_view words) {
+  std::string name(words);
+  std::ranges::replace_if(
+      name, [](char letter) { return letter == ' ' || letter == '_'; }, '-');
+  return name;
+}
+
+Verdict verdict_of(const std::string& name, Outcome outcome) {
+  Verdict verdict{.scenario = name, .claim = "claim of " + name};
+  AssertionVerdict assertion;
+  assertion.name = "line-" + name;
+  assertion.text = "a.x == b.x";
+  assertion.reason = "because of " + name;
+  assertion.outcome = verdict.outcome = outcome;
+  verdict.assertions = {assertion};
+  verdict.notes = {"note of " + name};
+  verdict.environment = {"air of " + name};
+  return verdict;
+}
+
+TEST(Writers, SayEveryOutcomeAndWhy) {
+  std::vector<Verdict> verdicts;
+  std::vector<Fact> facts;
+  for (const Outcome outcome : all_outcomes) {
+    const std::string name = named(in_words(outcome));
+    verdicts.push_back(verdict_of(name, outcome));
+    const bool passes = outcome == Outcome::passes;
+    facts.push_back({"because of " + name, passes ? only_what_is_wrong : std::set<WriterOf>()});
+    facts.push_back({"line-" + name, facts.back().silent});
+    for (const char* told : {"note of ", "air of "}) {
+      facts.push_back({told + name, {WriterOf::junit, WriterOf::annotations}});
+      if (passes) facts.back().silent.insert(WriterOf::markdown);
+    }
+    facts.push_back({std::string(in_words(outcome)), {WriterOf::annotations}});
+    facts.push_back({"claim of " + name, {WriterOf::annotations}});
+    if (passes) facts.back().silent.insert(WriterOf::markdown);
+  }
+  const Written all = write_run(report_of(ended_run(verdicts)));
+  EXPECT_EQ(forgotten(all, facts), std::vector<std::string>());
+  expect_that_no_line_can_go(all, facts);
+}
+
+TEST(Writers, SayWhatBrokeAndWhatEndedTheRun) {
+  Verdict broken = verdict_of("torn", Outcome::passes);
+  broken.broken = "losses disagree";
+  Verdict failed = verdict_of("lost", Outcome::undecided);
+  failed.failed = "it fell off the bus";
+  Verdict left = verdict_of("left", Outcome::undecided);
+  left.failed = "the one before lost it";
+  left.not_run = true;
+  Verdict outside = verdict_of("outside", Outcome::skipped);
+  outside.regime = verdict_of("regime", Outcome::fails).assertions;
+  outside.skipped_because = "it needs two GPUs";
+  Verdict among = verdict_of("among", Outcome::undecided);
+  RunSoFar run = ended_run({broken, failed, left, outside, among});
+  run.suite = SuiteVerdict{
+      .lines = 5, .evidence = 1234, .failed = true, .failed_among_others = {"among.line-among"}};
+  const std::string suite = "undecided alone, by the evidence among all 5 comparisons";
+  std::vector<Fact> facts{
+      {"losses disagree"},
+      {"it fell off the bus"},
+      {"the one before lost it", {WriterOf::annotations}},
+      {"because of regime"},
+      {"it needs two GPUs", {WriterOf::junit, WriterOf::markdown, WriterOf::annotations}},
+      {suite, {WriterOf::json}}};
+  const Written all = write_run(report_of(run));
+  EXPECT_EQ(forgotten(all, facts), std::vector<std::string>());
+  expect_that_no_line_can_go(all, facts);
+  // Whatever ends a run early has no verdict, and main says it to people and to programs.
+  for (const char* type : {"request", "device", "interrupted", "not gated"}) {
+    RunSoFar ended = run_of({verdict_of("good", Outcome::passes)});
+    ended.failures = {{type, {"a.toml", 3, 1}, "cause of the end"}};
+    ended.ended = true;
+    ended.suite = SuiteVerdict();
+    facts = {{"cause of the end", {WriterOf::text, WriterOf::json}},
+             {std::string("stepgate.") + type, {WriterOf::text, WriterOf::json}}};
+    const Written early = write_run(report_of(ended));
+    EXPECT_EQ(forgotten(early, facts), std::vector<std::string>());
+    expect_that_no_line_can_go(early, facts);
+  }
+}
+
+TEST(Writers, SayEveryFindingOfAGate) {
+  for (const FindingKind kind : {FindingKind::scenario, FindingKind::counts, FindingKind::losses,
+                                 FindingKind::time, FindingKind::assertion}) {
+    GateVerdict verdict{.severity = Severity::blocks, .unused = {"entry that nothing needed"}};
+    std::vector<Fact> facts{{"entry that nothing needed",
+                             {WriterOf::junit, WriterOf::markdown, WriterOf::annotations}}};
+    for (const Severity severity : {Severity::blocks, Severity::undecided, Severity::not_gated,
+                                    Severity::failed, Severity::note}) {
+      const std::string name = named(name_of(severity));
+      const bool is_note = severity == Severity::note;
+      verdict.findings.push_back({.kind = kind,
+                                  .severity = severity,
+                                  .workload = name + "/fix",
+                                  .what = "thing",
+                                  .words = "words about " + name,
+                                  .mechanism = "origin of " + name,
+                                  .place = {"scenarios/x.toml", 7, 1}});
+      const std::set<WriterOf> silent = is_note ? only_what_is_wrong : std::set<WriterOf>();
+      facts.push_back({"words about " + name, silent});
+      facts.push_back({"origin of " + name, silent});
+      facts.push_back({name + "/fix", silent});
+      facts.back().silent.insert(WriterOf::markdown);  // which escapes the slash
+      if (!is_note) continue;
+      verdict.findings.back().accepted = Accepted{.workload = "*",
+                                                  .what = "thing",
+                                                  .limit_text = "9 %",
+                                                  .who = "somebody",
+                                                  .why = "good reasons",
+                                                  .until = "2026-12-31",
+                                                  .place = {}};
+      facts.push_back({"accepted up to 9 % by somebody until 2026-12-31: good reasons",
+                       {WriterOf::json, WriterOf::markdown, WriterOf::annotations}});
+    }
+    const Written all = write_gate(
+        gate_report({}, {.base = "one", .head = "other"}, {}, verdict, UndecidedPolicy::skip));
+    EXPECT_EQ(forgotten(all, facts), std::vector<std::string>()) << name_of(kind);
+    expect_that_no_line_can_go(all, facts);
+  }
+}
+
+TEST(Writers, SayWhatAGateFoundToBeTheSame) {
+  ComparisonVerdict comparison;
+  comparison.workloads.push_back(
+      {.name = "w/fix", .outcome = Outcome::passes, .reason = "1.00x in all pairs"});
+  const GateLooks looks{
+      .counted = {"c/fix"},
+      .comparison = comparison,
+      .assertions = {
+          {.scenario = "s", .name = "line", .outcome = Outcome::passes, .reason = "so"}}};
+  const Report report =
+      gate_report({}, {.base = "one", .head = "other"}, looks, {}, UndecidedPolicy::skip);
+  const std::vector<Fact> facts{
+      {"w/fix", only_what_is_wrong},
+      {"c/fix", {WriterOf::text, WriterOf::json, WriterOf::markdown, WriterOf::annotations}},
+      {"s.line", {WriterOf::json, WriterOf::markdown, WriterOf::annotations}}};
+  const Written all = write_gate(report);
+  EXPECT_EQ(forgotten(all, facts), std::vector<std::string>());
+  expect_that_no_line_can_go(all, facts);
+  EXPECT_EQ(report.code, ExitCode::passes);
+}
+
+}  // namespace
+}  // namespace stepgate
