@@ -17,8 +17,6 @@
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
 #include "judge/mechanism/diagnose.h"
-#include "judge/mechanism/library_notes.h"
-#include "judge/mechanism/trace_notes.h"
 #include "judge/stored/stored_assertion.h"
 #include "judge/verdict/words.h"
 

@@ -67,7 +67,7 @@ struct ReportedAssertion {
   std::optional<ReportedNumber> number;
 };
 
-// failed: failed. error: broken, not gated, not reached, or the device failed.
+// failed: an assertion fails. error: broken, not gated, not reached, or the device failed.
 enum class CaseEnd { passed, failed, error, skipped };
 CaseEnd end_of_undecided(UndecidedPolicy);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "judge/mechanism/library_notes.h"
+#include "judge/mechanism/diagnose.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sentences about whose kernels the variants got.
-#include "judge/mechanism/library_notes.h"
+#include "judge/mechanism/diagnose.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "judge/mechanism/separate.h"
+#include "judge/mechanism/diagnose.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,8 +6,6 @@
 
 #include "judge/judge.h"
 #include "judge/mechanism/diagnose.h"
-#include "judge/mechanism/separate.h"
-#include "judge/mechanism/trace_notes.h"
 #include "judge/testing/fake_scenario.h"
 
 namespace stepgate {

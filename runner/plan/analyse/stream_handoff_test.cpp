@@ -5,7 +5,7 @@
 
 #include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
-#include "plan/compose/build_allocations.h"
+#include "plan/compose/build_parts.h"
 #include "plan/testing/steps_by_hand.h"
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/build_allocations.h"
+#include "plan/compose/build_parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/build_evaluation.h"
+#include "plan/compose/build_parts.h"
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/build_mlp.h"
+#include "plan/compose/build_model.h"
 
 #include <fmt/format.h>
 

@@ -10,9 +10,7 @@
 
 #include "base/require.h"
 #include "kernels/kernels.h"
-#include "plan/compose/build_mlp.h"
 #include "plan/compose/model_ends.h"
-#include "plan/compose/transformer/build_transformer.h"
 
 namespace stepgate {
 namespace {

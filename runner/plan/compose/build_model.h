@@ -41,4 +41,13 @@ struct ModelParts {
 // bookkeeping.
 ModelParts build_model(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
+// The operations of a stack of square layers: a = relu(a W^T + b), the last without relu, under a
+// softmax cross-entropy. A recommender has tables of embeddings below them.
+ModelParts build_mlp(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+// A GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied head
+// (Radford et al.: Language models are unsupervised multitask learners, 2019), trained by AdamW or
+// Lion.
+ModelParts build_transformer(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
 }  // namespace stepgate

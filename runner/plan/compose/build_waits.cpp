@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/build_waits.h"
+#include "plan/compose/build_parts.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/compare/ask_head.h"
+#include "verbs/compare/gate_parts.h"
 
 #include <unistd.h>
 

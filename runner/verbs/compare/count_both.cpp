@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/compare/count_both.h"
+#include "verbs/compare/gate_parts.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/compare/self_test.h"
+#include "verbs/compare/gate_parts.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/compare/time_both.h"
+#include "verbs/compare/gate_parts.h"
 
 #include <unistd.h>
 

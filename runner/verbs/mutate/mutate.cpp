@@ -266,7 +266,7 @@ class Mutator {
     return alone;
   }
 
-  // Notes what that change does to assertions that nothing failed so far.
+  // Notes what that change does to assertions that no change has failed so far.
   void see(const Verdict& after, const std::string& change) {
     for (const AssertionVerdict& assertion : after.assertions) {
       if (assertion.outcome == Outcome::passes) outside_.erase(assertion.name);
@@ -372,7 +372,7 @@ class Mutator {
     return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
   }
 
-  // Whether another step of that variant could refute anything that nothing failed so far.
+  // Whether another step of that variant could fail an assertion that no change has failed.
   bool is_of_interest(const Variant& variant) const {
     const bool is_first = variant.name == original_.scenario.variants.front().name;
     const auto speaks_of_it = [&](const Expectation& assertion) {
@@ -431,7 +431,7 @@ class Mutator {
   JudgeSettings settings_;
   Planned original_;
   Verdict before_;
-  std::set<std::string> unnoticed_;  // assertions that nothing failed so far
+  std::set<std::string> unnoticed_;  // assertions that no change has failed so far
   std::set<std::string> outside_;    // assertions of the regime that nothing satisfied so far
   bool turns_knobs_ = false;
   std::map<std::string, double> nearest_;         // distance_of, with what the file itself says
@@ -439,7 +439,7 @@ class Mutator {
   std::int64_t changes_ = 0;                      // that were decided, besides the removals
 };
 
-// Without each override of a variant in turn; then, for assertions that none of these failed, with
+// Without each override of a variant in turn; then, for assertions that no change has failed, with
 // other values of knobs until one does. Each on a device of its own as the arguments say, so that
 // none depends on what was tried before it. Throws RequestError and DeviceError when the scenario
 // itself cannot be decided.

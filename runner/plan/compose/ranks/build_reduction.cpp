@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/ranks/build_reduction.h"
+#include "plan/compose/build_parts.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "plan/compose/transformer/build_transformer.h"
 #include "kernels/kernels.h"
+#include "plan/compose/build_model.h"
 
 #include <optional>
 #include <string>

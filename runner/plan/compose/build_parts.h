@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Turns buffers of a finished step into ones that come and go, as [alloc] asks.
+// build_step_plan.cpp adds these to a model: reductions over ranks, evaluation, the waits and reads
+// of the host, and allocations.
 #pragma once
 
+#include <cstddef>
+
+#include "plan/compose/build_input.h"
+#include "plan/compose/build_model.h"
+#include "plan/compose/step_builder.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
+
+// Puts the reductions into the operations from `first` on, which are those of one model: each as
+// soon as its gradients are there and those before it are issued, or as 'ranks.overlap' has it; the
+// update waits for the last. Nothing for one rank.
+void build_reduction(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
+
+// Appends the evaluation of a step by [eval], on the batch that the step holds: an mlp of these
+// weights. Afterwards the batch has been read for good, is said to be consumed once more, and is
+// released where the step must do so. Never part of the step's graph.
+void build_evaluation(StepBuilder&, const Knobs&, int weights, const InputParts&,
+                      std::int64_t sample_bytes);
+
+// Appends what [log] asks for; `loss` is the buffer with the step's loss.
+void build_log(StepBuilder&, const Knobs&, int loss);
+
+// Puts the waits of [sync] where they belong among the operations built so far.
+void build_sync(StepBuilder&, const Knobs&, int loss);
 
 // Activations are allocated and released once a step, around their first and last use, or when the
 // batch's size is not that of the step before; released where that is not forgotten. Weights,
