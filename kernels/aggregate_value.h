@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An aggregate of whole numbers, real numbers and flags that keeps its type behind one common type:
 // the sizes and the attributes of a launch are such values, so that a launch is one type. The
-// members are found where the aggregate is declared, and nobody lists them a second time: whoever
-// compares, prints or digests a value walks them in their order.
+// members are found from the declaration of the aggregate and never listed twice. Comparing,
+// printing and digesting walk them in their order.
 #pragma once
 
 #include <array>

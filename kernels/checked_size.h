@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A number of elements, bytes or operations that is a product of what somebody may ask for. One
-// that 63 bits do not pass never wraps: it is too large, and so is all that is made of it.
+// A number of elements, bytes or operations, computed from user input. It never wraps: a number
+// that exceeds 63 bits becomes too large, and so does everything computed from it.
 #pragma once
 
 #include <concepts>
@@ -15,8 +15,8 @@ class CheckedSize {
   template <std::integral Whole>
   constexpr CheckedSize(Whole size) : size_(static_cast<std::int64_t>(size)) {}
 
-  // The largest number there is where it does not fit, which nobody takes for a size: plans have a
-  // limit far below.
+  // The largest int64_t if the number does not fit. It is never a valid size: plans have a far
+  // lower limit.
   constexpr operator std::int64_t() const { return size_; }
   constexpr bool fits() const { return size_ != too_large; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a family declares its kernels: by functions of a kernel's own shape and attributes, of which
-// the rows of the catalogue are made. A kernel is named by a struct in namespace `kernels` with its
-// `name`, Shape, Attributes and, unless it is one of the tests', its CUDA launcher
+// How a family declares its kernels: by functions of a kernel's own shape and attributes. The rows
+// of the catalogue are built from them. A kernel is named by a struct in namespace `kernels` with
+// its `name`, Shape, Attributes and, unless it is one of the tests', its CUDA launcher
 //   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 #pragma once
 

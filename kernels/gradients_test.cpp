@@ -77,7 +77,7 @@ struct TwoLayers {
   }
 };
 
-// Which hidden units of which samples the relu passes.
+// Marks the hidden units of each sample that the relu passes.
 std::vector<bool> passed(const TwoLayers& model) {
   std::vector<bool> pattern;
   for (const float number : model.activation) pattern.push_back(number > 0);

@@ -62,7 +62,8 @@ struct PartsSizes {
 };
 using PartsShape = PartsSizes<std::int64_t>;
 
-// Rows of heads side by side: of whole sequences of so many tokens, one behind the other.
+// Each row holds all heads side by side. The rows are whole sequences of `tokens` rows each, one
+// after another.
 template <class Size>
 struct PackedHeadsSizes {
   Size rows = 1;
@@ -91,7 +92,7 @@ constexpr auto elements_of(const Shape& shape) {
   return shape.rows * shape.columns;
 }
 
-// Facts that a launch is told besides its sizes (a learning rate, whether a result is added to).
+// Parameters of a launch besides its sizes (a learning rate, whether the result is accumulated).
 // Each kernel's header names them in namespace `kernels`: `struct Sgd` has the kernel's name and
 // its Attributes, an aggregate.
 struct KernelAttributes : AggregateValue {
@@ -104,10 +105,10 @@ struct KernelAttributes : AggregateValue {
   }
 };
 
-// Attributes of a kernel that is told nothing.
+// Attributes of a kernel that has none.
 struct NoAttributes {};
 
-// One that does not fit is the largest number there is (checked_size.h).
+// A number that overflows is the largest int64_t (checked_size.h).
 struct KernelWork {
   std::int64_t bytes_read = 0;     // each input once
   std::int64_t bytes_written = 0;  // each output once
@@ -197,14 +198,15 @@ struct LaunchContext {
   std::string_view cudnn_unavailable_reason = {};  // why there is none, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
-  // That a block may have at most; 0: as much as the device gives one. For tests, which play
-  // devices that give less.
+  // Most shared memory of a block; 0: the limit of the device. Tests set it to imitate devices that
+  // allow less.
   std::int64_t shared_bytes = 0;
-  // Where launchers write down what they chose, the same thing once. Null: nobody asks.
+  // Launchers append their choice of kernel here, each choice once. Null: not recorded.
   std::vector<KernelChoice>* choices = nullptr;
 };
 
-// Loads of which each needs what the one before brought, and the bytes that they are spread over.
+// A chain of dependent loads (each needs the result of the previous one) and its footprint in
+// bytes.
 struct DependentLoads {
   std::int64_t count = 0;
   std::int64_t footprint_bytes = 0;
@@ -218,12 +220,11 @@ using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 struct KernelCost {
   // Share of a GEMM's rate that its arithmetic can have.
   double share_of_rate = 1;
-  // Traffic of memory where no cache holds its operands; null: as much as its work says.
+  // Memory traffic when no cache holds the operands; null: the bytes in its KernelWork.
   OfLaunch<KernelWork> uncached_work = nullptr;
-  // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
-  // suit it, nobody knows.
+  // Most memory sectors that one load or store of a warp touches; null: not known.
   OfLaunch<std::int64_t> sectors_per_request = nullptr;
-  // How long it is told to take, whatever it computes; null where nobody tells it.
+  // The duration that an attribute sets, whatever the kernel computes; null: no attribute sets one.
   OfAttributes<double> delay_microseconds = nullptr;
   // The loads whose latency limits it; null where they are on their way at once.
   OfLaunch<DependentLoads> dependent_loads = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chain of an update on the GPU: norm, clip, AdamW, over steps of which some have gradients
+// The chain of an update on the GPU: norm, clip, AdamW, over several steps; some have gradients
 // that are not finite. kernels_cuda_test.cpp tests the kernels one by one.
 #include <gtest/gtest.h>
 

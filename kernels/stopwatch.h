@@ -23,7 +23,7 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  // Seconds of device time that one of so many takes. Waits for the device.
+  // Mean device time of one repetition, in seconds. Waits for the device.
   template <class Work>
   double seconds_each(int times, Work work) {
     check(cudaEventRecord(begin_, nullptr), "record");

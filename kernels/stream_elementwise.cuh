@@ -12,7 +12,8 @@ constexpr int packs_in_flight = 2;
 
 // element.read<n>(i) returns the inputs of elements [i, i + n), element.finish<n>(i, inputs) writes
 // their outputs. An output may be an input: a thread reads all its elements before it writes, and
-// nobody else reads them. The first threads take the `rest` elements behind the packs, one each.
+// no other thread reads them. The first threads take the `rest` elements behind the packs, one
+// each.
 template <int count, class Element>
 __global__ void __launch_bounds__(stream_threads)
     stream_elements(std::int64_t packs, std::int64_t rest, Element element) {

@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
   const int seen = min(block_query + Tiles::queries, shape.tokens);
   const int key_tiles = (seen + Tiles::keys - 1) / Tiles::keys;
   for (int tile = 0; tile < key_tiles; ++tile) {
-    // Behind the barrier every copy of this tile is there, and nobody reads the one before it.
+    // After the barrier all copies of this tile have arrived, and no thread still reads the
+    // previous tile.
     wait_for_copies();
     __syncthreads();
     if (tile + 1 < key_tiles) copy(tile + 1);

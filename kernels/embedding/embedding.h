@@ -50,8 +50,7 @@ struct TokenEmbedding {
 // A row of the table is summed in the order of its tokens, by one warp, so that two runs agree to
 // the bit without a sort. Meant for tokens that are spread over the table: the rows of one value
 // are read one after another, so that a thousand equal tokens take a thousand latencies of memory.
-// Every one of up to 1056 blocks looks at every token, and compares those that fall to it with each
-// other.
+// Each of up to 1056 blocks reads every token, and compares only its own tokens with each other.
 struct EmbeddingGradient {
   static constexpr std::string_view name = "embedding_gradient";
   using Shape = TokenEmbedding::Shape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which of cuBLASLt's algorithms a GEMM takes where they are measured first: among those that
-// give the same bits as the one that the heuristics name first, so that a choice moves times but
-// never numbers. Measured once for each shape; equal shapes share the choice. Only in CUDA builds.
+// Chooses the cuBLASLt algorithm of a GEMM by measuring: among those that give the same bits as the
+// one that the heuristics name first, so that a choice moves times but never numbers. Measured once
+// for each shape; equal shapes share the choice. Only in CUDA builds.
 #pragma once
 
 #include <cublasLt.h>

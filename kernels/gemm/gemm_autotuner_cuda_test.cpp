@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// That measured GEMMs give the bits of those that the heuristics choose, on a GPU.
+// Tests on a GPU that measured algorithms give the same bits as the one that the heuristics choose.
 // ci/compare_pytorch.py measures how fast they are.
 #include "kernels/gemm/gemm_autotuner.h"
 

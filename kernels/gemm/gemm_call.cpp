@@ -20,7 +20,7 @@ cudaDataType storage(DType dtype) {
   return dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-// Multiprocessors of the current device, less those that are to be left free; at least one.
+// Multiprocessors of the current device minus those to leave free; at least one.
 std::int32_t multiprocessors_less(int spare) {
   int device = 0, multiprocessors = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A GEMM as cuBLASLt takes it: descriptions, the algorithms that its heuristics name, one call.
-// Which of them is taken is gemm.cu's and gemm_autotuner.cu's. Only in CUDA builds.
+// gemm.cu and gemm_autotuner.cu choose among the algorithms. Only in CUDA builds.
 #pragma once
 
 #include <cublasLt.h>

@@ -15,8 +15,7 @@ constexpr auto decode_operands = operands_of<kernels::Decode>({
     {"words", Access::write, extent::elements, OperandFormat::single},
 });
 
-// Each number takes a multiplication and a subtraction.
-// In double, rounded once.
+// The reference value: computed in double and rounded to float once.
 constexpr float rounded_once(int byte) {
   return static_cast<float>((2 * byte - 255) / 255.0);
 }
@@ -24,7 +23,8 @@ constexpr float rounded_once(int byte) {
 constexpr bool every_byte_is_rounded_once() {
   for (int byte = 0; byte < 256; ++byte) {
     const double doubled = 2 * byte - 255;
-    // As a multiply-add does, which rounds no product: in double nothing here is rounded.
+    // The result of a fused multiply-add, which does not round the product. In double, no step here
+    // rounds.
     const auto in_one_instruction =
         static_cast<float>(doubled * 0x1.01p-8 + doubled * 0x1.0101p-24);
     if (decoded(static_cast<std::uint8_t>(byte)) != rounded_once(byte) ||

@@ -22,7 +22,7 @@ struct NormGradientCall {
   const float* statistics;
   Number* d_x;
   float* partials;
-  float* sums_d_x;  // [parts][columns]; null where nobody asks
+  float* sums_d_x;  // [parts][columns]; null: not needed
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t parts;
@@ -103,8 +103,8 @@ constexpr int gradient_warps = 8;
 constexpr int gradient_threads = gradient_warps * 32;
 constexpr int gradient_blocks = 2;
 
-// Whether a thread sums d_x over rows too, and how many packs of a row it may then hold, the sums
-// of whose columns are in its registers.
+// Whether a thread also sums d_x over rows. The column sums then take registers, which limits the
+// packs of a row that it may hold.
 enum class SumsOfGradient { none, kept };
 
 constexpr int most_held(SumsOfGradient sums) {
@@ -351,8 +351,8 @@ __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
   }
 }
 
-// How a row of so many packs is divided: `held` packs a thread of `threads`, which no block has
-// where rows are too long.
+// How a row is divided: each of `threads` threads holds `held` packs. If the row is too long,
+// `held` exceeds what a thread can hold.
 struct RowDivision {
   int threads, held;
 };
@@ -377,8 +377,9 @@ struct RowsKernel {
   }
 };
 
-// The kernel for rows of so many packs, which may then take the shared memory that it needs: up to
-// 112 KiB, more than a block has on many devices of compute capability 8.6, 8.9 and 12.0.
+// Returns the kernel for rows of this many packs and raises its limit of dynamic shared memory. It
+// needs up to 112 KiB, more than a block can have on many devices of compute capability 8.6, 8.9
+// and 12.0.
 template <NormKind kind, SumsOfGradient sums, int count, class Number, int held = 2>
 RowsKernel<Number> rows_kernel(std::int64_t packs, const LaunchContext& context) {
   const RowDivision row = divide_row(packs, most_held(sums));

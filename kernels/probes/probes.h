@@ -12,8 +12,8 @@ namespace stepgate {
 
 namespace kernels {
 
-// Follows a chain of lines: every load is of the line that the one before named, so that a launch
-// takes the latency of memory as often as it is told, and nothing hides it.
+// Follows a chain of lines: every load is of the line that the one before named, so a launch takes
+// `accesses` times the latency of memory, and nothing hides it.
 //   shape     lines of the chain, a power of two from 4 on
 //   operands  chain (uint32 [lines, 32]: the first word of each line is the number of the next),
 //             position (uint32 [1]: the line that is followed next), fraction (fp32 [1])

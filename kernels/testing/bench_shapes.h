@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which sizes the benchmark times each kernel at: those of a training step whose tensors are larger
-// than any cache, and a few rows of the same on which the result is verified. A kernel that no such
-// step is written down for has sizes by what it declares and what is tried of it.
+// The sizes at which the benchmark times each kernel: a training step with tensors larger than any
+// cache. A few rows of the same shape verify the result. A kernel without such a listed step gets
+// sizes from its declaration and its tests.
 #pragma once
 
 #include <span>

@@ -16,7 +16,7 @@ double rounding(const KernelTrial& trial, std::size_t operand) {
   return stored && trial.dtype == DType::fp16 ? 0x1.01p-11 : 0x1.01p-24;
 }
 
-// Half the distance of neighbours near zero.
+// Half the spacing of numbers near zero.
 double smallest(const KernelTrial& trial, std::size_t operand) {
   const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   return stored && trial.dtype == DType::fp16 ? 0x1p-25 : 0;

@@ -122,7 +122,7 @@ inline const std::vector<MatrixShape> normed_matrices = [] {
   return shapes;
 }();
 
-// Also few rows of so many columns that a thread takes all rows of its own.
+// Adds matrices with few rows and so many columns that one thread sums whole columns.
 inline const std::vector<MatrixShape> summed_matrices = [] {
   std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{3, 65536}, {19, 65544}});

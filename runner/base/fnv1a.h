@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A number for a text, the same everywhere and for ever; not against anybody who means harm.
+// A hash of a text that is the same on every platform and in every version. It does not resist
+// attacks.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// And can do nothing more in this process, whatever it is asked: who goes on would hear the same of
-// every scenario that is left.
+// The device cannot be used again in this process. Every further scenario would fail in the same
+// way.
 class DeviceLost : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -97,16 +97,16 @@ struct DeviceIdentity {
   std::int64_t memory_bytes = 0;
   std::int64_t free_memory_bytes = 0;  // when asked
   std::string uuid;                    // empty where there is none
-  // Facts that the times of a step depend on besides; empty where they do not or nobody knows.
+  // Other facts that step times depend on; empty if they do not or if it is not known.
   std::string cpu = {};              // "AMD EPYC 9654 96-Core Processor"
   std::string power_limit = {};      // "700 W"
   std::string pcie = {};             // "5 x16"
   std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
   std::int64_t multiprocessors = 0;  // 0: not known
-  // That the ranks of a step can have, one each. Absent where there are as many as are asked for:
-  // on a device that computes all of them itself.
+  // GPUs for the ranks of a step, one each. Absent on a device that computes all ranks itself, so
+  // any number will do.
   std::optional<std::int64_t> gpus = {};
-  // How each two of several devices like this one are linked, where it is known.
+  // The link between any two devices of this kind; empty if not known.
   std::string link = {};
   std::vector<RankIdentity> ranks = {};  // in processes of their own; empty: there are none
   std::string launcher = {};             // that started those: "torchrun"; empty: this program
@@ -122,7 +122,7 @@ inline constexpr auto fields_of<DeviceIdentity> =
            &DeviceIdentity::multiprocessors, &DeviceIdentity::gpus, &DeviceIdentity::link,
            &DeviceIdentity::ranks, &DeviceIdentity::launcher>;
 
-// How the GPUs of two ranks of a step are linked; empty where nobody knows.
+// The link between the GPUs of two ranks of a step; empty if not known.
 std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t other);
 
 // "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference
@@ -245,7 +245,7 @@ inline constexpr auto fields_of<Interleaving> =
 // has another place than the others.
 constexpr int only_slot = 0;
 
-// Runs loaded steps: all that measuring needs of a device, whoever has loaded them.
+// Runs loaded steps, however they were loaded. This is all that measuring needs of a device.
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
@@ -255,7 +255,7 @@ class StepRunner {
   virtual std::chrono::nanoseconds now() const {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
-  // Wall time that was spent in loading so far; 0 where nobody counts.
+  // Wall time spent in loading so far; 0 on devices that do not measure it.
   std::chrono::nanoseconds time_loading() const { return time_loading_; }
   // Runs steps that were loaded into slots of this device at the same time; what it returns is of
   // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
@@ -295,16 +295,16 @@ class Device : public StepRunner {
   // Why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
   // For rank 0: the bytes that the devices of all ranks need to find each other. Throws DeviceError
-  // where this device has nobody to communicate with.
+  // if this device cannot communicate.
   virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
-  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many too, whatever else it
-  // has joined. Again only when no plan of as many is loaded. Returns when all have come; throws
-  // DeviceError.
+  // Joins the group of this many ranks, beside groups of other sizes. From then on the device also
+  // loads one rank's part of such plans (derive/plan_of_rank.h). Rejoining requires that no such
+  // plan is loaded. Returns when all ranks have joined; throws DeviceError.
   virtual void join(const RankMembership&) {
     throw DeviceError("this device is no rank of several");
   }
-  // As a rank of several, whose GPUs have these UUIDs. Does not throw; empty of a device that
-  // communicates with nobody.
+  // How this rank communicates with the ranks whose GPUs have these UUIDs. Does not throw; empty
+  // for a device that cannot communicate.
   virtual Communication communication(std::span<const std::string> /*uuids*/) { return {}; }
 };
 

@@ -65,11 +65,11 @@ struct GradientPart {
 };
 std::vector<GradientPart> gradient_parts(const StepPlan&, const GradientsRead&);
 
-// The operand that has them, of a launch that reads gradients.
+// The gradients operand of a launch that reads gradients.
 const BufferUse& gradients_of(const Operation&);
 
 // Why the gradients of a step cannot be read, in words; empty where they can. A graph is one
-// launch: what it has overwritten by its end, or releases, nobody sees.
+// launch: gradients that it overwrites or releases before its end cannot be read.
 std::string reason_against_gradients(const StepPlan&);
 
 // Adds numbers of the part in host memory, as the dtype stores them.

@@ -49,8 +49,8 @@ class KeptBlocks {
     return sum([](const Block& block) { return block.memory.get() == nullptr; });
   }
 
-  // A free block of so many bytes, at least; allocate(bytes) returns an Owner where there is no
-  // memory yet. Null where that owns nothing. The block is one that `begin` was told of.
+  // Takes a free block of at least so many bytes that `begin` announced. If it has no memory yet,
+  // calls allocate(bytes), which returns an Owner. Returns null if the allocation failed.
   template <class Allocate>
   void* take(std::int64_t bytes, Allocate allocate) {
     Block* const block = smallest_free(bytes);
@@ -61,8 +61,8 @@ class KeptBlocks {
     return block->memory.get();
   }
 
-  // A mark of what the block at this address holds, which its user sets: null as long as nobody
-  // has. It goes with the block.
+  // The user's mark of what the block at this address holds; null until it is set. It is lost with
+  // the block.
   const void*& mark_of(const void* memory) {
     const auto block = std::ranges::find_if(
         blocks_, [&](const Block& each) { return each.memory.get() == memory; });

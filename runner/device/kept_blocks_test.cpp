@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which blocks the steps get that take turns in a place, on memory that only counts.
+// Tests which blocks steps get when they use a slot in turn. The fake memory only counts.
 #include "device/kept_blocks.h"
 
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 117);
 }
 
-// The mark says what a block holds as long as the block is there, whichever step used it in
-// between. A block that comes in its place has none.
+// A mark stays as long as its block, whichever steps use the block. A new block in its place has no
+// mark.
 TEST(KeptBlocks, KeepTheMarkOfABlock) {
   StepsMemory memory_of_steps;
   const int content = 0;

@@ -93,7 +93,7 @@ void Loader::take(std::int64_t index) {
 
 void Loader::work() {
   std::unique_lock lock(mutex_);
-  // Not asleep in a way that nobody can end: a start may take seconds.
+  // The sleep can be interrupted, since a start may take seconds.
   const std::chrono::nanoseconds start(nanoseconds_of(plan_.start_us));
   if (start.count() > 0 && changed_.wait_for(lock, start, [&] { return stopping_; })) return;
   while (true) {

@@ -65,7 +65,7 @@ constexpr const char* hides_gpus = "CUDA_VISIBLE_DEVICES";
 
 struct NoCuda {
   std::string reason;     // in words
-  bool is_fault = false;  // there should be a GPU: its driver fails, or somebody hides it
+  bool is_fault = false;  // there should be a GPU: its driver fails, or it is hidden
   std::string way_out{"run where there is a GPU, or say --device simulated"};
 };
 
@@ -103,14 +103,14 @@ DeviceError no_cuda(const NoCuda& none) {
   return DeviceError(none.reason + "; " + none.way_out);
 }
 
-// As CI systems set it; who sets it to no says so.
+// CI systems set CI to a true value; "false" and "0" mean no.
 bool is_in_ci() {
   const char* set = std::getenv("CI");
   const std::string_view value = set == nullptr ? "" : set;
   return !value.empty() && value != "false" && value != "0";
 }
 
-// Nothing unless nobody named a device and there is no GPU.
+// The reason for a simulated stand-in: no device was named and there is no GPU. Otherwise nothing.
 std::optional<NoCuda> reason_for_stand_in(const DeviceChoice& choice) {
   return choice.spec.empty() ? reason_against_cuda() : std::nullopt;
 }
@@ -134,7 +134,7 @@ std::vector<DeviceRow> list_gpus() {
       const std::string name = open_cuda({}, index)->identity().name;
       rows.push_back({spec_of_gpu(index), gpu_in_words(name), true});
     } catch (const DeviceError& error) {
-      if (index == 0) throw;  // what nobody has to name
+      if (index == 0) throw;  // the default device
       rows.push_back({spec_of_gpu(index), error.what(), false});
     }
   }

@@ -25,7 +25,7 @@ struct DeviceChoice {
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  std::string note{};  // why it is this one, when nobody asked for it; empty otherwise
+  std::string note{};  // why this one was chosen by default; else empty
   // Simulated because there is no GPU: it shows what stepgate does, and gates nothing.
   bool stand_in = false;
 };
@@ -36,15 +36,14 @@ class NotGatedError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// For a verb that is about to measure, before it spends time. Throws DeviceError when the GPU that
-// was asked for is not there, and when nobody named a device and the GPU is there but fails or is
-// hidden: such a machine is not to pass for one without. Throws NotGatedError when nobody named a
-// device, there is no GPU and the environment has CI, where nobody reads what a simulation is
-// worth.
+// Called by a verb before it spends time on measuring. Throws DeviceError if the requested GPU is
+// missing. Without --device, it throws DeviceError for a GPU that fails or is hidden: such a
+// machine must not pass for one without a GPU. If there is no GPU and CI is set, it throws
+// NotGatedError, since in CI a simulation would be taken for a measurement.
 void check_device(const DeviceChoice&);
 
-// For a verb whose result stays, and so is never of a stand-in. Throws as check_device does, and
-// NotGatedError also without CI.
+// Called by a verb whose result is stored, so a simulated stand-in is never allowed. Throws as
+// check_device does, and NotGatedError also outside CI.
 void refuse_stand_in(const DeviceChoice&);
 
 // Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked

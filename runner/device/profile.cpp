@@ -167,7 +167,7 @@ struct Assign {
   const TomlValue& value;
   const ProfileLimits& limits;
 
-  // Neither is what is no number.
+  // NaN is outside too.
   bool is_within(double number) const { return number >= limits.least && number <= limits.most; }
 
   bool operator()(std::string* to) const {

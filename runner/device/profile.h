@@ -12,7 +12,8 @@
 
 namespace stepgate {
 
-// No call, kernel or copy takes longer: nobody would wait for it, and sums of such times fit.
+// No call, kernel or copy may take longer. Nothing real does, and sums of such times do not
+// overflow.
 inline constexpr std::int64_t longest_cost_nanoseconds = 3'600'000'000'000;
 
 // Time of a copy by size, linear in between, by the last rate beyond the largest.

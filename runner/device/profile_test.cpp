@@ -198,7 +198,7 @@ TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
     EXPECT_NE(words.find("has no time of each kind for each size"), std::string::npos) << words;
 }
 
-// A word that nobody knows would be a link that no scenario asks for.
+// An unknown word would be a link that no scenario can require.
 TEST_F(ProfileFile, RefusesALinkThatThereIsNot) {
   DeviceProfile profile = some_profile();
   profile.link = "nvlink";

@@ -225,17 +225,17 @@ struct Trace {
   std::vector<DeviceWork> work;
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
-  // From the begin of the first span to the end of the last; absent where nobody can tell.
+  // From the begin of the first span to the end of the last; absent if not known.
   std::optional<std::vector<PageEvent>> page_events;
-  std::vector<ClockReading> clocks;  // in the order of their times; empty where nobody can tell
+  std::vector<ClockReading> clocks;  // in the order of their times; empty if not known
   MemoryUse memory;
   int rank = 0;            // whose it is, of several
   std::vector<int> alike;  // ranks besides that do the same at the same times, which it stands for
   // Arrivals of this rank and others at its collectives, in the order in which it issued them. One
-  // may stand for all ranks that are alike; empty where nobody can tell.
+  // may stand for all ranks that are alike; empty if not known.
   std::vector<RankArrival> arrivals;
   std::optional<LibraryRecord> library;  // absent where there is no such library
-  // Wall time that it took, after the last step, to get the records and to put them together.
+  // Wall time spent after the last step on collecting and merging the records.
   std::chrono::nanoseconds collected_in{0};
 };
 template <>

@@ -36,7 +36,7 @@ TimedAssertion continued(const Expectation& assertion, const Contrasts& earlier)
 // How a run ends besides by its rounds or by an outcome.
 enum class Ends {
   by_itself,
-  // by somebody who watches and ends it as soon as its rounds are against what they hope for
+  // a user watches the run and ends it as soon as the rounds look bad
   when_it_looks_bad,
 };
 

@@ -36,7 +36,7 @@ struct JudgeSettings {
   bool is_kept = false;
 };
 
-// The subjects are those that were measured: the scenario's, in its order, then any anchors.
+// `subjects` are the measured ones: first those of the scenario, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const Subject>, const Measurement&, const JudgeSettings&);
 
 // For a run of these scenarios as one suite: a comparison of timed or traced evidence fails as

@@ -109,7 +109,7 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
   }
 }
 
-// log(variant / good) of every round, each of which loaded all variants anew into every slot.
+// log(variant / good) of every round. Each round loaded all variants anew into every slot.
 std::vector<double> contrasts_of_loads(const std::string& shape, const std::string& variant) {
   const Recording rounds = read_recording("h200_rounds.csv");
   std::vector<double> contrasts;

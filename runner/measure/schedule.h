@@ -16,11 +16,11 @@
 
 namespace stepgate {
 
-// After so many steps everything that happens every n steps has happened equally often. Nothing
-// when that is more than `most`.
+// The number of steps after which all periodic work has completed whole periods; nothing if it
+// exceeds `most`.
 std::optional<std::int64_t> common_period(const Subject&, std::int64_t most);
 
-// Describes the work of which segments of so many steps do not pass whole periods.
+// Describes periodic work whose period does not divide the length of a segment.
 struct UncoveredWork {
   const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
   double seconds_a_step = 0;             // on average

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The subject of a measurement and of a verdict: a step by its name, its units of work and its
-// counts, whoever knows them. A planned step makes one (planned_subject.h), and so may a program
-// that has no plan.
+// The subject of a measurement and of a verdict: the name of a step, its units of work and its
+// counts. A planned step makes one (planned_subject.h), and so may a program that has no plan.
 #pragma once
 
 #include <array>
@@ -48,7 +47,7 @@ struct Arithmetic {
   std::string against_gradients;        // why those cannot be read, in words; empty: they can
 };
 
-// Facts that nobody knows are absent, and a metric that needs one is not known either.
+// Unknown facts are absent, and a metric that needs one is unknown too.
 struct Subject {
   std::string name;                   // of the variant, or anchor_variant
   int ranks = 1;                      // processes with a GPU each that do it together

@@ -11,8 +11,8 @@
 
 namespace stepgate {
 
-// A step one of whose requests is refused is given up, as a training loop does that catches the
-// error and goes on with the next batch: what it holds goes back, and it allocates nothing more.
+// A step ends at its first refused request: it frees what it holds and allocates nothing more. A
+// training loop that catches the error and continues with the next batch does the same.
 struct AllocatorSimulation {
   std::int64_t steps = 0;
   std::int64_t refused_steps = 0;

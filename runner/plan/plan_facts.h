@@ -30,8 +30,8 @@ inline std::int64_t sum_of(const BytesByPurpose& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-// Memory that a device holds when it carries out the plan as it is: every buffer has its own for
-// good, except those that the step allocates and releases.
+// Memory that a device holds while it runs the plan unchanged. Every buffer has memory of its own
+// all the time, except buffers that the step allocates and releases.
 struct HeldMemory {
   std::int64_t most_bytes = 0;    // at one moment
   BytesByPurpose most{};          // of each purpose, each at its own moment
@@ -49,8 +49,8 @@ struct StepMemory {
   std::int64_t pinned_bytes = 0;     // host memory, the most at once
 };
 
-// A kernel takes the longest for one of these: its arithmetic, its bytes, or loads that wait for
-// each other, from whatever cache they come.
+// The limit on the speed of a kernel: arithmetic, memory traffic, or the latency of dependent loads
+// from any cache.
 enum class KernelLimit { math, memory, latency };
 
 // Facts of one operation, each time that it acts.

@@ -9,13 +9,13 @@
 
 namespace stepgate {
 
-// Made by with_facts (count/facts_of.h). Neither half changes any more, so they cannot come apart:
-// whoever wants another step changes a copy of the plan and has its facts found anew.
+// Made by with_facts (count/facts_of.h). Plan and facts are immutable, so they always match. To get
+// another step, change a copy of the plan and compute its facts again.
 class PlannedStep {
  public:
   PlannedStep(StepPlan plan, PlanFacts facts) : plan_(std::move(plan)), facts_(std::move(facts)) {}
 
-  // Wherever a plan is asked for, it is one.
+  // A PlannedStep can be passed wherever a plan is expected.
   operator const StepPlan&() const { return plan_; }
   const StepPlan* operator->() const { return &plan_; }
   const PlanFacts& facts() const { return facts_; }

@@ -26,7 +26,8 @@
 
 namespace stepgate {
 
-// Managed memory has one address on host and device; its pages go to whoever touches them.
+// Managed memory has one address on host and device; its pages migrate to the side that touches
+// them.
 enum class MemoryKind { device, pinned, pageable, registered, managed };
 
 // Managed memory counts as if all of it were on the device, where its pages go when they are used.
@@ -132,7 +133,7 @@ struct Prefetch {
 };
 
 // Calls to the driver by the step's own allocator for one operation, on average over steady steps.
-// None where the driver is asked directly, which is a call each.
+// Zero where the step calls the driver directly, one call for each operation.
 struct DriverCalls {
   double allocations = 0;
   double frees = 0;  // each waits for the device
@@ -263,7 +264,7 @@ struct Parameter {
   std::int64_t elements = 0;
 };
 
-// Knobs say microseconds, and whoever carries a plan out counts nanoseconds.
+// Knobs are in microseconds; devices count nanoseconds.
 constexpr std::int64_t nanoseconds_of(double microseconds) {
   return static_cast<std::int64_t>(microseconds * 1000);
 }
@@ -294,8 +295,8 @@ struct StepTelemetry {
   int cycles = 0;
 };
 
-// Most communicators of all steps of a run with as many ranks: one or two of a step, and others for
-// each limit of their thread blocks.
+// Most communicators that all steps of a run need at one number of ranks. A step needs one or two,
+// and each limit of thread blocks needs its own.
 inline constexpr int most_communicators = 16;
 
 // Processes with a GPU each that carry out one plan together.
@@ -322,8 +323,8 @@ struct StepPlan {
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
   std::optional<std::int64_t> cap_bytes;   // what all of it may take on the device
   std::optional<std::int64_t> pool_cap_bytes;  // what the async pool may take; absent: everything
-  // The cap is this share of a device's memory, and nobody has said yet how much that is; such a
-  // plan is only looked at.
+  // The cap is this share of device memory whose size is not known yet. Such a plan is shown but
+  // not run.
   std::optional<double> cap_of_device;
   std::optional<AllocatorPlan> allocator;  // absent: the driver has all memory in pieces of its own
   std::optional<AllocatorSimulation>

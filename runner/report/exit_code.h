@@ -19,9 +19,8 @@ enum class ExitCode : int {
   undecided = 77      // more evidence would decide; what ctest takes for skipped
 };
 
-// Returns the code that is told where several things happened. It is the first of: failed,
-// device_failed, wrong_request, not_gated, undecided, holds; so nothing that is broken besides
-// hides a failed line.
+// Combines two exit codes. The first in this order wins: failed, device_failed, wrong_request,
+// not_gated, undecided, holds. So no other error hides a failed assertion.
 ExitCode gravest(ExitCode, ExitCode);
 
 // The exit code of a scenario in which nothing fails and not everything passes.

@@ -84,7 +84,7 @@ TEST(ExitCode, LetsThePolicyExcuseWhatIsUndecidedAndNothingElse) {
   EXPECT_EQ(status({failed(Outcome::undecided)}, UndecidedPolicy::fail), 3);
 }
 
-// One line without a baseline beside one that lacks evidence: no more rounds would gate it.
+// One assertion has no baseline and one lacks evidence. More rounds cannot help the first one.
 TEST(ExitCode, AgreesWithTheWorstOfTheAssertions) {
   AssertionVerdict undecided;
   undecided.outcome = Outcome::undecided;

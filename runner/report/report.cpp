@@ -54,8 +54,8 @@ ReportedCase reported_case(const ReportedVerdict& decided, const ReportedAsserti
   return reported;
 }
 
-// Why the assertions of a scenario are skipped, at the line that says so: no failure, since the
-// exit code is none.
+// The case that says why the assertions of a scenario are skipped, at the line of the regime. It is
+// no failure, as the exit code is no failure either.
 ReportedCase reported_regime(const std::string& scenario, const ReportedAssertion& assertion,
                              UndecidedPolicy policy) {
   ReportedCase reported{.title = scenario + ".regime." + assertion.name,
@@ -119,8 +119,8 @@ void sum_up(ReportedScenario& scenario) {
   if (scenario.end == CaseEnd::passed && has_fault) scenario.end = CaseEnd::error;
 }
 
-// Two files of one name in different folders are two scenarios of one name, and who reads a report
-// keeps one case of a name.
+// Files of the same name in different folders are scenarios of the same name, and readers of a
+// report keep one case per name. So each case gets a unique name.
 void name_apart(std::vector<ReportedScenario>& scenarios) {
   std::set<std::string> taken;
   std::map<std::string, int> highest;  // numbers behind titles: thousands may be the same

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// All that is said of a run or of a gate, made once: report_of makes it of verdicts, gate_report of
-// findings. The six writers of writers.h write it down and decide nothing. Words are without
-// markup, as whoever wrote them left them: a writer makes them safe for its format.
+// The content of every report of a run or a gate. report_of builds it from verdicts, gate_report
+// from findings. The six writers of writers.h only format it. Texts are unescaped; each writer
+// escapes them for its format.
 #pragma once
 
 #include <array>
@@ -29,10 +29,10 @@ namespace stepgate {
 
 // "1 round", "2 rounds".
 std::string counted_in_words(std::int64_t count, std::string_view what);
-// "scenarios/a.toml:12"; empty where nobody knows.
+// "scenarios/a.toml:12"; empty if not known.
 std::string place_in_words(const Place&);
 
-// A row of titles, then one each, as many cells in all of them; empty where there is none.
+// A row of titles, then one row for each thing, all with equally many cells. Empty: no table.
 using TextTable = std::vector<std::vector<std::string>>;
 
 // From where to where numbers go; infinite ends are open.
@@ -146,13 +146,13 @@ struct ReportedVerdict {
   std::string rates;  // how far it can be trusted: "; of this process: at most 1 % ..."
 };
 
-// The scenario may be null: then nobody knows which side of a limit a number should lie on.
+// The scenario may be null: then it is not known on which side of a limit a number should lie.
 ReportedVerdict reported_verdict(Verdict, const Scenario*);
 
 // A picture of a scenario, as draw_timeline and draw_memory write it.
 struct Picture {
   std::string title;  // "Timelines"
-  std::string words;  // what it shows, for who cannot see it
+  std::string words;  // what it shows, as alternative text
   std::string svg;
 };
 
@@ -263,13 +263,13 @@ struct RunSoFar {
   std::span<const std::vector<Picture>> pictures = {};  // of the scenarios, in order; may be fewer
 };
 
-// An assertion that the run did not get to has not passed. A suite that fails though no assertion
-// is has a case, and so has every failure.
+// An assertion that the run did not reach counts as not passed. A suite that fails though no
+// assertion is has a case, and so has every failure.
 Report report_of(const RunSoFar&);
 
-// A scenario each of "counts", "time", "assertions" and "scenarios", with a case for everything
-// that was compared and found to be the same, and one for every finding. A note passes; what blocks
-// has failed; what is not gated or broke is an error; what is undecided is as the policy says.
+// Reports a gate as four scenarios: "counts", "time", "assertions" and "scenarios". Each equal
+// comparison is a case, and so is each finding. A note passes, a blocking finding fails, and one
+// that is not gated or broke is an error. The policy decides undecided findings.
 Report gate_report(const RunInfo&, GateSubject, GateLooks, GateVerdict, UndecidedPolicy);
 
 // A gate that has not ended is an error, so that one which is killed leaves no green report.

@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// Why an answer that is open ends as if it were none, for who reads only the last line.
+// The last line says which --undecided policy turned an undecided gate into a pass or a failure.
 std::string_view policy_in_words(const GateVerdict& verdict, UndecidedPolicy policy) {
   if (verdict.severity != Severity::undecided || policy == UndecidedPolicy::skip) return "";
   return policy == UndecidedPolicy::pass ? "; passes, as --undecided pass says"
@@ -112,7 +112,7 @@ std::vector<ReportedFinding> reported_findings(const std::vector<Finding>& findi
   return all;
 }
 
-// The gravest of all codes that HEAD may be told from what was found.
+// The exit code for the gravest finding about HEAD.
 ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
   switch (verdict.severity) {
     case Severity::blocks:

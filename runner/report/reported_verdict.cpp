@@ -170,7 +170,7 @@ std::string slowdown_in_words(const Mechanism& mechanism) {
       *most > too_slow ? ", so its host issues work more slowly than in timed ones" : "");
 }
 
-// But for a word that somebody reads back.
+// Equal up to 4096 bytes, such as a flag that the host reads back.
 bool same_memory(const MemoryUse& one, const MemoryUse& other) {
   constexpr std::int64_t hardly_anything = 4096;
   const auto about = [](std::int64_t a, std::int64_t b) {
@@ -200,7 +200,7 @@ bool is_booked(const VariantMechanism& variant) {
   return variant.memory.peak_allocated_bytes > 0;
 }
 
-// So is one of which there is no plan.
+// True also where there is no plan to compare with.
 bool is_as_planned(const VariantMechanism& variant) {
   return !variant.planned || same_memory(variant.memory, *variant.planned);
 }

@@ -23,8 +23,8 @@ void print_verdict(std::ostream&, const ReportedScenario&, Style);
 // One line of what passes, and all of anything else: what print_verdict prints, between empty
 // lines.
 void print_outcome(std::ostream&, const ReportedScenario&, Style);
-// A line a thing, indented by two, and of a thing in which variants differ a line for those that
-// are alike, the first marked by a star:
+// Prints one indented line for each thing. Where variants differ in a thing, each group of equal
+// variants has its own line, and a star marks the first:
 //   model      mlp, layers 4, hidden 1024, tf32
 //   sync     * baseline  step
 //              fix       none
@@ -41,9 +41,10 @@ void print_gate_looks(std::ostream&, const ReportedGate&);
 // Its findings, and the answer in the last line.
 void print_gate(std::ostream&, const Report&, Style);
 
-// rounds, the e-values from the contrasts and every outcome, the suite's included, from those.
-// ci/recompute.py does, and tests/cli/recompute_test.cpp holds it to simulated suites; its first
-// lines say what it has to believe.
+// JSON is for programs. It is complete: a third party can recompute the contrasts from the rounds,
+// the e-values from the contrasts, and every outcome from the e-values. ci/recompute.py does so,
+// and tests/cli/recompute_test.cpp runs it on simulated suites. Its first lines say what it takes
+// on trust.
 
 // Version of docs/json_schema.json, which says what every field is. It changes whenever a field
 // changes its meaning, comes or goes away.
@@ -62,8 +63,9 @@ void write_json(std::ostream&, const Report&, const WallTimes&, std::chrono::nan
 // every workload that was timed, every finding, the end.
 void write_gate_json(std::ostream&, const Report&);
 
-// is folded. It loads nothing, so it reads the same as an artifact of a CI system, in a mail and in
-// ten years.
+// HTML is one page for people, report.html. What did not pass stands first and open; what passed is
+// folded. The page loads nothing, so it looks the same as a CI artifact, in a mail and in ten
+// years.
 
 // Most bytes of all timelines and pictures of memory of a page. A page with more takes a browser
 // seconds; scenarios that did not pass get the room first.
@@ -71,14 +73,17 @@ constexpr std::size_t most_picture_bytes = 2 * 1024 * 1024;
 
 void write_html(std::ostream&, const Report&, std::size_t picture_bytes = most_picture_bytes);
 
-// differ: some keep one case of a name, some one failure of a case, some read the attribute of a
-// failure and some its content; so names are unique, a case has one end, and both say the same.
+// JUnit XML is read by GitLab, Jenkins, Buildkite and actions for GitHub, and these readers differ.
+// Some keep only one case per name or one failure per case. Some read the attribute of a failure,
+// some its content. So names are unique, a case has one end, and attribute and content say the
+// same.
 
 // A testsuite a scenario, a testcase an assertion. The time of a scenario is shared equally by its
 // assertions, which are measured together.
 void write_junit(std::ostream&, const Report&);
 
-// behind a click, everything else in one table.
+// Markdown is for the page that a CI system shows beside its log. What did not pass comes first,
+// with its reason behind a click; everything else is in one table.
 
 // Most bytes that GitHub takes as a step's summary, and Buildkite as an annotation: more is refused
 // as a whole.
@@ -87,7 +92,8 @@ constexpr std::size_t most_summary_bytes = 1024 * 1024;
 // Parts that do not fit are left out from the end, and the last line says how many.
 std::string summary_markdown(const Report&, std::size_t most_bytes = most_summary_bytes);
 
-// a file. https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+// Annotations are GitHub workflow commands: lines of output that become remarks at a line of a
+// file. https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 
 enum class Annotations { none, github };
 
@@ -99,8 +105,8 @@ std::map<std::string, Annotations> annotation_choices();
 // more there are.
 void write_annotations(std::ostream&, const Report&);
 
-// Whatever is printed between the two is no command, whoever wrote it. The token is one that nobody
-// who writes a file can know.
+// GitHub executes no command that is printed between these two lines. The author of a scenario
+// cannot know the token, so no file can end the pause.
 std::string stop_commands(const std::string& token);
 std::string resume_commands(const std::string& token);
 

@@ -82,7 +82,7 @@ std::vector<std::string> forgotten(const Written& all, const std::vector<Fact>& 
   return missing;
 }
 
-// A writer of which one line is taken out is found to forget what that line alone said.
+// If one line of a writer is removed, the test must notice that its fact is missing.
 void expect_that_no_line_can_go(const Written& all, const std::vector<Fact>& facts) {
   for (std::size_t writer = 0; writer < all.size(); ++writer) {
     for (const Fact& fact : facts) {

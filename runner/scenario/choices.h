@@ -48,8 +48,8 @@ enum class OptimKind { sgd, adamw, lion };
 enum class OptimImpl { fused, per_tensor, foreach };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more
-// How a GEMM's algorithm is chosen: by the library's heuristics, or by measuring, once, those that
-// give the same bits.
+// How the algorithm of a GEMM is chosen: by the heuristics of the library, or by measuring once
+// among algorithms with bitwise equal results.
 enum class GemmChoice { heuristic, autotune };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };

@@ -30,7 +30,7 @@ struct ModelKnobs {
   // Heads of keys and of values, each for as many heads of queries; absent: `heads`.
   std::optional<std::int64_t> kv_heads = {};
   std::int64_t vocab = 8192;                   // tokens there are
-  std::int64_t vocab_multiple = 1;             // of which the table's rows are one
+  std::int64_t vocab_multiple = 1;             // the table has a multiple of this many rows
   std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
   ModelNorm norm = ModelNorm::layer;
   ModelMlp mlp = ModelMlp::gelu;
@@ -38,7 +38,7 @@ struct ModelKnobs {
   ModelPosition position = ModelPosition::learned;
   bool tied = false;  // the head's weight is the token embedding
   bool bias = true;   // of the blocks' GEMMs
-  // That a library's gradient of attention may use, which keeps scores there; 0: our own kernel.
+  // Workspace that cuDNN's attention gradient may use for scores; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
   // elementwise
   Layout layout = Layout::arrays;
@@ -127,8 +127,8 @@ struct MemoryKnobs {
   ZeroGrad zero_grad = ZeroGrad::none;
   Offload offload = Offload::none;  // what lies in host memory between its uses
   OffloadVia offload_via = OffloadVia::pinned_overlap;
-  // Blocks of which only the input is kept, and the rest computed again for the backward pass; 0
-  // keeps everything, 1 is "full".
+  // Blocks that keep only their input and recompute the rest in the backward pass; 0 keeps
+  // everything, 1 is "full".
   std::int64_t checkpoint_every = 0;
   bool operator==(const MemoryKnobs&) const = default;
 };
@@ -251,8 +251,8 @@ struct Requirements {
   bool operator==(const Requirements&) const = default;
 };
 
-// A knob whose value is found on the machine that measures: the one that makes the assertion, about
-// one metric of one variant, true. All variants then share it.
+// A knob whose value is found by measuring on this machine. The assertion, about one metric of one
+// variant, is true at that value; all variants then use it.
 struct Calibration {
   std::string knob;  // "batch.sample_bytes"
   std::string text;  // as written: "fix.h2d_share ~= 30% within 5%"

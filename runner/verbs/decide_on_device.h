@@ -25,9 +25,9 @@ class DecideOnDevice {
  public:
   explicit DecideOnDevice(Line line) : line_(std::move(line)) {}
 
-  // A device that fails takes the scenario with it and not the run: the others are decided. One
-  // that is lost is asked nothing more: what is left is decided by plans and traces as far as they
-  // say, and is not run. Throws Interrupted.
+  // If the device fails, only this scenario fails; the others are still decided. If the device is
+  // lost, it is not used again: the rest is decided from plans and traces as far as possible.
+  // Throws Interrupted.
   Decided decide(const Planned&);
 
  private:

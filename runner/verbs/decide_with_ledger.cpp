@@ -81,7 +81,7 @@ void tell_always(const std::string& note, Verdict& verdict) {
 }
 
 // The file has this run from before its first round on and every round as soon as it has ended, so
-// that a run that somebody ends counts as far as it got.
+// that an interrupted run counts as far as it got.
 class RunOnRecord {
  public:
   RunOnRecord(LedgerTurn& turn, const Planned& planned, const JudgeSettings& settings,

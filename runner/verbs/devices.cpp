@@ -31,7 +31,7 @@ std::vector<int> counts_to_measure(const Arguments& arguments) {
   return counts;
 }
 
-// How each two of so many GPUs are linked; empty where they differ or nobody knows.
+// The link between every two of `count` GPUs; empty if the links differ or are unknown.
 std::string link_of_each_two(const DeviceIdentity& identity, std::size_t count) {
   const std::string link = link_between(identity, 0, 1);
   for (std::size_t rank = 0; rank < count; ++rank) {

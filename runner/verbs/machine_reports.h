@@ -40,7 +40,7 @@ class MachineReports {
   // All that the run will decide. The scenarios must outlive this.
   void plan(const std::vector<Planned>&, RunInfo);
   // Draws the timelines and memory that the page shows of these scenarios, which come next in the
-  // same order. Draws nothing where nobody asked for a page.
+  // same order. Draws nothing if no page was requested.
   void draw(std::span<const Planned>, const DeviceIdentity&);
   // The device is open: all that is known of the run, and why nothing here gates anything; empty
   // when something does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verb that writes a scenario for somebody to change.
+// The verb that writes a scenario for the user to edit.
 #include <fmt/format.h>
 
 #include <algorithm>

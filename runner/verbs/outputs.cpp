@@ -41,7 +41,7 @@ struct Read {
   std::vector<Scenario> scenarios;  // those without faults
 };
 
-// Faults are told when the verb reads the files itself.
+// Errors are reported when the verb itself reads the files.
 Read read_for_outputs(const Arguments& arguments) {
   Read read;
   std::vector<Path> files;

@@ -281,8 +281,8 @@ void refuse_missing(const std::filesystem::path& given) {
        fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
 }
 
-// Whoever names a file means it. One that is found in a folder may have come with somebody's pull
-// request, and as a link it would show what lies elsewhere, as `extends` may not.
+// A file that the user names is trusted. A file found in a folder may come from a pull request. As
+// a link it could expose files elsewhere, so it has the limits of `extends`.
 void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
   std::error_code unknown;
   if (!std::filesystem::is_symlink(found, unknown)) return;

@@ -68,8 +68,8 @@ void add_baselines(std::span<Planned>, const DeviceIdentity&, const Arguments&);
 std::string subject_under_test(const Arguments&);
 std::string build_in_words();
 
-// Where a run of the scenario comes from that begins now. A boot is told of a GPU's machine alone:
-// it says nothing about a device that has none.
+// The provenance of a run that begins now. Only a GPU run records the boot: a simulated device does
+// not depend on it.
 Provenance provenance_of(const Arguments&, const Scenario&, std::uint64_t seed, DeviceKind);
 
 // The day and second to write into a file: what was given, or now.
@@ -78,14 +78,14 @@ std::string date_of(const Arguments&);
 // The device that was asked for, or the best there is.
 OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
-// How much slower the option allows: "1%" is 0.01. Throws RequestError.
-// By --tag and --exclude-tag.
+// Whether --tag and --exclude-tag select the scenario.
 bool has_wanted_tags(const Scenario&, const Arguments&);
 
 // Reads the given files, as they are written, with wanted tags: at least one. Throws RequestError,
 // also for a tag that none of them has.
 std::vector<Scenario> scenarios_with_wanted_tags(const Arguments&);
 
+// How much slower the option allows: "1%" is 0.01. Throws RequestError.
 double margin_of(const std::string& option);
 
 // The given seed, or a random one.

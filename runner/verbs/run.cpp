@@ -34,7 +34,7 @@ struct RunTimes {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
-// The JSON of a run; nothing where nobody asked for it.
+// The JSON output of a run; does nothing if no file was requested.
 class JsonFile {
  public:
   explicit JsonFile(const std::filesystem::path& path) {
@@ -59,7 +59,8 @@ struct Telling {
   bool verbose;
 };
 
-// The timelines of the traced scenarios, for people and for other tools; of a run of so many.
+// Writes the timelines of the traced scenarios as pictures and trace files. `count` is the number
+// of scenarios in the run.
 void write_timelines(std::span<const Planned> some, std::size_t count, const DeviceIdentity& device,
                      const Arguments& arguments) {
   for (const Planned& planned : some) {

@@ -11,12 +11,12 @@
 
 namespace stepgate {
 
-// cuDNN's launch of `attention`; nothing where ours is to be taken. Tells the context's choices
-// which, but of numbers of 32 bits, for which cuDNN has none and so there is no choice.
+// cuDNN's launch of `attention`; nothing if our kernel should be used. Records the choice in
+// context.choices, except for 32-bit numbers: cuDNN has no such kernel, so there is no choice.
 std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&);
 
-// The same of `attention_gradient`, whose scratch may take so many bytes for cuDNN: one launch for
-// each share of the sequences.
+// The same for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of scratch, so each
+// launch takes a part of the sequences.
 std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape&, DType,
                                                   std::int64_t most_scratch, const LaunchContext&);
 

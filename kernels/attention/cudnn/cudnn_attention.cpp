@@ -97,9 +97,9 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
   graph.multiply_matrices(probabilities, v, out);
 }
 
-// With `any` order the gradient of q is summed in memory, by whoever comes first; with `fixed` by
-// one product over gradients of the scores that lie in the workspace.
-// Its buffers: q, k, v, out, d_out, log_sums, dots, d_q, d_k, d_v, and the sums of `any`.
+// With `any` order, blocks add the gradient of q in memory in arrival order. With `fixed`, one GEMM
+// computes it from the score gradients in the workspace. Its buffers: q, k, v, out, d_out,
+// log_sums, dots, d_q, d_k, d_v, and the sums of `any`.
 void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order) {
   const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
   const Tensor q = graph.buffer(sizes.type, sizes.part());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cuDNN's attention on the GPU against textbook loops in double, and its time at one size that many
 // articles quote. Skips where there is no cuDNN, and says what would give one; fails without a GPU,
-// and where STEPGATE_CUDNN names a library that cannot be opened, since somebody meant it to be.
+// and where STEPGATE_CUDNN names a library that cannot be opened, since the user requested that
+// library.
 #include "kernels/attention/cudnn/cudnn_attention.h"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_tries{10};
 // In a lock's file: its holder's number comes first, and here whether anybody waits.
 constexpr off_t place_of_waiting = 32;
-// When this thread has given a lock back that somebody waits for.
+// When this thread last released a lock that another process waits for.
 thread_local Clock::time_point given_back;
 
 [[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason,
@@ -34,8 +34,8 @@ thread_local Clock::time_point given_back;
   refuse_to_lock(folder, reason, "check its permissions, or name another folder");
 }
 
-// Mode that lets everybody who may write in the folder hold its lock, and no mere reader, who could
-// keep all others waiting.
+// A file mode by which all writers of the folder can hold its lock. A mere reader cannot, since it
+// could block all writers.
 mode_t mode_in(const std::filesystem::path& folder) {
   struct stat status {};
   mode_t mode = 0600;
@@ -45,8 +45,9 @@ mode_t mode_in(const std::filesystem::path& folder) {
   return mode;
 }
 
-// Without a name until it has its mode, which the umask cuts at first: whoever opens it by its name
-// may open it. False, with errno, where it cannot be made; `file` has none then.
+// The file gets its name only after its mode, which the umask restricts at first. So every
+// permitted user who finds the name can open it. Returns false, with errno, if it cannot be made;
+// `file` is then empty.
 bool make_lock(const std::filesystem::path& folder, const std::filesystem::path& path,
                OpenFile& file) {
   file = OpenFile(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));

@@ -13,19 +13,19 @@ namespace stepgate {
 
 inline constexpr std::string_view lock_file_name = ".stepgate.lock";
 
-// The patience of whoever waits for a lock.
+// How long a process waits for a lock, and how long it waits silently.
 struct LockPatience {
-  std::chrono::milliseconds silent{500};                     // short waits are nobody's business
+  std::chrono::milliseconds silent{500};                     // short waits are not reported
   std::chrono::milliseconds most{std::chrono::seconds(60)};  // for one and the same holder
   std::ostream* words = &std::cerr;
 };
 
 // Held from construction to destruction, and given back by the system when the process is killed.
-// It is a lock (flock) on a file in the folder that whoever may write there may open, and nobody
-// else; a reader needs none, since files change whole or not at all. Its holder takes the file
-// away. Makes the folder when it is missing and waits for whoever holds the lock, not without
-// saying so and not for ever. Throws RequestError placed at the folder when it cannot be locked,
-// Interrupted when a signal comes first.
+// It is an flock on a file in the folder. Only users who may write in the folder can open that
+// file. A reader needs no lock, since files are replaced atomically. The holder removes the file.
+// Makes a missing folder; waits for another holder with a message and a timeout. Throws
+// RequestError placed at the folder when it cannot be locked, Interrupted when a signal comes
+// first.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder, LockPatience = {});

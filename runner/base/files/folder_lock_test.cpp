@@ -114,7 +114,7 @@ TEST_F(FolderLockTest, SaysThatItWaitsAndGivesUpAfterAWhile) {
   EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which another process has locked\n");
 }
 
-// Somebody who shares the folder may put a pipe there, which says nothing of its holder.
+// Another user of the folder may put a pipe there. A pipe names no holder of the lock.
 TEST_F(FolderLockTest, WaitsForNoPipeInThePlaceOfItsFile) {
   using namespace std::chrono_literals;
   std::filesystem::create_directories(folder);
@@ -152,7 +152,7 @@ TEST_F(FolderLockTest, EndsItsWaitOnASignal) {
   interrupted = 0;
 }
 
-// Whoever may only read the folder keeps nobody waiting.
+// A user who may only read the folder cannot block its writers.
 TEST_F(FolderLockTest, IsAFileForThoseWhoMayWriteInTheFolder) {
   const FolderLock lock(folder / "own");
   const auto mode_of = [](const std::filesystem::path& path) {
@@ -173,7 +173,8 @@ TEST_F(FolderLockTest, RefusesWhatIsNoFolder) {
   EXPECT_THROW(FolderLock{folder / "in a file"}, RequestError);
 }
 
-// Somebody of the folder's group who comes in between would be refused.
+// The file gets its mode before its name. Otherwise a user in the group of the folder could open it
+// too early and be refused.
 TEST_F(FolderLockTest, HasItsModeFromTheFirstMomentOn) {
   std::filesystem::create_directories(folder);
   if (const OpenFile unnamed(::open(folder.c_str(), O_TMPFILE | O_RDWR, 0600));

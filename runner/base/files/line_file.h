@@ -16,8 +16,8 @@ void check_line_file(const std::filesystem::path&);
 
 class LineFile {
  public:
-  // Makes missing folders and empties the file; what is no file is write_file.h's. Throws
-  // RequestError placed at it when that is refused.
+  // Makes missing folders and empties the file. Paths that are no regular file are left to
+  // write_file.h. Throws RequestError placed at it when that is refused.
   explicit LineFile(const std::filesystem::path&);
 
   // Whole lines. Throws RequestError when they cannot be written.

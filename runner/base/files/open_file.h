@@ -28,8 +28,8 @@ class OpenFile {
   // A disk may report that it is full as late as here.
   int close() { return descriptor_ < 0 ? 0 : ::close(std::exchange(descriptor_, -1)); }
 
-  // Whether the path still names this file: who waited for its lock may have got that of a file
-  // that is gone.
+  // Whether the path still names this file: after waiting for a lock, one may hold the lock of a
+  // deleted file.
   bool is_at(const std::filesystem::path& path) const {
     struct stat own {};
     struct stat there {};

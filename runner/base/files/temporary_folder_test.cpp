@@ -49,7 +49,7 @@ TEST_F(TemporaryFolderTest, IsGoneAtTheEndWithAllThatIsInIt) {
 TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingOneStays) {
   const TemporaryFolder living;
   std::ofstream(living.path() / "file") << "text";
-  // A folder of somebody who likes our name, or has it by chance.
+  // A folder of another program whose name begins like ours.
   std::filesystem::create_directory(all / "stepgate.backup");
   std::ofstream(all / "stepgate.backup" / "dear") << "text";
   const pid_t killed = ::fork();

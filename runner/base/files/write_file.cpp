@@ -98,7 +98,7 @@ std::string random_text() {
   return text;
 }
 
-// Removes unfinished files; those that a living writer has are locked, and stay.
+// Removes unfinished files, except those that are locked by a running writer.
 void remove_leftovers(const std::filesystem::path& path) {
   const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
   std::error_code ignored;  // a leftover harms nobody
@@ -126,13 +126,14 @@ Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
     OpenFile file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.descriptor() < 0 && errno == EEXIST) continue;
     if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
-    // Somebody who cleans up may be faster. Where there are no locks nobody does.
+    // Another process may remove the file before we lock it. File systems without locks have no
+    // such cleanup.
     (void)::flock(file.descriptor(), LOCK_EX);
     if (file.is_at(name)) return {std::move(name), std::move(file)};
   }
 }
 
-// Owner and mode of the file that is there; who may not give the owner away keeps the mode.
+// Copies owner and mode of the existing file. If chown is not permitted, copies only the mode.
 bool take_over(int descriptor, const struct stat& there) {
   const bool given = ::fchown(descriptor, there.st_uid, there.st_gid) == 0;
   const mode_t beyond_owner = given ? permissions : 0777;  // no set-user-id for somebody else
@@ -252,7 +253,7 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
 
 void write_new_file(const std::filesystem::path& path, std::string_view text) {
   make_folder_of(path);
-  // Not beside it and renamed: that would replace what somebody else made in between.
+  // No rename of a temporary file here: it would replace a file that was created in the meantime.
   OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.descriptor() < 0 && errno == EEXIST) {
     throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0},

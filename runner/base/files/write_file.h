@@ -22,31 +22,30 @@ constexpr std::string_view standard_output = "-";
 // permissions refuse, Interrupted while it waits for the reader of a pipe.
 void write_file(const std::filesystem::path&, std::string_view text);
 
-// A file that is not there yet, for somebody to change: what is there, be it a link to nowhere,
-// stays as it is and is refused. Makes missing folders; leaves nothing where the disk refuses the
-// text.
+// Writes a new file that the user will edit. Refuses a path that exists, even a dangling link.
+// Makes missing folders; leaves no file if the disk refuses the text.
 void write_new_file(const std::filesystem::path&, std::string_view text);
 
 // Throws what write_file would throw, as far as that can be known before there is a text: for a
 // long run, which should not end with nowhere to put its result. Makes missing folders and leaves
-// an existing file as it is. From then on the path means what it meant here: a link, a pipe or a
-// device that somebody puts there is replaced, neither followed nor waited for.
+// an existing file as it is. The path keeps this meaning: a link, pipe or device that appears there
+// later is replaced, neither followed nor waited for.
 void check_writable(const std::filesystem::path&);
 
-// Whether it is no file, so that what was written there stays written: nothing can replace it.
+// Whether the path is a stream and not a regular file: its output cannot be replaced.
 bool is_stream(const std::filesystem::path&);
 
 // Whether it is the standard output of this process, by whatever of its names: `-`, /dev/stdout,
 // /dev/fd/1.
 bool is_standard_output(const std::filesystem::path&);
 
-// Every file that this process has put a text into, by its name and in order, for whoever is asked
-// what an end in the middle has left. Not streams, which cannot be taken back either.
+// The names of all files that this process has written, in order. After an interruption they tell
+// what was left behind. Streams are not listed.
 const std::vector<std::filesystem::path>& files_written();
 void note_written(const std::filesystem::path&);
 
-// Steps that writers of files share: the missing folders of a file, what is no file opened, all of
-// a text, and the refusal.
+// Steps that writers of files share: make missing folders, open a stream, write a whole text, and
+// throw the error.
 void make_folder_of(const std::filesystem::path&);
 OpenFile open_stream(const std::filesystem::path&);
 bool write_all(int descriptor, std::string_view text);  // false: errno says why

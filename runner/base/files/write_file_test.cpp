@@ -134,8 +134,8 @@ TEST_F(WriteFile, WritesThroughALinkBesideItsTargetWhetherThatIsThereOrNot) {
   EXPECT_THROW(write_file(folder / "circle", "text"), RequestError);
 }
 
-// A pipe that nobody reads yet is waited for; checking it does not open it, which its reader would
-// take for the end.
+// A pipe without a reader is waited for. Checking the pipe must not open it: closing it again would
+// signal the end to the reader.
 TEST_F(WriteFile, WritesIntoAPipeMoreThanItPasses) {
   const std::filesystem::path pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -223,7 +223,7 @@ TEST_F(WriteFile, ChecksAPathAndLeavesItAsItWas) {
   EXPECT_EQ(files(), 1);
 }
 
-// By somebody who shares the folder, between the check and the write.
+// Another user of the folder puts it there between the check and the write.
 TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
   const auto secret = folder / "secret";
   write_file(secret, "secret");

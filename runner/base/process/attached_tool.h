@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a profiler has put itself into this process. Asked by those who start or open what a
-// second one in the same process, or in a child, would wait for.
+// Whether a profiler is attached to this process. Callers check it before they start or open
+// something on which a second profiler would hang, in this process or in a child.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,7 @@ class WorkerError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Somebody wants the wait for a worker to end; the worker has done nothing wrong.
+// The wait for a worker was stopped by the caller; the worker has not failed.
 class WaitStopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped while waiting for a worker"; }
@@ -71,8 +71,8 @@ class Child {
   // Both.
   std::string exchange(std::string_view line);
 
-  // For who waits for several children at once. The next line that it has said, without its end;
-  // nothing where there is none yet. Throws WorkerError for a line that is too long.
+  // For callers that wait for several children at once. Returns the next line of output, without
+  // its line end; nothing where there is none yet. Throws WorkerError for a line that is too long.
   std::optional<std::string> take_line();
   // How it ended, in words: "was ended by signal 9 (Killed)", with what it wrote to standard error
   // where it ended by itself; nothing as long as it lives.
@@ -103,7 +103,7 @@ class Child {
   void take_report();
   void check_alive_until(Deadline, std::string_view line);
   void wait_for_end(Deadline);
-  // Once nobody is left to write: poll may have looked at the output before its end came.
+  // Call it when all writers are gone: poll may have read the output before its end arrived.
   void take_rest_of_output(std::size_t most);
   std::optional<std::string> take_lines(std::size_t longest, const TakeLine& take);
   std::string fate_in_words() const;

@@ -17,7 +17,7 @@
 namespace stepgate {
 namespace {
 
-// The children of all threads, dead ones that nobody has waited for included.
+// The children of all threads, including zombies.
 std::set<pid_t> children() {
   std::set<pid_t> all;
   std::error_code ended;  // a thread, meanwhile

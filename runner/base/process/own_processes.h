@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The processes that this one starts, told from those that the system gives it: whoever kills a
-// supervisor (supervisor.h) leaves behind what that one watched over, and this process adopts it.
+// Distinguishes the children that this process started from orphans that it adopts. When a
+// supervisor (supervisor.h) is killed, the children it watched become orphans of this process.
 // Linux only (PR_SET_CHILD_SUBREAPER, /proc).
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace stepgate {
 
-// fork(), of which this process knows that it was its own. What was a child before the first call
-// counts as its own too.
+// Calls fork() and records the child as our own. Children from before the first call count as our
+// own too.
 pid_t fork_own();
 
-// It has been waited for. When a signal ended it (`status` as waitpid gives it), every child that
-// is not our own is killed and waited for, a second at most.
+// Call it after waiting for the child. If a signal ended the child (`status` is from waitpid),
+// kills all adopted children and waits for them, at most a second.
 void forget_own(pid_t, int status);
 
 }  // namespace stepgate

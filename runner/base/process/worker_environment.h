@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of the environment that a program under test sees. Anybody may have written it, and
-// where CI runs it the environment has secrets under names that nobody can list: so what is passed
-// on is listed.
+// The part of the environment that a program under test sees. The program is not trusted, and a CI
+// environment has secrets under unknown names. So only listed variables are passed on.
 #pragma once
 
 #include <span>
@@ -15,8 +14,9 @@ namespace stepgate {
 // their libraries do, the user's language and folders.
 std::span<const std::string_view> variables_of_workers();
 
-// "NAME=value" of those of our own variables, and of `also`, which are such names too. Never what
-// lets a program write on the page and the lines that a CI system gives to whoever judges it.
+// "NAME=value" of those of our own variables, and of `also`, which are such names too. Never a
+// variable that lets a program write to the summary or the log commands of the CI system that
+// judges it.
 std::vector<std::string> worker_environment(std::span<const std::string> also = {});
 
 }  // namespace stepgate

@@ -9,7 +9,7 @@
 //   template <>
 //   inline constexpr auto fields_of<DeviceKey> = fields<&DeviceKey::name, &DeviceKey::value>;
 //
-// A field is called what the member is called. Whoever walks a list that lacks a member does not
+// A field is called what the member is called. Code that walks a list that lacks a member does not
 // compile: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
 #pragma once
 

@@ -44,7 +44,8 @@ struct WeeklySlope {
   std::int64_t degrees() const { return values - 2; }
 };
 
-// As many weeks as values. Nothing for fewer than three, or all at one time.
+// Both spans have the same length. Nothing for fewer than three values, or if all have the same
+// time.
 std::optional<WeeklySlope> weekly_slope(std::span<const double> weeks,
                                         std::span<const double> values);
 
@@ -58,7 +59,7 @@ SlopeInterval interval_of(const WeeklySlope&, double error);
 // Half the width of the band in which the line itself lies at that week, pointwise.
 double half_band_at(const WeeklySlope&, double week, double error);
 
-// With fewer values, or within less time, nobody looks.
+// With fewer values, or within less time, drift is not tested.
 constexpr std::size_t fewest_values_of_drift = 6;
 constexpr double fewest_weeks_of_drift = 1;
 
@@ -88,10 +89,10 @@ struct Drift {
 std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const double> values,
                               double yearly_error);
 
-// Indices before which the mean changes, in order. Circular binary segmentation: of all stretches
-// of at least two values that one takes the place of which Student's t to the rest of the series is
-// the largest, when that is beyond `level`, shared in equal parts by all stretches looked at; its
-// parts likewise (Olshen and others, Circular binary segmentation, Biostatistics 2004, with t in
+// Indices before which the mean changes, in order. Circular binary segmentation: among all
+// stretches of at least two values, takes the one with the largest Student's t against the rest. It
+// counts if it is significant at `level`, divided equally among all tested stretches. The parts are
+// split likewise (Olshen and others, Circular binary segmentation, Biostatistics 2004, with t in
 // place of permutations). So a step that is taken back is found as well. A report's, no gate's: a
 // slope is split into stairs.
 std::vector<std::size_t> change_points(std::span<const double> values, double level = 0.001);

@@ -104,7 +104,7 @@ struct DriftCase {
   double drift = 0.003;  // a week
 };
 
-// Runs up to each, in the median of so many series of a year.
+// Median number of runs until each is shown, over many series of a year.
 struct Shown {
   std::size_t rise = 0;
   std::size_t drift = 0;
@@ -268,7 +268,7 @@ TEST(Drift, IsOneSidedAndStays) {
   EXPECT_LT(*drift->alarm, 14U);
 }
 
-// A machine whose clock was wrong once, or that nobody used for years.
+// A machine whose clock was wrong once, or that was idle for years.
 TEST(Drift, SpendsAfterAnyPauseNoMoreThanAYearsError) {
   const std::vector<double> values{0, 0.01, 0.005, 0.008, 0.002, 0.006, 0.004};
   for (const double pause : {60.0, 5000.0, 50'000.0, 500'000.0}) {

@@ -24,7 +24,7 @@ namespace stepgate {
 // 20 and not everything; large enough that 7 rounds reach 1 / 0.01 and 5 rounds 1 / 0.05.
 constexpr double stake = 0.95;
 
-// Bets of these sizes, in units of 1 / scale; each is near the best for an effect of as many
+// Bets of these sizes, in units of 1 / scale. Each is near-optimal for an effect of that many
 // scales.
 constexpr std::array<double, 4> bet_multipliers{0.25, 0.5, 1.0, 2.0};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// That places explain what they add, and that taking it off is no advantage for either side.
+// Tests that the effects of places are found, and that removing them favours neither side.
 #include "base/stats/place_effects.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(PlaceEffects, AreNotMovedByOneWildRound) {
 }
 
 // Two places that mirror each other: the normal equations are two, in half their difference and the
-// intercept. Also of so many rounds that they are not added up one by one any more.
+// intercept. Also with so many rounds that they are no longer added one by one.
 TEST(PlaceEffects, AreTheSolutionOfTheNormalEquationsForFewRoundsAndMany) {
   PlaceEffects effects(2);
   RobustScale scale;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// That the tests find what they are for, and keep their level.
+// Checks that the rank tests have power and keep their level.
 #include "base/stats/rank_tests.h"
 
 #include <gtest/gtest.h>

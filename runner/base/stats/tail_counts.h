@@ -20,8 +20,8 @@
 
 namespace stepgate {
 
-// So many values of a pool lie above `value`, and this share of those that equal it counts as
-// above: together exactly the share of the pool that is beyond the percentile.
+// Values above `value` are beyond the percentile, and so is a share of the values equal to it.
+// Together they are exactly the share of the pool beyond the percentile.
 struct TailThreshold {
   double value = 0;
   double share_of_equals = 0;

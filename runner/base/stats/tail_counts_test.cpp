@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// Values of about 1, of which a share is longer by a lasting amount.
+// Values of about 1; a share of them is longer by a fixed amount.
 struct Steps {
   double body = 1;
   double spike_share = 0;
@@ -90,7 +90,7 @@ const TailCase tail_cases[]{
     {"P95OfRareSpikes", 0.95, {1, 0.02, 9}, {1.1, 0.005, 9}},
 };
 
-// Beside the limit at most as many are wrong as was promised, whatever the tails are like.
+// Near the limit the error rates keep their promise, whatever the shape of the tails.
 TEST(TailCounts, KeepTheRatesBesideTheLimit) {
   constexpr int gates = 100;
   for (const TailCase& one : tail_cases) {

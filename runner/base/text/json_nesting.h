@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a JSON text that somebody else wrote may be read: what is nested tens of thousands deep
-// is parsed, and copying, comparing or printing it is one call a level.
+// Whether an untrusted JSON text is safe to read. Deep nesting parses, but copying, comparing or
+// printing the value then recurses once per level.
 #pragma once
 
 #include <string_view>

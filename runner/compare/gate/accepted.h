@@ -15,8 +15,8 @@ namespace stepgate {
 struct Accepted {
   std::string workload;  // pattern (*, ?, [a-z]) of "scenario/variant", or of a scenario's name
   std::string what;      // "time", "losses", "scenario", an assertion's name, or that of a metric
-  // The limit of a time is relative: 0.05 is 5 % longer. The limit of a metric is in base units:
-  // the most, or for arithmetic, of which less is what blocks, the least.
+  // The limit of a time is relative: 0.05 is 5 % longer. The limit of a metric is in base units. It
+  // is the most allowed; for arithmetic, where less blocks, it is the least.
   double limit = 0;
   std::string limit_text = {};  // as written; empty where there is nothing to limit
   std::string who;

@@ -22,12 +22,12 @@ std::vector<std::string> workloads_of(std::span<const Scenario>);
 std::map<std::string, double> wider_margins(std::span<const Scenario>,
                                             std::span<const std::string> patterns, double margin);
 
-// A mistyped pattern must not make a gate smaller: throws RequestError for one that matches none of
-// the workloads.
+// Throws RequestError for a pattern that matches no workload: a mistyped pattern must not silently
+// shrink a gate.
 void refuse_unmatched(std::span<const std::string> patterns,
                       std::span<const std::string> workloads);
 
-// The workloads that both have in that list of their hellos and that are wanted, in BASE's order.
+// The workloads that `list` has in both hellos and that match the patterns, in BASE's order.
 std::vector<std::string> workloads_in_common(const Introduction&,
                                              const std::vector<std::string> Hello::*list,
                                              std::span<const std::string> patterns);

@@ -20,7 +20,7 @@ void refuse_unmatched_of_commands(const Hello& base, const GateScope& scope) {
   refuse_unmatched(scope.patterns, workloads);
 }
 
-// Scenarios that were left out are told whatever is wanted.
+// Reports lost workloads that match the patterns, and left-out scenarios whatever the patterns are.
 std::vector<Finding> lost_workloads(const Introduction& both, const GateScope& scope) {
   std::vector<Finding> lost = compare_workloads(both);
   std::erase_if(lost, [&](const Finding& finding) {

@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// Why a gate is none where programs simulate and nobody asked for it.
+// The reason why nothing is gated: the programs simulate although no simulation was requested.
 inline constexpr std::string_view simulated_unasked =
     "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
     "give --device simulated to see what a gate does";
@@ -43,7 +43,7 @@ JudgedIntroduction judge_introduction(const Introduction&, const GateScope&);
 
 struct JudgedCounts {
   std::vector<Finding> findings;
-  std::set<std::string> differing;  // workloads of which more than a note is found
+  std::set<std::string> differing;  // workloads with a finding graver than a note
 };
 // `failures` are in words what each side that failed says.
 JudgedCounts judge_counts(std::span<const CountedPair>, std::span<const std::string> failures);

@@ -36,7 +36,7 @@ std::optional<double> planned_memory_of(const StepCounts& counts) {
   return std::nullopt;
 }
 
-// One where nobody says what the device has or a workload needs.
+// Returns 1 if the memory of the device or of a workload is not known.
 std::int64_t pairs_that_fit(const ComparisonRequest& request,
                             std::span<const CountedPair> counted) {
   double largest = 0;

@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// Nobody who waits for a merge waits longer, unless told to.
+// The default time limit: a merge waits for the gate.
 inline constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // One gate of a self-test has as long for its one workload: a gate of a suite has no more for each
 // of its workloads.
@@ -26,13 +26,13 @@ inline constexpr std::chrono::seconds most_timing_of_a_tried_gate{10};
 std::vector<std::string> in_order_of_suspicion(std::vector<std::string> workloads,
                                                const std::set<std::string>& differing);
 
-// How many of so many workloads go ahead of the others: few enough for a pair of launches to take
-// seconds, and none where all are few.
+// How many workloads are timed before the others. They are few, so a pair of launches takes
+// seconds; 0 where all workloads together are few.
 std::size_t workloads_ahead_of_a_gate(std::size_t workloads);
 
-// Makes a gate's request of a comparison's: no pair is begun after so much time, but every workload
-// gets the fewest pairs that can decide it. As many pairs are launched at once as the device has
-// memory for, by the plans of both sides.
+// Turns the request of a comparison into that of a gate. No pair begins after `most_timing`, but
+// every workload gets the fewest pairs that can decide it. As many pairs are launched at once as
+// fit into device memory by the plans of both sides.
 void time_as_a_gate(ComparisonRequest&, const ComparisonSettings&,
                     std::chrono::nanoseconds most_timing, std::span<const CountedPair>);
 

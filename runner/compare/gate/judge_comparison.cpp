@@ -59,7 +59,7 @@ struct Total {
 // A worker may hide so much of its time, relative to the other's: their requests cost what they
 // cost.
 const double log_hidden_share = std::log1p(0.1);
-// Where so much of the time that a workload takes is in nobody's words, a clock stops too early.
+// If neither side reports this share of the time of a workload, a clock stops too early.
 constexpr double unexplained_share = 0.25;
 // Or where a side hides so much beside what it says: the next request waits for what was queued.
 constexpr double queued_share = 0.5;
@@ -126,8 +126,8 @@ std::array<Total, 2> totals_of(const WorkInPair& workload) {
   return totals;
 }
 
-// Keeps what the pairs of launches say of one workload so far, and is fed a pair at a time: whoever
-// stops the comparison and whoever judges it see the same.
+// Accumulates the evidence about one workload, one pair of launches at a time. The stopping rule
+// and the verdict both read it, so they agree.
 class WorkTest {
  public:
   WorkTest(const std::string& workload, double weight, const ComparisonSettings& settings)
@@ -468,7 +468,7 @@ WorkloadVerdict judge_workload(const std::string& name, const WorkTest& test,
   return workload;
 }
 
-// About the workload that was looked at least, among those that pass.
+// Describes what may have gone unseen in the passing workload with the fewest steps.
 std::string unseen_in_words(const ComparisonVerdict& verdict) {
   const WorkloadVerdict* least = nullptr;
   for (const WorkloadVerdict& workload : verdict.workloads) {

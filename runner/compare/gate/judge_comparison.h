@@ -22,12 +22,12 @@ struct ComparisonSettings {
   double margin = 0.01;  // HEAD's step time may be this much longer, relative
   // Margins of the workloads that are allowed more than `margin`.
   std::map<std::string, double> wider = {};
-  // By how much more a workload may take by somebody's word; a comparison at that margin decides
-  // whether the word covers it.
+  // The growth that an [[accepted]] entry allows, by workload. A comparison at that margin decides
+  // whether the entry covers the slowdown.
   std::map<std::string, double> accepted_growths = {};
-  // So many workloads go ahead of the others, the first ones: where most of them look slower they
-  // are launched until all workloads together fail, and the others may not be timed at all. 0:
-  // none. Which ones they are must not depend on how long they take, since they weigh more.
+  // The first so many workloads are timed before the others. If most of them look slower, they are
+  // launched until all workloads together fail, and the others may never be timed. 0: none. They
+  // weigh more, so their choice must not depend on their times.
   std::size_t workloads_ahead = 0;
   // Pairs of earlier comparisons of the same two programs found this, by workload, as
   // pairs_found_in has it.
@@ -37,7 +37,8 @@ struct ComparisonSettings {
   double confidence = 0.95;
 
   double margin_of(const std::string& workload) const;
-  // The share of alpha, and of the closed test's mean, that is that work's among so many.
+  // The weight of one of `workloads` workloads: its share of alpha and of the mean of the closed
+  // test.
   double weight_of(std::size_t workload, std::size_t workloads) const;
 };
 
@@ -45,11 +46,11 @@ struct ComparisonSettings {
 std::int64_t fewest_pairs_to_refute(std::size_t workloads, const ComparisonSettings&);
 std::int64_t fewest_pairs_to_hold(const ComparisonSettings&);
 
-// Without a number the time is over first.
+// The default; in practice the time limit ends a gate first.
 inline constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
-// As many as asked for, or most_pairs_of_a_gate. Throws RequestError when so many can never refute
-// or never hold anything; where there are no workloads any number will do.
+// Returns `asked`, or else most_pairs_of_a_gate. Throws RequestError if so few pairs can never fail
+// or never pass a workload. Without workloads any number is accepted.
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t workloads,
                         const ComparisonSettings&);
 

@@ -129,8 +129,8 @@ class JudgeComparison : public testing::Test {
   testing::ScopedTrace trace_;
 };
 
-// Processes differ by more than the margin: whoever counts superblocks as evidence fails in
-// every sixth comparison of identical programs.
+// Processes differ by more than the margin. A test that counted superblocks as independent would
+// fail every sixth comparison of identical programs.
 TEST_F(JudgeComparison, IsNotFooledByWhatALaunchKeepsForLife) {
   STEPGATE_RATES_AS_RELEASED();
   constexpr int comparisons = 1000;
@@ -298,7 +298,7 @@ TEST_F(JudgeComparison, RunAgainUntilItPassesPassesNoMoreOftenThanOnceWithEarlie
   EXPECT_GT(held_without, held) << "the test shows nothing";
 }
 
-// A gate of many workloads, of which the first `slower` take `effect` longer at HEAD; every third
+// A gate of many workloads; the first `slower` of them take `effect` longer at HEAD; every third
 // workload is noisier than the others.
 ComparisonVerdict comparison_of_many(std::size_t workloads, std::size_t slower, double effect,
                                      std::uint64_t seed, std::size_t ahead = 0) {
@@ -394,7 +394,7 @@ TEST_F(JudgeComparison, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
     EXPECT_NE(base_hides.workloads.at(0).reason.find("; BASE takes "), std::string::npos)
         << base_hides.workloads.at(0).reason;
   }
-  // The cost of requests is part of nobody's step, and it may be as high on both sides.
+  // The cost of requests counts as step time of neither side, and both sides may pay it.
   for (const double slower : {1.0, 1.03, 1.08}) {
     EXPECT_EQ(comparison_of_clocks(1, slower, 0.02, seed_).outcome, Outcome::passes) << slower;
     EXPECT_EQ(comparison_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::passes) << slower;
@@ -424,7 +424,7 @@ TEST_F(JudgeComparison, ComparesNothingWhereOneSideAnswersWhenItsWorkIsQueued) {
   }
 }
 
-// HEAD is slower than the margin; somebody accepts so much.
+// HEAD is slower than the margin, but an entry accepts that slowdown.
 TEST_F(JudgeComparison, SaysWhetherItPassesAtWhatIsAcceptedByTheSameRates) {
   const auto comparisons = [&](double effect, double noise) {
     std::map<Outcome, int> outcomes;

@@ -375,7 +375,7 @@ bool covers(const Accepted& entry, const Finding& finding) {
   return *finding.head <= entry.limit * (1 + exact_enough);
 }
 
-// An assertion may have the name of a metric, of which an entry says something else.
+// An assertion may share its name with a metric. An entry of that name is about the metric.
 bool is_about(const Accepted& entry, const Finding& finding) {
   const bool of_numbers = entry.what == "time" || metric_named(entry.what);
   return speaks_of(entry, finding.workload, finding.what) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// May HEAD be merged? From what two builds say of their steps, from a comparison of them, from
-// HEAD's own assertions and from what became of the scenarios themselves to one verdict: findings,
-// each with the workload, the number and the mechanism. Measures nothing, prints nothing.
+// Decides whether HEAD may be merged. The inputs are the counts of both builds, their timed
+// comparison, HEAD's own assertions and the changes to the scenarios. The verdict is a list of
+// findings, each with the workload, the number and the mechanism. Measures nothing, prints nothing.
 #pragma once
 
 #include <map>
@@ -46,11 +46,10 @@ struct Finding {
   MetricUnit unit = MetricUnit::count;
   std::string words = {};               // one sentence
   std::string mechanism = {};           // where it comes from; may be empty
-  Place place = {};                     // in the scenario's file; without a file where nobody knows
+  Place place = {};                     // in the scenario's file; no file: not known
   std::optional<Outcome> outcome = {};  // of time and of assertions; absent: of a broken scenario
   bool out_of_reach = false;            // it is undecided, and more evidence would not decide it
-  // A finding about time has the largest growth that somebody accepts, and what a comparison says
-  // at it.
+  // For a finding about time: the largest accepted growth, and the outcome of a comparison at it.
   std::optional<double> accepted_growth = {};
   Outcome at_accepted_growth = Outcome::undecided;
   std::optional<Accepted> accepted = {};  // by which it is a note instead
@@ -63,13 +62,12 @@ struct CountedPair {
   StepCounts head;
 };
 
-// Exact, and in base units: more of anything blocks, less is a note, but of arithmetic, of which
-// less would be another step. What only the trace shows is said to be so. A workload whose losses
-// or gradients differ computes something else.
+// Compares exactly, in base units. More of anything blocks and less is a note, except for
+// arithmetic: less of it is another step, so it blocks too. Counts that only a trace shows are
+// marked so. A workload whose losses or gradients differ computes something else.
 std::vector<Finding> compare_counts(const CountedPair&);
 
-// The workloads that one side lists and the other does not, and scenarios that one of them left
-// out: a workload that HEAD has lost is not gated.
+// Finds workloads and scenarios that only one side has. A workload that HEAD has lost is not gated.
 std::vector<Finding> compare_workloads(const Introduction&);
 
 // Says what became of BASE's scenarios in HEAD, by the name of the file. A removed scenario, and a

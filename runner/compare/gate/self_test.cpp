@@ -18,7 +18,7 @@ namespace {
 constexpr double half = 0.5;
 constexpr double largest_share = 0.05;  // of those that are injected
 constexpr double error_of_a_bound = 0.05;
-// A kernel that ends at once takes some microseconds too: of a shorter spin nobody knows the time.
+// Even an empty kernel takes some microseconds, so the time of a shorter spin is unknown.
 constexpr std::chrono::nanoseconds shortest_spin = std::chrono::microseconds(10);
 
 template <class Value>
@@ -73,7 +73,7 @@ class SelfTester {
     return gates;
   }
 
-  // False when somebody wants the end.
+  // Returns false if the user interrupts it.
   bool find_site() {
     test_.site.step_time =
         std::chrono::nanoseconds(std::llround(1e9 * test_.trials.front().step_seconds));

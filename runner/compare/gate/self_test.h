@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Comparisons of times as a gate makes them where the answer is known: BASE against itself, and
-// against itself made slower or faster by what is injected. Counts what they end with, and says
-// whether the rates that a gate promises are kept. Starts no program; prints nothing.
+// Runs gates whose answer is known: BASE against itself, and against itself made slower or faster
+// by an injection. Counts the outcomes and says whether the error rates that a gate promises hold.
+// Starts no program; prints nothing.
 #pragma once
 
 #include <chrono>
@@ -45,12 +45,12 @@ struct InjectedSides {
   std::vector<Injection> head;
 };
 
-// A share is injected where the bottleneck is, and into the other side in the same way as little as
-// takes a known time, so that they differ by the share and not by an operation.
+// Injects the share at the bottleneck. The other side gets the smallest injection of the same kind
+// whose time is known. So the sides differ by the share and not by an operation.
 InjectedSides injected_by(const Trial&, const InjectionSite&);
 
-// A gate's estimate is of its first pairs alone, as many as any gate has: gates end sooner where
-// their pairs happen to agree, and all pairs of those would tell of chance.
+// A gate is estimated from its first pairs alone; every gate has this many. A gate ends early when
+// its pairs happen to agree, so an estimate from all its pairs would be biased.
 inline constexpr std::size_t pairs_of_an_estimate = 5;
 
 // The result of one gate.
@@ -90,8 +90,8 @@ struct TrialResult {
 // There is at least one gate.
 TrialResult result_of(const Trial&, std::span<const TriedGate>);
 
-// The part of the spread that the pairs do not explain: the standard deviation of what stays with
-// a gate. 0 where they explain everything; absent where the spread is.
+// The standard deviation between gates that the spread of their pairs does not explain. 0 if the
+// pairs explain all of it; absent if the spread is absent.
 std::optional<double> between_gates(const TrialResult&);
 
 // Fewest gates of identical programs that say how often such a gate blocks.
@@ -104,7 +104,7 @@ struct SelfTest {
   double beta = 0;
   InjectionSite site = {};
   std::vector<TrialResult> trials = {};  // those that ended
-  bool stopped = false;                  // somebody wanted it to end
+  bool stopped = false;                  // the user interrupted it
 };
 
 // The trial of identical programs; null where it has not ended.
@@ -118,8 +118,8 @@ const TrialResult* blocked_too_often(const SelfTest&);
 // explains it, and is shown to end with "not slower" more often than beta allows; null likewise.
 const TrialResult* passed_too_often(const SelfTest&);
 
-// Power: the smallest slowdown above the margin from which on all injected ones are shown to be
-// found in more than half of the gates. Nothing where the largest is not, or none is above it.
+// Power: the smallest injected slowdown such that it and every larger one are shown to be found in
+// more than half of the gates. Only slowdowns above the margin count. Nothing if there is none.
 std::optional<double> found_from(const SelfTest&);
 
 // Whether it is shown that fewer than half of such slowdowns are found.
@@ -133,9 +133,9 @@ bool can_show_power(double margin);
 // undecided.
 Outcome outcome_of(const SelfTest&);
 
-// The least relative slowdown that gates of identical programs alone, differing by between_gates,
-// seem to show in no more than alpha of them: a margin below it cannot be kept. By Student's t, as
-// for one more gate. Nothing where there is no spread.
+// The smallest margin that can be kept. Because of between_gates, gates of identical programs
+// appear slower by this much in a fraction alpha of cases. Computed by Student's t for one more
+// gate. Nothing if the spread is unknown.
 std::optional<double> smallest_margin(const SelfTest&);
 
 struct SelfTestRequest {
@@ -143,14 +143,14 @@ struct SelfTestRequest {
   ComparisonSettings settings;   // of one gate
   std::int64_t gates = 0;        // of identical programs, at least 1
   std::int64_t trial_gates = 0;  // of each other trial, at least 1
-  // Runs one gate with processes of its own. Nothing when somebody wants the end.
+  // Runs one gate in its own processes. Returns nothing when the user interrupts it.
   std::function<std::optional<TriedGate>(const InjectedSides&)> run;
   std::function<void(const std::string& trial, std::int64_t gate, std::int64_t of)> progress;
   std::function<void(const TrialResult&)> ended;  // each trial
 };
 
-// Runs all trials, or none where can_show_power is false. Between the identical programs and the
-// others it finds the site: that where 5 % of a step make it longer by more.
+// Runs all trials, or none where can_show_power is false. After the identical programs it chooses
+// the injection site: the one where an injection of 5 % of a step slows the step more.
 SelfTest test_gate(const SelfTestRequest&);
 
 }  // namespace stepgate

@@ -104,7 +104,7 @@ TEST(SelfTestResult, TakesWhatThePairsExplainOutOfTheSpread) {
   }
 }
 
-// Whatever ends a gate, its estimate is of as many pairs as that of any other.
+// However a gate ends, its estimate uses the same number of pairs as any other.
 TEST(SelfTestResult, FindsNoSpreadInGatesThatEndWhenTheirPairsAgree) {
   Random random(13);
   std::vector<TriedGate> gates;

@@ -38,8 +38,7 @@ struct SoakedWorkloadload {
 SoakedWorkloadload soak(const std::string& workload, double margin,
                         const std::function<std::unique_ptr<Worker>()>& launch);
 
-// A comparison of the program with its own beginning, of which a time is an early one of BASE and a
-// late one of HEAD.
+// Compares a program with its own beginning: early times count as BASE, late times as HEAD.
 ComparisonVerdict verdict_of(std::span<const SoakedWorkloadload>, const Introduction&,
                              const ComparisonSettings&);
 

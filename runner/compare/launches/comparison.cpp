@@ -36,9 +36,9 @@ constexpr std::int64_t most_superblocks = 8;
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
 // An answer may take so long beside the steps, for a line each way and reading what was timed.
 constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
-// A workload is watched in one of so many pairs.
+// A workload is watched in one of this many pairs.
 constexpr std::int64_t pairs_of_a_watch = 5;
-// Segments that are watched are longer: nobody compares them one by one.
+// Watched segments are longer, because they are not compared one by one.
 constexpr std::int64_t watched_segment = 4;
 constexpr std::int64_t share_to_watch = 20;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two programs that run the same workloads, measured against each other: pairs of launches of fresh
-// processes, one timed at a time, until somebody says that every workload is decided or the pairs
-// or the seconds are spent. Decides nothing about the programs; prints nothing.
+// Measures two programs that run the same workloads against each other. Each pair launches two
+// fresh processes, and only one is timed at a time. Ends when the caller says that every workload
+// is decided, or after the last pair or second. Decides nothing about the programs; prints nothing.
 #pragma once
 
 #include <array>
@@ -101,8 +101,8 @@ struct ComparisonRequest {
   // superblocks, until each side has run `enough_watched_steps`; the superblocks begin at a random
   // place in it.
   std::chrono::nanoseconds watch_time{0};
-  // Processes of so many pairs are started and load a workload at once, when so many pairs are
-  // done; empty: of one. What is timed is timed alone.
+  // How many pairs start and load a workload at once, given the number of finished pairs; empty:
+  // one. Timing still happens one process at a time.
   std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
   std::int64_t most_pairs = 30;
   std::int64_t fewest_pairs = 5;

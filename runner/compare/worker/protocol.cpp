@@ -27,8 +27,8 @@ class WrongLine : public std::runtime_error {
 RecordJson parsed(std::string_view line) {
   if (nests_too_deep(line))
     throw WrongLine(fmt::format("nests deeper than {} levels", deepest_json));
-  // To parse an ordered object costs the square of its members, of which somebody else chooses how
-  // many; to make one of another object does not.
+  // Parsing an ordered object takes quadratic time, and the other program chooses the number of
+  // members. Converting from an unordered object does not.
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (json.is_discarded()) throw WrongLine("is not JSON");
   if (!json.is_object()) throw WrongLine("is not a JSON object");

@@ -89,7 +89,7 @@ using Request = std::variant<SayHello, LoadWorkload, RunSteps, UnloadWork, Count
 
 std::string to_line(const Request&);
 
-// A scenario none of whose workloads can be timed, and why.
+// A scenario without any workload that can be timed, and the reason.
 struct LeftOut {
   std::string scenario;
   std::string why;
@@ -108,7 +108,7 @@ struct Hello {
   std::vector<std::string> planned = {};  // workloads that are counted and never timed
   std::vector<LeftOut> left_out = {};
   std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
-  std::int64_t memory_bytes = 0;             // of the device; 0: nobody says
+  std::int64_t memory_bytes = 0;             // of the device; 0: not known
   bool operator==(const Hello&) const = default;
 };
 

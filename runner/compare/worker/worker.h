@@ -24,7 +24,7 @@ class Worker {
   virtual Ran run(const RunSteps&) = 0;
   virtual void unload() = 0;
   virtual StepCounts count(const CountWorkload&) = 0;
-  // The worker ends; nothing else may be asked of it.
+  // Ends the worker; no other call may follow.
   virtual void quit() = 0;
 };
 

@@ -79,8 +79,8 @@ struct MemoryHolders {
   std::optional<ComputeProcesses> processes;
 };
 
-// "; of 143771 MiB other processes hold 141000 MiB: process 4711 has 141000 MiB". Empty where
-// nobody else has enough to matter.
+// "; of 143771 MiB other processes hold 141000 MiB: process 4711 has 141000 MiB". Empty if other
+// processes hold too little to matter.
 std::string held_by_others_in_words(const MemoryHolders&);
 
 }  // namespace stepgate

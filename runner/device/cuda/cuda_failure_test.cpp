@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every error that the program knows, and what it says of it; no GPU is asked.
+// Tests the message for every error that the program knows. Needs no GPU.
 #include "device/cuda/cuda_failure.h"
 
 #include <gtest/gtest.h>

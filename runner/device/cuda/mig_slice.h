@@ -12,7 +12,7 @@ namespace stepgate {
 // the GPU is whole.
 std::optional<std::string> mig_slice_of(std::string_view gpu);
 
-// The GPU's name, and of a slice what is not its own.
+// The name of the GPU; for a slice, also what it shares with the rest of the GPU.
 std::string gpu_in_words(const std::string& gpu);
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Somebody who wants to know what the host is doing while it issues scored steps. A timed run has
-// none, and pays for that with one comparison an operation.
+// Observes which operation the host is issuing during scored steps. A timed run has no observer;
+// the check costs it one comparison for each operation.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class StepObserver {
   virtual void end_run() {}
 };
 
-// Lasts as long as the operation is being issued.
+// A scope that lasts while the host issues one operation.
 class Observed {
  public:
   Observed(StepObserver* observer, int operation, std::int64_t step, std::int64_t acts_for)

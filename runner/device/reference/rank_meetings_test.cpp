@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t word = 4;
 
-// A collective of so many fp32 numbers in all.
+// A collective of `words` fp32 numbers in total.
 Collective of_words(CollectiveKind kind, std::int64_t words, std::int64_t ranks) {
   Collective made{.kind = kind, .dtype = DType::fp32, .reduction = Reduction::sum};
   made.from.bytes = word * words / (kind == CollectiveKind::all_gather ? ranks : 1);

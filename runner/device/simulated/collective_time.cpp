@@ -58,7 +58,7 @@ std::int64_t collective_time(const DeviceProfile& profile, CollectiveKind kind, 
   const CollectiveCosts& costs = nearest(profile, ranks);
   const CopyCost table = table_of(costs, kind);
   if (ranks == costs.ranks) return table.of(bytes);
-  // The size of which as many bytes are sent on the measured count of ranks.
+  // The size that sends as many bytes at the measured number of ranks.
   const std::int64_t alike =
       std::llround(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
   const std::int64_t latency = table.nanoseconds.front();

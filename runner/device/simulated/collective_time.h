@@ -18,7 +18,7 @@ namespace stepgate {
 // A profile without a table gets `collective_time_over_pcie`.
 std::int64_t collective_time(const DeviceProfile&, CollectiveKind, int ranks, std::int64_t bytes);
 
-// A ring whose links are as fast as pinned copies. Nobody measured it.
+// A ring whose links are as fast as pinned copies. This is a guess, not a measurement.
 std::int64_t collective_time_over_pcie(const DeviceProfile&, CollectiveKind, int ranks,
                                        std::int64_t bytes);
 
@@ -32,8 +32,8 @@ struct CtasOfCollectives {
   double bandwidth = 1;  // of what it has without a limit
 };
 
-// NCCL's own choice for its rings is 24 over NVLink, on two H100 and two H200, from 1 MiB on, of
-// which 15 would do; over PCIe, of which a profile has no collectives, and without peer access two.
+// NCCL chooses 24 thread blocks for rings over NVLink from 1 MiB on (two H100, two H200); 15 would
+// suffice. It chooses two over PCIe, where a profile has no collectives, and without peer access.
 CtasOfCollectives ctas_of_collectives(const DeviceProfile&, const RanksPlan&);
 
 // Whether it is a GEMM that leaves a collective all multiprocessors that its thread blocks take.

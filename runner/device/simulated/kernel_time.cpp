@@ -27,7 +27,7 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
   return 0;
 }
 
-// Multiprocessors.
+// The multiprocessors that a launch leaves free.
 int spared_by(const LaunchKernel& launch) {
   const auto spared = kernel(launch.kernel).library.spare_multiprocessors;
   return spared ? spared(launch.attributes) : 0;

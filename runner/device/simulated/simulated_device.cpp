@@ -71,7 +71,7 @@ class ScoredRank {
         waited_begin_(timeline.host_waited()),
         idle_begin_(timeline.host_idle()) {}
 
-  // Only the end counts of the first step that it is told.
+  // The first step contributes only its end.
   void step_ended(std::int64_t step) {
     const Nanoseconds stamp = timeline_.stamp(step);
     if (previous_) step_times_.emplace_back(stamp - *previous_);

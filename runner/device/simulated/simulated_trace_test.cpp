@@ -161,7 +161,7 @@ TEST(SimulatedTrace, SaysWhatMemoryTheStepTakesAndWhatComesAndGoes) {
   EXPECT_FALSE(trace.memory_changes.empty());
 }
 
-// After ten steps and a wash-out of twenty, all of which end with nothing allocated.
+// Driver memory after ten steps and twenty wash-out steps. Each step frees all it allocates.
 std::int64_t driver_bytes_of(const AllocKnobs& alloc) {
   Knobs knobs;
   knobs.model.hidden = 512;

@@ -68,7 +68,7 @@ bool ManagedPages::are_on_host(const BufferUse& use, std::int64_t step) const {
                      [](PagesAre page) { return page == PagesAre::on_host; });
 }
 
-// Bytes of so many pages within the use; a use may be smaller than one.
+// Bytes of `pages` pages within the use; a use may be smaller than a page.
 std::int64_t Timeline::bytes_of_pages(std::int64_t pages, const BufferUse& use) const {
   return std::min(pages * ManagedPages::page_bytes, buffer(use.buffer).bytes);
 }

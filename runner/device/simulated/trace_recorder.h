@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes down what a simulated step does, as a tracing library would see it on a GPU. It is told
-// times and never makes any, so that recording changes nothing.
+// Writes down what a simulated step does, as a tracing library would see it on a GPU. It receives
+// all times and computes none, so recording changes nothing.
 #pragma once
 
 #include <cstdint>

@@ -92,7 +92,7 @@ class Doubts {
         name_of(left_), name_of(right_), share_in_words(std::abs(carried->size)), way_out());
   }
 
-  // The same of what the host did ahead of time; only where there was somebody's time to do it in.
+  // The same for host work that ran ahead; only where steps of another variant gave it the time.
   std::optional<std::string> run_ahead() const {
     if (!measurement_.segments_because.empty()) return std::nullopt;
     const auto ahead = run_ahead_between(measurement_.rounds, left_, right_);

@@ -109,7 +109,7 @@ std::optional<std::string> bound_that_decided(const AssertionVerdict& verdict) {
                      shown.low && shown.high ? " each" : "");
 }
 
-// Where it says something else than the typical round.
+// The ratio in total time, where it differs from that of the typical round.
 std::string total_in_words(const Expectation& assertion, const AssertionVerdict& verdict) {
   const TimedEvidence& timed = *verdict.timed;
   if (!timed.total_ratio) return "";

@@ -26,9 +26,9 @@ std::string no_rounds_reason();
 
 // Why there are no traced rounds, in words; nothing when there are.
 std::optional<std::string> reason_without_trace(const Measurement&);
-// "; the plan says 1; it must be 0": what follows that reason, from both values by the plan.
+// "; the plan says 1; it must be 0" is appended to that reason. Both values come from the plan.
 std::string planned_instead(const Expectation&, double left, double right, MetricUnit);
-// The reason for a metric that the rounds do not tell: what is absent from them.
+// The reason for a metric that the rounds did not record; it names the missing metric.
 std::string absent_reason(const MetricOf&);
 // The reason for a count that is not the same in the first traced round and in the one given,
 // counted from 1.
@@ -40,21 +40,22 @@ std::string counted_reason(const Expectation&, const AssertionVerdict&);
 // "1.31x in a typical round, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x".
 std::string measured_in_words(const Expectation&, const AssertionVerdict&, double confidence);
 
-// That, and what is missing when it is undecided.
+// Returns measured_in_words, and for an undecided assertion also what is missing.
 std::string reason_by_rounds(const Expectation&, const AssertionVerdict&, const Measurement&,
                              double confidence, std::int64_t fewest_rounds);
 
-// "; two.exposed_comm_us is rank 1's, two.comm_overlap is rank 2's": whose numbers its traced
-// metrics have, where variants have several ranks and those differ. Empty elsewhere.
+// "; two.exposed_comm_us is rank 1's, two.comm_overlap is rank 2's": says which rank each traced
+// metric was taken from. Empty unless variants have several ranks and the metrics come from
+// different ones.
 std::string ranks_in_words(const Expectation&, std::span<const Subject>, const Traced&);
 
-// The reason for an assertion that is not decided although it was measured: why, and that.
+// The reason why a measured assertion is left undecided: the doubt, then what was measured.
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const AssertionVerdict&,
                             double confidence);
 
 std::string another_step_reason(const Measurement&);
 
-// Which variants were not compared, and why; one note for each.
+// Returns one note for each variant that was not compared, with the reason.
 std::vector<std::string> not_compared_notes(const Measurement&);
 std::string unsteady_note(const Measurement&);
 std::string full_record_note(const Measurement&);

@@ -23,7 +23,7 @@ struct EnvironmentKey {
   std::string_view words;  // in assertions: "driver branch"
   std::string Environment::*value;
   Compare compare;
-  // An upgrade changes it, and both versions can be had on one machine or one after the other.
+  // A software upgrade changes it: one machine can have both versions, side by side or in turn.
   bool is_of_software = false;
 };
 

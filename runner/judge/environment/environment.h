@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// All in words, as they are stored; empty where nobody knew.
+// All values as text, in their stored form; empty if not known.
 struct Environment {
   std::string kind;  // "cuda"; times of different kinds of devices are never compared
   std::string gpu;

@@ -51,8 +51,8 @@ std::optional<TimePart> bound_of(const TimeBreakdown&);
 // is idle 23 % of the time". `values` may lack any metric, which is then not mentioned.
 std::string diagnosis_of(const TimeBreakdown&, const std::map<Metric, double>& values);
 
-// Which variants' traced steps are shorter than their timed ones by more than a fiftieth, which no
-// tracing can do: so they are not the same steps.
+// Names the variants whose traced steps are shorter than their timed ones by more than 2 %. Tracing
+// cannot make a step faster, so these are not the same steps.
 std::vector<std::string> shorter_trace_notes(std::span<const Subject> variants, const Mechanism&);
 
 // The mechanism of the scenario's variants, which come first in every traced round. Their summaries

@@ -376,7 +376,7 @@ std::string summary_of(const Separation& separation, const VariantPair& pair,
   }
   const auto lead = leading_count(separation);
   const CountDifference* count = lead ? &separation.counts[*lead] : nullptr;
-  // Whoever does more is the subject: "item copies 1x a step; baseline 0x".
+  // The variant that does more is the grammatical subject: "item copies 1x a step; baseline 0x".
   const bool swapped =
       count ? count->first < count->other
             : pair.mean(pair.first(), *separation.part) < pair.mean(pair.other(), *separation.part);

@@ -589,7 +589,7 @@ std::optional<std::string> reason_for_baseline_reset(const Scenario& scenario,
         matching_runs(baseline, environment_of(measurement.device), variant, subjects[index].anchor,
                       libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
-    // A knob that every run is given anew is nobody's change.
+    // A calibrated knob differs from run to run, so its value is no change of the scenario.
     const bool is_calibrated = measurement.traced && measurement.traced->calibrated;
     if (is_calibrated && latest(baseline, variant) == nullptr) continue;
     return matching.reason + raw_words_against_latest(baseline, variant, measurement, index);

@@ -26,7 +26,7 @@ struct MatchingRuns {
   std::string reason;
 };
 
-// With fewer nobody knows how far units differ: nothing is decided.
+// With fewer units their spread is unknown, so nothing is decided.
 constexpr std::size_t fewest_stored_units = 3;
 
 // Properties of a variant that two runs must share to be compared, besides the machine.

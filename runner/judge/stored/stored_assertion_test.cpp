@@ -304,7 +304,8 @@ TEST(StoredAssertion, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
   EXPECT_EQ(now(2), Outcome::machine_slower);
 }
 
-// Twenty runs of one subject at the limit, each of which would have another chance.
+// Twenty runs of one subject at the limit. Decided separately, each run would be a new chance to
+// pass.
 TEST(StoredAssertion, IsNotDecidedByRunningAgain) {
   constexpr std::uint64_t seed = 20261122;
   SCOPED_TRACE("seed 20261122");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The outcome of an assertion about stored times, of which there are two: the time itself, and the
-// time divided by that of an anchor measured beside it. stored_assertion.h finds where they lie.
+// Decides an assertion about stored times. There are two such times: the raw time, and the time
+// divided by that of an anchor measured beside it. stored_assertion.h compares each with the stored
+// runs.
 #pragma once
 
 #include "judge/verdict/verdict.h"

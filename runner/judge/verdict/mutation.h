@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a scenario would notice that one of its variants is another: what became of its
-// assertions when somebody turned a knob. The verbs make and decide such scenarios.
+// Whether a scenario would notice a changed variant: the outcomes of its assertions after a knob
+// was changed. The verbs make and decide such scenarios.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ enum class MutationEffect {
   unknown             // all that passed holds, and what does not pass speaks of the variant
 };
 
-// A count that changed, of which an assertion about the variant could have spoken.
+// A changed count; an assertion about the variant could have tested it.
 struct ChangedCount {
   Metric metric = Metric::launches_per_step;
   double before = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts by hand, before and after somebody turned a knob.
+// Hand-written verdicts before and after a change of a knob.
 #include "judge/verdict/mutation.h"
 
 #include <gtest/gtest.h>

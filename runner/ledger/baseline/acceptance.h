@@ -25,9 +25,8 @@ struct SelfCheck {
 // The plans are the scenario's; there may be anchors behind them.
 SelfCheck self_check(const Scenario&, const Variant&, std::span<const PlannedStep>);
 
-// Why not to store the run, in words: it is broken, skipped, too short, or refutes an assertion.
-// One that stored runs refute, or that differs from them by its machine, may only reset the
-// baseline.
+// Why not to store the run, in words: it is broken, skipped, too short, or refutes an assertion. A
+// run that contradicts the stored runs, or comes from another machine, may only reset the baseline.
 std::optional<std::string> reason_against_storing(const Verdict& run,
                                                   bool begins_baseline_reset = false);
 

@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// A number for what was measured, whoever stored it and when: a simulated device measures the same
-// again with the same seed.
+// A digest of the measured values alone, without author and date: a simulated device repeats them
+// exactly with the same seed.
 std::uint64_t measured_in(StoredRun run) {
   run.provenance = {};
   return digest_of(run);

@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// As they are written; less would be written as 0, which nobody may read.
+// The least value as written; a smaller one would be written as 0, which readers refuse.
 constexpr double least_microseconds = 0.001;
 // More than 11 days.
 constexpr double most_microseconds = 1e12;

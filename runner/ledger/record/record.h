@@ -30,7 +30,7 @@ inline constexpr Inlined inlined{};
 struct TableName {};
 inline constexpr TableName table_name{};
 // Each of a list begins with a number for all of its fields, so that a hand that changes one is
-// noticed. It finds accidents; whoever means to deceive writes the number that fits.
+// noticed. It finds accidents, not forgery: a forger writes the matching number.
 struct Digested {};
 inline constexpr Digested digested{};
 

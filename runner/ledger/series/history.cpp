@@ -60,7 +60,7 @@ class Periods {
     return latest_.size() - 1;
   }
 
-  // Why a baseline reset begins with the run, in words. To be asked before period_of.
+  // Why a baseline reset begins with the run, in words. Call it before period_of.
   std::string why(const StoredRun& run) const {
     if (!run.baseline_reset.empty()) return run.baseline_reset;
     if (latest_.empty()) return "";
@@ -261,7 +261,7 @@ Series series_of(const VariantHistory& history) {
   return series;
 }
 
-// Whether the raw values of so many first units do, whatever the anchors say.
+// Whether the raw values of the first `units` units rise, regardless of the anchors.
 bool rises(const Series& series, std::size_t units) {
   const auto line =
       weekly_slope(std::span(series.weeks).first(units), std::span(series.raw).first(units));

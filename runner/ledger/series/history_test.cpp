@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Histories of runs that were measured by nobody: what is compared with what, and what is called a
-// drift.
+// Histories of made-up runs: which runs are compared, and what counts as drift.
 #include "ledger/series/history.h"
 
 #include <fmt/format.h>
@@ -103,7 +102,7 @@ TEST(History, BlamesTheMachineForWhatItsAnchorDoesToo) {
   EXPECT_EQ(judged_history(baseline).outcome, HistoryOutcome::machine_drifts);
 }
 
-// A ledger of a scenario without anchors: nobody can tell the machine from the step.
+// A ledger of a scenario without anchors: changes of the machine and of the step look the same.
 TEST(History, GatesNoStepTimesWithoutAnAnchor) {
   Baseline baseline = weekly_runs(creeping(14, 0.003));
   for (StoredRun& run : baseline.runs) {

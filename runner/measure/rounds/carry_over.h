@@ -21,7 +21,7 @@ std::optional<double> carry_over_in(const Round&, int variant);
 struct CarryOver {
   double size = 0;
   double standard_error = 0;
-  std::int64_t rounds = 0;  // that tell of the variant of which fewer do
+  std::int64_t rounds = 0;  // with evidence, for the variant that has fewer of them
 };
 // The level at which something is shown that makes a comparison doubtful: rarely wrong over the
 // many comparisons of a suite.

@@ -60,7 +60,7 @@ constexpr std::int64_t compared_steps = 2;
 // Steps of a device that has no time, whose losses are compared all the same.
 constexpr std::int64_t steps_without_time = 8;
 
-// A sum of which one part is not known is not known.
+// A sum with an unknown part is unknown.
 void add(const std::optional<nanoseconds>& more, std::optional<nanoseconds>& sum) {
   if (sum && more) {
     *sum += *more;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs the variants of a scenario interleaved until somebody says that it is enough, or the rounds
-// or the seconds are spent. Decides nothing about the variants, except that they must compute the
-// same step; prints nothing.
+// Runs the variants of a scenario interleaved until the caller says that it is enough, or the limit
+// of rounds or seconds is reached. Decides nothing about the variants, except that they must
+// compute the same step; prints nothing.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order, in which slots and in how many steps variants run, on a fake device.
+// Tests the order, the slots and the number of steps of variants, on a fake device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -211,7 +211,7 @@ TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   EXPECT_EQ(measure(runner, subjects, request_for(2)).segments_because, "the scenario asks for it");
 }
 
-// Each step of b leaves 20 us of work to whoever comes next.
+// Each step of b leaves 20 us of work to the next step.
 TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
   Script script;
   script.step_time = [&](const std::string& variant, std::int64_t) -> nanoseconds {

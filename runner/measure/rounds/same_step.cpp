@@ -206,7 +206,7 @@ void SameStep::add(int variant, const StepResult& result) {
   require(result.first_step == own.next_step, "a loaded step counts its steps without gaps");
   own.next_step += static_cast<std::int64_t>(result.losses.size());
   own.pending.insert(own.pending.end(), result.losses.begin(), result.losses.end());
-  if (!subject_at(subjects_, variant).arithmetic) return;  // nobody is compared with it
+  if (!subject_at(subjects_, variant).arithmetic) return;  // not compared with any variant
   if (!result.gradients.empty()) own.gradients[own.next_step - 1] = result.gradients;
   if (!other_rank_) other_rank_ = rank_difference(variant, result);
 }

@@ -378,7 +378,7 @@ TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   EXPECT_FALSE(same.difference_from_before()) << "of another step";
 }
 
-// Loads begin with steps that are drawn anew, of which few differ where the period is short.
+// Each load draws its first step anew. With a short period few of these steps differ.
 TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
@@ -424,7 +424,7 @@ TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
   EXPECT_TRUE(same.first_difference()) << "a rank that has read nothing";
 }
 
-// Which kernels are launched is not all: collectives add up, too.
+// Equal kernels are not enough: collectives add numbers too.
 TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();
   knobs.ranks.count = 2;
@@ -491,7 +491,7 @@ TEST(SameStep, ComparesOnlyVariantsOfTheSameUpdate) {
   EXPECT_EQ(pairs[0].reason, "another update");
 }
 
-// Such as that of a program which nobody has planned.
+// Such as the step of a program without a plan.
 TEST(SameStep, SaysThatNobodyKnowsWhatAStepWithoutArithmeticComputes) {
   auto steps = steps_that_learn();
   steps.push_back({.name = "program"});

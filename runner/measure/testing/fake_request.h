@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what measure is asked for on a fake device.
+// For tests only: requests to measure on a fake device.
 #pragma once
 
 #include "measure/testing/fake_device.h"

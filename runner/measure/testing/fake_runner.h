@@ -135,7 +135,7 @@ inline Measurement measure(FakeRunner& runner, const std::vector<Subject>& subje
   return measure(runner, subjects, load, request);
 }
 
-// Subjects of which nothing is counted, one for each name; 64 samples a step.
+// Subjects without counts, one for each name; 64 samples a step.
 inline std::vector<Subject> subjects_named(const std::vector<std::string>& names) {
   std::vector<Subject> subjects;
   for (const std::string& name : names) {

@@ -71,7 +71,7 @@ TEST(Calibrate, AValueThatWasGivenIsNotSearched) {
   EXPECT_TRUE(scenario_with("30%", {"batch.size=32"}).calibrate);
 }
 
-// The knob says what the model reads, of which a batch of bytes is a quarter.
+// The knob counts the fp32 values that the model reads. A batch of bytes is a quarter of that.
 TEST(Calibrate, BeginsWithWhatTheModelReadsWhateverIsCopied) {
   for (const BatchFormat format : {BatchFormat::fp32, BatchFormat::uint8}) {
     Scenario scenario = scenario_with("30%");

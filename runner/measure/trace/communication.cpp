@@ -125,8 +125,8 @@ struct Awaited {
 };
 using AwaitedBy = std::map<int, std::vector<Awaited>>;  // by operation of the compute stream
 
-// A stream waits where it is told to: for whatever it is given next. Waits at the end of a step are
-// for the next one's first work, and a record may be that of the step before. `works` are the
+// A wait on a stream delays the next work that is issued there. Waits at the end of a step are for
+// the next one's first work, and a record may be that of the step before. `works` are the
 // operations that keep the compute stream busy.
 AwaitedBy awaited_collectives(const StepPlan& plan, const std::set<int>& works) {
   AwaitedBy awaited;

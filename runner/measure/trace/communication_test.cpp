@@ -100,7 +100,7 @@ TEST(Communication, IsNoKernelOfItsPhaseAndItsCallNoLaunch) {
   EXPECT_EQ(step.phases[static_cast<std::size_t>(Phase::backward)].device_busy, 0);
 }
 
-// The all-reduce is awaited before the optimizer, which follows the math; the all-gather by nobody.
+// The optimizer, after the math, waits for the all-reduce. Nothing waits for the all-gather.
 PlannedStep plan_that_waits() {
   StepPlan plan = plan_of_ranks(4);
   const int stream = operation_at(plan, reduce).stream;

@@ -195,7 +195,7 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
   return std::nullopt;
 }
 
-// Likewise of collectives, by those who carry them out.
+// The same for collectives, as the communication library recorded them.
 std::optional<std::string> reason_against_library(std::span<const PlannedStep> plans,
                                                   const Traced& traced) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {

@@ -19,7 +19,7 @@ struct MeetingOfRanks {
 using MeetingsOfRanks =
     std::map<std::pair<std::int64_t, int>, MeetingOfRanks>;  // by step and operation
 
-// Empty where nobody can tell.
+// Empty if not known.
 MeetingsOfRanks meetings_of(const Trace&);
 
 struct WaitForRank {

@@ -47,7 +47,7 @@ class IssuedWork {
   }
 
  private:
-  // A call that stays until its work is done hands it over at some moment that nobody sees.
+  // A call that blocks until its work is done submits it at an unknown moment.
   const HostCall* call_of(const DeviceWork& work) const {
     const auto found = calls_.find(work.correlation);
     const bool known = found != calls_.end() && !found->second->can_block;

@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// As many as take so long, but a few of the longest steps.
+// A trace has as many steps as take this time, but at least fewest_long_steps.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
 constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t most_short_steps = 20;

@@ -22,18 +22,18 @@ struct TraceRequest {
   std::int64_t enough_rounds = 1;
   // Asked after each round: when nothing is open, no further one is begun.
   std::function<bool(const Traced&)> nothing_open = {};
-  // How long a step takes is asked before the first trace of its variant. Its kernels are loaded
-  // then, into device memory that the driver counts for the step that is there. With this a load of
-  // its own is asked; without, that of the first trace, which tells nothing of `driver_used`.
+  // The step time is measured before the first trace of a variant. This loads its kernels, into
+  // device memory that the driver counts for the loaded step. If true, a separate load serves the
+  // measurement; if false, the first trace does, and its `driver_used` is unknown.
   bool tells_driver_used = true;
   double max_seconds = 30;  // of the device's clock; after that no further round is begun
   std::uint64_t seed = 0;   // of the orders
 };
 
-// How many steps a trace of these plans holds, whose longest takes so long. The traces of so many
-// rounds (1 to 4) have 20 steps together, or as many as take 10 ms, but at least 4. A trace's are
-// rounded up so that everything that happens every n steps happens equally often; events that would
-// need more than 200 are not waited for.
+// How many steps a trace of these plans holds; `step_time` is the longest of their step times. The
+// traces of all `rounds` (1 to 4) have 20 steps together, or as many as take 10 ms, but at least 4.
+// A trace's are rounded up so that everything that happens every n steps happens equally often;
+// events that would need more than 200 are not waited for.
 std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time,
                           std::int64_t rounds = 1);
 

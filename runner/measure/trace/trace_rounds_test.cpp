@@ -182,7 +182,7 @@ std::int64_t loads_of(bool tells_driver_used, std::int64_t rounds) {
   return device.loads;
 }
 
-// Where nobody asks what the driver gave, how long a step takes costs no load of its own.
+// Without driver_used, measuring the step time needs no separate load.
 TEST(TraceRounds, LoadsNothingForTheTimeOfAStepAlone) {
   EXPECT_EQ(loads_of(true, 3), 2 * (1 + 3));
   EXPECT_EQ(loads_of(false, 3), 2 * 3);

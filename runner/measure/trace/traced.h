@@ -135,8 +135,8 @@ struct Traced {
   std::int64_t steps = 0;                // of each trace; of some of the first round more
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
-  // The traces of the last round, by variant and then by rank, at least one each. Empty where
-  // nobody draws them and all traces are their plans.
+  // The traces of the last round, by variant and then by rank, at least one each. Empty if they are
+  // not drawn and every trace matches its plan.
   std::vector<std::vector<Trace>> timelines;
   // Why these are not the traces of their plans, in words (conformance.h); empty: they are.
   std::string not_as_planned;

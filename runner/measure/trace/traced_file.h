@@ -22,8 +22,8 @@ using TracedOrDamaged = std::variant<Traced, DamagedTrace>;
 std::string traced_text(const Traced&);
 TracedOrDamaged read_traced_text(std::string_view text);
 
-// For a reader that is waiting, who finds out where it cannot be written whole: nothing waits until
-// a disk has it.
+// Writes for a reader that is waiting, without syncing to disk. The reader detects a file that is
+// not complete.
 void write_traced(const std::filesystem::path&, const Traced&);
 TracedOrDamaged read_traced(const std::filesystem::path&);
 

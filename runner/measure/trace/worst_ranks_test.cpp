@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ranks whose numbers a step of several ranks has, where they were written down by hand, and
-// where a device with planted ranks was traced.
+// Which rank supplies the numbers of a step of several ranks. Traces are written by hand, or come
+// from a device with planted slow ranks.
 #include "measure/trace/worst_ranks.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TracedStep said_by(int rank, Values values, double step_seconds = 1e-3) {
   return step;
 }
 
-// One variant in as many rounds, in each of which these ranks say the same.
+// One variant in `rounds` rounds; these ranks report the same in every round.
 Traced traced_of(const std::vector<TracedStep>& ranks, std::size_t rounds = 3) {
   Traced traced;
   traced.rounds.assign(rounds,

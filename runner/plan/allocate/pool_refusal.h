@@ -20,7 +20,7 @@ struct PoolRefusal {
 // "cannot allocate 64 MiB for 'logits': 96 MiB are live of 128 MiB in the pool, which may take 140
 // MiB, and the device has 40 GiB".
 std::string in_words(const PoolRefusal&, const std::string& buffer);
-// Which knob would help.
+// Names the knob that would help.
 std::string way_out(const PoolRefusal&);
 
 }  // namespace stepgate

@@ -24,7 +24,7 @@ struct CountedAllocations {
   std::vector<DriverCalls> calls;  // by operation of the plan
 };
 
-// The plan has an allocator. `history`, where there is one, is told everything.
+// Requires a plan with an allocator. Records every event in `history` unless it is null.
 std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps,
                                                            MemoryHistory* history = nullptr);
 

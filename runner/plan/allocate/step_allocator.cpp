@@ -49,8 +49,8 @@ bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
          release - plan.operations.begin() > static_cast<std::ptrdiff_t>(back);
 }
 
-// By buffer, those that may still be at it when it is released, and the one that it is allocated
-// on.
+// For each buffer, the stream that allocates it and the streams that may still use it when it is
+// released.
 std::vector<std::vector<int>> streams_of_buffers(const StepPlan& plan) {
   std::vector<std::vector<int>> streams(plan.buffers.size());
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {

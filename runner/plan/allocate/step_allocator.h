@@ -62,16 +62,16 @@ class StepAllocator {
   std::vector<std::vector<int>> streams_;                // that touch the buffer
 };
 
-// That the step's allocator serves while the graph is captured, in program order.
+// Operations that the step's allocator serves during graph capture, in program order.
 std::vector<const Operation*> served_by_capture(const StepPlan&);
 
-// Whether a buffer that the step allocates may still be used on another stream than its own when it
-// is released: then it depends on how far the streams are when its memory can be used again.
+// Whether another stream may still use a buffer when the step releases it. Then the progress of the
+// streams decides when its memory can be reused.
 bool frees_depend_on_streams(const StepPlan&);
 
 // "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...".
 std::string in_words(const Refusal&, const std::string& buffer);
-// Which knob would help.
+// Names the knob that would help.
 std::string way_out(const Refusal&);
 
 }  // namespace stepgate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The requests of an allocator to a device: segments of memory, addresses that memory is mapped to
-// page by page, and how far the streams are. The allocator knows who has which part of a segment; a
-// real device and a simulated one carry this out.
+// page by page, and how far the streams are. The allocator tracks which block has which part of a
+// segment. A real and a simulated device implement these requests.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ class DeviceMemory {
   // Waits for the stream first: unmapping by itself does not.
   virtual void unmap_pages(Address, std::int64_t bytes, std::int64_t page_bytes, StreamId) = 0;
 
-  // A point after all that was issued on the stream so far. Whoever records a point asks for it
-  // until it has passed or waits for it, and never again: then the device may use it anew.
+  // A point after all work issued on the stream so far. The caller polls it until it has passed, or
+  // waits for it, and then never uses it again: the device may recycle it.
   virtual StreamPoint record_point(StreamId) = 0;
   virtual bool has_passed(StreamPoint) = 0;
   virtual void wait_for(StreamPoint) = 0;
-  // After this every point recorded so far has passed. They are still to be asked for.
+  // After this call every recorded point has passed. The caller must still poll each of them.
   virtual void wait_for_all() = 0;
 };
 

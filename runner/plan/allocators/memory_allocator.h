@@ -103,14 +103,14 @@ class MemoryAllocator {
   virtual void free(BlockId) = 0;
   // Work issued on another stream uses the block: PyTorch's record_stream.
   virtual void record_stream(BlockId, StreamId) = 0;
-  // Gives back to the device what nothing is in.
+  // Frees all segments without a live block.
   virtual void empty_cache() = 0;
-  // No more than so much is reserved from now on; what is reserved already stays.
+  // Limits reserved memory from now on; memory that is already reserved stays.
   virtual void set_cap(std::optional<std::int64_t> bytes) = 0;
 
-  // Between the two, requests on these streams are served for a graph that is being captured: from
-  // a pool of its own, whose addresses stay with it. An allocator that keeps no such pools must not
-  // be asked.
+  // Between these two calls, requests on these streams belong to a graph that is being captured.
+  // They are served from a private pool, whose addresses stay with the graph. Do not call these on
+  // an allocator without such pools.
   virtual void begin_capture(int pool, std::vector<StreamId> streams) = 0;
   virtual void end_capture(int pool) = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// That no launch can say something else of its operands than its kernel's declaration: over the
-// whole suite, every operand cut, moved or left out is refused.
+// Tests that operands of a launch must match the declaration of the kernel. For the whole suite,
+// every operand that is cut, moved or left out is refused.
 #include "plan/analyse/access.h"
 
 #include <gtest/gtest.h>

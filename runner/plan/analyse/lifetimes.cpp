@@ -90,7 +90,8 @@ class StreamSafety {
     return true;
   }
 
-  // This operation is about to use such memory: who may still be using theirs?
+  // Called before an operation uses memory whose lifetime is tracked. Extends the lifetime of each
+  // buffer that may still be in use, and forgets the others.
   void extend(int operation, int thread, std::int64_t step) {
     std::erase_if(maybe_in_use_[static_cast<std::size_t>(thread)],
                   [&](std::size_t index) { return !is_in_use(index, operation, thread, step); });

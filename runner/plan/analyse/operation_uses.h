@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All parts of buffers that an operation names, for whoever moves them elsewhere: to an arena, to
-// a rank's place, to memory of their own.
+// All uses of buffers that an operation names. Passes that relocate buffers rewrite them: into an
+// arena, into the part of a rank, or into separate memory.
 #pragma once
 
 #include "plan/step_plan.h"

@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// Pairs of operations that take and give back a slot of a buffer, and takes that nobody gives back,
-// as indices into StepPlan::operations.
+// Pairs of operations that allocate and release a slot of a buffer, and allocations without a
+// release. They are indices into StepPlan::operations.
 struct Stays {
   std::vector<std::pair<int, int>> pairs;
   std::vector<int> unmatched;
@@ -22,8 +22,8 @@ std::vector<Stays> stays_allocated(const StepPlan&);
 // From a RegisterHost to its UnregisterHost.
 std::vector<Stays> stays_registered(const StepPlan&);
 
-// Whether every step gives back all that it takes: between two steps nothing is there that comes
-// and goes, and no host memory is registered.
+// Whether every step frees all that it allocates. Then no buffer that a step allocates is live
+// between two steps, and no host memory is registered.
 bool gives_back_everything(const StepPlan&);
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@ namespace stepgate {
 std::size_t last_awaited_record(const StepPlan& plan, std::size_t operation) {
   const int stream = plan.operations[operation].stream;
   if (is_ordered_with_compute(plan, stream)) return operation;
-  // The last record of the compute stream that a stream, or whoever waits for an event, comes
+  // For each stream, and for each event, the last record on the compute stream that it is ordered
   // after.
   std::vector<std::optional<std::size_t>> known(plan.streams.size());
   std::vector<std::optional<std::size_t>> told(plan.events.size());
@@ -30,7 +30,7 @@ std::size_t last_awaited_record(const StepPlan& plan, std::size_t operation) {
 std::size_t next_awaiting_wait(const StepPlan& plan, std::size_t operation) {
   const int stream = plan.operations[operation].stream;
   if (is_ordered_with_compute(plan, stream)) return operation;
-  // Which streams, and whoever waits for which events, come after the operation.
+  // Which streams, and which events, are ordered after the operation.
   std::vector<bool> known(plan.streams.size());
   std::vector<bool> told(plan.events.size());
   known[static_cast<std::size_t>(stream)] = true;

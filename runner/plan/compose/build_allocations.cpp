@@ -74,8 +74,8 @@ void release_together(const StepPlan& plan, const std::set<int>& gradients,
   }
 }
 
-// As much as the largest activation that a kernel of a forward or backward pass touches; 0 for
-// everything else.
+// The size of the largest activation that a forward, backward or evaluation kernel touches; 0 for
+// other operations.
 std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operation) {
   const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward ||
                         operation.phase == Phase::evaluation;

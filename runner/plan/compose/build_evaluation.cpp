@@ -93,7 +93,8 @@ class Evaluation {
         prefix + "ingest the batch",
         {.samples = shape_.rows, .features = shape_.hidden, .words = sample_bytes_ / word_bytes},
         {builder_.whole(words_), builder_.whole(inputs_.front()), builder_.whole(labels_)});
-    // The step has recorded this when it was done with the batch; whoever waits, waits for both.
+    // The step recorded this event after its last use of the batch. Recording it again makes
+    // waiters wait for the evaluation too.
     if (last && input_.consumed) builder_.act("batch is evaluated", RecordEvent{*input_.consumed});
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) forward(batch, layer, prefix);
     loss(batch, prefix);
@@ -112,8 +113,8 @@ class Evaluation {
   }
 
   void loss(std::int64_t batch, const std::string& prefix) {
-    // Nobody needs the kernel's gradient. As where gradients are recorded, a pass that saves has
-    // memory of its own for it; otherwise it is written over what the last layer has read.
+    // The gradient from this kernel is unused. A pass that saves tensors has a buffer for it, as in
+    // training; otherwise the gradient overwrites the input of the last layer.
     const int gradient = probabilities_.value_or(inputs_.back());
     builder_.launch<kernels::CrossEntropy>(
         prefix + "loss", {.rows = shape_.rows, .columns = shape_.hidden},

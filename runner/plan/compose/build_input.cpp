@@ -113,8 +113,8 @@ class HostInput {
 
   InputParts build() {
     InputParts parts{.batch = device_, .consumed = std::nullopt, .release_batch = per_step()};
-    // With one resident buffer there is nobody to hand it to; the race is found by find_races, not
-    // hidden by a wait.
+    // With one resident buffer there is no handoff. find_races reports the race; a wait would only
+    // hide it.
     const bool handed_off = on_side() && !per_step() && knobs_.transfer.buffers > 1;
     const int ahead = on_side() ? static_cast<int>(knobs_.transfer.buffers) - 1 : 0;
     if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.transfer.buffers);

@@ -88,7 +88,7 @@ void OffloadedActivations::is_written(std::int64_t index) {
   if (!overlaps_) return;
   let_copies_follow(builder_, Phase::forward, written_, numbered("written: activation", index));
   send(index);
-  // Nobody waits for the last two but those who bring them back, on the same stream.
+  // The last two need no event: only their copies back wait for them, on the same stream.
   if (index + 2 < count_)
     builder_.act(numbered("has left: activation", index), RecordEvent{left_[place_of(index)]});
   builder_.enter(Phase::forward);

@@ -19,8 +19,8 @@
 
 namespace stepgate {
 
-// Activations 0, 1, ..., of one size, in the order in which a forward pass writes them and in the
-// reverse of which the backward pass reads them.
+// Activations 0, 1, ..., of one size. The forward pass writes them in this order, and the backward
+// pass reads them in reverse.
 class OffloadedActivations {
  public:
   OffloadedActivations(StepBuilder&, OffloadVia, std::int64_t count, std::int64_t bytes);
@@ -29,13 +29,13 @@ class OffloadedActivations {
   int going_out(std::int64_t index) const { return out_[place_of(index)]; }
   int coming_back(std::int64_t index) const { return back_[place_of(index)]; }
 
-  // To be told in the forward phase: it is about to be written, it is written, and it was read for
-  // the last time there.
+  // Call these in the forward phase: before the activation is written, after it is written, and
+  // after its last read there.
   void make_room(std::int64_t index);
   void is_written(std::int64_t index);
   void is_read(std::int64_t index);
-  // To be told in the backward phase: that it begins, it is about to be read, and it was read for
-  // the last time.
+  // Call these in the backward phase: at its begin, before the activation is read, and after its
+  // last read.
   void begin_to_return();
   void is_needed(std::int64_t index);
   void is_used_up(std::int64_t index);
@@ -61,7 +61,7 @@ class VisitingLayers {
   // earlier step is there in later ones.
   VisitingLayers(StepBuilder&, OffloadVia, Buffer flat, std::int64_t layers, std::int64_t places);
 
-  // The buffer of all layers on the host, and that in which the layer is when it visits.
+  // The host buffer of all layers, and the device buffer that a layer is copied into.
   int at_home() const { return on_host_; }
   int place(std::int64_t layer) const {
     return places_[static_cast<std::size_t>(layer) % places_.size()];
@@ -92,7 +92,7 @@ class OffloadedMoments {
   // The buffers that have the layer's first and second moments on the device.
   std::vector<int> visiting(std::int64_t layer) const;
 
-  // To be told in the optimizer's phase.
+  // Call these in the optimizer phase.
   void begin();
   void is_needed(std::int64_t layer);
   void is_updated(std::int64_t layer);
@@ -117,7 +117,7 @@ class OffloadedMoments {
 // stream for each direction, so that one layer may come and another leave while a third is used.
 class OffloadedParameters {
  public:
-  // `weights` as they would lie on the device, of so many layers of one size.
+  // `weights` is the flat buffer as it would be on the device: `layers` layers of one size.
   OffloadedParameters(StepBuilder&, OffloadVia, OptimKind, const Buffer& weights,
                       std::int64_t layers);
 
@@ -128,14 +128,14 @@ class OffloadedParameters {
   // All weights, on the host: what a step leaves behind.
   int weights_at_home() const { return weights_.at_home(); }
 
-  // To be told in the forward phase: that it begins, the layer's weights are about to be read, they
-  // were read for the last time there, and it is over.
+  // Call these in the forward phase: at its begin, before the weights of a layer are read, after
+  // their last read there, and at its end.
   void begin();
   void is_needed(std::int64_t layer);
   void is_read(std::int64_t layer);
   void begin_to_return();
-  // To be told in the backward phase, from the last layer to the first: all that is the layer's is
-  // about to be used, and it is updated.
+  // Call these in the backward phase, from the last layer to the first: before the layer is used,
+  // and after it is updated.
   void is_needed_again(std::int64_t layer);
   void is_updated(std::int64_t layer);
 

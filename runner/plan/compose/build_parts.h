@@ -43,11 +43,11 @@ MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_
 // Bytes that a known cap allows; nothing where there is none.
 std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 
-// Which allocator serves the step, and how much it may take.
+// The allocator that serves the step, and its limit.
 std::optional<AllocatorPlan> allocator_plan(const AllocKnobs&, std::optional<std::int64_t> cap);
 
-// Bytes that the cap leaves for the driver's pool beside what is not in the pool; nothing where
-// there is no cap.
+// Bytes that the cap leaves for the driver's pool after all other memory; nothing where there is no
+// cap.
 std::optional<std::int64_t> pool_cap_bytes(const StepPlan&, const AllocKnobs&,
                                            std::optional<std::int64_t> cap);
 

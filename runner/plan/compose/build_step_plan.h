@@ -9,9 +9,9 @@ namespace stepgate {
 
 // One plan for each variant, in the scenario's order. Throws RequestError with every variant that
 // cannot be a step: a race (something is overwritten while it may still be read), a step that
-// cannot be captured, sizes that do not fit, memory that a cap does not allow.
-// A cap that is a share of a device's memory needs to know how much that is; without, such a plan
-// has no cap and says so (StepPlan::cap_of_device).
+// cannot be captured, sizes that do not fit, memory that a cap does not allow. A cap that is a
+// share of device memory needs `device_memory_bytes`. Without it, the plan has no cap and
+// StepPlan::cap_of_device keeps the share.
 std::vector<StepPlan> build_step_plans(const Scenario&, std::uint64_t seed,
                                        std::optional<std::int64_t> device_memory_bytes = {});
 

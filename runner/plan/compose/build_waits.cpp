@@ -26,8 +26,8 @@ void read_now(StepBuilder& builder, int from) {
   builder.act("wait for the loss", HostWaits{WaitFor::stream});
 }
 
-// The mean over the steps since the last line of the log, kept on the device until somebody wants
-// it.
+// The mean loss since the last log line. It is accumulated on the device and read when a line is
+// due.
 void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   const int sum = add_word(builder, "sum of losses", MemoryKind::device);
   const int mean = add_word(builder, "mean loss", MemoryKind::device);
@@ -39,7 +39,7 @@ void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   read_now(builder, mean);
 }
 
-// Read one step late: by then the copy is done and nobody waits.
+// Reads the loss one step late: by then the copy is done and the host does not wait.
 void log_late(StepBuilder& builder, int loss) {
   const int word = add_word(builder, "logged loss", MemoryKind::pinned, 2);
   const int copied = builder.add_event("loss copied", 2);

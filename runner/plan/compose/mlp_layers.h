@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// A layer's part of a flat buffer: the first, the second, ... of those that lie there.
+// The part of layer number `layer` in a flat buffer.
 struct LayerPlace {
   int flat = 0;  // buffer
   std::int64_t layer = 0;

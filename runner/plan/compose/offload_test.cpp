@@ -193,7 +193,7 @@ TEST(OffloadedParameters, AreAsManyBytesAsTheModelHasWhereverTheyLie) {
   EXPECT_EQ(static_cast<double>(plan.param_bytes), moment_bytes);
 }
 
-// How many waits there are, each of which a race takes the place of when it is left out.
+// Counts the waits, and checks that leaving out any one of them makes a race.
 int waits_that_hold(const StepPlan& good) {
   EXPECT_EQ(find_race(good), std::nullopt);
   int waits = 0;

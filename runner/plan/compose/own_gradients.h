@@ -11,9 +11,9 @@
 namespace stepgate {
 
 // Whether a step gives the memory of gradients back: it allocates operation by operation and fills
-// none with zeros. Not where they are views of memory that somebody else keeps: of what several
-// ranks reduce (DistributedDataParallel's gradient_as_bucket_view), or of the one layer's place
-// that takes turns beside weights in host memory.
+// none with zeros. False where gradients are views of memory that stays: of reduction buckets
+// (DistributedDataParallel's gradient_as_bucket_view), or of the one-layer buffer that layers share
+// when weights are on the host.
 bool gives_gradients_back(const Knobs&);
 
 // Takes the flat buffer of all gradients apart where no operation reaches over the cut, so that a

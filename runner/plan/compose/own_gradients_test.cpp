@@ -112,7 +112,7 @@ TEST(OwnGradients, SaveNothingOfAPeakThatHasThemAll) {
   EXPECT_LT(saved, bytes_of_layer / 10);
 }
 
-// A gradient that nobody gives back grows the memory of every step.
+// A gradient that is never released grows memory in every step.
 TEST(OwnGradients, ThatAreNotReleasedAreALeak) {
   StepPlan plan = plan_of(set_to_none());
   EXPECT_EQ(growth_bytes_per_step(plan), 0);

@@ -42,9 +42,10 @@ class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
 
-  // Operations that follow are those of the turn-th of so many turns that batches take. A buffer of
-  // an earlier turn is found again by its name: a buffer is as large as its largest turn. Memory
-  // that steps allocate is shared only between turns of one `own_name`, which its names end in.
+  // The operations that follow belong to turn `turn` of the `turns` between which batches
+  // alternate. A buffer of an earlier turn is found again by its name and is as large as its
+  // largest turn needs. Memory that steps allocate is shared only between turns of one `own_name`,
+  // which its names end in.
   void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
   // Operations that follow are those of every step.
   void end_turns();

@@ -54,10 +54,10 @@ struct Disturbance {
   }
 };
 
-// Why a few steps of it, then a few of something else, would not be its step any more, in words: it
-// works beside the compute stream, waits for the device or for a loader, or asks the driver for
-// memory, all of which spends or saves time in the steps of others; or it does something in some
-// steps only, which a few of them hold or do not. Empty where they may.
+// Why a few steps of this plan cannot alternate with a few of another, in words; empty where they
+// can. Work beside the compute stream, waits for the device or a loader, and calls of the driver
+// for memory all shift time into the steps of others. Work that only some steps do may be missing
+// from a few steps.
 std::string reason_against_interleaving(const StepPlan& plan,
                                         std::span<const PeriodicWork> periodic) {
   if (!periodic.empty())

@@ -15,8 +15,8 @@ namespace stepgate {
 // The part of the machine that a step waits for most.
 enum class Bottleneck { fp32, tf32, bf16, hbm, h2d_pinned, h2d_pageable, launch };
 
-// Frozen: whoever changes knobs, or how such knobs are planned, gives the row a new number, and
-// what was stored against the old one is no longer comparable. A test compares their plans.
+// Frozen. A change of knobs, or of how they are planned, requires a new number for the row. Runs
+// stored against the old row are then no longer comparable. A test compares the plans.
 struct AnchorRow {
   Bottleneck bottleneck;
   std::string_view name;  // "hbm.1"

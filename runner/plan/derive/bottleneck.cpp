@@ -174,7 +174,8 @@ class Played {
 
   void call(double seconds) { host_.add(share_ * seconds, Bottleneck::launch); }
 
-  // Behind its call, what is in the stream, and what is in those that it is ordered with.
+  // Work starts after its call, after earlier work of its stream, and after work of the streams
+  // that it is ordered with.
   void work(double seconds, Bottleneck on) {
     Moment& own = stream();
     own.wait_for(host_);

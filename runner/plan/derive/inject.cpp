@@ -77,7 +77,7 @@ void repeat(StepPlan& plan, const Injection& injection) {
     again.name += ", again";
     again.model_share = 0;
     again.reads_gradients = {};
-    // One that acts every n steps is not thinned out further.
+    // An operation that acts every n steps keeps its period.
     if (again.every == 1) {
       again.every = rarity;
       again.turn = repeated++ % rarity;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes a step slower by a known amount, to see whether the gate notices. Changes plans only; what
-// was really added is for whoever measures.
+// Makes a step slower by a known amount, to see whether the gate notices. Changes plans only; the
+// time that is really added must be measured.
 #pragma once
 
 #include <chrono>

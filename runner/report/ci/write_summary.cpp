@@ -14,8 +14,8 @@
 namespace stepgate {
 namespace {
 
-// Whatever could be markup is an entity, also within a cell of a table. A scenario file may be one
-// long claim, which nobody reads here.
+// Whatever could be markup is an entity, also within a cell of a table. A text may be very long,
+// since a scenario file may be one long assertion.
 std::string markdown_text(std::string_view text) {
   constexpr std::size_t most_bytes = 4000;
   constexpr std::string_view harmless = " ,.;=+-/'";  // but at the beginning of a line

@@ -276,7 +276,7 @@ Span axis_around(const ReportedNumber& drawn) {
   return {span.low - room, span.high + room};
 }
 
-// Letters of 11 pixels, of which some fonts have wider ones than svg.h thinks.
+// Larger than the 11 pixels of the letters: in some fonts they are wider than svg.h assumes.
 constexpr double safe_size = 13;
 
 bool fits(const std::string& words) {
@@ -310,7 +310,7 @@ std::string drawn_bar(const ReportedNumber& drawn, Tone tone, const DrawnAxis& a
   return bar;
 }
 
-// The words for who does not see the picture.
+// The alternative text of the picture.
 std::string label_of(const ReportedNumber& drawn, const std::string& words) {
   const std::string value = words.empty() ? fmt::format("{:.4g}", drawn.value) : words;
   const std::string limit =

@@ -15,8 +15,8 @@
 
 namespace stepgate {
 
-// On one line, visible, without markup, and only the beginning of what nobody reads to its end; to
-// stand in elements and in attributes.
+// Returns the text on one line, escaped for elements and attributes, with control characters made
+// visible. A very long text is truncated.
 std::string html_text(std::string_view);
 
 // From the doctype to the begin of <main>, and from its end to the end.

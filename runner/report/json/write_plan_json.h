@@ -12,9 +12,9 @@
 
 namespace stepgate {
 
-// One JSON object a line: name, file, tags, the steps in words, and of every assertion its name,
-// line and text. Of a file with faults the name and what is wrong with it: whoever makes tests of
-// scenarios must not lose one.
+// One JSON object a line: name, file, tags, the steps in words, and the name, line and text of
+// every assertion. A file with faults is listed with its name and its faults, so that a program
+// that generates tests from the list misses none.
 void write_listed(std::ostream&, const Scenario&);
 void write_unlisted(std::ostream&, const std::string& file, const RequestError&);
 

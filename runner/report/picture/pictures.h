@@ -21,8 +21,9 @@ namespace stepgate {
 std::filesystem::path picture_file(const std::filesystem::path& asked_for, const StepPlan&,
                                    std::size_t scenarios);
 
-// stream of each rank do. Phases are colours, waits of the host hatched in black, idle time white,
-// collectives pale where they wait for a rank. write_trace writes files with everything in them.
+// A timeline shows the variants' steady steps, one above the other on one time axis: what the host
+// and every stream of each rank do. Colours are phases, black hatching is the host waiting, white
+// is idle time. A collective is pale while it waits for a rank. write_trace writes complete files.
 
 struct DrawnRank {
   const Trace& trace;
@@ -35,21 +36,23 @@ struct DrawnVariant {
   std::string note = {};         // about these ranks, in words
 };
 
-// Draws about two steps of the slowest variant, and as much time of all others. What no record
-// covers, because host and device are not at the same step, is grey.
+// Draws about two steps of the slowest variant, and as much time of all others. Grey marks time
+// that no record covers because host and device are at different steps.
 void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const DrawnVariant>);
 
 // The variants of a scenario that has been traced. `traced.timelines` must not be empty.
 void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const PlannedStep>,
                    const Traced&);
 
-// operations, coloured by purpose, with the peak, the bound, the arena and what the plan holds. As
-// a table: print_memory.
+// A memory picture shows the device memory of steps, one above the other on one scale of bytes. It
+// draws what is live over the operations, coloured by purpose, with the peak, the bound, the arena
+// and what the plan holds. print_memory prints it as a table.
 
-// The variants of one scenario, at least one. Each has its own operations over the whole width.
+// Draws at least one variant of one scenario. The operations of each variant span the full width.
 void draw_memory(std::ostream&, std::span<const PlannedStep>);
 
-// light and dark. print_history says the same in words.
+// A history picture shows the stored runs of one variant over the weeks. It needs nothing from
+// outside the file and works on light and dark pages. print_history says the same in words.
 
 // Times beside the anchor's, as changes from the oldest comparable runs: every run, the trend with
 // the band that holds it with 95 %, the alarm, changes, the limit where an assertion has one. Runs

@@ -27,7 +27,7 @@ inline RunSoFar run_of(const std::vector<Verdict>& verdicts,
   return run;
 }
 
-// One that has come to its end.
+// A run that has ended.
 inline RunSoFar ended_run(const std::vector<Verdict>& verdicts,
                           UndecidedPolicy policy = UndecidedPolicy::skip) {
   RunSoFar run = run_of(verdicts, policy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines of a gate while it is at work, and its self-test: a row a trial, then what they come to.
+// Prints the progress of a gate, and its self-test: one row for each trial, then the summary.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ void print_gate_stage(std::ostream&, const std::string& name, const std::string&
 
 void print_gate_note(std::ostream&, const std::string& words);
 
-// Before everything: of which program, and where.
+// Printed first: the program under test and the device.
 void print_self_tests(std::ostream&, const std::string& program, const Hello&, std::uint64_t seed);
 
 // Before the rows of one workload, with their headings.

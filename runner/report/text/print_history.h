@@ -16,7 +16,7 @@ namespace stepgate {
 // at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each period.
 void print_history(std::ostream&, const VariantHistory&);
 
-// How many were looked at, of them and of so many more that nothing is stored of, and the answer.
+// Prints how many variants were checked, how many have no stored runs, and the result.
 void print_history_end(std::ostream&, std::span<const VariantHistory>, std::size_t missing,
                        ExitCode);
 

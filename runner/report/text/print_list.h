@@ -36,8 +36,8 @@ struct AcceptedRuns {
   std::int64_t refused = 0;
   std::int64_t failed = 0;
 };
-// "99 runs asked for: 96 stored, 3 not accepted"; those that failed, and those that a failure or a
-// signal kept from ending, are named too.
+// "99 runs asked for: 96 stored, 3 not accepted"; failed runs, and runs that a failure or a signal
+// cut short, are named too.
 void print_accepted_runs(std::ostream&, const AcceptedRuns&);
 
 // "a: not accepted: ..."

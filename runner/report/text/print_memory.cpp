@@ -187,7 +187,7 @@ class MemoryScreen {
     print_table(out_, {Align::left, Align::right}, rows);
   }
 
-  // Purposes of which more is live at some operations than at others.
+  // Purposes whose live bytes change between operations.
   std::vector<std::size_t> changing_purposes() const {
     std::vector<std::size_t> purposes;
     for (std::size_t purpose = 0; purpose < purpose_count; ++purpose) {

@@ -39,7 +39,7 @@ std::string what_happens(const Mutation& mutation) {
   return "";
 }
 
-// The first of what an assertion could have said.
+// Names the first three counts that changed. An assertion about any of them could have noticed.
 std::string what_differs(const Mutation& mutation) {
   constexpr std::size_t most = 3;
   if (mutation.different.empty()) return "no count that both plans have differs";

@@ -13,7 +13,7 @@ namespace stepgate {
 // A line for the scenario, and below it one for every override: what its removal does.
 void print_mutations(std::ostream&, const Mutations&);
 
-// Faults of a scenario of which a mutation survives: each at its line, with a way out.
+// Returns a fault for each surviving mutation: the line of the scenario and how to fix it.
 std::vector<Diagnostic> faults_of(const Mutations&);
 
 // A warning for every assertion that does not hold on the simulated device, and for every override

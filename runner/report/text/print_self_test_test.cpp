@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// So many gates, of which the first ones are slower and all others not.
+// A trial of `gates` gates; the first `slower` of them find HEAD slower.
 TrialResult trial(std::string name, double share, int slower, int gates, double spread = 0) {
   TrialResult result{.name = std::move(name),
                      .injected = share,

@@ -136,7 +136,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// That one multiprocessor can pass at once.
+// The most blocks of the kernel that can be resident on one multiprocessor.
 std::int64_t most_blocks(const Limits& limits, const DeviceWork& kernel, std::int64_t warps) {
   std::int64_t most = std::min(limits.blocks, limits.threads / (warps * warp_threads));
   if (kernel.registers_per_thread > 0) {

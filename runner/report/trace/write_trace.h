@@ -4,10 +4,9 @@
 //
 // A file holds one variant. HolisticTraceAnalysis takes a file for one rank, with the GPU at
 // process 0 and its streams as threads, and numbers steps by ProfilerStep#n; two variants in one
-// file would be one rank that runs every step twice. Whoever wants both at once draws them
-// (pictures.h) or opens two tabs. Of several ranks all are in the file, the GPU of each at the
-// process of its number: so viewers show them on one axis of time, and HolisticTraceAnalysis
-// cannot tell them apart.
+// file would be one rank that runs every step twice. To see both at once, draw them (pictures.h) or
+// open two tabs. The file holds all ranks, and the process number of a GPU is its rank. So viewers
+// show the ranks on one time axis, but HolisticTraceAnalysis cannot tell them apart.
 #pragma once
 
 #include <filesystem>

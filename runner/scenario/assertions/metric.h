@@ -135,7 +135,7 @@ enum class Metric {
   slow_step_share,
 };
 
-// Which values of a metric are better; of one that only describes a step none are.
+// Which values of a metric are better; neither for one that only describes a step.
 enum class Better { less, more, neither };
 
 struct MetricRow {
@@ -161,10 +161,10 @@ std::int64_t fewest_steps_of(Metric);
 // How long a step takes, in one form or another.
 bool is_step_time(Metric);
 
-// Whether a few steps of a round decide it: an estimate, of which no rate is known.
+// Whether a few steps of a round decide it. Then it is an estimate without a known error rate.
 bool is_of_few_steps(Metric);
 
-// Whether it says which step it is and costs nothing by itself, so that more of it is no worse.
+// Whether it only describes the step and is no cost, so that more of it is no worse.
 bool describes_the_step(Metric);
 
 // Whether it is a rate: something that a step has so much of, over its mean time.
@@ -178,7 +178,7 @@ std::string_view reason_against(Metric, ModelKind);
 // an mfu is of a peak rate, which no baseline keeps.
 bool can_be_stored(Metric);
 
-// How to say what is no metric though it is called like one, in words; empty of other names.
+// The hint for a name that looks like a metric but is none; empty for other names.
 std::string_view way_out_of(std::string_view name);
 
 }  // namespace stepgate

@@ -45,8 +45,7 @@ std::string scaled(double value, std::span<const Scale> scales, std::string_view
 
 std::string in_words(double value, MetricUnit unit, int more_digits) {
   switch (unit) {
-    // A value that could not be told from nothing is nothing: a millionth of a count, a thousandth
-    // of a byte.
+    // Values too small to matter are printed as 0: a millionth of a count, a thousandth of a byte.
     case MetricUnit::count:
       if (value == std::round(value)) return number_in_words(value, all_digits);
       return number_in_words(std::abs(value) <= 1.1e-6 ? 0 : value, 6 + more_digits);

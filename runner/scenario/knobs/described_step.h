@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Describes the step of a variant in the five things that every scenario is about, model, batch,
-// transfer, sync and alloc, and one line for the rest. Derived from the field table, so that a new
-// knob shows up as soon as somebody turns it.
+// transfer, sync and alloc, and one line for the rest. Derived from the field table, so a new knob
+// shows up as soon as a scenario sets it.
 #pragma once
 
 #include <array>
@@ -40,7 +40,8 @@ struct ComparedThing {
   bool differs() const { return groups.size() > 1; }
 };
 
-// The five things and, where any variant says more, the others; which variants are alike in each.
+// Groups the variants by equal words for each of the five things. `other_things` follows if any
+// variant sets another knob.
 std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>&);
 
 }  // namespace stepgate

@@ -68,7 +68,7 @@ std::vector<Knobs> steps_of_every_kind() {
   return steps;
 }
 
-// Whatever somebody turns can be read: no knob of a step may change without a word of it.
+// Every change of a knob shows in the description of the step.
 TEST(DescribedStep, EveryKnobThatHasAnEffectShows) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != FieldScope::variant) continue;

@@ -80,8 +80,8 @@ struct Field {
   FieldScope scope = FieldScope::variant;
   // Null where it has an effect whatever the others are.
   const KnobCondition* condition = nullptr;
-  // About what is not scored, when measuring ends, what is printed, or what the machine must have:
-  // in no fingerprint, so that whoever turns it is still measuring the same.
+  // The field is about what is not scored: when measuring ends, what is printed, what the machine
+  // must have. It is not in the fingerprint, so changing it keeps runs comparable.
   bool unscored = false;
   // Decided once for a process, which carries out all variants of all scenarios of a run: the same
   // wherever it has an effect.

@@ -17,7 +17,7 @@ struct KnobRule {
   std::string_view hint;
 };
 
-// Broken by the knobs together, whoever wrote them.
+// Rules about the combination of knobs, wherever each was set.
 std::span<const KnobRule> knobs_that_clash();
 
 // Nothing is allocated while steps run.

@@ -9,14 +9,15 @@
 namespace stepgate {
 namespace {
 
-// Instead of a number that nobody gave: what a step notices.
+// Replaces a number that is not set: large enough to change the step.
 double small_amount(const FieldValues& values) {
   if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
     return static_cast<double>(mebibyte);
   return values.kind == FieldKind::integer ? 1 : std::min(100.0, values.most);
 }
 
-// One more and one less, of as many as batches may take turns (read_field_value.cpp).
+// The list with one value more and with one less, within its allowed lengths
+// (read_field_value.cpp).
 std::vector<std::vector<std::int64_t>> other_lists(const FieldValues& values,
                                                    const FieldValue& now) {
   constexpr std::size_t fewest = 2;

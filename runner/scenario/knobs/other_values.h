@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Other values of a knob: those that stand for "somebody turned it".
+// Other values of a knob: they stand for an accidental change.
 #pragma once
 
 #include <vector>

@@ -40,7 +40,8 @@ BaseFolders::BaseFolders(const std::filesystem::path& scenario_file)
   const char* more = std::getenv(bases_variable);
   std::istringstream text(more == nullptr ? "" : more);
   for (std::string folder; std::getline(text, folder, ':');) {
-    // The end of "a/" is an empty name, which nothing in it has.
+    // A path "a/" ends in an empty file name. Appending "x" makes parent_path() return "a" either
+    // way.
     if (!folder.empty())
       folders_.push_back(resolved(std::filesystem::path(folder) / "x").parent_path());
   }

@@ -30,8 +30,8 @@ bool has_no_margin(const Expectation& assertion) {
   return factor_of(assertion.left) == factor_of(assertion.right);
 }
 
-// The rates are those of 400 runs on the simulated H200, whose processes deal a variant 0.1 %, and
-// of stored runs those that docs/verdict.md promises at a limit.
+// The rates come from 400 runs on the simulated H200, where processes shift a variant by 0.1 %. For
+// stored runs they are the rates that docs/verdict.md promises at a limit.
 Diagnostic no_margin(const Expectation& assertion) {
   const std::string_view rates = names_stored(assertion)
                                      ? "1 % of runs refute it, 5 % hold and the rest is undecided"

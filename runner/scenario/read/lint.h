@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Notes to the author of a scenario about what is no fault of it.
+// Notes to the author of a scenario that are not errors.
 #pragma once
 
 #include <string>

@@ -18,8 +18,7 @@ namespace stepgate {
 // The key of a variant by which it starts from another one, and no knob.
 inline constexpr std::string_view like_key = "like";
 
-// A variant that says something else about a knob than its files do, where somebody asks whether
-// that would be noticed.
+// One changed knob of a variant, to test whether the assertions would notice it.
 struct VariantChange {
   std::string variant;
   std::string knob;                 // or `like_key`, without a value

@@ -24,8 +24,8 @@ struct CountedBoth {
   std::vector<std::string> failures;
 };
 
-// A side that fails ends the other's counting; a worker that failed is the caller's to end, any
-// other has ended. `progress` is told the workloads that BASE is asked for, then that HEAD is
+// If one side fails, the counting of the other ends too. The caller must end a failed worker; any
+// other has ended. `progress` gets each workload that BASE counts, then a message that HEAD is
 // waited for. Throws WaitStopped.
 CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> workloads,
                        const std::function<void(const std::string& workload)>& progress);
@@ -41,8 +41,8 @@ struct TimedWorks {
 TimedWorks time_both(const GateRequest&, const Introduction& both,
                      const std::set<std::string>& differing, std::vector<CountedPair>& counted);
 
-// Looks for what begins after more steps than a pair of launches has. Sets `both` to what HEAD says
-// twice.
+// Looks for slowdowns that begin after more steps than a pair of launches runs. Sets `both` to the
+// hello of HEAD for both sides.
 TimedWorks soak_head(const GateRequest&, std::optional<Introduction>& both);
 
 struct DecidedAssertions {
@@ -50,16 +50,16 @@ struct DecidedAssertions {
   std::vector<Finding> findings = {};
 };
 
-// BASE is asked about what HEAD does not pass.
+// Runs the assertions of HEAD; runs on BASE those that HEAD does not pass.
 DecidedAssertions ask_head(const GateRequest&);
 
-// One run of HEAD, whose scenarios say besides that every variant is as its stored runs were.
-// Nothing where no scenario can be stored.
+// Runs HEAD once, with added assertions that every variant matches its stored runs. Nothing if no
+// scenario can be stored.
 std::optional<DecidedAssertions> ask_head_as_stored(const GateRequest&);
 
-// Prints a table of each workload and what it comes to; writes no file. Returns the exit code: that
-// of the gravest workload. Throws RequestError, WorkerError, and NotGatedError where BASE simulates
-// and nobody asked for it.
+// Prints a table and a summary for each workload; writes no file. Returns the exit code of the
+// gravest workload. Throws RequestError, WorkerError, and NotGatedError if BASE simulates although
+// no simulation was requested.
 int test_the_gate(const Arguments&);
 
 }  // namespace stepgate

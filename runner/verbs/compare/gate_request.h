@@ -48,8 +48,8 @@ GateScope scope_of(const GateRequest&);
 
 bool calibrates(const GateRequest&);  // any scenario
 
-// Whether both sides say hello as workers that count: whoever only times need not, unless something
-// is to be calibrated first.
+// Whether both sides start as workers that count. A gate that only times does not need this, unless
+// it must calibrate first.
 bool counts_first(const GateRequest&);
 
 // Adds a finding, and throws NotGatedError where nothing is simulated unasked.

@@ -49,8 +49,8 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
   return knobs;
 }
 
-// Most changes that are tried for an assertion that no override's removal refutes: after so many,
-// nobody knows.
+// Most changes tried for an assertion that no removed override makes fail. After that the answer is
+// unknown.
 constexpr std::int64_t most_changes = 2000;
 
 // A limit that far from all that the file's own overrides do says little.
@@ -223,8 +223,8 @@ class Mutator {
     });
   }
 
-  // The scenario as its assertions are tried: whatever its regime, of which those assertions that
-  // do not hold here are tried as well, and with its variants as they were where it says `stored.`.
+  // The scenario whose assertions are tried. It has no regime; regime assertions that do not pass
+  // here become ordinary assertions. `stored.` refers to the original variants.
   Scenario to_try(Scenario scenario) const {
     std::set<std::string> stored;
     for (const Expectation& assertion : scenario.regime) {
@@ -248,7 +248,7 @@ class Mutator {
     return scenario;
   }
 
-  // Each assertion of the scenario as it is; those that hold are what something must refute.
+  // Decides each assertion of the unchanged scenario. Some change must make each passing one fail.
   Verdict decided_alone() {
     Planned planned = planned_as(to_try(original_.scenario));
     Verdict alone = verdict_on(planned);

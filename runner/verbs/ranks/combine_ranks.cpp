@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Where a rank does not know, nobody does: it might be the slowest.
+// If one rank does not know, the result is unknown: that rank might be the slowest.
 template <class Value>
 std::optional<Value> largest(std::span<const RankRan> ranks,
                              std::optional<Value> StepResult::*member) {

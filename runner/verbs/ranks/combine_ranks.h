@@ -17,16 +17,15 @@ enum class Clocks { one, several };
 enum class Updates { whole, shared_out };
 
 // Combines the results of ranks that each did their part of the same steps, in their order, at
-// least one. The slowest counts: a step is over when all have done theirs. On one clock, the trace
-// says when all ranks came to their collectives.
+// least one. The slowest rank counts: a step is over when all ranks have finished it. On one clock,
+// the trace says when all ranks came to their collectives.
 StepResult combined(std::vector<RankRan>, Clocks, Updates = Updates::whole);
 
-// Which rank's weights differ from those of rank 0; nothing where all have the same or none were
-// read.
+// The first rank whose weights differ from those of rank 0; nothing if all agree or none were read.
 std::optional<std::size_t> other_weights(std::span<const RankRan>);
 
-// Which rank did something else than rank 0, of ranks that all did the same, and what differs in a
-// word: "losses". What the host took is not compared. Nothing where all agree.
+// The first rank whose results differ from those of rank 0, and what differs in a word: "losses".
+// All ranks ran the same steps. Host times are not compared. Nothing if all agree.
 struct Disagreement {
   std::size_t rank = 0;
   std::string about;

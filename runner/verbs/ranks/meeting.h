@@ -14,7 +14,7 @@ namespace stepgate {
 struct Meeting {
   std::string host;
   int port = 0;
-  std::string token;  // who does not know it is somebody else
+  std::string token;  // a secret: a process without it is not ours
   bool operator==(const Meeting&) const = default;
 };
 

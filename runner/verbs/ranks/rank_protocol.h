@@ -18,7 +18,7 @@ namespace stepgate {
 
 // A message as lines, each behind a mark: a long one in several, as no line may be long.
 std::vector<std::string> lines_of(std::string_view message);
-// Said while a request is carried out, so that who waits knows who is there.
+// Sent while a request is carried out, so the waiting process sees that the rank is alive.
 constexpr std::string_view alive_line = "~";
 
 // Puts lines together again.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The other end of a rank's link: a device that does as it is asked. Decides nothing.
+// Runs in the process of a rank: carries out requests on its device. Decides nothing.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ constexpr bool carries_a_part(DeviceKind kind) {
 // For tests: what the process does to itself at its first load, or at its first run.
 struct PlayedFault {
   bool at_run = false;
-  int signal = 0;  // 0: none; it runs on and says of its times what is not so
+  int signal = 0;  // 0: none; it runs on and reports wrong times
 };
 
 // "load:KILL", "run:STOP", "run:LIE". Throws RequestError.
@@ -35,7 +35,7 @@ struct RankSubject {
   int rank = 0;
   std::string build;
   std::vector<PlannedStep> plans;
-  // Plans that a run may need besides, for which nobody takes the time before.
+  // More plans that a run may need; computed only on demand, since that takes time.
   std::function<std::vector<PlannedStep>()> more_plans = {};
   std::optional<PlayedFault> fault = {};
 };
@@ -76,8 +76,8 @@ class RankServer {
   std::map<std::int64_t, Loaded> loaded_;
 };
 
-// Answers messages line by line until it is told to end, or the input does. While it works it says
-// every second that it is there. Throws RankProtocolError.
+// Answers messages line by line until a message or the end of input ends it. Sends a heartbeat
+// every second while it works. Throws RankProtocolError.
 void serve_rank(std::istream& in, std::ostream& out, RankServer&);
 
 }  // namespace stepgate

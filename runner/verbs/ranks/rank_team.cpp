@@ -39,7 +39,7 @@ std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
 
 OpenedDevice open_ranks(RankTeam& team, const Arguments& arguments, std::uint64_t seed) {
   OpenedDevice opened;
-  // Whether nobody asked for this device, which ranks are told by name, is known here alone.
+  // Ranks get the device by name. Only this process knows whether it is the default.
   if (resolved_spec(arguments.device) != gpu) opened = open_device_for(arguments, seed);
   opened.device = team.assemble(seed, RanksFor::timing);
   return opened;
@@ -52,7 +52,7 @@ bool are_gpus(const Arguments& arguments) {
 // Children of this process.
 class OwnRanks : public RankTeam {
  public:
-  // With `probes` they measure collectives of so many ranks and run no scenario.
+  // With `probes` > 0 they measure collectives of that many ranks and run no scenario.
   OwnRanks(const Arguments& arguments, int count, int probes = 0)
       : arguments_(arguments), count_(count), probes_(probes) {}
 
@@ -83,7 +83,7 @@ std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments& arguments, int c
 
 RankedSettings ranked_settings(const Arguments& arguments) {
   using std::chrono::nanoseconds;
-  // 6 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
+  // 6 s of the usual 60, and longer with a larger limit, as for debugging a rank.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
       std::chrono::duration<double>(stall_seconds_of(arguments)));

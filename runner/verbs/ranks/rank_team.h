@@ -24,12 +24,12 @@ class RankTeam {
  public:
   virtual ~RankTeam() = default;
   virtual int count() const = 0;
-  // Waits until all who take part have come; from then on they wait as long as it takes. Throws
+  // Waits until all launchers have joined. After that they wait without a time limit. Throws
   // DeviceLost.
   virtual void gather() {}
-  // New processes. Those of the device before must be gone. Throws DeviceLost.
+  // Starts new processes. Those of the previous device must be gone. Throws DeviceLost.
   virtual std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor) = 0;
-  // Everybody who takes part ends with this code.
+  // Ends all launchers with this exit code.
   virtual void end(int /*code*/) {}
 };
 
@@ -41,8 +41,8 @@ std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Plan
 inline constexpr std::string_view ranks_do_not_calibrate =
     "ranks that run in processes of their own do not calibrate";
 
-// Whether it is carried out, and by ranks where there is a team of them. What has one rank needs
-// none: this process has a device for it, also beside a team.
+// Whether the scenario is run, and by a team of ranks if there is one. A scenario of one rank needs
+// no team: this process runs it on its own device.
 bool is_of_ranks(const Planned&);
 
 // The scenarios that one device of a run carries out.
@@ -52,12 +52,13 @@ struct PartOfRun {
 };
 
 // Reorders the scenarios where a team carries out some and this process others: those of the team
-// come first. All that ranks may refuse is refused before anything is timed then, and rank
-// processes really end: a GPU that this process has opened stays open until its own end, and two
-// processes on a GPU are no environment to measure in.
+// come first. So everything that ranks may refuse is refused before anything is timed. The rank
+// processes also end first. A GPU that this process has opened stays open until it exits, and two
+// processes on a GPU disturb a measurement.
 std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 
-// Processes that measure collectives of so many ranks and run no scenario. Throws DeviceLost.
+// Starts processes that measure collectives of `count` ranks and run no scenario. Throws
+// DeviceLost.
 std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments&, int count, std::uint64_t seed);
 
 // Leads as the launcher's rank 0, before anything else is done. Throws RequestError.

@@ -448,7 +448,7 @@ std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
                           : fmt::format("; {} did", numbers_in_words(answered));
 }
 
-// A rank that lives says so, however long its answer takes. A process that begins does not yet.
+// A running rank sends heartbeats, however long its answer takes. A starting process does not yet.
 void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest& request) {
   if (std::holds_alternative<ask::Hello>(request)) return;
   const Clock::time_point now = Clock::now();

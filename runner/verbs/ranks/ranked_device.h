@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several ranks as one device: whoever loads and runs steps on it has all ranks do so at once and
-// gets one result. Decides nothing about a run; rank_team.h starts the ranks.
+// Several ranks as one device. A call that loads or runs a step does so on all ranks at once and
+// returns one result. Decides nothing about a run; rank_team.h starts the ranks.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,9 @@
 namespace stepgate {
 
 struct RankedSettings {
-  // For every answer of every rank.
+  // Limit for each answer of each rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
-  // For every sign of life of one that is at an answer, of which it gives one a second.
+  // Limit between two heartbeats of a rank that is working on an answer. It sends one a second.
   std::chrono::nanoseconds silence{std::chrono::seconds(6)};
   std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
   std::string launcher = {};           // that started them; empty: this program
@@ -31,19 +31,19 @@ struct RankedSettings {
 
 class RankedDevice : public Device {
  public:
-  // The links of ranks 0, 1, ..., at least one. Throws DeviceLost where a rank does not come up or
-  // is another program.
+  // The links of ranks 0, 1, ..., at least one. Throws DeviceLost if a rank does not start or runs
+  // a different program.
   RankedDevice(std::vector<std::unique_ptr<RankLink>>, RankedSettings);
-  // Tells all to end.
+  // Ends all ranks.
   ~RankedDevice() override;
 
   int count() const { return static_cast<int>(ranks_.size()); }
-  // Throws DeviceLost that names the first rank which has planned something else, and what.
+  // Throws DeviceLost, which names the first rank with a different plan and the difference.
   void refuse_other_plans(std::span<const NamedPlan>);
 
   DeviceIdentity identity() const override;
   std::vector<DeviceKey> libraries_for(const StepPlan&) override;
-  // A plan of fewer ranks than there are is that of the first ones.
+  // A plan with fewer ranks than this device uses the first ones.
   std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) override;
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan&, const LoadDraw&) override;
   std::chrono::nanoseconds now() const override;
@@ -89,7 +89,7 @@ class RankedDevice : public Device {
   void end_all(const std::string& why);
   [[noreturn]] void lose(const std::string& assertion);
   StepResult run(Step&, const Observe&);
-  // Ends all ranks where those that did the same steps disagree.
+  // Ends all ranks if ranks that ran the same steps got different results.
   void refuse_disagreement(std::span<const RankRan>, const std::string& step);
 
   std::vector<Rank> ranks_;

@@ -34,7 +34,7 @@ Traced read(const std::filesystem::path& file) {
   return damaged;
 }
 
-// Which no path has that is shown to people (require_a_path_to_show).
+// A separator that no displayed path contains (require_a_path_to_show).
 constexpr char between_paths = '\t';
 constexpr std::string_view timelines_too = "timelines";
 

@@ -17,9 +17,8 @@ namespace stepgate {
 // those after it.
 constexpr std::string_view tracer_lost_its_device = "lost";
 
-// In which order scenarios are traced, as indices: those with managed memory last, since whoever
-// has counted its pages once waits for such counts at the end of every later trace, 13 ms on an
-// H200.
+// The order in which scenarios are traced, as indices. Those with managed memory come last: once a
+// process has counted page events, every later trace waits for such counts, 13 ms on an H200.
 std::vector<std::size_t> tracing_order(std::span<const Planned>);
 
 // The traces of each of these scenarios of the run, in their order. The process failing is no error

@@ -16,7 +16,7 @@ namespace {
 // Beyond the fewest that can decide a traced assertion, which decide only where every round agrees;
 // made while one is open.
 constexpr std::int64_t spare_rounds = 8;
-// That tell whether counts are the same every time.
+// Rounds that show whether counts are the same every time.
 constexpr std::int64_t rounds_of_counts = 2;
 constexpr double most_seconds = 2;
 

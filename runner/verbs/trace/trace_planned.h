@@ -11,8 +11,8 @@ namespace stepgate {
 // Whether timelines are drawn, or traces are judged alone.
 enum class Timelines { drawn, judged };
 
-// With its knob calibrated where it asks for that. Where nobody draws them, only timelines of
-// traces that are not their plans are left, since they say where both part. Throws DeviceError.
+// Calibrates the knob first if the scenario requests it. If timelines are not drawn, keeps only
+// those of traces that differ from their plans: they show where the two part. Throws DeviceError.
 Traced trace_planned(Device&, const Arguments&, const Planned&, const JudgeSettings&,
                      std::uint64_t seed, Timelines = Timelines::drawn);
 

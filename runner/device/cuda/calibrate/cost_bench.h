@@ -14,7 +14,7 @@
 namespace stepgate {
 
 constexpr int cost_repeats = 21;  // every cost is a median of so many
-// How long a kernel holds the stream while the host queues what is timed behind it.
+// How long a kernel blocks the stream while the host queues the timed work behind it.
 constexpr std::int64_t hold_microseconds = 2000;
 
 std::int64_t median_of(std::vector<std::int64_t>);

@@ -254,7 +254,7 @@ TEST(AssembleTrace, CollectivesOfAGraphAreBesideItsOtherWork) {
   EXPECT_TRUE(trace.work[4].from_graph);
 }
 
-// One that was captured and does not run is not made up for by others.
+// A captured collective that does not run must be missing, even if others run.
 TEST(AssembleTrace, ACollectiveThatAGraphLacksIsNotCounted) {
   const Trace trace = assemble_trace(
       a_graph_with_collectives(),

@@ -15,8 +15,8 @@ std::string plain_call_name(std::string_view name);
 
 struct CallMeaning {
   CallKind kind = CallKind::other;
-  // The host may wait in it for the device, whatever it is called with. Copies of which only one
-  // end decides that, the asynchronous ones, say no.
+  // Whatever its arguments are, the host may wait for the device in this call. False for
+  // asynchronous copies: there the kind of host memory decides.
   bool always_can_block = false;
 };
 

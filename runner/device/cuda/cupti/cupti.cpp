@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 constexpr std::size_t buffer_alignment = 8;
-// The version of CUDA 12.0. Nobody has looked up the records of older ones.
+// The version in CUDA 12.0. The records of older versions have not been checked.
 constexpr std::uint32_t oldest_version = 18;
 
 std::uint64_t raw_nanoseconds() {
@@ -38,8 +38,8 @@ struct Filled {
   std::size_t bytes = 0;
 };
 
-// Buffers that CUPTI's threads have filled and nobody has read yet. Its callbacks take no argument
-// of ours, so there can be only one.
+// Buffers that CUPTI's threads have filled and that are still unread. Its callbacks take no
+// argument of ours, so there can be only one.
 struct FilledBuffers {
   std::mutex mutex;
   std::vector<Filled> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: an NCCL that communicates with nobody and does as it is told.
+// For tests only: an NCCL without communication that behaves as a test configures it.
 #include "device/cuda/nccl/fake_nccl.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ struct FakeCommunicator {
 std::array<FakeCommunicator, 8> communicators;
 std::size_t made = 0;
 
-// As the real one does: in the program where the variable says so.
+// Finds the plugin as NCCL does: in the program, if the variable says so.
 FakeCommunicator profiled_communicator() {
   const char* const name = std::getenv(nccl_profiler_api::plugin_variable);
   if (!told.has_profilers || name == nullptr ||
@@ -60,7 +60,7 @@ void tell_once(const FakeCommunicator& own, const char* function, std::size_t co
                .captured = told.is_captured};
   void* handle = nullptr;
   own.plugin->start_event(own.context, &handle, &call);
-  // The real one also tells of a group, which nobody asked for.
+  // NCCL also reports a group event, which the plugin did not request.
   nccl_profiler_api::Event group{};
   group.type = 1;
   void* handle_of_group = &group;

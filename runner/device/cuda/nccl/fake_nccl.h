@@ -14,8 +14,7 @@ namespace stepgate {
 
 enum class FakeAnswer { success, failure, later, never };
 
-// Mistakes that it makes when it tells its profiler plugin of the collective that it is asked for
-// as `mistaken_at`-th, from 0.
+// Mistakes in what it reports to the profiler plugin about collective number `mistaken_at`, from 0.
 enum class Mistake { none, forgets_it, counts_other_elements, takes_another_kind, repeats_it };
 
 struct FakeNccl {
@@ -25,7 +24,7 @@ struct FakeNccl {
   FakeAnswer abort = FakeAnswer::success;
   nccl_api::Result async_state = nccl_api::success;
   bool has_profilers = true;  // as from 2.28.3 on
-  bool is_captured = false;   // what it is asked for, as the streams of real ones say
+  bool is_captured = false;   // whether calls are captured; NCCL learns it from the stream
   Mistake mistake = Mistake::none;
   int mistaken_at = 0;
   std::atomic<bool> released{false};  // calls that never answer do
@@ -50,7 +49,7 @@ struct FakeNccl {
   int aborted = 0;
 };
 
-// That of the library in the file, which has been loaded. Throws std::runtime_error.
+// Returns the fake in the library file, which must be loaded. Throws std::runtime_error.
 inline FakeNccl* loaded_fake_nccl(const char* file) {
   void* const library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) throw std::runtime_error(dlerror());

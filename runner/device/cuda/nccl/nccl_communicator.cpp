@@ -90,7 +90,7 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
         return call.comm_init_rank_config(&connection->handle, membership.count, id,
                                           membership.rank, &config);
       }));
-  // While a call is at work with it, nobody else may touch what it makes.
+  // While a call uses the communicator, no other thread may touch its result.
   if (!result) {
     connection_ = std::make_shared<Connection>();
     fail_at_deadline(what);

@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Words are NCCL's own, which stay as long as the library is open.
+// The strings belong to NCCL and stay valid while the library is open.
 struct RecordedCollective {
   int communicator = 0;       // in the order in which NCCL made them, from 0
   const char* function = "";  // "AllReduce"
@@ -29,12 +29,12 @@ struct NcclRecord {
   std::int64_t lost = 0;                        // calls for which there was no room
 };
 
-// That of 200 steps of 600 collectives each, which no trace has more of.
+// Room for 200 steps of 600 collectives each; no trace has more.
 inline constexpr std::size_t most_recorded = std::size_t{1} << 17;
 
-// From now on, for collectives of communicators that come later. Takes all the memory it will need,
-// and tells NCCL where its plugin is, unless the user has said that already; so it comes before the
-// first call of NCCL, which looks only once.
+// Starts recording the collectives of communicators that are created later. Allocates all memory it
+// will need, and sets the path of NCCL's profiler plugin unless the user has set it. NCCL reads
+// that path only once, so call this before the first NCCL call.
 void begin_nccl_record();
 
 // Why nothing is recorded, as far as this program knows: the user's plugin is another one. Empty
@@ -44,7 +44,7 @@ std::string reason_against_nccl_record();
 // Communicators that NCCL has told its plugin of so far.
 int recorded_communicators();
 
-// All since the last time. What is asked for has been issued.
+// Returns everything recorded since the last call. All requested collectives must have been issued.
 NcclRecord take_nccl_record();
 
 }  // namespace stepgate

@@ -29,15 +29,15 @@ int nccl_type_of(DType);
 // ncclRedOp_t.
 int nccl_operation_of(Reduction);
 
-// Both as NCCL's profiler plugins are told them: "AllReduce", "ncclBfloat16".
+// The strings that NCCL passes to profiler plugins: "AllReduce", "ncclBfloat16".
 std::string_view nccl_function_of(CollectiveKind);
 std::string_view nccl_name_of(DType);
 
-// Elements that NCCL is told: of all_reduce all of them, of the others one rank's part.
+// The element count to pass to NCCL: all elements for all_reduce, one rank's part for the others.
 std::int64_t nccl_elements_of(const Collective&);
 
-// Why a device that is that rank does not carry out a plan of those; nothing where it does. Plans
-// of one rank suit every device.
+// Why the device of this rank cannot run the plan; nothing if it can. Plans of one rank suit every
+// device.
 std::optional<std::string> reason_against_ranks(const RanksPlan&, const RankMembership&);
 
 }  // namespace stepgate

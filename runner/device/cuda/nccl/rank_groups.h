@@ -39,15 +39,15 @@ class RankGroups {
   // One name for each communicator that plans may have. Throws DeviceError.
   static std::string make_rendezvous(const Nccl&);
 
-  // Takes the place of the group of as many ranks; one rank is alone and leaves all groups. Returns
-  // when all have come. Throws DeviceError, and is in no group of as many then.
+  // Replaces the group of this many ranks; with one rank, leaves all groups. Returns when all ranks
+  // have joined. Throws DeviceError, and then there is no group of this size.
   void join(const Nccl&, const RankMembership&);
   void leave(int count) { groups_.erase(count); }
   // Communicators that a plan needs. Missing ones are made: all ranks of a group load the same
   // plans in one order, so that they come together. Throws DeviceError.
   const Communicators& communicators_for(const Nccl&, RankGroup&, const RanksPlan&) const;
 
-  // Null where it is in none.
+  // Null if the device is in no such group.
   RankGroup* of(int count);
   // Its membership among so many; where it is in no group of them, that in the largest.
   RankMembership membership_among(int count) const;

@@ -317,9 +317,9 @@ void CudaBuffers::take(std::size_t index, std::vector<void*>& slots) {
   }
 }
 
-// Host memory that holds these very contents already, of a load before that only read them, is left
-// as it is: to copy the batches of a suite again in every load takes seconds. A small buffer is
-// copied sooner than the operations have said who writes it.
+// Skips host memory that an earlier load filled with the same contents and only read. Copying the
+// batches of a suite in every load would take seconds. A small buffer is always copied: that is
+// faster than finding out which operations write it.
 void CudaBuffers::fill(std::size_t index, ContentsCache& contents, const std::vector<void*>& slots,
                        cudaStream_t stream) const {
   const Buffer& buffer = plan_.buffers[index];

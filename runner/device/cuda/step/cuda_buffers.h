@@ -84,7 +84,7 @@ class CudaBuffers {
   void begin_capture();
   void end_capture();
 
-  // That so many bytes, which the driver gave since, are not the step's own.
+  // Excludes bytes that the driver has allocated since loading from the memory of the step.
   void leave_out(std::int64_t bytes) { free_at_first_ -= bytes; }
 
   // Since it was loaded. Asks the driver too, so all work must be done.
@@ -97,7 +97,7 @@ class CudaBuffers {
   void begin_use(PersistentMemory&);
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, int stream);
-  // Which memory that is kept the buffer lies in, if it does.
+  // The kind of persistent memory that holds the buffer; nothing if none does.
   std::optional<KeptKind> kept_kind(std::size_t buffer) const;
   void take(std::size_t buffer, std::vector<void*>& slots);
   void count(const Buffer&, std::int64_t bytes);

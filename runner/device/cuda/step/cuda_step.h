@@ -36,8 +36,8 @@ struct CudaServices {
   std::string_view cudnn_unavailable_reason = {};
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
-  StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
-  // Empty: it is alone, and no plan of several comes. A later plan may add one.
+  StepObserver* observer = nullptr;  // of all scored steps; null: none
+  // Empty if the device is the only rank, so no plan has several. A later plan may add one.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
   LoadAgreement* agreement = nullptr;  // null: likewise
 };

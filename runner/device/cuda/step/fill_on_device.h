@@ -16,8 +16,8 @@ namespace stepgate {
 cudaError_t fill_on_device(const Buffer&, std::int64_t slot, std::uint64_t seed, void* to,
                            cudaStream_t);
 
-// Whether the program has code for the current device, or PTX that its driver compiles. Throws
-// nothing; what cannot be asked is taken for there.
+// Whether the program has code for the current device, or PTX that its driver compiles. Does not
+// throw; assumes that the code exists if CUDA cannot say.
 bool has_code_for_this_device();
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contents that the GPU makes are, bit for bit, those that the host makes. Fails, never skips,
-// where there is no GPU.
+// The GPU and the host make the same contents, bit for bit. Fails, never skips, where there is no
+// GPU.
 #include "device/cuda/step/fill_on_device.h"
 
 #include <gtest/gtest.h>

@@ -32,8 +32,8 @@ std::int64_t free_memory() {
 
 }  // namespace
 
-// Where the step has them, as scratch memory might be what the device lacks; afterwards the buffers
-// are as they were. Only what is not there yet gets memory of its own.
+// Runs the collectives on the buffers of the step, since the device may lack memory for scratch
+// buffers. Restores the contents afterwards. Only buffers without memory get memory of their own.
 void CudaStep::run_first_collectives(const CudaServices& services) {
   if (plan_.ranks.count == 1) return;
   if (!services.agreement->all_can(true)) throw DeviceError("another rank cannot load it");

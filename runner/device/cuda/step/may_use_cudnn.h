@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which plans depend on cuDNN. Which kernels they then get is decided where they are prepared,
+// Which plans depend on cuDNN. The kernels are chosen when the step is prepared,
 // kernels/attention/cudnn/choose_cudnn.h. Needs no CUDA.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// True when a launch of the plan is one that cuDNN is asked for where it is found.
+// True if the plan has a launch that cuDNN may run where it is installed.
 bool may_use_cudnn(const StepPlan&);
 
 }  // namespace stepgate

@@ -22,9 +22,9 @@ using KeptSizes = std::array<std::vector<std::int64_t>, kept_kinds>;
 
 class PersistentMemory {
  public:
-  // One step at a time takes the blocks that it announces here; the one before must be gone. It
-  // needs `other_device_bytes` besides. Where the device's free bytes do not suffice for what is
-  // missing, all its blocks here are given up first, so that none is in the way.
+  // Announces the blocks that the next step takes. The previous step must be gone: only one step
+  // uses the blocks at a time. The step also needs `other_device_bytes` of its own. If free device
+  // memory is too small for the missing bytes, all device blocks kept here are freed first.
   void begin(KeptSizes wanted, std::int64_t other_device_bytes, std::int64_t free_device_bytes);
   void end() { in_use_ = false; }
 
@@ -39,7 +39,8 @@ class PersistentMemory {
   std::int64_t device_bytes() const { return device_.bytes(); }
   std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }
 
-  // All device memory that no step is in; one that is being loaded here must have taken all of its.
+  // Frees all device memory that no step uses. A step that is being loaded must already have taken
+  // all its blocks.
   void give_up_device_memory();
 
  private:

@@ -36,9 +36,9 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // How many there are since the last time that make work. NCCL has others besides, which order
-  // what it captures with what it does not. Each is asked once what it is: a tracer records every
-  // such call.
+  // Counts graph nodes that launch work and were captured since the last call. NCCL also captures
+  // nodes that only order captured work with other work. The type of each node is queried once,
+  // since a tracer records every such call.
   std::int64_t new_work() {
     cudaStreamCaptureStatus status{};
     cudaGraph_t graph = nullptr;
@@ -123,8 +123,8 @@ void CudaStep::begin_steps() {
   check(cudaDeviceSynchronize(), "finish loading the step");
 }
 
-// Waits of a stream for an event that an earlier run recorded are over at once, as for one that
-// nobody has recorded.
+// A stream that waits for an event of an earlier run continues at once, as with an event that was
+// never recorded.
 bool CudaStep::restart() {
   if (!gives_back_everything(plan_)) return false;
   try {

@@ -70,7 +70,8 @@ struct BlockPool {
   std::int64_t age(const CachedBlock& block) const { return searches - block.free_since; }
 };
 
-// Memory that only captured graphs use: what a graph has baked in, nobody else may get.
+// Memory that only captured graphs use: an address that is baked into a graph must not be reused
+// elsewhere.
 struct CapturePool {
   BlockPool small{PoolSize::small, this};
   BlockPool large{PoolSize::large, this};

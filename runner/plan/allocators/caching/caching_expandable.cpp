@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Expandable segments: one for each stream and pool, mapped as far as requests reached. Addresses
-// without memory are blocks too, which nobody is handed.
+// without memory are blocks too, but they are never handed out.
 #include <algorithm>
 
 #include "base/require.h"

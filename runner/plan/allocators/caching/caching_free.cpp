@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Blocks on their way back into the cache: at once, or when other streams are done with them; and
-// captures, during which no stream may be asked.
+// captures, during which no stream may be queried.
 #include <algorithm>
 
 #include "plan/allocators/caching/caching_allocator.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The numbers of PyTorch's caching allocator: how large a block, a segment and a remainder are.
 // Source: c10/cuda/CUDACachingAllocator.cpp and c10/core/AllocatorConfig.h of PyTorch. Pure
-// functions; the allocator knows who holds what.
+// functions; the allocator keeps the state.
 #pragma once
 
 #include <cstdint>

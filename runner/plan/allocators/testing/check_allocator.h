@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Facts that must be true of any allocator at any moment, whatever it was asked: for property
-// tests, for fuzzing, and for whoever doubts.
+// Invariants of every allocator at any moment, after any requests. Used by property tests and
+// fuzzing.
 #pragma once
 
 #include <span>
@@ -10,11 +10,10 @@
 
 namespace stepgate {
 
-// The first thing that is not so, or nothing: blocks tile their segments, segments do not overlap,
-// no two free blocks that could be one lie side by side, and the statistics are those of the
-// snapshot.
+// Returns the first broken invariant, or nothing. Blocks tile their segments, segments do not
+// overlap, mergeable free blocks are never adjacent, and the statistics match the snapshot.
 std::optional<std::string> broken_property(const MemoryAllocator&);
-// For whoever has that snapshot already: taking it is most of the time.
+// For callers that have the snapshot already: taking it is most of the time.
 std::optional<std::string> broken_property(std::span<const SegmentState> snapshot,
                                            const MemoryStatistics&);
 

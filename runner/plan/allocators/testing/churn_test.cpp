@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Training steps of creeping shapes under a cap: who is refused, and by how much a cache outgrows
-// its need. The verdicts are those of the project's earlier model of the same network (12 layers of
-// 768, sequences of 256, 8192 words, 16 bytes of state per parameter of a layer); that model's
-// tensors are not written down, so counts may differ, and those of refused steps do: 131 of 140
-// there and 39 here for creeping shapes, 134 and 131 there and 60 and 59 here with rounded sizes.
+// Training steps of growing shapes under a cap: which allocator fails, and by how much its cache
+// exceeds the need. The verdicts are those of the project's earlier model of the same network (12
+// layers of 768, sequences of 256, 8192 words, 16 bytes of state per parameter of a layer); that
+// model's tensors are not written down, so counts may differ, and those of refused steps do: 131 of
+// 140 there and 39 here for creeping shapes, 134 and 131 there and 60 and 59 here with rounded
+// sizes.
 #include <algorithm>
 #include <cmath>
 

@@ -11,8 +11,8 @@
 namespace stepgate {
 
 // The device of a recording: it hands out the very addresses that the recorded device did, so that
-// blocks can be compared one by one, and refuses what that one refused. What it is asked for beyond
-// the recording it refuses too.
+// blocks can be compared one by one, and refuses what that one refused. It also refuses requests
+// beyond the recording.
 class RecordedMemory : public SimulatedMemory {
  public:
   explicit RecordedMemory(const AllocationRecording&);

@@ -111,8 +111,8 @@ class Transformer {
         .statistics = activation(name + " norm statistics", shape_.rows() * a_row * word_bytes)};
   }
 
-  // Blocks of which nothing but the input is kept share their other buffers with the same block of
-  // every segment.
+  // Blocks that keep only their input (checkpointing) share their other buffers with the same block
+  // of every segment.
   void add_block(std::int64_t layer) {
     const std::int64_t every = knobs_.memory.checkpoint_every;
     const std::int64_t place = every == 0 ? layer : layer % every;

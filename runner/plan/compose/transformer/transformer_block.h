@@ -123,8 +123,8 @@ class TransformerBlocks {
   void repeat_heads_gradient();
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
-  // A GEMM over the [seq][seq] scores of each sequence, of which a token needs those of tokens up
-  // to it.
+  // A GEMM over the [seq][seq] scores of each sequence; causal, so a token needs only the scores of
+  // tokens up to it.
   void masked_gemm(const std::string& name, const kernels::Matmul::Shape& shape,
                    const std::vector<StepBuilder::Operand>& operands,
                    const kernels::Matmul::Attributes& attributes = {});

@@ -19,7 +19,7 @@ struct SequenceGroup {
   CheckedSize first_row = 0;
   CheckedSize samples = 0;
   std::int64_t tokens = 0;    // rows of each
-  std::int64_t unpadded = 0;  // of which so many, the first, are no padding
+  std::int64_t unpadded = 0;  // rows that are no padding; they come first
 };
 
 struct TransformerShape {
@@ -29,7 +29,7 @@ struct TransformerShape {
   CheckedSize kv_heads = 0;  // of keys and of values
   CheckedSize seq = 0;
   CheckedSize vocab = 0;    // rows of the token table
-  std::int64_t tokens = 0;  // of which so many, the first, are tokens
+  std::int64_t tokens = 0;  // rows of the table that are tokens; they come first
   std::int64_t positions = 0;
   ModelNorm norm = ModelNorm::layer;
   ModelMlp mlp = ModelMlp::gelu;
