@@ -151,9 +151,9 @@ Outcome outcome_of(std::span<const Change> changes) {
 
 }  // namespace
 
-SoakedWorkloadload soak(const std::string& workload, double margin,
-                        const std::function<std::unique_ptr<Worker>()>& launch) {
-  SoakedWorkloadload result{.name = workload, .margin = margin, .reason = {}};
+SoakedWorkload soak(const std::string& workload, double margin,
+                    const std::function<std::unique_ptr<Worker>()>& launch) {
+  SoakedWorkload result{.name = workload, .margin = margin, .reason = {}};
   std::vector<Change> changes;
   const auto again = [&] {
     return changes.empty() ||
@@ -186,10 +186,10 @@ SoakedWorkloadload soak(const std::string& workload, double margin,
   return result;
 }
 
-ComparisonVerdict verdict_of(std::span<const SoakedWorkloadload> workloads,
-                             const Introduction& both, const ComparisonSettings& settings) {
+ComparisonVerdict verdict_of(std::span<const SoakedWorkload> workloads, const Introduction& both,
+                             const ComparisonSettings& settings) {
   ComparisonVerdict verdict{.introduction = both, .settings = settings};
-  for (const SoakedWorkloadload& soaked : workloads) {
+  for (const SoakedWorkload& soaked : workloads) {
     verdict.workloads.push_back({.name = soaked.name,
                                  .margin = soaked.margin,
                                  .outcome = soaked.outcome,

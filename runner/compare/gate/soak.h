@@ -21,7 +21,7 @@ namespace stepgate {
 inline constexpr std::int64_t steps_of_a_soak = 6'000;
 inline constexpr std::chrono::seconds longest_soak{20};
 
-struct SoakedWorkloadload {
+struct SoakedWorkload {
   std::string name;
   double margin = 0;  // how much longer late steps may take, relative
   // failed: two launches became slower; undecided: one of two, or the second half of both took
@@ -35,11 +35,11 @@ struct SoakedWorkloadload {
 
 // A workload whose first launch became slower by more than the margin is launched again. Throws
 // WorkerError, and WaitStopped when the wait was to end.
-SoakedWorkloadload soak(const std::string& workload, double margin,
-                        const std::function<std::unique_ptr<Worker>()>& launch);
+SoakedWorkload soak(const std::string& workload, double margin,
+                    const std::function<std::unique_ptr<Worker>()>& launch);
 
 // Compares a program with its own beginning: early times count as BASE, late times as HEAD.
-ComparisonVerdict verdict_of(std::span<const SoakedWorkloadload>, const Introduction&,
+ComparisonVerdict verdict_of(std::span<const SoakedWorkload>, const Introduction&,
                              const ComparisonSettings&);
 
 }  // namespace stepgate

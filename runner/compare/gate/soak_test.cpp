@@ -61,7 +61,7 @@ int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,
   int found = 0;
   for (int night = 0; night < nights; ++night) {
     std::uint64_t launches = 0;
-    const SoakedWorkloadload soaked = soak("soak/step", 0.02, [&] {
+    const SoakedWorkload soaked = soak("soak/step", 0.02, [&] {
       return std::make_unique<StallingWorker>(
           plans.front(), profile, random_bits(1 + static_cast<std::uint64_t>(night), launches++),
           stalls);
@@ -115,13 +115,13 @@ TEST(Soak, RaisesNoAlarmWhereNothingBecomesSlower) {
 }
 
 TEST(Soak, IsAComparisonOfLateStepsWithEarlyOnes) {
-  const SoakedWorkloadload slower{.name = "a/fix",
-                                  .margin = 0.05,
-                                  .outcome = Outcome::fails,
-                                  .steps = 6'000,
-                                  .early_seconds = 1e-3,
-                                  .late_seconds = 2e-3,
-                                  .reason = "why"};
+  const SoakedWorkload slower{.name = "a/fix",
+                              .margin = 0.05,
+                              .outcome = Outcome::fails,
+                              .steps = 6'000,
+                              .early_seconds = 1e-3,
+                              .late_seconds = 2e-3,
+                              .reason = "why"};
   const ComparisonVerdict verdict = verdict_of({&slower, 1}, {}, {});
   ASSERT_EQ(verdict.workloads.size(), 1U);
   EXPECT_EQ(verdict.workloads[0].base_step_seconds, 1e-3);

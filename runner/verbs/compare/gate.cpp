@@ -103,7 +103,7 @@ void take(const GateRequest& request, DecidedAssertions decided, Looked& looked)
   looked.add(std::move(decided.findings));
 }
 
-void take(TimedWorks timed, Looked& looked) {
+void take(TimedWorkloads timed, Looked& looked) {
   looked.comparison = std::move(timed.comparison);
   looked.add(std::move(timed.findings));
 }

@@ -30,7 +30,7 @@ struct CountedBoth {
 CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> workloads,
                        const std::function<void(const std::string& workload)>& progress);
 
-struct TimedWorks {
+struct TimedWorkloads {
   std::optional<ComparisonVerdict> comparison = {};  // absent where nothing was timed to the end
   std::vector<Finding> findings = {};
 };
@@ -38,12 +38,12 @@ struct TimedWorks {
 // `both` said hello when they counted, if they did. Workloads that differ come first; the counted
 // workloads that turn out to be slower get the times of the parts of their steps. A program that
 // breaks is a finding.
-TimedWorks time_both(const GateRequest&, const Introduction& both,
-                     const std::set<std::string>& differing, std::vector<CountedPair>& counted);
+TimedWorkloads time_both(const GateRequest&, const Introduction& both,
+                         const std::set<std::string>& differing, std::vector<CountedPair>& counted);
 
 // Looks for slowdowns that begin after more steps than a pair of launches runs. Sets `both` to the
 // hello of HEAD for both sides.
-TimedWorks soak_head(const GateRequest&, std::optional<Introduction>& both);
+TimedWorkloads soak_head(const GateRequest&, std::optional<Introduction>& both);
 
 struct DecidedAssertions {
   RunOfProgram head;

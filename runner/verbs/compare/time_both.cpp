@@ -148,9 +148,10 @@ Finding failed_time(const char* what, std::string words) {
 
 }  // namespace
 
-TimedWorks time_both(const GateRequest& request, const Introduction& counted_both,
-                     const std::set<std::string>& differing, std::vector<CountedPair>& counted) {
-  TimedWorks timed;
+TimedWorkloads time_both(const GateRequest& request, const Introduction& counted_both,
+                         const std::set<std::string>& differing,
+                         std::vector<CountedPair>& counted) {
+  TimedWorkloads timed;
   const std::vector<std::string> workloads = in_order_of_suspicion(
       workloads_in_common(counted_both, &Hello::workloads, request.arguments.gate.workloads),
       differing);
@@ -192,8 +193,8 @@ TimedWorks time_both(const GateRequest& request, const Introduction& counted_bot
   return timed;
 }
 
-TimedWorks soak_head(const GateRequest& request, std::optional<Introduction>& both) {
-  TimedWorks timed;
+TimedWorkloads soak_head(const GateRequest& request, std::optional<Introduction>& both) {
+  TimedWorkloads timed;
   const Arguments& arguments = request.arguments;
   std::uint64_t launches = 0;
   const auto launch = [&] {
@@ -210,7 +211,7 @@ TimedWorks soak_head(const GateRequest& request, std::optional<Introduction>& bo
     both = Introduction{.base = hello, .head = hello};
     refuse_stand_in(request, hello, timed.findings);
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-    std::vector<SoakedWorkloadload> soaked;
+    std::vector<SoakedWorkload> soaked;
     std::int64_t fewest = steps_of_a_soak;
     for (const std::string& workload :
          workloads_in_common(*both, &Hello::workloads, arguments.gate.workloads)) {
