@@ -127,7 +127,7 @@ Json json_of(const Separation& separation) {
           {"counts", std::move(counts)},
           {"part", name_or_null(separation.part)},
           {"phase", name_or_null(separation.phase)},
-          {"assertion", separation.summary}};
+          {"summary", separation.summary}};
 }
 
 Json json_of(const Mechanism& mechanism) {
