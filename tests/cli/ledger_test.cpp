@@ -258,7 +258,9 @@ TEST_F(LedgerOption, KeepsTheRoundsOfARunThatIsEnded) {
   write("endless.toml", endless);
   int runs = 0;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml"}), place());
+    // With a seed, since a tie may be decided in any run before the signal comes.
+    ChildProcess child(STEPGATE_PROGRAM,
+                       words({"endless.toml", "--seed", std::to_string(runs + 1)}), place());
     wait_until([&] { return count("[run.expect]\n") > runs; });
     child.send(signal);
     const Finished finished = child.wait();
@@ -266,7 +268,7 @@ TEST_F(LedgerOption, KeepsTheRoundsOfARunThatIsEnded) {
     EXPECT_EQ(count("[[run]]"), ++runs);
   }
   EXPECT_EQ(count("\nafter = "), runs - 1);
-  const Finished next = run({"endless.toml", "--set", "measure.max_seconds=0.5"});
+  const Finished next = run({"endless.toml", "--seed", "4", "--set", "measure.max_seconds=0.5"});
   EXPECT_TRUE(contains(next.out, "of 3 earlier runs")) << next.out;
 }
 
