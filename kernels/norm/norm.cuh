@@ -50,7 +50,7 @@ __device__ __forceinline__ float sum_over_block(float value, float* of_warp) {
   return sum;
 }
 
-// a + b, or, where a float does not pass it, that one of the two neighbours whose last bit is set:
+// a + b, or, where a float does not hold it, that one of the two neighbours whose last bit is set:
 // rounded on to a narrower format, it gives what the exact sum would (Boldo and Melquiond:
 // Emulation of FMA and correctly rounded sums, 2008).
 __device__ __forceinline__ float sum_to_odd(float a, float b) {

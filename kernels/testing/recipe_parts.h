@@ -129,7 +129,7 @@ inline const std::vector<MatrixShape> summed_matrices = [] {
   return shapes;
 }();
 
-// Also rows that shared memory is to pass: of unequal parts, and as wide as a vocabulary.
+// Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
 inline const std::vector<MatrixShape> classified_matrices = [] {
   std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});

@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Aborts with the place and the invariant when it does not pass. The builtins are what
+// Aborts with the place and the invariant when it does not hold. The builtins are what
 // std::source_location is made of; clang 14, which runs the fuzz targets, has only them.
 inline void require(bool holds, std::string_view invariant, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {

@@ -286,7 +286,7 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
       std::any_of(verdict.assertions.begin(), verdict.assertions.end(),
                   [](const AssertionVerdict& assertion) { return assertion.clocks.has_value(); });
   if (!split) {  // otherwise the assertions say it
-    // Either direction at beta, as a sentence passes.
+    // Either direction at beta, as an assertion passes.
     for (std::string& note : clock_notes(measurement, 2 * settings.beta)) {
       verdict.notes.push_back(std::move(note));
     }

@@ -120,7 +120,7 @@ class ReferenceStep final : public LoadedStep {
       }
     }
     while (next_step_ < end) {
-      // The ring of losses forgets; so no more steps at once than it passes.
+      // The ring of losses forgets; so no more steps at once than it holds.
       const std::int64_t capacity = plan_->telemetry.capacity;
       const std::int64_t chunk_end = capacity > 0 ? std::min(end, next_step_ + capacity) : end;
       run_until(chunk_end);

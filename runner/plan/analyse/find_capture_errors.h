@@ -9,7 +9,7 @@
 
 namespace stepgate {
 
-// The first captured operation that a graph cannot pass, as a sentence with the reason. Nothing
+// The first captured operation that a graph cannot hold, as a sentence with the reason. Nothing
 // when all can be captured or none is.
 std::optional<std::string> find_capture_error(const StepPlan&);
 

@@ -69,7 +69,7 @@ Diagnostic fault_of(const Mutation& mutation) {
   return {without.place,
           fmt::format("{} could be removed and no assertion would fail: {}", what,
                       what_differs(mutation)),
-          "say in a sentence what it is there for, write it into the base step, or remove it"};
+          "say in an assertion what it is there for, write it into the base step, or remove it"};
 }
 
 // These are the faults of an assertion that is the wrong way round, or never asked.

@@ -20,7 +20,7 @@
 namespace stepgate {
 namespace {
 
-// Dimensions of the values in a sentence, so that bytes are never compared with seconds.
+// Dimensions of the values in an assertion, so that bytes are never compared with seconds.
 
 // Powers of the two base units. A literal 0 fits everything.
 struct Powers {

@@ -68,7 +68,7 @@ std::vector<Diagnostic> identical_variants(const Scenario& scenario) {
     if (earlier == later || is_compared(scenario, earlier->name, later->name)) continue;
     found.push_back({later->place,
                      "variant '" + later->name + "' is the same step as '" + earlier->name + "'",
-                     "remove one, or claim in a sentence that they tie"});
+                     "remove one, or claim in an assertion that they tie"});
   }
   return found;
 }

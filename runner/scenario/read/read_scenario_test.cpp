@@ -431,7 +431,7 @@ TEST(Lint, FindsVariantsThatAreTheSameStep) {
   const std::string twice = replaced(good, "sync.every = 2", "");
   EXPECT_EQ(identical_in(twice),
             "scenarios/good.toml:24:10: variant 'again' is the same step as 'zeta'; remove one, or "
-            "claim in a sentence that they tie\n");
+            "claim in an assertion that they tie\n");
   EXPECT_EQ(identical_in(twice + "tie = \"again.samples_per_s ~= zeta.samples_per_s within 5%\"\n"),
             "");
 }

@@ -364,7 +364,7 @@ class Mutator {
       ++changes_;
       see(*after, change);
     } catch (const RequestError&) {
-      return;  // such as a sentence on a kernel that only the variant as it was launches
+      return;  // such as an assertion on a kernel that only the variant as it was launches
     }
   }
 
