@@ -8,7 +8,7 @@ set(order base kernels scenario plan device measure judge ledger compare report 
 set(rooms_base text record files toml process stats)
 set(rooms_scenario assertions knobs read)
 set(rooms_plan allocators analyse allocate count compose derive)
-set(rooms_device reference simulated cuda)
+set(rooms_device reference simulated cuda ranked)
 set(rooms_measure trace rounds)
 set(rooms_judge environment verdict assertions stored mechanism)
 set(rooms_ledger record baseline runs series)

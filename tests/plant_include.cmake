@@ -5,7 +5,8 @@
 set(planted_in runner/base/stats/moments.h runner/plan/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
   runner/base/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp
-  runner/report/ci/write_junit.cpp runner/report/html/html.h)
+  runner/report/ci/write_junit.cpp runner/report/html/html.h
+  runner/device/ranked/child_link.h)
 set(planted
   "#include \"judge/verdict/verdict.h\""
   "#include \"plan/analyse/access.h\""
@@ -24,7 +25,9 @@ set(planted
   "#include \"runner/plan/allocate/pack_arena.h\""
   # At a writer of reports.
   "#include \"judge/verdict/verdict.h\""
-  "#include \"runner/compare/gate/judge_gate.h\"")
+  "#include \"runner/compare/gate/judge_gate.h\""
+  # From the ranks as a device up to who launches them.
+  "#include \"verbs/job.h\"")
 
 file(REMOVE_RECURSE ${PLACE})
 file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})

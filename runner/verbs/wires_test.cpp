@@ -13,11 +13,11 @@
 #include "base/testing/planted_record.h"
 #include "base/text/diagnostic.h"
 #include "compare/worker/protocol.h"
+#include "device/ranked/rank_protocol.h"
 #include "ledger/baseline/baseline_record.h"
 #include "measure/trace/traced_file.h"
 #include "tests/sanitized.h"
 #include "verbs/job.h"
-#include "verbs/ranks/rank_protocol.h"
 
 namespace stepgate {
 

@@ -28,9 +28,9 @@
 
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
+#include "device/ranked/child_link.h"
+#include "device/ranked/meeting.h"
 #include "report/exit_code.h"
-#include "verbs/ranks/child_link.h"
-#include "verbs/ranks/meeting.h"
 #include "verbs/ranks/rank_team.h"
 
 namespace stepgate {

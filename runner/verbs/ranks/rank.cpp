@@ -10,12 +10,12 @@
 #include "base/process/run_program.h"
 #include "base/text/diagnostic.h"
 #include "base/toml/toml_text.h"
+#include "device/ranked/rank_server.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/collective_probes.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/job.h"
 #include "verbs/planned.h"
-#include "verbs/ranks/rank_server.h"
 #include "verbs/ranks/rank_team.h"
 #include "verbs/verbs.h"
 

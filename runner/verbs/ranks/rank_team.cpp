@@ -13,11 +13,11 @@
 #include "base/interruption.h"
 #include "base/process/attached_tool.h"
 #include "base/text/diagnostic.h"
+#include "device/ranked/child_link.h"
+#include "device/ranked/plan_digest.h"
 #include "report/text/table.h"
 #include "scenario/knobs/fields.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/ranks/child_link.h"
-#include "verbs/ranks/plan_digest.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/trace/trace_planned.h"
 
@@ -121,6 +121,10 @@ Job rank_job(const Arguments& arguments, std::uint64_t seed, RanksFor what, int 
   if (arguments.ranks.fault.starts_with(mine))
     task.fault = arguments.ranks.fault.substr(mine.size());
   return job_of(arguments, std::move(spec), seed, std::move(task));
+}
+
+std::unique_ptr<RankLink> start_rank(const Job& job) {
+  return start_rank(serve_command(), to_line(job));
 }
 
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "device/ranked/launcher.h"
+#include "device/ranked/ranked_device.h"
 #include "verbs/job.h"
 #include "verbs/planned.h"
-#include "verbs/ranks/launcher.h"
-#include "verbs/ranks/ranked_device.h"
 
 namespace stepgate {
 
@@ -93,5 +93,7 @@ RankedSettings ranked_settings(const Arguments&);
 
 // The job of one rank process.
 Job rank_job(const Arguments&, std::uint64_t seed, RanksFor, int rank, int local_rank);
+// Its process, a child of this one. Throws std::system_error.
+std::unique_ptr<RankLink> start_rank(const Job&);
 
 }  // namespace stepgate

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "device/ranked/rank_protocol.h"
 #include "plan/planned_step.h"
-#include "verbs/ranks/rank_protocol.h"
 
 namespace stepgate {
 

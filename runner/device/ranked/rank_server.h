@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/ranked/rank_protocol.h"
 #include "plan/planned_step.h"
-#include "verbs/ranks/rank_protocol.h"
 
 namespace stepgate {
 

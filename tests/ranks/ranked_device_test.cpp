@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ranks in the same process, each with a fake device of its own.
-#include "verbs/ranks/ranked_device.h"
+#include "device/ranked/ranked_device.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,9 @@
 
 #include "base/interruption.h"
 #include "base/record/members.h"
+#include "device/ranked/combine_ranks.h"
+#include "device/ranked/plan_digest.h"
+#include "device/ranked/rank_server.h"
 #include "judge/mechanism/diagnose.h"
 #include "measure/planned_subject.h"
 #include "measure/testing/fake_device.h"
@@ -19,9 +22,6 @@
 #include "measure/trace/conformance.h"
 #include "measure/trace/trace_rounds.h"
 #include "report/writers.h"
-#include "verbs/ranks/combine_ranks.h"
-#include "verbs/ranks/plan_digest.h"
-#include "verbs/ranks/rank_server.h"
 
 namespace stepgate {
 namespace {

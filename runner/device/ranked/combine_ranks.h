@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "verbs/ranks/rank_protocol.h"
+#include "device/ranked/rank_protocol.h"
 
 namespace stepgate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/rank_server.h"
+#include "device/ranked/rank_server.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include "base/fnv1a.h"
 #include "base/random.h"
 #include "base/text/diagnostic.h"
+#include "device/ranked/plan_digest.h"
 #include "plan/derive/plan_of_rank.h"
-#include "verbs/ranks/plan_digest.h"
 
 namespace stepgate {
 namespace {

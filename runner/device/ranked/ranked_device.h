@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Several ranks as one device. A call that loads or runs a step does so on all ranks at once and
-// returns one result. Decides nothing about a run; rank_team.h starts the ranks.
+// returns one result. Decides nothing about a run; verbs/ranks/rank_team.h starts the ranks.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/ranked/rank_link.h"
+#include "device/ranked/rank_protocol.h"
 #include "plan/planned_step.h"
-#include "verbs/ranks/rank_link.h"
-#include "verbs/ranks/rank_protocol.h"
 
 namespace stepgate {
 

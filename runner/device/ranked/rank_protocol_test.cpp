@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/rank_protocol.h"
+#include "device/ranked/rank_protocol.h"
 
 #include <gtest/gtest.h>
 

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
-#include "verbs/job.h"
-#include "verbs/ranks/rank_link.h"
+#include "base/process/command.h"
+#include "device/ranked/rank_link.h"
 
 namespace stepgate {
 
+// The process of this command, which hears that line before all others.
 // Throws std::system_error when the system has no process or pipe left. The child and all that it
 // started end with the link.
-std::unique_ptr<RankLink> start_rank(const Job&);
+std::unique_ptr<RankLink> start_rank(const Command&, std::string_view first_line);
 
 }  // namespace stepgate

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/launcher.h"
+#include "device/ranked/launcher.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "base/text/diagnostic.h"
-#include "verbs/ranks/meeting.h"
+#include "device/ranked/meeting.h"
 
 namespace stepgate {
 namespace {

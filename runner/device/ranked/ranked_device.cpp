@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/ranked_device.h"
+#include "device/ranked/ranked_device.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,9 +13,9 @@
 #include "base/require.h"
 #include "base/text/units.h"
 #include "base/time_of_scope.h"
-#include "verbs/ranks/combine_ranks.h"
-#include "verbs/ranks/plan_digest.h"
-#include "verbs/ranks/rank_server.h"
+#include "device/ranked/combine_ranks.h"
+#include "device/ranked/plan_digest.h"
+#include "device/ranked/rank_server.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/combine_ranks.h"
+#include "device/ranked/combine_ranks.h"
 
 #include <algorithm>
 #include <bit>

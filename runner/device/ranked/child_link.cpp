@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/child_link.h"
+#include "device/ranked/child_link.h"
 
 #include "base/process/child.h"
 
@@ -11,12 +11,9 @@ constexpr std::chrono::seconds time_to_finish{5};
 
 class ChildLink : public RankLink {
  public:
-  explicit ChildLink(const Job& job)
-      : child_({.command = serve_command(),
-                .name = "a rank",
-                .stall = time_to_finish,
-                .stopped = {}}) {
-    ChildLink::send(to_line(job));
+  ChildLink(const Command& command, std::string_view first_line)
+      : child_({.command = command, .name = "a rank", .stall = time_to_finish, .stopped = {}}) {
+    ChildLink::send(first_line);
   }
 
   void send(std::string_view line) override {
@@ -54,8 +51,8 @@ class ChildLink : public RankLink {
 
 }  // namespace
 
-std::unique_ptr<RankLink> start_rank(const Job& job) {
-  return std::make_unique<ChildLink>(job);
+std::unique_ptr<RankLink> start_rank(const Command& command, std::string_view first_line) {
+  return std::make_unique<ChildLink>(command, first_line);
 }
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/plan_digest.h"
+#include "device/ranked/plan_digest.h"
 
 #include <bit>
 #include <type_traits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/meeting.h"
+#include "device/ranked/meeting.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "verbs/ranks/launcher.h"
+#include "device/ranked/launcher.h"
 
 namespace stepgate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/ranks/launcher.h"
+#include "device/ranked/launcher.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
