@@ -6,7 +6,7 @@ set(planted_in runner/base/stats/moments.h runner/plan/allocators/caching/block_
   runner/base/text/units.cpp runner/judge/verdict/words.cpp runner/plan/compose/build_mlp.cpp kernels/gemm/gemm.cpp
   runner/judge/judge.cpp runner/judge/stored/baseline.cpp runner/measure/schedule.cpp runner/report/text/print_plan.cpp
   runner/report/ci/write_junit.cpp runner/report/html/html.h
-  runner/device/ranked/child_link.h)
+  runner/device/ranked/child_link.h runner/line/decide.cpp runner/line/line_arguments.h runner/line/trace/trace_all.h runner/ledger/runs/ledger.h)
 set(planted
   "#include \"judge/verdict/verdict.h\""
   "#include \"plan/analyse/access.h\""
@@ -27,7 +27,12 @@ set(planted
   "#include \"judge/verdict/verdict.h\""
   "#include \"runner/compare/gate/judge_gate.h\""
   # From the ranks as a device up to who launches them.
-  "#include \"verbs/job.h\"")
+  "#include \"line/job.h\""
+  # From the line to who prints, to who reads command lines, and from its traces to its ranks.
+  "#include \"report/text/table.h\""
+  "#include \"verbs/arguments.h\""
+  "#include \"line/ranks/rank_team.h\""
+  "#include \"line/planned.h\"")
 
 file(REMOVE_RECURSE ${PLACE})
 file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/text/diagnostic.h"
+#include "base/text/number_words.h"
 #include "compare/gate/gate_part.h"
 #include "compare/gate/judge_gate.h"
 #include "judge/judge_suite.h"
@@ -27,8 +28,6 @@
 
 namespace stepgate {
 
-// "1 round", "2 rounds".
-std::string counted_in_words(std::int64_t count, std::string_view what);
 // "scenarios/a.toml:12"; empty if not known.
 std::string place_in_words(const Place&);
 

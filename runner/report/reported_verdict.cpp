@@ -21,10 +21,6 @@
 
 namespace stepgate {
 
-std::string counted_in_words(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string place_in_words(const Place& place) {
   return place.line > 0 && !place.file.empty() ? fmt::format("{}:{}", place.file, place.line)
                                                : place.file;

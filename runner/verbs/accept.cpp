@@ -14,15 +14,16 @@
 #include "judge/stored/stored_assertion.h"
 #include "ledger/baseline/acceptance.h"
 #include "ledger/baseline/baseline_file.h"
+#include "line/decide.h"
+#include "line/fit_to_device.h"
+#include "line/job.h"
+#include "line/ranks/rank_team.h"
+#include "line/trace/trace_all.h"
 #include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_list.h"
-#include "verbs/decide.h"
-#include "verbs/fit_to_device.h"
-#include "verbs/job.h"
-#include "verbs/ranks/rank_team.h"
-#include "verbs/trace/trace_all.h"
+#include "verbs/terminal_progress.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -62,7 +63,7 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
                          .plans = with_facts(std::move(check.plans)),
                          .stretches = planned.stretches};
     const auto reason =
-        reason_against_gate(decide_one(itself, device, seed, {}, Forecasts::hidden).verdict);
+        reason_against_gate(decide_one(itself, device, seed, {}, terminal_progress()).verdict);
     if (reason || interrupted) return reason;
   }
   return std::nullopt;
@@ -76,13 +77,15 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
   refuse_stand_in(arguments.device);
   const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, one);
   const PartOfRun part = parts_of_run(one, team.get()).front();
-  planned.traced = trace_part(part, arguments, settings_for(one), seed).front();
+  planned.traced =
+      trace_part(part, arguments, settings_for(one), seed, Timelines::judged, terminal_progress())
+          .front();
   apply_calibrations(one, arguments, seed);
   const OpenedDevice opened = open_device_of(part, arguments, seed);
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
-  const Decided decided = decide_one(planned, *opened.device, seed, {}, Forecasts::hidden);
+  const Decided decided = decide_one(planned, *opened.device, seed, {}, terminal_progress());
   const auto reason =
       reason_against(planned, decided, arguments, gate_checked, *opened.device, seed);
   throw_if_interrupted();

@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "compare/gate/gate_part.h"
-#include "device/open_device.h"
+#include "line/line_arguments.h"
 #include "report/writers.h"
-#include "verbs/baselines_folder.h"
 
 namespace stepgate {
 
@@ -49,15 +48,6 @@ struct GateArguments {
 struct WorkerArguments {
   bool counts = false;                  // says what steps consist of, and times nothing
   std::vector<std::string> calibrated;  // scenario=value
-  std::optional<std::uint64_t> noise;   // seed of a simulated device, apart from that of the steps
-  std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
-};
-
-// Arguments of a run on several ranks.
-struct RankArguments {
-  std::optional<int> count;          // that this process starts; absent: what the plans need
-  std::filesystem::path rendezvous;  // where a launcher's ranks find each other
-  std::string fault;                 // for tests: "1:load:KILL"
 };
 
 // Arguments of `stepgate new` alone.
@@ -66,14 +56,10 @@ struct StarterArguments {
   std::filesystem::path file;
 };
 
-struct Arguments {
-  std::vector<std::filesystem::path> files;
-  std::vector<std::string> overrides;
+struct Arguments : LineArguments {
   std::string variant;
   std::string filter;
-  std::vector<std::string> tags;           // run: only scenarios with any of them
-  std::vector<std::string> excluded_tags;  // run: and with none of these
-  bool verbose = false;                    // run: the full story of what passes, too
+  bool verbose = false;  // run: the full story of what passes, too
   std::filesystem::path json;
   bool as_json = false;           // list
   bool strict = false;            // check: refuse what could not fail
@@ -87,28 +73,12 @@ struct Arguments {
   std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
   std::filesystem::path plot;     // history: a drawing, or a folder of one for each variant
   std::filesystem::path profile;
-  std::string date;
-  std::filesystem::path
-      ledger;           // run, gate: what earlier runs found; history: instead of baselines
-  std::string subject;  // run: what is under test; this build when empty
-  std::string commit;
   std::int64_t runs = 1;
   std::string baseline_reset;  // accept: why earlier runs count no more
-  DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
-  std::optional<double> budget_seconds;
-  std::optional<std::uint64_t> seed;
-  std::optional<double> stall_seconds;  // see stall_seconds_of
   GateArguments gate;
   WorkerArguments worker;
   StarterArguments starter;
-  RankArguments ranks;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
-
-// A process that this one starts, a worker or a rank, must answer within so many seconds.
-inline double stall_seconds_of(const Arguments& arguments) {
-  constexpr double usual = 60;
-  return arguments.stall_seconds.value_or(usual);
-}
 
 }  // namespace stepgate

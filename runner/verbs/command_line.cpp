@@ -301,8 +301,8 @@ class CommandLine {
     WorkerArguments& given = arguments_.worker;
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
-    worker->add_option("--noise-seed", given.noise)->group("");
-    worker->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
+    worker->add_option("--noise-seed", arguments_.noise)->group("");
+    worker->add_option("--injected", arguments_.injected)->group("")->allow_extra_args(false);
   }
 
   void declare_gate() {

@@ -10,12 +10,12 @@
 
 #include "base/files/write_file.h"
 #include "base/text/diagnostic.h"
+#include "line/planned.h"
+#include "line/ranks/rank_team.h"
 #include "measure/collective_costs.h"
 #include "plan/derive/collective_probes.h"
 #include "report/text/print_list.h"
 #include "verbs/outputs.h"
-#include "verbs/planned.h"
-#include "verbs/ranks/rank_team.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

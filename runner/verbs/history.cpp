@@ -13,11 +13,12 @@
 #include "base/text/diagnostic.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/series/history.h"
+#include "line/planned.h"
 #include "report/picture/pictures.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"
+#include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
-#include "verbs/planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

@@ -7,6 +7,8 @@
 
 #include "base/files/line_file.h"
 #include "base/files/write_file.h"
+#include "line/fit_to_device.h"
+#include "line/planned.h"
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/access.h"
 #include "plan/count/facts_of.h"
@@ -16,9 +18,7 @@
 #include "report/text/print_plan.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/read/read_scenario.h"
-#include "verbs/fit_to_device.h"
 #include "verbs/outputs.h"
-#include "verbs/planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

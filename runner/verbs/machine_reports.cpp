@@ -2,7 +2,9 @@
 #include "verbs/machine_reports.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +105,31 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
 }
 
 }  // namespace
+
+RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
+  const char* rounds = std::getenv(json_rounds_variable);
+  return {.stepgate = STEPGATE_VERSION,
+          .build = build_in_words(),
+          .commit = commit_of(arguments, scenario_file),
+          .date = date_of(arguments),
+          .host = host.data(),
+          .seed = seed,
+          .asked_for = arguments.device.spec,
+          .has_rounds = rounds == nullptr || std::string_view(rounds) != "none"};
+}
+
+RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
+                    const OpenedDevice& opened, std::uint64_t seed) {
+  RunInfo run = run_info_of(arguments, all.front().scenario.file, seed);
+  const bool measures = needs_device(all);
+  run.simulated = measures && opened.device->identity().kind == DeviceKind::simulated;
+  run.gated = !(measures && opened.stand_in);
+  run.scenarios = static_cast<int>(all.size());
+  return run;
+}
 
 ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
   if (arguments.annotations != Annotations::github) return;

@@ -8,11 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "line/planned.h"
 #include "report/report.h"
 #include "verbs/arguments.h"
-#include "verbs/planned.h"
 
 namespace stepgate {
+
+// Describes this program and this moment, about these scenarios on that device.
+RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed);
+// Describes also the device that takes part.
+RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
+                    std::uint64_t seed);
 
 // Where they go.
 class ReportFiles {

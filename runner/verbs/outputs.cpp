@@ -18,11 +18,11 @@
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
+#include "line/planned.h"
 #include "plan/step_plan.h"
 #include "report/picture/pictures.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
-#include "verbs/planned.h"
 
 namespace stepgate {
 namespace {

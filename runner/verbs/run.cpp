@@ -12,16 +12,17 @@
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/time_of_scope.h"
+#include "line/decide_on_device.h"
+#include "line/fit_to_device.h"
+#include "line/ranks/rank_team.h"
+#include "line/trace/trace_all.h"
 #include "report/picture/pictures.h"
 #include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
 #include "report/writers.h"
-#include "verbs/decide_on_device.h"
-#include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
-#include "verbs/ranks/rank_team.h"
-#include "verbs/trace/trace_all.h"
+#include "verbs/terminal_progress.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -81,12 +82,20 @@ void write_timelines(std::span<const Planned> some, std::size_t count, const Dev
   }
 }
 
+// A suite's take a second to write and read.
+Timelines timelines_of(const Arguments& arguments) {
+  const bool draws =
+      !arguments.trace.empty() || !arguments.picture.empty() || !arguments.report.empty();
+  return draws ? Timelines::drawn : Timelines::judged;
+}
+
 // Traces and calibrates all parts, before anything is timed; false when a signal came in between.
 bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all,
                      const Arguments& arguments, std::uint64_t seed) {
   const JudgeSettings settings = settings_for(all);
   for (const PartOfRun& part : parts) {
-    std::vector<Traced> traced = trace_part(part, arguments, settings, seed);
+    std::vector<Traced> traced =
+        trace_part(part, arguments, settings, seed, timelines_of(arguments), terminal_progress());
     if (interrupted) return false;
     for (std::size_t index = 0; index < traced.size(); ++index) {
       Planned& planned = part.scenarios[index];
@@ -127,8 +136,7 @@ class RunOfParts {
                          .identity = device,
                          .seed = seed_,
                          .settings = settings_,
-                         .ledger = ledger,
-                         .forecasts = arguments_.verbose ? Forecasts::printed : Forecasts::hidden});
+                         .ledger = ledger});
     for (const Planned& planned : part.scenarios) {
       if (!decide(planned, line)) return &planned.scenario;
       reports_.write();
@@ -162,7 +170,8 @@ class RunOfParts {
   bool decide(const Planned& planned, DecideOnDevice& line) {
     Decided decided;
     try {
-      decided = line.decide(planned);
+      decided = line.decide(
+          planned, terminal_progress(arguments_.verbose ? Forecasts::printed : Forecasts::hidden));
     } catch (const Interrupted&) {
       return false;
     }
@@ -263,7 +272,11 @@ int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
 
 int run_scenarios(const Arguments& arguments) {
   const auto launched = launched_as(variables_of_this_process());
-  if (launched && launched->rank > 0) return attend(arguments, *launched);
+  if (launched && launched->rank > 0) {
+    return attend(arguments, *launched,
+                  {.refused = status_of(ExitCode::wrong_request),
+                   .left = status_of(ExitCode::device_failed)});
+  }
   stop_when_interrupted();
   return launched ? run_as_leader(arguments, *launched) : run_reported(arguments, nullptr);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// `stepgate serve`: the other end of job.h.
+// `stepgate serve`: the other end of line/job.h.
 #include <iostream>
 #include <string>
 
-#include "verbs/job.h"
+#include "line/job.h"
+#include "line/serve.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -12,7 +13,8 @@ int serve_job(const Arguments&) {
   std::string line;
   std::getline(std::cin, line);
   const Job job = read_job(line);
-  const Arguments arguments = arguments_of(job);
+  Arguments arguments;
+  static_cast<LineArguments&>(arguments) = arguments_of(job);
   if (const auto* rank = std::get_if<RankTask>(&job.task)) return serve_as_rank(arguments, *rank);
   if (const auto* run = std::get_if<AcceptTask>(&job.task)) return accept_one_run(arguments, *run);
   return trace_for_run(arguments);

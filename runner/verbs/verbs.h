@@ -7,7 +7,6 @@
 
 namespace stepgate {
 
-struct RankTask;
 struct AcceptTask;
 
 using Verb = int (*)(const Arguments&);
@@ -26,9 +25,7 @@ int gate_programs(const Arguments&);
 int work_for_gate(const Arguments&);
 int serve_job(const Arguments&);
 
-// The tasks of a job (job.h).
-int trace_for_run(const Arguments&);
-int serve_as_rank(const Arguments&, const RankTask&);
+// The task of a job that prints (line/job.h); line/serve.h has the others.
 int accept_one_run(Arguments, const AcceptTask&);
 
 }  // namespace stepgate

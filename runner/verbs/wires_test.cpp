@@ -15,9 +15,9 @@
 #include "compare/worker/protocol.h"
 #include "device/ranked/rank_protocol.h"
 #include "ledger/baseline/baseline_record.h"
+#include "line/job.h"
 #include "measure/trace/traced_file.h"
 #include "tests/sanitized.h"
-#include "verbs/job.h"
 
 namespace stepgate {
 

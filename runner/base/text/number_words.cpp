@@ -27,4 +27,8 @@ std::string number_in_words(double value, int digits) {
   return text;
 }
 
+std::string counted_in_words(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 }  // namespace stepgate

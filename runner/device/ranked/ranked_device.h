@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Several ranks as one device. A call that loads or runs a step does so on all ranks at once and
-// returns one result. Decides nothing about a run; verbs/ranks/rank_team.h starts the ranks.
+// returns one result. Decides nothing about a run; line/ranks/rank_team.h starts the ranks.
 #pragma once
 
 #include <chrono>

@@ -12,16 +12,16 @@
 #include "base/interruption.h"
 #include "base/seconds.h"
 #include "compare/gate/compared_workloads.h"
+#include "line/decide_with_ledger.h"
+#include "line/planned.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "report/writers.h"
 #include "verbs/compare/gate_parts.h"
 #include "verbs/compare/introduce_both.h"
 #include "verbs/compare/workers.h"
-#include "verbs/decide_with_ledger.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
-#include "verbs/planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

@@ -6,11 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "base/text/units.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
+#include "line/planned.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/compare/workers.h"
-#include "verbs/planned.h"
 
 namespace stepgate {
 namespace {
@@ -37,6 +38,16 @@ std::vector<Finding> compare_with_head_files(const GateRequest& request) {
 }
 
 }  // namespace
+
+double margin_of(const std::string& option) {
+  constexpr double smallest = 1e-4;
+  const auto margin = parse_quantity(option);
+  if (margin && margin->dimension == Dimension::plain && margin->value >= smallest &&
+      margin->value <= 1)
+    return margin->value;
+  throw RequestError("--margin '" + option + "' is not from 0.01% to 100%",
+                     "say how much slower is allowed, as in --margin 1%");
+}
 
 GateRequest request_of(const Arguments& arguments) {
   const GateArguments& gate = arguments.gate;

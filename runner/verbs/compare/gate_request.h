@@ -30,6 +30,9 @@ struct GateRequest {
   bool looks_at(GatePart part) const { return arguments.gate.looks_at(part); }
 };
 
+// How much slower the option allows: "1%" is 0.01. Throws RequestError.
+double margin_of(const std::string& option);
+
 // As it was asked for, before any file of it is read. Throws RequestError for a wrong margin.
 GateRequest request_of(const Arguments&);
 

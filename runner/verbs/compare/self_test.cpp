@@ -14,12 +14,12 @@
 #include "compare/gate/gate_stages.h"
 #include "compare/gate/gate_timing.h"
 #include "compare/gate/self_test.h"
+#include "line/planned.h"
+#include "line/ranks/rank_team.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "verbs/compare/workers.h"
 #include "verbs/outputs.h"
-#include "verbs/planned.h"
-#include "verbs/ranks/rank_team.h"
 
 namespace stepgate {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "compare/worker/serve_worker.h"
 #include "judge/judge.h"
-#include "verbs/fit_to_device.h"
-#include "verbs/planned.h"
-#include "verbs/ranks/rank_team.h"
-#include "verbs/trace/calibrate_planned.h"
+#include "line/fit_to_device.h"
+#include "line/planned.h"
+#include "line/ranks/rank_team.h"
+#include "line/trace/calibrate_planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -76,7 +76,7 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
   subject.of_ranks = devices.of_ranks;
   subject.counts = arguments.worker.counts;
   // Both sides of a pair that share everything else share the processor too.
-  if (arguments.worker.noise) subject.cpu_draw = seed;
+  if (arguments.noise) subject.cpu_draw = seed;
   for (Planned& planned : all) {
     const bool timed = !is_planned_only(planned.scenario);
     const std::string why =
@@ -87,8 +87,8 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
     }
     std::ranges::move(planned.plans, std::back_inserter(timed ? subject.timed : subject.planned));
   }
-  if (!arguments.worker.injected.empty())
-    subject.carried_out = with_injections(subject.timed, arguments.worker.injected);
+  if (!arguments.injected.empty())
+    subject.carried_out = with_injections(subject.timed, arguments.injected);
   return subject;
 }
 
@@ -98,7 +98,7 @@ int work_for_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;
-  choice.seed = arguments.worker.noise.value_or(seed);
+  choice.seed = arguments.noise.value_or(seed);
   choice.tracing = arguments.worker.counts;
   const OpenedDevice opened = open_device(choice);
   const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, all);

@@ -12,6 +12,10 @@
 #include <utility>
 
 #include "judge/verdict/mutation.h"
+#include "line/decide.h"
+#include "line/fit_to_device.h"
+#include "line/planned.h"
+#include "line/trace/trace_planned.h"
 #include "report/exit_code.h"
 #include "report/text/print_list.h"
 #include "report/text/print_mutations.h"
@@ -19,10 +23,7 @@
 #include "scenario/knobs/other_values.h"
 #include "scenario/read/lint.h"
 #include "scenario/read/read_scenario.h"
-#include "verbs/decide.h"
-#include "verbs/fit_to_device.h"
-#include "verbs/planned.h"
-#include "verbs/trace/trace_planned.h"
+#include "verbs/terminal_progress.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -183,7 +184,7 @@ class Mutator {
     const OpenedDevice opened = open_device_for(arguments, seed_);
     if (!is_planned_only(planned.scenario))
       planned.traced = trace_planned(*opened.device, arguments, planned, settings_, seed_);
-    return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
+    return decide_one(planned, *opened.device, seed_, settings_, terminal_progress()).verdict;
   }
 
   // Decides the assertions that held; nothing where the device refuses the step, and then why.

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+// Reading and planning.
+#include "line/planned.h"
+
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <ranges>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files/read_file.h"
+#include "base/fnv1a.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "base/text/nearest.h"
+#include "base/text/number_words.h"
+#include "base/toml/toml_text.h"
+#include "judge/stored/stored_assertion.h"
+#include "ledger/baseline/baseline_file.h"
+#include "ledger/runs/ledger.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "plan/derive/anchors.h"
+#include "plan/derive/inject.h"
+#include "scenario/read/bases.h"
+#include "scenario/read/read_scenario.h"
+
+namespace stepgate {
+namespace {
+
+// Asks git about the checkout that a file lies in. Files there may come from anybody, and a
+// repository may name programs for git to run.
+
+// Nothing is written, and no hook, no monitor of files and no repository runs that lies among the
+// files of a checkout (as a folder that is the inside of a bare one).
+std::optional<std::string> ask_git(const std::filesystem::path& folder,
+                                   std::vector<std::string> question) {
+  std::vector<std::string> command{
+      "git", "--no-optional-locks",  "-c", "safe.bareRepository=explicit",
+      "-c",  "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+      "-C",  folder.string()};
+  command.insert(command.end(), std::make_move_iterator(question.begin()),
+                 std::make_move_iterator(question.end()));
+  return first_line_of(command);
+}
+
+// Programs that git passes files through before it compares them, which no option turns off: those
+// that the repository or the working tree configures, not those of the user.
+bool filters_files(const std::filesystem::path& folder) {
+  return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
+                        "safe.bareRepository=explicit", "-C", folder.string(), "config",
+                        "--includes", "--name-only", "--get-regexp",
+                        "^filter\\..*\\.(clean|process|smudge)$"})
+      .has_value();
+}
+
+// Submodules have configurations of their own, so nothing is asked in their working trees.
+bool is_dirty(const std::filesystem::path& folder) {
+  return ask_git(folder, {"diff", "--no-ext-diff", "--no-textconv", "--name-only",
+                          "--ignore-submodules=dirty", "HEAD"})
+      .has_value();
+}
+
+// The commit, with "-dirty" where tracked files differ from it; "unknown" where there is no
+// repository, or where to compare files git would run what the repository's own configuration
+// names.
+std::string commit_of_checkout(const std::filesystem::path& folder) {
+  if (filters_files(folder)) return "unknown";
+  const auto commit = ask_git(folder, {"describe", "--always", "--abbrev=40", "--exclude=*"});
+  if (!commit) return "unknown";
+  return is_dirty(folder) ? *commit + "-dirty" : *commit;
+}
+
+}  // namespace
+
+std::uint64_t seed_of(const LineArguments& arguments) {
+  if (arguments.seed) return *arguments.seed;
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::uint64_t seed_of(const Scenario& scenario, std::uint64_t seed) {
+  return random_bits(seed, fnv1a(scenario.name));
+}
+
+std::string commit_of(const LineArguments& arguments, const std::filesystem::path& scenario_file) {
+  if (!arguments.commit.empty()) return arguments.commit;
+  const std::filesystem::path folder =
+      scenario_file.has_parent_path() ? scenario_file.parent_path() : ".";
+  return commit_of_checkout(folder);
+}
+
+bool needs_device(std::span<const Planned> all) {
+  return !std::all_of(all.begin(), all.end(),
+                      [](const Planned& planned) { return is_planned_only(planned.scenario); });
+}
+
+OpenedDevice open_device_for(const LineArguments& arguments, std::uint64_t seed) {
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  return open_device(choice);
+}
+
+std::string build_in_words() {
+  return hexadecimal(digest_of_this_program());
+}
+
+std::string subject_under_test(const LineArguments& arguments) {
+  const std::string& given = arguments.subject;
+  if (given.empty()) return "build " + build_in_words();
+  if (std::any_of(given.begin(), given.end(), [](char c) { return c < ' ' || c > '~'; })) {
+    throw RequestError("--subject has a character that is not printable ASCII",
+                       "name a commit or a version");
+  }
+  return given;
+}
+
+namespace {
+
+// Number of this machine's boot, where the system tells it; a hash of it is stored.
+std::string number_of_boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  return std::getline(file, line) ? hexadecimal(fnv1a(line)) : "";
+}
+
+}  // namespace
+
+Provenance provenance_of(const LineArguments& arguments, const Scenario& scenario,
+                         std::uint64_t seed, DeviceKind kind) {
+  return {.date = date_of(arguments),
+          .commit = commit_of(arguments, scenario.file),
+          .stepgate = STEPGATE_VERSION,
+          .scenario = scenario.fingerprint,
+          .seed = seed,
+          .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
+}
+
+bool names_any_stored(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.expect, names_stored) ||
+         std::ranges::any_of(scenario.regime, names_stored);
+}
+
+namespace {
+
+// Accepted runs win over those of a ledger, which are never mixed with them.
+void look_into_ledger(Planned& planned, const DeviceIdentity& device,
+                      const LineArguments& arguments) {
+  const std::string& scenario = planned.scenario.name;
+  const auto others =
+      runs_of_others(read_ledger(baseline_path(arguments.ledger, device, scenario), scenario),
+                     {.scenario = planned.scenario.fingerprint,
+                      .subject = subject_under_test(arguments),
+                      .build = build_in_words()});
+  if (!others) return;
+  const bool is_accepted = planned.baseline && !planned.baseline->runs.empty();
+  if (is_accepted) {
+    planned.compared_with = fmt::format(
+        "`stored.` is what was accepted into {}; the runs of other builds in {} count "
+        "for nothing here",
+        planned.baseline->file, others->file);
+    return;
+  }
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> subjects;  // the newest first
+  for (const StoredRun& run : others->runs | std::views::reverse) {
+    std::string subject = fmt::format("'{}'", run.provenance.subject);
+    if (std::ranges::find(subjects, subject) == subjects.end())
+      subjects.push_back(std::move(subject));
+  }
+  const std::string rest = subjects.size() > most_named ? ", ..." : "";
+  subjects.resize(std::min(subjects.size(), most_named));
+  planned.compared_with =
+      fmt::format("no run is accepted for this device: `stored.` is {} of other builds in {}: {}{}",
+                  counted_in_words(std::ssize(others->runs), "run"), others->file,
+                  fmt::join(subjects, ", "), rest);
+  planned.baseline = others;
+}
+
+}  // namespace
+
+void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
+                   const LineArguments& arguments) {
+  std::vector<Diagnostic> wrong;
+  for (Planned& planned : all) {
+    const Scenario& scenario = planned.scenario;
+    if (!names_any_stored(scenario)) continue;
+    try {
+      planned.baseline = read_baseline_if_any(
+          baseline_path(arguments.device.baselines, device, scenario.name), scenario.name);
+      if (!arguments.ledger.empty()) look_into_ledger(planned, device, arguments);
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+    // A run of a ledger is one that later builds are compared with.
+    if (arguments.ledger.empty() && !(planned.baseline && needs_anchors(scenario))) continue;
+    planned.plans = with_anchors(std::move(planned.plans));
+    planned.fewest_rounds = rounds_of_stored_run;
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+std::string date_of(const LineArguments& arguments) {
+  if (!arguments.date.empty()) return arguments.date;
+  return fmt::format(
+      "{:%FT%TZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
+}
+
+namespace {
+
+// A scenario that is named as reports name it, or mistyped: the file of such a name in the folder
+// that is named, or in scenarios/.
+void refuse_missing(const std::filesystem::path& given) {
+  std::error_code unknown;
+  if (std::filesystem::exists(given, unknown) || unknown) return;
+  const std::filesystem::path folder =
+      given.has_parent_path() ? given.parent_path() : std::filesystem::path("scenarios");
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  const std::string wanted =
+      given.extension() == ".toml" ? given.stem().string() : given.filename().string();
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const bool is_there = std::find(names.begin(), names.end(), wanted) != names.end();
+  const auto meant =
+      is_there ? std::optional<std::string_view>(wanted) : nearest(wanted, candidates);
+  if (!meant) return;  // whoever reads it says that it is not there
+  throw RequestError(
+      {{given.string(), 0, 0},
+       "no such file",
+       fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
+}
+
+// A file that the user names is trusted. A file found in a folder may come from a pull request. As
+// a link it could expose files elsewhere, so it has the limits of `extends`.
+void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(found, unknown)) return;
+  auto reason = allowed.reason_against(found.string());
+  if (!reason) return;
+  reason->message = "is a link, and " + reason->message;
+  reason->hint += ", or name the file itself";
+  throw RequestError(std::move(*reason));
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> scenario_files(const LineArguments& arguments) {
+  std::vector<std::filesystem::path> files;
+  for (const std::filesystem::path& given : arguments.files) {
+    refuse_missing(given);
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(given, unknown)) {
+      files.push_back(given);  // whoever reads it says what is wrong with it
+      continue;
+    }
+    const BaseFolders allowed(given / "any.toml");
+    for (std::filesystem::path& path : read_folder(given)) {
+      if (path.extension() != ".toml") continue;
+      refuse_link_outside(path, allowed);
+      files.push_back(std::move(path));
+    }
+  }
+  if (files.empty())
+    throw RequestError("no scenario files", "name a file or a folder with *.toml files");
+  return files;
+}
+
+namespace {
+
+Scenario read(const std::filesystem::path& file, std::span<const std::string> overrides,
+              const LineArguments& arguments) {
+  Scenario scenario = read_scenario(file, overrides);
+  if (arguments.budget_seconds) scenario.measure.max_seconds = *arguments.budget_seconds;
+  return scenario;
+}
+
+}  // namespace
+
+std::vector<PlannedStep> with_injections(std::vector<PlannedStep> steps,
+                                         const std::vector<std::string>& injected) {
+  if (injected.empty()) return steps;
+  std::vector<Injection> injections;
+  for (const std::string& text : injected) injections.push_back(parse_injection(text));
+  for (PlannedStep& step : steps) {
+    StepPlan plan = step;
+    for (const Injection& injection : injections) inject(plan, injection);
+    step = with_facts(std::move(plan));
+  }
+  return steps;
+}
+
+Scenario with_knob(const Planned& planned, const LineArguments& arguments, const std::string& knob,
+                   const std::string& value) {
+  std::vector<std::string> overrides = arguments.overrides;
+  overrides.push_back(knob + "=" + value);
+  return read(planned.scenario.file, overrides, arguments);
+}
+
+JudgeSettings settings_for(std::span<const Planned> all) {
+  std::vector<const Scenario*> scenarios;
+  for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
+  return suite_settings(scenarios);
+}
+
+void refuse_planned_only(const std::vector<Planned>& all) {
+  std::vector<Diagnostic> wrong;
+  for (const Planned& planned : all) {
+    if (!is_planned_only(planned.scenario)) continue;
+    const Place place{planned.scenario.file, 0, 0};
+    const std::string message =
+        "'" + planned.scenario.name +
+        "' is tagged no_gpu: its plans decide it, and there is nothing to measure";
+    wrong.push_back({place, message, "leave it out; `run` decides it"});
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+void refuse_calibration(const std::vector<Planned>& all) {
+  std::vector<Diagnostic> wrong;
+  for (const Planned& planned : all) {
+    if (!planned.scenario.calibrate) continue;
+    const std::string& knob = planned.scenario.calibrate->knob;
+    const Place place{planned.scenario.file, 0, 0};
+    const std::string message = "'" + knob + "' is to be calibrated, which `run` does";
+    const std::string hint = "give the value that `run` found: --set " + knob + "=<value>";
+    wrong.push_back({place, message, hint});
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+namespace {
+
+bool has_any(const Scenario& scenario, const std::vector<std::string>& tags) {
+  return std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) {
+    return std::find(scenario.tags.begin(), scenario.tags.end(), tag) != scenario.tags.end();
+  });
+}
+
+// A tag that is mistyped, or that nothing has any more, must not make a run smaller in silence.
+void refuse_unknown_tags(const std::set<std::string>& known, const LineArguments& arguments) {
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  for (const std::vector<std::string>* tags : {&arguments.tags, &arguments.excluded_tags}) {
+    for (const std::string& tag : *tags) {
+      if (known.contains(tag)) continue;
+      throw RequestError(
+          "no scenario here is tagged '" + tag + "'",
+          known.empty()
+              ? "none has a tag"
+              : did_you_mean(tag, candidates, fmt::format("there are {}", fmt::join(known, ", "))));
+    }
+  }
+}
+
+void refuse_no_scenario() {
+  throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
+}
+
+}  // namespace
+
+bool has_wanted_tags(const Scenario& scenario, const LineArguments& arguments) {
+  return (arguments.tags.empty() || has_any(scenario, arguments.tags)) &&
+         !has_any(scenario, arguments.excluded_tags);
+}
+
+std::vector<Scenario> scenarios_with_wanted_tags(const LineArguments& arguments) {
+  std::vector<Scenario> scenarios;
+  std::set<std::string> tags;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    Scenario scenario = read_scenario(file, arguments.overrides);
+    tags.insert(scenario.tags.begin(), scenario.tags.end());
+    if (has_wanted_tags(scenario, arguments)) scenarios.push_back(std::move(scenario));
+  }
+  refuse_unknown_tags(tags, arguments);
+  if (scenarios.empty()) refuse_no_scenario();
+  return scenarios;
+}
+
+std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed) {
+  std::vector<Planned> planned;
+  std::vector<Diagnostic> wrong;
+  std::set<std::string> tags;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    try {
+      Scenario scenario = read(file, arguments.overrides, arguments);
+      tags.insert(scenario.tags.begin(), scenario.tags.end());
+      if (!has_wanted_tags(scenario, arguments)) continue;
+      std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
+      planned.push_back({std::move(scenario), std::move(plans)});
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  refuse_unknown_tags(tags, arguments);
+  if (planned.empty()) refuse_no_scenario();
+  return planned;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// From arguments to plans: what every verb that names scenario files starts with.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "judge/judge.h"
+#include "judge/stored/baseline.h"
+#include "line/line_arguments.h"
+#include "measure/trace/traced.h"
+#include "plan/planned_step.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Everything of one scenario that is known before it is measured.
+struct Planned {
+  Scenario scenario;
+  std::vector<PlannedStep> plans;      // and those of anchors
+  std::optional<Baseline> baseline{};  // what `stored.` means
+  std::string compared_with{};         // which runs these are, in words, where a ledger has some
+  std::int64_t fewest_rounds = 0;      // that the measurement should have
+  bool stretches = false;              // beyond its budget, where that has no room for them
+  std::optional<Traced> traced{};      // absent when nobody asked
+};
+
+// The scenario files among the given ones; a folder stands for those in it, in the order of their
+// names. Throws RequestError when there are none.
+std::vector<std::filesystem::path> scenario_files(const LineArguments&);
+
+// Reads and plans every file before anything runs, so that a typo in the last one does not cost the
+// others' time. Throws RequestError with the faults of all of them.
+std::vector<Planned> plan_all(const LineArguments&, std::uint64_t seed);
+
+// The scenario read anew, with one more override.
+Scenario with_knob(const Planned&, const LineArguments&, const std::string& knob,
+                   const std::string& value);
+
+// Steps that do something besides that no plan says: what a gate must find.
+std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
+                                         const std::vector<std::string>& injected);
+
+// Settings of a run of all of them.
+JudgeSettings settings_for(std::span<const Planned>);
+
+// Throws RequestError for scenarios whose [calibrate] only a run can solve.
+void refuse_calibration(const std::vector<Planned>&);
+
+// For verbs that only measure. Throws RequestError that names the scenarios without a device.
+void refuse_planned_only(const std::vector<Planned>&);
+
+// Whether any of its assertions speaks of stored runs.
+bool names_any_stored(const Scenario&);
+
+// For scenarios that speak of stored runs: reads them and adds what else must be measured to
+// compare with them. Where `accept` stored none on this device, runs of other builds in the ledger
+// take their place. Throws RequestError with what is wrong in any of the files.
+void add_baselines(std::span<Planned>, const DeviceIdentity&, const LineArguments&);
+
+// Names what is under test: this build where --subject does not say. Throws RequestError for a
+// character that is not printable ASCII.
+std::string subject_under_test(const LineArguments&);
+std::string build_in_words();
+
+// The provenance of a run that begins now. Only a GPU run records the boot: a simulated device does
+// not depend on it.
+Provenance provenance_of(const LineArguments&, const Scenario&, std::uint64_t seed, DeviceKind);
+
+// The day and second to write into a file: what was given, or now.
+std::string date_of(const LineArguments&);
+
+// The device that was asked for, or the best there is.
+OpenedDevice open_device_for(const LineArguments&, std::uint64_t seed);
+
+// Whether --tag and --exclude-tag select the scenario.
+bool has_wanted_tags(const Scenario&, const LineArguments&);
+
+// Reads the given files, as they are written, with wanted tags: at least one. Throws RequestError,
+// also for a tag that none of them has.
+std::vector<Scenario> scenarios_with_wanted_tags(const LineArguments&);
+
+// The given seed, or a random one.
+std::uint64_t seed_of(const LineArguments&);
+
+// Seed of one scenario's coins: the coins of two scenarios of a run have nothing to do with each
+// other.
+std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
+
+// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
+// --commit where it was given, "unknown" where git does not know.
+std::string commit_of(const LineArguments&, const std::filesystem::path& scenario_file);
+
+// Whether rounds are to be measured, and not all is decided by plans.
+bool needs_device(std::span<const Planned>);
+
+}  // namespace stepgate

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "line/ranks/rank_team.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/interruption.h"
+#include "base/process/attached_tool.h"
+#include "base/text/diagnostic.h"
+#include "device/ranked/child_link.h"
+#include "device/ranked/plan_digest.h"
+#include "line/fit_to_device.h"
+#include "line/trace/trace_all.h"
+#include "line/trace/trace_planned.h"
+#include "scenario/knobs/fields.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view gpu = "cuda";
+
+// The plans that both ends of a link must have alike.
+std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
+  std::vector<NamedPlan> plans;
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    const auto own = named_plans(planned.plans);
+    plans.insert(plans.end(), own.begin(), own.end());
+  }
+  return plans;
+}
+
+OpenedDevice open_ranks(RankTeam& team, const LineArguments& arguments, std::uint64_t seed) {
+  OpenedDevice opened;
+  // Ranks get the device by name. Only this process knows whether it is the default.
+  if (resolved_spec(arguments.device) != gpu) opened = open_device_for(arguments, seed);
+  opened.device = team.assemble(seed, RanksFor::timing);
+  return opened;
+}
+
+bool are_gpus(const LineArguments& arguments) {
+  return std::string_view(resolved_spec(arguments.device)).starts_with(gpu);
+}
+
+// Children of this process.
+class OwnRanks : public RankTeam {
+ public:
+  // With `probes` > 0 they measure collectives of that many ranks and run no scenario.
+  OwnRanks(const LineArguments& arguments, int count, int probes = 0)
+      : arguments_(arguments), count_(count), probes_(probes) {}
+
+  int count() const override { return count_; }
+
+  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+    std::vector<std::unique_ptr<RankLink>> links;
+    for (int rank = 0; rank < count_; ++rank) {
+      Job job = rank_job(arguments_, seed, what, rank, rank);
+      std::get<RankTask>(job.task).probes = probes_;
+      links.push_back(start_rank(job));
+    }
+    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+  }
+
+ private:
+  const LineArguments& arguments_;
+  int count_;
+  int probes_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankedDevice> ranks_that_probe(const LineArguments& arguments, int count,
+                                               std::uint64_t seed) {
+  return OwnRanks(arguments, count, count).assemble(seed, RanksFor::timing);
+}
+
+RankedSettings ranked_settings(const LineArguments& arguments) {
+  using std::chrono::nanoseconds;
+  // 6 s of the usual 60, and longer with a larger limit, as for debugging a rank.
+  constexpr nanoseconds least{std::chrono::seconds(3)};
+  const auto stall = std::chrono::duration_cast<nanoseconds>(
+      std::chrono::duration<double>(stall_seconds_of(arguments)));
+  return {.stall = stall, .silence = std::max(least, stall / 10), .stopped = [] {
+            return interrupted != 0;
+          }};
+}
+
+void refuse_launcher(const std::string& reason) {
+  if (const auto as = launched_as(variables_of_this_process())) {
+    throw RequestError(fmt::format("this is one of {} processes of {}, and {}", as->count,
+                                   name_of(as->launcher), reason),
+                       "start it without the launcher, and say how many ranks: --ranks N");
+  }
+}
+
+void refuse_one_gpu(const LineArguments& arguments) {
+  const std::string& spec = arguments.device.spec;
+  if (!spec.starts_with(std::string(gpu) + ":")) return;
+  throw RequestError(fmt::format("--device {} is one GPU, and ranks have one each", spec),
+                     "say --device cuda, and choose with CUDA_VISIBLE_DEVICES");
+}
+
+Job rank_job(const LineArguments& arguments, std::uint64_t seed, RanksFor what, int rank,
+             int local_rank) {
+  std::string spec = resolved_spec(arguments.device);
+  if (spec == gpu) spec = fmt::format("{}:{}", gpu, local_rank);
+  RankTask task{.rank = rank,
+                .traces = what == RanksFor::tracing,
+                .noise = arguments.noise,
+                .injected = arguments.injected,
+                .fault = {}};
+  // "1:load:KILL" is rank 1's.
+  const std::string mine = fmt::format("{}:", rank);
+  if (arguments.ranks.fault.starts_with(mine))
+    task.fault = arguments.ranks.fault.substr(mine.size());
+  return job_of(arguments, std::move(spec), seed, std::move(task));
+}
+
+std::unique_ptr<RankLink> start_rank(const Job& job) {
+  return start_rank(serve_command(), to_line(job));
+}
+
+std::unique_ptr<RankTeam> own_ranks_for(const LineArguments& arguments,
+                                        const std::vector<Planned>& all) {
+  if (std::ranges::none_of(all, is_of_ranks)) return nullptr;
+  const auto team_of = [&](int count) {
+    if (are_gpus(arguments)) refuse_together(all);
+    return std::make_unique<OwnRanks>(arguments, count);
+  };
+  if (arguments.ranks.count) return team_of(*arguments.ranks.count);
+  int wanted = 1;
+  for (const Planned& planned : all) {
+    if (is_of_ranks(planned)) wanted = std::max(wanted, ranks_needed(planned.scenario));
+  }
+  if (resolved_spec(arguments.device) != gpu) return nullptr;
+  const int there = std::min(wanted, gpu_count());
+  return there < 2 ? nullptr : team_of(there);
+}
+
+CollectiveKnobs collectives_of_process(std::span<const Planned> all) {
+  const Scenario* first = nullptr;
+  const Knobs* knobs = nullptr;
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    const auto of_several = [](const Variant& one) { return one.knobs.ranks.count > 1; };
+    const auto variant = std::ranges::find_if(planned.scenario.variants, of_several);
+    if (first == nullptr) {
+      first = &planned.scenario;
+      knobs = &variant->knobs;
+    }
+    const Field* apart = apart_in_a_process(*knobs, variant->knobs);
+    if (apart == nullptr) continue;
+    throw RequestError(fmt::format("{} and {} have different '{}', which is decided once for a run",
+                                   first->file, planned.scenario.file, apart->name),
+                       "run them one after the other");
+  }
+  return knobs == nullptr ? CollectiveKnobs() : knobs->ranks.collectives;
+}
+
+void refuse_together(std::span<const Planned> all) {
+  (void)collectives_of_process(all);
+  using Limit = std::optional<std::int64_t>;
+  std::map<int, std::map<Limit, int>> needed;  // communicators, by how many ranks there are
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    for (const PlannedStep& step : planned.plans) {
+      const RanksPlan& ranks = step->ranks;
+      if (ranks.count == 1) continue;
+      needed[ranks.count].try_emplace(Limit(), 1);
+      int& most = needed[ranks.count][ranks.collectives.max_ctas];
+      most = std::max(most, ranks.communicators);
+    }
+  }
+  for (const auto& [count, by_limit] : needed) {
+    int sum = 0;
+    for (const auto& [limit, communicators] : by_limit) sum += communicators;
+    if (sum <= most_communicators) continue;
+    throw RequestError(
+        fmt::format(
+            "steps of {} ranks need {} communicators, one or two for each 'ranks.max_ctas', "
+            "and a run has at most {}",
+            count, sum, most_communicators),
+        "give its variants fewer values, or run scenarios one after the other");
+  }
+}
+
+bool is_of_ranks(const Planned& planned) {
+  return !is_planned_only(planned.scenario) && ranks_needed(planned.scenario) > 1;
+}
+
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
+  if (team == nullptr || std::ranges::none_of(all, is_of_ranks)) return {{nullptr, all}};
+  const std::span<Planned> of_team(all.begin(),
+                                   std::stable_partition(all.begin(), all.end(), is_of_ranks));
+  const std::span<Planned> others = std::span(all).subspan(of_team.size());
+  if (!needs_device(others)) return {{team, all}};
+  return {{team, of_team}, {nullptr, others}};
+}
+
+OpenedDevice open_device_of(const PartOfRun& part, const LineArguments& arguments,
+                            std::uint64_t seed) {
+  if (part.team != nullptr && are_gpus(arguments)) refuse_together(part.scenarios);
+  OpenedDevice opened = part.team != nullptr ? open_ranks(*part.team, arguments, seed)
+                                             : open_device_for(arguments, seed);
+  fit_to_device(part.scenarios, opened.device->identity(), seed);
+  if (part.team != nullptr)
+    dynamic_cast<RankedDevice&>(*opened.device).refuse_other_plans(plans_of_ranks(part.scenarios));
+  return opened;
+}
+
+namespace {
+
+std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& arguments,
+                                     std::vector<Planned> all, const JudgeSettings& settings,
+                                     std::uint64_t seed, const ProgressSink& progress) {
+  std::vector<Traced> traced(all.size());
+  if (const auto mark = attached_tool()) {
+    for (Traced& one : traced)
+      one.unavailable = "another tool is attached to this process: " + *mark + " is set";
+    return traced;
+  }
+  const std::unique_ptr<RankedDevice> device = team.assemble(seed, RanksFor::tracing);
+  fit_to_device(all, device->identity(), seed);
+  device->refuse_other_plans(plans_of_ranks(all));
+  for (const std::size_t index : tracing_order(all)) {
+    const Planned& planned = all[index];
+    if (unmet_requirement(planned.scenario, device->identity())) continue;
+    if (planned.scenario.calibrate) {
+      traced[index].unavailable = ranks_do_not_calibrate;
+      continue;
+    }
+    progress.tracing(planned.scenario);
+    try {
+      traced[index] = trace_planned(*device, arguments, planned, settings, seed);
+    } catch (const DeviceLost&) {
+      throw;  // what follows would only hang again
+    } catch (const DeviceError& error) {
+      traced[index].unavailable = error.what();
+    }
+  }
+  return traced;
+}
+
+}  // namespace
+
+std::vector<Traced> trace_part(const PartOfRun& part, const LineArguments& arguments,
+                               const JudgeSettings& settings, std::uint64_t seed,
+                               Timelines timelines, const ProgressSink& progress) {
+  if (part.team == nullptr) return trace_all(arguments, part.scenarios, seed, timelines, progress);
+  return trace_with_ranks(*part.team, arguments, {part.scenarios.begin(), part.scenarios.end()},
+                          settings, seed, progress);
+}
+
+}  // namespace stepgate

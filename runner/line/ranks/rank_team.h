@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// How the ranks of a run come to be: processes of this program, which this process starts or a
+// launcher's other processes start for it. They are started anew for whatever must not share a
+// process, such as tracing and timing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/ranked/launcher.h"
+#include "device/ranked/ranked_device.h"
+#include "line/job.h"
+#include "line/planned.h"
+#include "line/progress_sink.h"
+#include "line/trace/trace_planned.h"
+
+namespace stepgate {
+
+enum class RanksFor { timing, tracing };
+
+class RankTeam {
+ public:
+  virtual ~RankTeam() = default;
+  virtual int count() const = 0;
+  // Waits until all launchers have joined. After that they wait without a time limit. Throws
+  // DeviceLost.
+  virtual void gather() {}
+  // Starts new processes. Those of the previous device must be gone. Throws DeviceLost.
+  virtual std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor) = 0;
+  // Ends all launchers with this exit code.
+  virtual void end(int /*code*/) {}
+};
+
+// The ranks that `--ranks` asks for, or that the plans need of the GPUs that there are; null where
+// a run needs none but its own process.
+std::unique_ptr<RankTeam> own_ranks_for(const LineArguments&, const std::vector<Planned>&);
+
+// Why a knob that is to be calibrated is not, where ranks carry the scenario out.
+inline constexpr std::string_view ranks_do_not_calibrate =
+    "ranks that run in processes of their own do not calibrate";
+
+// Whether the scenario is run, and by a team of ranks if there is one. A scenario of one rank needs
+// no team: this process runs it on its own device.
+bool is_of_ranks(const Planned&);
+
+// The scenarios that one device of a run carries out.
+struct PartOfRun {
+  RankTeam* team = nullptr;  // null: the device of this process
+  std::span<Planned> scenarios;
+};
+
+// Reorders the scenarios where a team carries out some and this process others: those of the team
+// come first. So everything that ranks may refuse is refused before anything is timed. The rank
+// processes also end first. A GPU that this process has opened stays open until it exits, and two
+// processes on a GPU disturb a measurement.
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
+
+// Starts processes that measure collectives of `count` ranks and run no scenario. Throws
+// DeviceLost.
+std::unique_ptr<RankedDevice> ranks_that_probe(const LineArguments&, int count, std::uint64_t seed);
+
+// Leads as the launcher's rank 0, before anything else is done. Throws RequestError.
+std::unique_ptr<RankTeam> lead(const LineArguments&, const LaunchedAs&);
+// The exit codes of another rank that hears none from rank 0.
+struct CodesWithoutLeader {
+  int refused;  // the request, as rank 0 does too, which says why
+  int left;     // by rank 0
+};
+// Serves as another rank of the launcher: does what rank 0 asks and says nothing. Returns the exit
+// code.
+int attend(const LineArguments&, const LaunchedAs&, CodesWithoutLeader);
+
+// The part's. The plans are as they are on it, and those of all ranks alike. Throws RequestError,
+// DeviceLost.
+OpenedDevice open_device_of(const PartOfRun&, const LineArguments&, std::uint64_t seed);
+
+// The traces of each scenario of the part, made in processes that are gone by then. Where ranks
+// trace, their timelines are drawn whatever was asked for, and one that fails ends the run: throws
+// DeviceLost, Interrupted.
+std::vector<Traced> trace_part(const PartOfRun&, const LineArguments&, const JudgeSettings&,
+                               std::uint64_t seed, Timelines, const ProgressSink&);
+
+// For verbs that start ranks themselves or none. Throws RequestError with that reason.
+void refuse_launcher(const std::string& reason);
+
+// Ranks share no GPU. Throws RequestError where one is named.
+void refuse_one_gpu(const LineArguments&);
+
+// The knobs of the first step of several ranks: what NCCL asks for once in a process is the same in
+// all. Throws RequestError where it is not.
+CollectiveKnobs collectives_of_process(std::span<const Planned>);
+// Refuses what GPUs cannot carry out in one run: knobs that are decided once for a process and
+// differ, and too many communicators. Throws RequestError.
+void refuse_together(std::span<const Planned>);
+
+RankedSettings ranked_settings(const LineArguments&);
+
+// The job of one rank process.
+Job rank_job(const LineArguments&, std::uint64_t seed, RanksFor, int rank, int local_rank);
+// Its process, a child of this one. Throws std::system_error.
+std::unique_ptr<RankLink> start_rank(const Job&);
+
+}  // namespace stepgate

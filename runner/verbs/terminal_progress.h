@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Shows what is at work on the last line of the terminal.
+#pragma once
+
+#include "line/progress_sink.h"
+
+namespace stepgate {
+
+// Whether what a scenario will cost is printed before its first round.
+enum class Forecasts { hidden, printed };
+
+// The line is cleared at the end of the sink and of its copies. Shows none where standard error is
+// no terminal.
+ProgressSink terminal_progress(Forecasts = Forecasts::hidden);
+
+}  // namespace stepgate
