@@ -126,7 +126,7 @@ struct MemoryKnobs {
   ZeroGrad zero_grad = ZeroGrad::none;
   Offload offload = Offload::none;  // what is moved to host memory between its uses
   OffloadVia offload_via = OffloadVia::pinned_overlap;
-  // Of every so many blocks only the input is kept; the rest is recomputed in the backward pass. 0
+  // Keeps the input of one in so many blocks only, and recomputes the rest in the backward pass. 0
   // keeps everything, 1 recomputes every block ("full").
   std::int64_t checkpoint_every = 0;
   bool operator==(const MemoryKnobs&) const = default;
