@@ -16,8 +16,8 @@
 namespace stepgate {
 namespace {
 
-// The order in which buffers are placed: by bytes, by number of operations, or by the product of
-// both.
+// The order in which buffers are placed: by bytes, by number of operations, or by one times the
+// other.
 enum class First { largest, longest, largest_area };
 
 std::int64_t weight_of(const Lifetime& live, First first) {
