@@ -42,7 +42,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, const
 // the builder is on the compute stream.
 void hand_off(StepBuilder&, std::int64_t slots);
 
-// Who allocates temporary buffers when this allocator is chosen.
+// The allocator of temporary buffers when this knob is chosen.
 AllocatedBy allocated_by(Allocator);
 
 }  // namespace stepgate
