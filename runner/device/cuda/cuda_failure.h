@@ -59,7 +59,7 @@ struct NoGpu {
   std::string way_out{};  // empty: what always helps
 };
 
-// What driver and build report about themselves when CUDA does not start.
+// Facts that driver and build report about themselves when CUDA does not start.
 struct DriverFacts {
   CudaFailure failure;
   int driver_version = 0;   // of CUDA, 12040, that the driver supports; 0 where there is no driver
