@@ -188,7 +188,7 @@ Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
   return a_step;
 }
 
-// A value of the allocator's simulation; nothing where plans cannot know.
+// A value of the allocator's simulation; nullopt where it depends on the progress of streams.
 std::optional<double> of_simulation(const StepPlan& plan, std::int64_t AllocatorSimulation::*what) {
   if (plan.allocator_simulation->depends_on_streams) return std::nullopt;
   return static_cast<double>((*plan.allocator_simulation).*what);
