@@ -19,7 +19,7 @@
 
 namespace stepgate {
 
-// A member as it was given; an int becomes 64 bits wide.
+// The value of a member; an int is widened to 64 bits.
 using AggregateMember = std::variant<bool, std::int64_t, double>;
 
 namespace aggregate {
@@ -45,7 +45,7 @@ concept BeginsWith = requires {
   Aggregate{Exactly<Known>{}...};
 };
 
-// The types of the members behind those that are known.
+// Determines the types of the members that follow the known ones.
 template <class Aggregate, class... Known>
 constexpr auto members() {
   if constexpr (BeginsWith<Aggregate, Known..., bool>) {
@@ -66,7 +66,7 @@ constexpr auto members() {
   }
 }
 
-// Where a member lies, and how it is read.
+// The position of a member and how to read it.
 struct Place {
   std::size_t offset = 0;
   AggregateMember (*read)(const std::byte*) = nullptr;
@@ -100,7 +100,7 @@ constexpr auto places(List<Members...>, std::size_t bytes) {
 template <class Aggregate>
 inline constexpr auto places_in = places(members<Aggregate>(), sizeof(Aggregate));
 
-// There is one for each type, by whose address types are told apart.
+// The description of a type. Each type has one instance, whose address identifies the type.
 struct Type {
   std::span<const Place> places;
 };
@@ -111,8 +111,7 @@ inline constexpr Type type_of = {places_in<Aggregate>};
 
 class AggregateValue {
  public:
-  // Room for twelve numbers of 64 bits; an aggregate that needs more does not compile until this is
-  // larger.
+  // Room for twelve 64-bit numbers; a larger aggregate does not compile until this is increased.
   static constexpr std::size_t room = 96;
 
   AggregateValue() = default;  // of no members, as every aggregate without any
@@ -127,8 +126,8 @@ class AggregateValue {
     std::memcpy(bytes_.data(), &aggregate, sizeof aggregate);
   }
 
-  // As it was given, bit by bit; with its defaults where it was given no members. Aborts where it
-  // was given as another type, since only plans and tests pair kernels and values.
+  // Returns the aggregate bit for bit, or its default if the value has no members. Aborts if the
+  // value was made from another type, since only plans and tests pair kernels and values.
   template <class Aggregate>
   Aggregate to() const {
     Aggregate aggregate;
@@ -141,7 +140,7 @@ class AggregateValue {
     return aggregate;
   }
 
-  // Whether it was given as one; a value without members is of no type.
+  // Whether the value was made from this type; a value without members has no type.
   template <class Aggregate>
   bool holds() const {
     return type_ == &aggregate::type_of<Aggregate>;
@@ -153,7 +152,7 @@ class AggregateValue {
     return place.read(bytes_.data() + place.offset);
   }
 
-  // Equal are values of one type with equal members.
+  // Values are equal if their types and all members are.
   friend bool operator==(const AggregateValue& a, const AggregateValue& b) {
     if (a.type_ != b.type_) return false;
     for (std::size_t index = 0; index < a.size(); ++index) {

@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// Where a number of a head is.
+// The position of a number in packed heads.
 struct HeadPlace {
   std::int64_t part, sequence, head, token, column;
 };
@@ -158,7 +158,7 @@ struct Heads {
     run_in_fp32<kernels::Attention>(shape, {}, {qkv.data(), out.data(), log_sums.data()});
   }
 
-  // A random scalar function of the output; the direction is its gradient.
+  // Projects the output on a random direction, which is then the gradient of the result.
   double project() {
     attend();
     double sum = 0;

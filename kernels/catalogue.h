@@ -17,8 +17,8 @@ std::span<const Kernel> kernel_catalogue();
 // The kernel of that name; aborts if there is none, since only plans name kernels.
 const Kernel& kernel(std::string_view name);
 
-// A kernel of the catalogue that was looked up once: what a launch holds, which is asked for its
-// kernel at every step that is simulated.
+// A kernel that was looked up once in the catalogue. Launches hold it, since simulated steps ask
+// for the kernel at every launch.
 class KernelRef {
  public:
   KernelRef() = default;  // of no kernel: of a launch that nobody carries out
@@ -27,7 +27,7 @@ class KernelRef {
       (!std::same_as<Name, KernelRef>)KernelRef(const Name& name)
       : kernel_(&kernel(std::string_view(name))) {}
 
-  // A kernel that the catalogue does not have, which outlives the plan.
+  // Refers to a kernel outside the catalogue, which must outlive the plan.
   explicit KernelRef(const Kernel& other) : kernel_(&other) {}
 
   std::string_view name() const { return kernel_ == nullptr ? std::string_view() : kernel_->name; }

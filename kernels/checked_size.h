@@ -72,7 +72,7 @@ constexpr CheckedSize operator/(A a, B b) {
   return CheckedSize(a) /= b;
 }
 
-// The least multiple that is no smaller.
+// The smallest multiple that is at least `size`.
 constexpr CheckedSize rounded_up(CheckedSize size, std::int64_t multiple) {
   return (size + (multiple - 1)) / multiple * multiple;
 }

@@ -23,7 +23,7 @@ struct WantedLibrary {
   bool binds_lazily = false;  // functions that it calls itself are looked up at their first call
 };
 
-// An exported name, and the pointer that its address is written to.
+// An exported function, and the pointer to store its address in.
 struct DynamicFunction {
   enum Need { required, optional };  // an optional one that is missing leaves null
 
@@ -38,20 +38,19 @@ struct DynamicFunction {
 
 class DynamicLibrary {
  public:
-  // Does not throw: what fails is unavailable(). The library stays open until close(), or until the
-  // process ends.
+  // Does not throw; unavailable() says what failed. The library stays loaded until close(), or
+  // until the process ends.
   explicit DynamicLibrary(WantedLibrary);
 
-  // Why there is none that can be used, with the loader's words and a way out; empty where there is
-  // one.
+  // Why the library cannot be used, with the loader's message and a hint; empty where it can.
   const std::string& unavailable() const { return unavailable_; }
-  // Where the loader found it.
+  // The file that the loader found.
   const std::string& file() const { return file_; }
 
-  // Null where it has none of that name, or there is no library.
+  // nullptr where the library lacks the name or is not loaded.
   void* find(const char* name) const;
-  // Fills the table. False where the library is unavailable, or is now, since it lacks functions
-  // that are required; unavailable() then names every one of them.
+  // Fills the table. Returns false where the library is unavailable, or becomes so because required
+  // functions are missing; unavailable() then names them all.
   bool bind(std::initializer_list<DynamicFunction>);
 
   void close();

@@ -19,12 +19,12 @@ inline constexpr auto control = [](const auto&) -> CheckedSize { return update_c
 
 namespace stepgate {
 
-// Flops of a kernel that computes nothing, or so many for each element.
+// Flops of a kernel that computes nothing, or a constant number for each element.
 inline constexpr auto no_flops = [](const auto&) -> CheckedSize { return 0; };
 template <std::int64_t flops>
 inline constexpr auto flops_an_element = [](const auto& s) { return flops * elements_of(s); };
 
-// Some attributes say whether a result is added to.
+// For kernels with an attribute that says whether the result is added to.
 inline constexpr auto accumulates = [](const auto& attributes) { return attributes.accumulate; };
 
 }  // namespace stepgate

@@ -26,7 +26,7 @@ struct TwoLayers {
 
   explicit TwoLayers(std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    // Small, so that third derivatives leave no trace in a central difference.
+    // Small numbers, so that third derivatives do not affect a central difference.
     std::uniform_real_distribution<float> uniform(-0.7f, 0.7f);
     for (Numbers* numbers : {&x, &w1, &b1, &w2, &b2}) {
       for (float& number : *numbers) number = uniform(random);

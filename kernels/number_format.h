@@ -24,7 +24,7 @@ constexpr std::uint16_t bf16_from_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// Without the sign.
+// The absolute value.
 constexpr double size_of(double value) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63));
 }

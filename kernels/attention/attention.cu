@@ -16,12 +16,12 @@ namespace stepgate {
 
 // Grids, limits and attributes that the launchers of attention and of its gradient share.
 
-// A warp a row.
+// One warp processes a row.
 inline unsigned blocks_for_rows(const PackedHeadsShape& shape) {
   return static_cast<unsigned>(ceiling_quotient(shape.rows * shape.heads, row_warps));
 }
 
-// A block a tile of a head of a sequence.
+// One block processes a tile of a head of a sequence.
 inline unsigned blocks_for_tiles(const PackedHeadsShape& shape, int tile_rows) {
   const std::int64_t heads = shape.rows / shape.tokens * shape.heads;
   return static_cast<unsigned>(heads * ceiling_quotient(shape.tokens, tile_rows));
@@ -63,8 +63,8 @@ struct Largest {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Every thread gets the result over the block, by one fixed tree. The block has whole warps, and
-// `space` a float a warp that nothing else uses.
+// Combines the values of all threads of a block in a fixed tree; every thread gets the result. The
+// block has whole warps, and `space` has a float for each warp.
 template <class Combine>
 __device__ float over_block(float own, Combine combine, float* space) {
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -77,7 +77,8 @@ __device__ float over_block(float own, Combine combine, float* space) {
   return all;
 }
 
-// Two packs a thread at least where the row has them, since barriers cost more with every warp.
+// The block size for a row: at least two packs a thread where possible, since barriers cost more
+// with every warp.
 inline unsigned row_block(std::int64_t packs) {
   unsigned threads = 32;
   while (threads < largest_row_block && 2 * threads < packs) threads *= 2;
@@ -221,8 +222,8 @@ Launch kernels::AttentionGradient::prepare(const Shape& shape, DType dtype,
 
 namespace {
 
-// One block a row. The later passes find the row in cache. The probabilities may be the scores: a
-// thread writes what it alone has read.
+// One block processes a row, which later passes find in cache. Probabilities may overwrite the
+// scores, since a thread writes only what it alone has read.
 template <int count, class Number>
 __global__ void __launch_bounds__(largest_row_block)
     causal_softmax(const Number* scores, Number* probabilities, int columns, float scale) {
@@ -289,8 +290,8 @@ Launch kernels::CausalSoftmax::prepare(const Shape& shape, DType dtype,
 
 namespace {
 
-// One block a row. The second pass finds the row in cache. d_scores may be d_probabilities: a
-// thread writes what it alone has read.
+// One block processes a row, which the second pass finds in cache. d_scores may be d_probabilities,
+// since a thread writes only what it alone has read.
 template <int count, class Number>
 __global__ void __launch_bounds__(largest_row_block)
     causal_softmax_gradient(const Number* probabilities, const Number* d_probabilities,

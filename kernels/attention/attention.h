@@ -48,9 +48,9 @@ struct AttentionGradient {
 
 }  // namespace kernels
 
-// So many sequences at once are given to cuDNN, whose gradient with sums in a fixed order has the
-// scores of all of them in its scratch: an equal share of all, as large as fits. 0 where cuDNN has
-// no such gradient, or one sequence does not fit.
+// The number of sequences that cuDNN processes at once. Its gradient with sums in a fixed order
+// keeps their scores in its scratch. All launches take equal shares, as large as fit. 0 where cuDNN
+// has no such gradient, or one sequence does not fit.
 constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType dtype,
                                            std::int64_t most_scratch) {
   if (!suits_cudnn(shape, dtype)) return 0;

@@ -13,7 +13,7 @@ constexpr int row_warps = 4;  // of a block
 constexpr int widest_head = 512;
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// Where a warp turns rows into columns; the odd stride spreads a column over the banks.
+// Shared memory in which a warp transposes rows; the odd stride avoids bank conflicts.
 struct TurningSpace {
   float numbers[32][33];
 };
@@ -65,7 +65,7 @@ __device__ void add_rows(float* sums, float keep, float factor, const RowsOfHead
   }
 }
 
-// Writes the columns that add_rows gave this lane.
+// Writes the columns that add_rows summed in this lane.
 template <class Number>
 __device__ void store_sums(const float* sums, float factor, Number* to, int width) {
   for (int column = threadIdx.x % 32; column < width; column += 32) {

@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// The next keys and values arrive while one pair is multiplied.
+// Tile sizes. The next keys and values are copied while one pair is multiplied.
 template <int width>
 struct AttentionTiles {
   static constexpr int warps = 8;
@@ -22,15 +22,15 @@ struct AttentionTiles {
   static constexpr int blocks = width == 64 ? 2 : 1;
 };
 
-// State of a warp for its 16 rows; a lane has columns of two of them.
+// The softmax state of a warp for its 16 rows; a lane holds columns of two rows.
 template <int width>
 struct RunningSoftmax {
   float sums[width / 8][4] = {};
   float largest[2] = {-INFINITY, -INFINITY};  // score, not scaled
   float weights[2] = {};                      // of this lane's columns only
 
-  // Turns scores into weights relative to the largest score of their row so far, and the sums to
-  // that. Every row must have a visible score in the first tile.
+  // Converts scores to weights relative to the largest score of their row so far, and rescales the
+  // sums. Every row must have a visible score in the first tile.
   template <int columns>
   __device__ void take(float (&scores)[columns][4], float exponent_scale) {
 #pragma unroll
@@ -70,7 +70,7 @@ struct RunningSoftmax {
   }
 };
 
-// Scores of keys behind their query are as if they were minus infinity.
+// Treats scores of keys behind their query as minus infinity.
 template <int columns>
 __device__ __forceinline__ void hide_later_keys(float (&scores)[columns][4], int first_query,
                                                 int first_key) {
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
   using Tiles = AttentionTiles<width>;
   const int tiles = (shape.tokens + Tiles::queries - 1) / Tiles::queries;
   const HeadOffsets at(shape, blockIdx.x / tiles);
-  // The last queries see most keys: they start first.
+  // The last queries have most keys, so they start first.
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::queries;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;

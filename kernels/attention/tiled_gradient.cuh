@@ -55,7 +55,7 @@ __device__ __forceinline__ void copy_pair(Tile<width> to, const RowsOfHead<Numbe
   copy_tile<rows, threads>(to_other, other.first, other.stride, first, end);
 }
 
-// Queries behind the last have no statistics: a logarithm of infinity makes their weights 0.
+// Rows beyond the last query get an infinite logarithm, which makes their weights 0.
 template <class Number>
 __device__ __forceinline__ void copy_statistics(const HeadRows<Number>& head, int token, int end,
                                                 SharedAddress log_sum, SharedAddress row_dot) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
   const HeadOffsets at(shape, blockIdx.x / tiles);
   const HeadRows<Number> head(shape, operands, at);
-  // The last queries see most keys: they start first.
+  // The last queries have most keys, so they start first.
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;

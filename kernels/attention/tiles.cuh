@@ -17,13 +17,13 @@ namespace stepgate {
 // An address in the block's shared memory.
 using SharedAddress = std::uint32_t;
 
-// Where the block's dynamic shared memory starts.
+// The start of the block's dynamic shared memory.
 __device__ __forceinline__ SharedAddress shared_memory() {
   extern __shared__ uint4 block_memory[];
   return static_cast<SharedAddress>(__cvta_generic_to_shared(block_memory));
 }
 
-// 16 bytes; zeros when they do not exist, whose address is not read then.
+// Copies 16 bytes asynchronously. Writes zeros if they do not exist, and then does not read `from`.
 __device__ __forceinline__ void copy_16_async(SharedAddress to, const void* from, bool exist) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from),
                "r"(exist ? 16 : 0)
@@ -34,7 +34,7 @@ __device__ __forceinline__ void copy_float_async(SharedAddress to, const float* 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(to), "l"(from) : "memory");
 }
 
-// Waits for all copies of this thread; others need a barrier behind it.
+// Waits for all copies of this thread; copies of other threads need a barrier afterwards.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
@@ -61,8 +61,8 @@ __device__ __forceinline__ uint4 load_shared_16(SharedAddress from) {
   return chunk;
 }
 
-// A warp's part of four 8x8 blocks: lane l has numbers 2 * (l % 4) and the next of row l / 4 of
-// each.
+// A warp's fragment of four 8x8 blocks: lane l holds numbers 2 * (l % 4) and the next one of row l
+// / 4 of each block.
 struct Blocks {
   std::uint32_t pairs[4];
 };
@@ -76,7 +76,7 @@ __device__ __forceinline__ Blocks load_blocks(SharedAddress row) {
   return b;
 }
 
-// The same, each block transposed.
+// Like load_blocks, with each block transposed.
 __device__ __forceinline__ Blocks load_blocks_turned(SharedAddress row) {
   Blocks b;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -115,7 +115,7 @@ __device__ __forceinline__ float power_of_two(float value) {
   return power;
 }
 
-// Two numbers rounded to storage; the first in the low half.
+// Rounds two numbers to storage; the first is in the low half.
 template <class Number>
 __device__ __forceinline__ std::uint32_t rounded_pair(float first, float second) {
   std::uint32_t pair;
@@ -130,8 +130,8 @@ __device__ __forceinline__ std::uint32_t rounded_pair(float first, float second)
 constexpr int rows_of_warp = 16;
 constexpr float log2_of_e = 1.44269504f;
 
-// Rows of `width` 2-byte numbers. The 16-byte chunks of a row change places by the row's number, so
-// that 8 rows' chunks of one column lie in different banks.
+// A tile of rows of `width` 2-byte numbers. The 16-byte chunks of a row are permuted by the row's
+// number, so that a column of chunks over 8 rows lies in different banks.
 template <int width>
 struct Tile {
   static constexpr int chunks = width / 8;  // of a row
@@ -145,9 +145,8 @@ struct Tile {
   }
 };
 
-// Starts to copy `rows` rows from row `first` on, zeros from row `end` on. All `threads` threads
-// take part: each has one column of chunks, in rows so far apart that all have the same place in
-// it.
+// Starts to copy `rows` rows from row `first` on; rows from `end` on become zeros. All `threads`
+// threads take part. Each copies one column of chunks, in rows whose permutation is the same.
 template <int rows, int threads, int width, class Number>
 __device__ __forceinline__ void copy_tile(Tile<width> to, const Number* from, std::int64_t stride,
                                           int first, int end) {

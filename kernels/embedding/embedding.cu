@@ -22,8 +22,8 @@ struct EmbeddingOnDevice {
   std::int64_t period;
 };
 
-// A warp takes a row, so that the token is read once and no thread divides by the columns. Operands
-// do not overlap, which lets the loads of several packs fly together.
+// One warp processes a row, so that the token is read once and no thread divides by the columns.
+// Operands do not overlap, so several loads can be in flight.
 template <int count, bool with_positions, class Number>
 __global__ void __launch_bounds__(embedding_block_threads)
     embedding(const EmbeddingOnDevice<Number> call) {
@@ -100,8 +100,8 @@ struct Found {
   std::int32_t position, token;
 };
 
-// The block's tokens in a window of positions, in their order: one list a warp, of the warp's part
-// of the window.
+// The block's tokens in a window of positions, in order. Each warp has a list for its part of the
+// window.
 constexpr int list_length = 256;
 
 struct Lists {
@@ -159,7 +159,7 @@ __device__ __forceinline__ unsigned equal_entries(const Lists& lists, int list, 
   return __ballot_sync(whole_warp, equal);
 }
 
-// The same of positions of all tokens.
+// Like equal_entries, for positions of all tokens.
 __device__ __forceinline__ unsigned equal_tokens(const std::int32_t* tokens, std::int64_t base,
                                                  std::int64_t end, std::int32_t token) {
   const std::int64_t position = base + lane_of_thread();
@@ -252,9 +252,9 @@ __device__ void sum_token(const Call<Number>& call, Window window, const Lists& 
   }
 }
 
-// Every block looks at all tokens, which stay in the second-level cache, and lists its own: about
-// one in `owners`. Should they not fit the lists, it goes through windows that always do; the sum
-// of a token then looks for what is behind the window itself.
+// Every block reads all tokens, which stay in the L2 cache, and lists its own: about one in
+// `owners`. If they do not fit the lists, it processes windows that always fit. The sum of a token
+// then also searches the positions after the window.
 template <int count, class Number>
 __global__ void __launch_bounds__(embedding_gradient_block_threads, 4)
     embedding_gradient(const Call<Number> call) {

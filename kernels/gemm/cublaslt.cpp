@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// It stays loaded until the process ends.
+// The library stays loaded until the process ends.
 const DynamicLibrary& library() {
   static const DynamicLibrary opened(
       {.name = "cuBLASLt",
@@ -26,12 +26,12 @@ std::vector<std::string_view>& names_of_functions() {
   return names;
 }
 
-// One a function that is defined below.
+// One instance for each function that is defined below.
 template <class Function>
 class Forwarded {
  public:
   explicit Forwarded(const char* name) : name_(name) { names_of_functions().push_back(name); }
-  // Null where there is no library, or none that has it.
+  // nullptr where there is no library, or where it lacks the function.
   Function* find() const { return reinterpret_cast<Function*>(library().find(name_)); }
 
  private:

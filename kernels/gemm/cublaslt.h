@@ -9,12 +9,12 @@
 
 namespace stepgate {
 
-// Why there is none, with the loader's words; empty where it is open. Opens it. STEPGATE_CUBLASLT
-// may name a file; otherwise it is found as the loader finds libraries, then in the toolkit of the
-// build.
+// Loads cuBLASLt. Returns why that failed, with the loader's message; empty on success.
+// STEPGATE_CUBLASLT may name a file. Otherwise the loader's usual places are searched, then the
+// toolkit of the build.
 const std::string& reason_against_cublaslt();
 
-// Names of the functions that are called here and that the library does not have.
+// Names of the functions called here that the library lacks.
 std::vector<std::string> functions_cublaslt_lacks();
 
 }  // namespace stepgate

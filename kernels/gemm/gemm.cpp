@@ -28,7 +28,7 @@ KernelAttributes matmul_that_spares(const KernelAttributes& attributes, int mult
   return sparing;
 }
 
-// The operand as floats, [rows][columns] after the transposition that was asked for.
+// The operand as floats, [rows][columns], after the transposition if `transposed`.
 std::vector<float> dense(const void* numbers, DType dtype, std::int64_t rows, std::int64_t columns,
                          bool transposed) {
   std::vector<float> stored = floats_of(numbers, dtype, rows * columns);
@@ -50,7 +50,7 @@ void multiply(const CallOf<kernels::Matmul>& call, const void* first, const void
     for (std::int64_t column = 0; column < n; ++column) {
       sums[column] = matmul.accumulate ? number_at(c, call.dtype, row * n + column) : 0.0;
     }
-    // k outside, columns inside: both b and the sums are walked in memory order.
+    // With k in the outer loop, both b and the sums are read in memory order.
     for (std::int64_t inner = 0; inner < k; ++inner) {
       const double factor = a[row * k + inner];
       const float* b_row = b.data() + inner * n;

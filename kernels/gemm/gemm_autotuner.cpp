@@ -30,7 +30,7 @@ struct Candidate {
   }
 };
 
-// The heuristics' first, and those of the others that give its bits.
+// The first algorithm of the heuristics, and all others with bitwise equal results.
 std::vector<Candidate> candidates_of(const GemmCall& call, const GemmOperands& operands) {
   std::vector<Candidate> candidates;
   const auto algorithms = call.algorithms(most_algorithms);
@@ -48,7 +48,7 @@ std::vector<Candidate> candidates_of(const GemmCall& call, const GemmOperands& o
   return candidates;
 }
 
-// In turns, so that the clocks of the GPU are the same for all.
+// Times the candidates in turns, so that they see the same GPU clocks.
 void time_all(const GemmCall& call, const GemmOperands& operands,
               std::vector<Candidate>& candidates) {
   Stopwatch stopwatch;

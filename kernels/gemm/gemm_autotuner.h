@@ -14,10 +14,10 @@ namespace stepgate {
 
 class GemmAutotuner {
  public:
-  // The first within 2 % of the fastest, by the order of the heuristics, so that ties go the same
-  // way in most processes. Allocates two factors and two results of that shape for as long as it
-  // measures, and waits for the device. Throws std::runtime_error where memory has no room for
-  // these.
+  // Returns the first algorithm, in the order of the heuristics, within 2 % of the fastest, so that
+  // most processes decide close cases alike. While it measures, it allocates two factors and two
+  // results of that shape, and waits for the device. Throws std::runtime_error where memory does
+  // not suffice.
   cublasLtMatmulAlgo_t algorithm_for(const GemmCall&);
 
   // One algorithm that was found; `choices` lists them in the order in which they were asked for.

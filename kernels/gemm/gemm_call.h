@@ -33,11 +33,12 @@ class GemmCall {
   const std::string& kernel() const { return kernel_; }
   std::int64_t workspace_bytes() const { return context_.workspace_bytes; }
 
-  // As cuBLASLt's heuristics rank them, at least one and `most` at most. Throws std::runtime_error
-  // where there is none.
+  // The algorithms that cuBLASLt's heuristics rank best, from 1 to `most`. Throws
+  // std::runtime_error where there is none.
   std::vector<cublasLtMatmulAlgo_t> algorithms(int most) const;
 
-  // On the operands of the kernel. Throws where one is not aligned to 16 bytes or cuBLASLt refuses.
+  // Enqueues the GEMM on the kernel's operands. Throws where one is not aligned to 16 bytes or
+  // cuBLASLt refuses.
   void enqueue(void* const* buffers, const cublasLtMatmulAlgo_t&, cudaStream_t) const;
 
  private:

@@ -15,11 +15,11 @@ namespace stepgate {
 
 class GemmOperands {
  public:
-  // Empty where memory has no room for them.
+  // Returns nullopt where memory does not suffice.
   static std::optional<GemmOperands> make(const GemmShape&);
   static std::int64_t bytes_of(const GemmShape&);
 
-  // In the kernel's order.
+  // Pointers in the kernel's order of operands.
   void* const* pointers() const { return pointers_.data(); }
 
   // Results start from the same bits, since GEMMs may add to them.

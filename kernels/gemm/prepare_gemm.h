@@ -16,7 +16,7 @@ enum class Epilogue {
   bias   // operands a, b, bias ([columns]), c
 };
 
-// A GEMM but for where its operands lie: two that are equal may take one algorithm.
+// A GEMM without the addresses of its operands; equal ones may use the same algorithm.
 struct GemmShape {
   kernels::Matmul::Shape shape;
   DType dtype = DType::fp32;

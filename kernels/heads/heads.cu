@@ -23,7 +23,7 @@ struct PackedRows {
   int heads;
 };
 
-// A thread keeps its columns, so that where they belong is worked out once for all its rows.
+// A thread keeps its columns for all of its rows, so that their target is computed only once.
 template <int count, class Number, class Move>
 __global__ void __launch_bounds__(packed_threads)
     move_packed_rows(PackedRows shape, const Number* from, Number* to, Move move) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(packed_threads)
   }
 }
 
-// A launch of `kernel` from its first operand to its second.
+// Launches `kernel` with the first operand as source and the second as target.
 template <class Move>
 Launch packed_rows_launch(const char* kernel, const PackedHeadsShape& shape, DType dtype,
                           std::int64_t parts, Move move) {

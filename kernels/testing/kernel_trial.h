@@ -28,7 +28,7 @@ struct TrialRecipe {
   void (*settle)(KernelTrial&) = nullptr;
 };
 
-// One for each kernel of the catalogue.
+// One recipe for each kernel of the catalogue.
 std::span<const TrialRecipe> trial_recipes();
 
 // The recipe of that kernel; aborts if there is none.
@@ -71,7 +71,7 @@ std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
 const KernelOperand& operand_of(const KernelTrial&, std::size_t operand);
 std::int64_t operand_bytes(const KernelTrial&, std::size_t operand);
 
-// That the CUDA side asks of operands, at most: libraries that multiply want whole packs.
+// The largest alignment that the CUDA side requires of an operand: GEMM libraries need whole packs.
 std::int64_t alignment_bytes(const Kernel&);
 
 // The operand that may be the same buffer as an input; no_operand where none may.

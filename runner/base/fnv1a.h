@@ -12,7 +12,7 @@ namespace stepgate {
 constexpr std::uint64_t fnv1a_start = 0xcbf29ce484222325ULL;
 constexpr std::uint64_t fnv1a_prime = 0x100000001b3ULL;
 
-// `hash` is that of the text before, where a text comes in pieces.
+// To hash a text in pieces, pass the hash of the pieces before as `hash`.
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = fnv1a_start) {
   for (const char c : text) {
     hash ^= static_cast<unsigned char>(c);
@@ -21,8 +21,9 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = fnv1a_
   return hash;
 }
 
-// Eight bytes at once, for what is large and only ever compared with itself: another number than
-// that of its bytes. The upper half is folded down, since a product never carries there.
+// Hashes eight bytes at once, for large data that is compared only with other hashes of this
+// function. The result differs from fnv1a of the same bytes. The upper half is folded down, since
+// the multiplication never carries bits downwards.
 constexpr std::uint64_t fnv1a_word(std::uint64_t word, std::uint64_t hash) {
   hash = (hash ^ word) * fnv1a_prime;
   return hash ^ (hash >> 32);

@@ -22,7 +22,7 @@ std::atomic<const char*> left_behind = nullptr;
 static_assert(std::atomic<const char*>::is_always_lock_free, "handlers read it");
 volatile std::sig_atomic_t has_patience = 0;
 
-// Everything below runs in handlers: nothing but async-signal-safe calls.
+// The functions below run in signal handlers and call only async-signal-safe functions.
 void remember(int received) {
   const int kept = errno;
   interrupted = received;
@@ -42,7 +42,7 @@ void end_now(int) {
   const char* left = left_behind;
   say("interrupted: ended in the middle of its work; ");
   say(left == nullptr ? "nothing was written\n" : left);
-  ::raise(interrupted);  // whose disposition is the default by now
+  ::raise(interrupted);  // its disposition is the default by now
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

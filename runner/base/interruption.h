@@ -8,19 +8,19 @@
 
 namespace stepgate {
 
-// The signal that came, or 0.
+// The signal that was received, or 0.
 extern volatile std::sig_atomic_t interrupted;
 
-// For a verb that has something to finish. The first SIGINT or SIGTERM is remembered, and the verb
-// should end. A second one of either kind ends the process at once. A process that is still running
-// after `most_time_to_end_by_itself` is ended by the first signal, before its sender kills it. A
-// verb that does not call this is ended by any signal.
+// Called by a verb that must finish something when it is interrupted. The first SIGINT or SIGTERM
+// is remembered, and the verb should end. A second one of either kind ends the process at once. If
+// the process still runs after `most_time_to_end_by_itself`, the first signal ends it, before its
+// sender kills it. A verb that does not call this is ended by any signal.
 void stop_when_interrupted();
 constexpr std::chrono::milliseconds most_time_to_end_by_itself{1500};
 
-// Sets what a program that is ended by the timeout reports at the end of its last line: "written:
-// r.json\n". The text must stay, since a handler reads it at any moment; nullptr: nothing was
-// written.
+// Sets the end of the last line that a process reports when it is ended by that timeout: "written:
+// r.json\n". A handler may read the text at any moment, so it must never be freed. nullptr: nothing
+// was written.
 void say_when_ended(const char* left);
 
 // Thrown to end a wait after a signal.

@@ -19,7 +19,7 @@ TEST(Interruption, IsRememberedAndTheOtherSignalEndsTheProcessToo) {
         try {
           throw_if_interrupted();
         } catch (const Interrupted&) {
-          std::raise(SIGINT);  // another one than before
+          std::raise(SIGINT);  // a signal of the other kind
         }
         ::_exit(2);
       },

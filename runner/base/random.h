@@ -19,20 +19,20 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
   return z ^ (z >> 31);
 }
 
-// A sequence of draws from one stream.
+// A sequence of random numbers; each seed gives another one.
 class Random {
  public:
   explicit constexpr Random(std::uint64_t seed) : seed_(random_bits(seed, 0)) {}
 
   constexpr std::uint64_t bits() { return random_bits(seed_, index_++); }
 
-  // In [0, 1).
+  // Returns a number in [0, 1).
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  // In [0, bound); bound > 0. The bias is below bound / 2^64.
+  // Returns a number in [0, bound); bound > 0. The bias is below bound / 2^64.
   constexpr std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
 
-  // Standard normal (Box and Muller 1958).
+  // Returns a standard normal number (Box and Muller 1958).
   double normal() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());

@@ -8,8 +8,8 @@
 
 namespace stepgate {
 
-// Aborts with the place and the invariant when it does not hold. The builtins are what
-// std::source_location is made of; clang 14, which runs the fuzz targets, has only them.
+// Aborts with the source location and the invariant if it does not hold. Uses the compiler's
+// builtins, since clang 14, which builds the fuzz targets, has no std::source_location.
 inline void require(bool holds, std::string_view invariant, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
   if (holds) return;

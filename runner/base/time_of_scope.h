@@ -8,7 +8,7 @@ namespace stepgate {
 
 class TimeOfScope {
  public:
-  // The sum outlives it.
+  // `sum` must outlive this object.
   explicit TimeOfScope(std::chrono::nanoseconds& sum) : sum_(sum) {}
   ~TimeOfScope() { sum_ += std::chrono::steady_clock::now() - begin_; }
   TimeOfScope(const TimeOfScope&) = delete;

@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// Calls fill(first, end) on chunks that cover [0, count), on as many threads as pay.
+// Calls fill(first, end) on chunks that cover [0, count), on several threads where that is faster.
 template <class Fill>
 void in_chunks(std::int64_t count, Fill fill) {
   constexpr std::int64_t smallest_chunk = 1 << 18;
@@ -28,8 +28,7 @@ void in_chunks(std::int64_t count, Fill fill) {
   fill(std::int64_t{0}, count / chunks);
 }
 
-// Stretches that these pieces of a flat buffer, which lie one behind the other, get from those of
-// the whole.
+// Maps stretches of the whole flat buffer to a buffer that holds only these pieces, in sequence.
 std::vector<DrawnStretch> in_pieces(const std::vector<RankPiece>& pieces,
                                     const std::vector<DrawnStretch>& flat) {
   std::vector<DrawnStretch> stretches;
@@ -52,7 +51,7 @@ std::vector<DrawnStretch> in_pieces(const std::vector<RankPiece>& pieces,
   return stretches;
 }
 
-// Every number is drawn by its place in the whole slot, whatever stretch that is in.
+// Every number depends on its position in the whole slot, whatever stretch it is in.
 std::vector<DrawnStretch> weight_stretches(const Buffer& buffer) {
   if (buffer.parts.empty()) {
     return {{.elements = buffer.bytes / bytes_of(buffer.dtype), .scale = buffer.scale}};

@@ -22,7 +22,8 @@
 
 namespace stepgate {
 
-// Neighbours in a slot that are drawn alike: uniform in [centre - scale, centre + scale).
+// Adjacent elements of a slot with the same distribution: uniform in [centre - scale, centre +
+// scale).
 struct DrawnStretch {
   std::int64_t first = 0;  // place in the slot, in elements
   std::int64_t elements = 0;
@@ -31,7 +32,7 @@ struct DrawnStretch {
   std::int64_t shift = 0;  // the number drawn for a place is that of the place so far on
 };
 
-// The content of one slot as numbers of this type; what no stretch covers is zero.
+// The content of one slot as numbers of this type; elements outside the stretches are zero.
 struct DrawnContent {
   std::uint64_t seed = 0;
   DType dtype = DType::fp32;
@@ -59,14 +60,14 @@ constexpr double drawn_number(std::uint64_t seed, const DrawnStretch& stretch, s
 // depend on how many.
 void fill_contents(const Buffer&, std::int64_t slot, std::uint64_t seed, std::span<std::byte>);
 
-// Contents that were made once: loading a step again copies them instead of computing them.
+// Keeps contents, so that loading a step again copies them instead of computing them.
 class ContentsCache {
  public:
   // The bytes that fill_contents writes. Valid as long as the cache.
   std::span<const std::byte> of(const Buffer&, std::int64_t slot, std::uint64_t seed);
 
  private:
-  // Everything that the content depends on.
+  // All values that the content depends on.
   using Key =
       std::tuple<Content, std::string, std::int64_t, DType, double, std::vector<ContentPart>,
                  std::string, std::vector<RankPiece>, std::int64_t, std::int64_t, std::uint64_t>;

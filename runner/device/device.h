@@ -35,7 +35,7 @@ class DeviceLost : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// It has no memory for what was asked. The next step may find some.
+// The device has no memory for the request. The next step may fit.
 class DeviceMemoryFull : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -47,7 +47,7 @@ constexpr std::string_view no_host_memory =
 
 enum class DeviceKind { cuda, simulated, reference };
 
-// "cuda", "simulated", "reference": in files.
+// The name in files: "cuda", "simulated", "reference".
 std::string_view name_of(DeviceKind);
 
 // A fact that two runs must share besides to be compared, in words: {"power limit", "700 W"}.
@@ -59,7 +59,7 @@ struct DeviceKey {
 template <>
 inline constexpr auto fields_of<DeviceKey> = entry_fields<&DeviceKey::name, &DeviceKey::value>;
 
-// The library that a rank of several communicates with, how that is set, and how its GPU is linked.
+// The library with which ranks communicate, its settings, and the links of the GPU.
 struct Communication {
   std::string library;              // "NCCL 2.28.9"; empty: none
   std::string file;                 // that it was found in
@@ -72,11 +72,11 @@ inline constexpr auto fields_of<Communication> =
     fields<&Communication::library, &Communication::file, &Communication::settings,
            &Communication::links>;
 
-// Words of links between two GPUs.
+// Names of links between two GPUs.
 constexpr std::string_view nvlink = "NVLink";
 constexpr std::string_view no_nvlink = "PCIe";
 
-// One of the processes that a device of several ranks consists of.
+// The identity of one process of a device of several ranks.
 struct RankIdentity {
   std::string host;
   std::string uuid;  // of its GPU

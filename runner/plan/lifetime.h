@@ -9,7 +9,7 @@
 
 namespace stepgate {
 
-// Why something is live as long as it is. The first ones are always live.
+// The reason for a lifetime. With the first reasons a buffer is always live.
 enum class LivenessReason {
   it_is_kept,           // weights, state, batches, what is counted; host memory
   it_is_carried_over,   // read before it is written: the step before has written it
@@ -43,7 +43,7 @@ struct Lifetimes {
   std::vector<Lifetime> pinned;  // host memory: pinned, or registered
 };
 
-// Places for lifetimes in one piece of memory.
+// Offsets of lifetimes in one arena.
 struct Arena {
   std::vector<std::int64_t> offsets_bytes;  // of the lifetimes, in their order
   std::int64_t bytes = 0;                   // of the whole

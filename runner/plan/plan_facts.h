@@ -30,15 +30,15 @@ inline std::int64_t sum_of(const BytesByPurpose& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-// Memory that a device holds while it runs the plan unchanged. Every buffer has memory of its own
-// all the time, except buffers that the step allocates and releases.
+// Memory that a device holds while it runs the plan unchanged. Every buffer exists all the time,
+// except buffers that the step allocates and releases.
 struct HeldMemory {
   std::int64_t most_bytes = 0;    // at one moment
   BytesByPurpose most{};          // of each purpose, each at its own moment
   std::int64_t pinned_bytes = 0;  // of host memory
 };
 
-// Memory that would do, by the lifetimes of the buffers.
+// Memory that would suffice if buffers shared memory by their lifetimes.
 struct StepMemory {
   Lifetimes lifetimes;
   Arena arena;                       // of the lifetimes on the device
@@ -53,7 +53,7 @@ struct StepMemory {
 // from any cache.
 enum class KernelLimit { math, memory, latency };
 
-// Facts of one operation, each time that it acts.
+// Facts of one operation for one execution.
 struct OperationFacts {
   Tally tally;
   KernelWork work;                               // of a launch

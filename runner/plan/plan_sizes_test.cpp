@@ -102,7 +102,7 @@ class DrawnKnobs {
  public:
   explicit DrawnKnobs(std::uint64_t seed) : random_(seed) {}
 
-  // Nothing where they do not fit together.
+  // Draws random knobs; nullopt where they are refused.
   std::optional<Knobs> draw() {
     Settings settings;
     SettingPlaces written;
@@ -126,7 +126,7 @@ class DrawnKnobs {
     return std::uniform_int_distribution<std::int64_t>(0, end - 1)(random_);
   }
 
-  // Often the most or a power of two near it.
+  // Draws a number, often the maximum or a power of two near it.
   std::int64_t whole(const FieldValues& values) {
     const auto most = static_cast<std::int64_t>(values.most);
     const std::int64_t value = std::max(static_cast<std::int64_t>(values.least), most >> below(20));

@@ -47,11 +47,12 @@ enum class Purpose {
 };
 constexpr int purpose_count = 8;
 
-// How a buffer's content comes to be, before the first step. The same seed gives the same numbers
-// on every device.
+// How a buffer is filled before the first step. The same seed gives the same numbers on every
+// device.
 enum class Content { zeros, weights, payload, chain };
 
-// step_allocator: StepPlan::allocator, which then also has what the plan keeps.
+// step_allocator: the one in StepPlan::allocator, which then also serves the memory that the plan
+// keeps.
 enum class AllocatedBy { the_plan, cuda, cuda_async, step_allocator };
 
 // A stretch of a buffer's `weights` content: uniform in [centre - scale, centre + scale).
@@ -62,7 +63,8 @@ struct ContentPart {
   auto operator<=>(const ContentPart&) const = default;
 };
 
-// Elements of a flat buffer that this rank has; those of the next rank begin so many further on.
+// Elements of a flat buffer that this rank has. Those of the next rank begin at a fixed stride
+// after them.
 struct RankPiece {
   std::int64_t first = 0;
   std::int64_t elements = 0;
@@ -81,15 +83,14 @@ struct Buffer {
   double scale = 0;                     // `weights`: uniform in [-scale, scale)
   std::vector<ContentPart> parts = {};  // `weights`: one after the other, instead of one scale
   std::string numbers_of = {};  // `weights`: the buffer that has the same numbers; empty: its own
-  // `weights`: of the numbers that `parts` describe only these, one piece behind the other; empty:
-  // all of them.
+  // `weights`: the buffer holds only these pieces of the numbers that `parts` describe, in
+  // sequence; empty: all of them.
   std::vector<RankPiece> pieces = {};
-  // `payload`: the number that a slot begins with, of those of all ranks, whose batches lie side by
-  // side in one that is as many times as large.
+  // `payload`: the index of the slot's first number in the batches of all ranks side by side.
   std::int64_t first_number = 0;
   ManagedAdvice advice = ManagedAdvice::none;  // of managed memory
-  // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
-  // first.
+  // Unless `the_plan`, the buffer exists only between its Allocate and its Release, with undefined
+  // content at first.
   AllocatedBy allocated_by = AllocatedBy::the_plan;
 };
 
@@ -97,7 +98,7 @@ struct BufferUse {
   int buffer = 0;                 // index into StepPlan::buffers
   std::int64_t offset_bytes = 0;  // from the start of the slot
   std::int64_t bytes = 0;         // touched from there
-  // Rank r touches bytes that lie r times so far on; 0 in the plan of one rank
+  // Rank r accesses bytes at r times this distance; 0 in the plan of one rank
   // (derive/plan_of_rank.h).
   std::int64_t rank_stride_bytes = 0;
 };
@@ -120,7 +121,7 @@ struct FillZero {
   BufferUse what;
 };
 
-// The host itself moves the bytes, on its own thread: into managed memory.
+// The host thread itself copies the bytes into managed memory.
 struct HostCopies {
   BufferUse to;
   BufferUse from;
@@ -149,7 +150,7 @@ struct Release {
   int buffer = 0;
 };
 
-// The step's allocator gives back what nothing is in.
+// The step's allocator frees all segments without live blocks.
 struct EmptyCache {
   DriverCalls driver = {};
 };
@@ -188,8 +189,8 @@ struct HostWork {
 
 enum class Reduction { sum, average };
 
-// All ranks together: it begins when the last of them has come to it. A rank's part is as much of
-// the whole as there are ranks, in their order.
+// A collective begins when all ranks have reached it. Each rank's part is an equal share of the
+// whole, in the order of ranks.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   BufferUse from;             // of all_gather this rank's part, of others the whole
@@ -205,9 +206,9 @@ inline std::int64_t payload_bytes(const Collective& collective) {
                                                            : collective.to.bytes;
 }
 
-// Bytes that a rank sends where the payload goes round a ring, as NCCL's ring algorithms have it:
-// (n-1)/n of it for n ranks, and of an all-reduce, which scatters and gathers, twice that. The same
-// of its trees on average over the ranks.
+// Bytes that a rank sends in NCCL's ring algorithms: (n-1)/n of the payload for n ranks, and twice
+// that for an all-reduce, which scatters and gathers. Tree algorithms send as many on average over
+// ranks.
 inline double ring_wire_bytes(CollectiveKind kind, std::int64_t payload, int ranks) {
   const double trips = kind == CollectiveKind::all_reduce ? 2 : 1;
   return trips * (ranks - 1) * static_cast<double>(payload) / ranks;
@@ -217,20 +218,20 @@ using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefe
                             EmptyCache, Release, RegisterHost, UnregisterHost, RecordEvent,
                             StreamWaitsEvent, HostWaits, TakeBatch, HostWork, Collective>;
 
-// A visitor of actions names each kind that it takes. A catch-all would swallow a kind that is
-// added later; it would swallow this one today.
+// A visitor of actions must name each kind. A visitor with a catch-all would accept this kind, and
+// silently any kind that is added later.
 struct ActionOfAnotherKind {};
 template <class Visitor>
 concept NamesItsActions = !std::is_invocable_v<Visitor&, const ActionOfAnotherKind&>;
 
-// Does not compile where a kind is forgotten.
+// Does not compile if the visitor misses a kind.
 template <NamesItsActions Visitor>
 decltype(auto) visit_action(Visitor&& visitor, const Action& action) {
   return std::visit(std::forward<Visitor>(visitor), action);
 }
 
-// The gradients that a launch of the update is the first to read, in the storage of
-// StepPlan::dtype: before it they are whole, and nothing has scaled or clipped them yet.
+// The gradients that a launch of the update reads first, in the storage of StepPlan::dtype. Before
+// this launch they are complete, and not yet scaled or clipped.
 struct GradientsRead {
   std::size_t operand = 0;  // of the launch
   RankPiece flat;           // the parameters that they are of, in the flat buffer of all
@@ -245,8 +246,7 @@ struct Operation {
   std::int64_t turn = 0;   // below `every`
   int ahead = 0;
   bool captured = false;  // part of the step's graph; captured operations are contiguous
-  // The share of its arithmetic that the model itself needs: nothing of what is computed a second
-  // time.
+  // The share of its arithmetic that the model needs; recomputation does not count.
   double model_share = 1;
   std::vector<BufferUse> keeps = {};  // needed until it is over, though it touches none of them
   std::optional<GradientsRead> reads_gradients = {};
@@ -257,7 +257,7 @@ struct Event {
   std::int64_t slots = 1;
 };
 
-// One tensor that the model learns, as a stretch of the flat buffer of all of them.
+// A tensor that the model learns, as a range of the flat parameter buffer.
 struct Parameter {
   std::string name;
   std::int64_t first = 0;  // element
@@ -269,14 +269,14 @@ constexpr std::int64_t nanoseconds_of(double microseconds) {
   return static_cast<std::int64_t>(microseconds * 1000);
 }
 
-// Whether all workers start anew for this batch, which is the first that they make.
+// Whether all workers restart before this batch.
 inline bool restarts_before(const LoaderKnobs& loader, std::int64_t batch) {
   return loader.depth > 0 && loader.restart_every > 0 && batch % loader.restart_every == 0;
 }
 
 enum class AllocatorKind { caching, first_fit };
 
-// Serves all device memory of a step.
+// The allocator that serves all device memory of a step.
 struct AllocatorPlan {
   AllocatorKind kind = AllocatorKind::caching;
   CachingRules rules;
@@ -295,8 +295,8 @@ struct StepTelemetry {
   int cycles = 0;
 };
 
-// Most communicators that all steps of a run need at one number of ranks. A step needs one or two,
-// and each limit of thread blocks needs its own.
+// The most communicators that all steps of a run need for one number of ranks. A step needs one or
+// two, and each limit of thread blocks needs its own.
 inline constexpr int most_communicators = 16;
 
 // Processes with a GPU each that carry out one plan together.
@@ -357,7 +357,8 @@ inline const Stream& stream_at(const StepPlan& plan, int index) {
   return plan.streams.at(static_cast<std::size_t>(index));
 }
 
-// The compute stream itself, or one that it needs no events with.
+// Whether the stream is the compute stream or is implicitly ordered with it, so that it needs no
+// events.
 inline bool is_ordered_with_compute(const StepPlan& plan, int stream) {
   return stream == compute_stream ||
          wait_for_each_other(stream_at(plan, stream), stream_at(plan, compute_stream));

@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// Which streams a stream is ordered with though no event says so, as in CUDA.
+// The streams that a stream is implicitly ordered with, without events, as in CUDA.
 enum class StreamKind {
   blocking,       // it and the legacy default stream wait for what the other was given earlier
   non_blocking,   // none: only events order it
@@ -20,11 +20,11 @@ struct Stream {
   StreamKind kind = StreamKind::blocking;
 };
 
-// The first stream of every plan: a step's graph is launched on it, what a step keeps is allocated
-// on it, and how far the device is with the steps is how far this stream is.
+// The first stream of every plan. A step's graph is launched on it, its persistent memory is
+// allocated on it, and its progress counts as the device's progress.
 constexpr int compute_stream = 0;
 
-// Whether work issued to one waits for all that was issued to the other before, without an event.
+// Whether work issued to one stream waits for all earlier work of the other, without an event.
 inline bool wait_for_each_other(const Stream& one, const Stream& other) {
   const auto legacy_and_blocking = [](const Stream& legacy, const Stream& blocking) {
     return legacy.kind == StreamKind::legacy_default && blocking.kind == StreamKind::blocking;

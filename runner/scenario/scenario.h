@@ -19,36 +19,36 @@ struct ModelKnobs {
   ModelKind kind = ModelKind::mlp;
   std::int64_t layers = 4;
   std::int64_t hidden = 1024;
-  std::int64_t kernels = 10;    // spin, elementwise: how many a step
-  std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
+  std::int64_t kernels = 10;    // spin, elementwise: kernels a step
+  std::int64_t kernel_us = 10;  // spin: duration of each, by the device's clock
   DType dtype = DType::fp32;
-  bool inplace = true;  // mlp, elementwise: results overwrite what they are made of
-  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a GEMM; cuBLAS's for Hopper
-  // transformer
+  bool inplace = true;  // mlp, elementwise: results overwrite their operands
+  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a GEMM; default of cuBLAS for Hopper
+  // For transformers.
   std::int64_t seq = 256;   // tokens of a sample
-  std::int64_t heads = 16;  // of attention; they share `hidden`
-  // Heads of keys and of values, each for as many heads of queries; absent: `heads`.
+  std::int64_t heads = 16;  // of attention; together as wide as `hidden`
+  // Key and value heads, each shared by a group of query heads; absent: as many as `heads`.
   std::optional<std::int64_t> kv_heads = {};
-  std::int64_t vocab = 8192;                   // tokens there are
-  std::int64_t vocab_multiple = 1;             // the table has a multiple of this many rows
-  std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
+  std::int64_t vocab = 8192;                   // number of different tokens
+  std::int64_t vocab_multiple = 1;             // the table's rows are padded to a multiple of this
+  std::optional<std::int64_t> positions = {};  // positions with an embedding; absent: `seq`
   ModelNorm norm = ModelNorm::layer;
   ModelMlp mlp = ModelMlp::gelu;
-  std::optional<std::int64_t> ffn = {};  // width of the MLP; absent: what the field's text says
+  std::optional<std::int64_t> ffn = {};  // width of the MLP; absent: see the field's meaning
   ModelPosition position = ModelPosition::learned;
-  bool tied = false;  // the head's weight is the token embedding
-  bool bias = true;   // of the blocks' GEMMs
+  bool tied = false;  // the head shares its weight with the token embedding
+  bool bias = true;   // the blocks' GEMMs have biases
   // Workspace that cuDNN's attention gradient may use for scores; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
-  // elementwise
+  // For elementwise models.
   Layout layout = Layout::arrays;
-  std::int64_t stride = 1;        // from the element of a thread to that of its neighbour
-  std::int64_t extra_copies = 0;  // of the result, one after the other
-  // chase
-  std::int64_t footprint_bytes = 16LL * 1024;  // that loads are spread over, a power of two
-  std::int64_t accesses = 20000;               // loads a step, one after the other
-  // recommender
-  std::int64_t tables = 8;  // of `vocab` rows of `hidden` numbers
+  std::int64_t stride = 1;        // between elements of neighbouring threads
+  std::int64_t extra_copies = 0;  // of the result, in sequence
+  // For pointer chases.
+  std::int64_t footprint_bytes = 16LL * 1024;  // spread of the loads, a power of two
+  std::int64_t accesses = 20000;               // dependent loads a step
+  // For recommenders.
+  std::int64_t tables = 8;  // each with `vocab` rows of `hidden` numbers
   bool operator==(const ModelKnobs&) const = default;
 };
 
@@ -56,21 +56,21 @@ struct BatchKnobs {
   std::int64_t size = 64;                         // samples
   std::optional<std::int64_t> sample_bytes = {};  // absent: what the model reads, from the plan
   std::int64_t tensors = 1;                       // host tensors, hence copies, a batch
-  std::vector<std::int64_t> sizes = {};           // one a step, in turns; empty: always `size`
-  bool largest_first = false;                     // the turns begin with the largest
-  std::int64_t accumulate = 1;  // parts of a batch, whose gradients add up before the update
-  std::vector<std::int64_t> lengths = {};  // tokens, one a sample in turns; empty: always model.seq
-  bool packed = false;  // samples take as many rows as they are long, rather than model.seq
+  std::vector<std::int64_t> sizes = {};           // used in turns by steps; empty: always `size`
+  bool largest_first = false;                     // the turns begin with the largest size
+  std::int64_t accumulate = 1;  // parts of a batch whose gradients add up before the update
+  std::vector<std::int64_t> lengths = {};  // of samples, in turns; empty: always model.seq
+  bool packed = false;  // a sample takes as many rows as it is long, rather than model.seq
   BatchFormat format = BatchFormat::fp32;  // mlp; uint8: the step decodes them on the device
   bool operator==(const BatchKnobs&) const = default;
 };
 
 struct LoaderKnobs {
-  double wait_us = 0;      // what one batch costs its worker
-  double jitter = 0;       // coefficient of variation of that, seeded
-  std::int64_t depth = 0;  // batches ready ahead; 0 loads inline on the step's own thread
+  double wait_us = 0;      // time that a worker needs for a batch
+  double jitter = 0;       // coefficient of variation of wait_us, seeded
+  std::int64_t depth = 0;  // batches loaded ahead; 0: loaded by the step's own thread
   std::int64_t workers = 1;
-  std::int64_t restart_every = 0;  // batches after which the workers start anew; 0: never
+  std::int64_t restart_every = 0;  // workers restart after so many batches; 0: never
   double start_us = 0;             // from a worker's start to its first batch
   bool operator==(const LoaderKnobs&) const = default;
 };
@@ -85,7 +85,7 @@ struct TransferKnobs {
   HostMemory host = HostMemory::pinned;
   CopyStream stream = CopyStream::compute;
   bool blocking = false;
-  std::int64_t buffers = 1;  // device buffers the batches rotate over
+  std::int64_t buffers = 1;  // device buffers that the batches use in turns
   DeviceBuffer device_buffer = DeviceBuffer::resident;
   ManagedAdvice advise = ManagedAdvice::none;
   bool operator==(const TransferKnobs&) const = default;
@@ -101,11 +101,10 @@ struct SyncKnobs {
 
 enum class CapOf { nothing, bytes, need, device };
 
-// How much device memory an allocator may take.
+// The limit on device memory that an allocator may take.
 struct MemoryCap {
   CapOf of = CapOf::nothing;
-  double amount =
-      0;  // bytes, a multiple of what the step needs, or a share of all that a device has
+  double amount = 0;  // bytes, a multiple of what the step needs, or a share of the device's memory
   bool operator==(const MemoryCap&) const = default;
 };
 
@@ -114,21 +113,21 @@ struct AllocKnobs {
   AllocWhen when = AllocWhen::never;
   std::optional<std::int64_t> keep_bytes = {};  // cuda_async's release threshold; absent: keep all
   MemoryCap cap = {};
-  AllocRound round = AllocRound::none;               // of blocks, beyond multiples of 512 bytes
+  AllocRound round = AllocRound::none;               // of block sizes, beyond multiples of 512 B
   std::optional<std::int64_t> split_max_bytes = {};  // larger blocks are not split; absent: all are
   std::int64_t empty_cache_every = 0;                // steps; 0: never
   std::int64_t leak_bytes = 0;                       // allocated a step and never released
   std::int64_t temps = 0;                            // short-lived tensors around every kernel
-  bool release = true;                               // what `when` allocates; false forgets to
+  bool release = true;                               // false: what `when` allocates is leaked
   bool operator==(const AllocKnobs&) const = default;
 };
 
 struct MemoryKnobs {
   ZeroGrad zero_grad = ZeroGrad::none;
-  Offload offload = Offload::none;  // what lies in host memory between its uses
+  Offload offload = Offload::none;  // what is moved to host memory between its uses
   OffloadVia offload_via = OffloadVia::pinned_overlap;
-  // Blocks that keep only their input and recompute the rest in the backward pass; 0 keeps
-  // everything, 1 is "full".
+  // Keeps the input of one in so many blocks only, and recomputes the rest in the backward pass. 0
+  // keeps everything, 1 recomputes every block ("full").
   std::int64_t checkpoint_every = 0;
   bool operator==(const MemoryKnobs&) const = default;
 };
@@ -136,8 +135,8 @@ struct MemoryKnobs {
 struct OptimKnobs {
   OptimKind kind = OptimKind::sgd;
   OptimImpl impl = OptimImpl::fused;
-  bool master = false;  // fp32 weights besides those of 16 bits, which follow them
-  double clip = 0;      // largest global norm of the gradients; 0: any
+  bool master = false;  // fp32 weights that the 16-bit weights are copied from
+  double clip = 0;      // largest global norm of gradients; 0: no limit
   bool operator==(const OptimKnobs&) const = default;
 };
 
@@ -158,43 +157,43 @@ struct EvalKnobs {
   std::int64_t every = 0;    // steps; 0 never evaluates
   std::int64_t batches = 1;  // validation batches an evaluation
   EvalStore store = EvalStore::none;
-  bool save_for_backward = false;  // every layer's output is kept until the forward pass ends
+  bool save_for_backward = false;  // keeps every layer's output until the forward pass ends
   bool operator==(const EvalKnobs&) const = default;
 };
 
-// Most ranks of one step.
+// The most ranks of a step.
 inline constexpr int most_ranks = 64;
 
-// How collectives are carried out. A plan has them as they are: only devices act on them.
+// How collectives run on devices. A plan is the same for all values.
 struct CollectiveKnobs {
-  // Thread blocks of a collective, at most; absent: as many as whoever carries it out chooses.
+  // The most thread blocks of a collective; absent: as many as NCCL chooses.
   std::optional<std::int64_t> max_ctas = {};
   RankLinks links = RankLinks::usual;
   bool operator==(const CollectiveKnobs&) const = default;
 };
 
-// Processes with a GPU each that train one model, each on a batch of its own.
+// Processes with one GPU each that train one model, each on its own batch.
 struct RanksKnobs {
   std::int64_t count = 1;
   Shard shard = Shard::none;
-  std::int64_t bucket_bytes = 25LL * 1024 * 1024;       // of gradients; 0: one bucket a parameter
-  std::optional<std::int64_t> first_bucket_bytes = {};  // absent: the same
+  std::int64_t bucket_bytes = 25LL * 1024 * 1024;       // gradients; 0: a bucket for each parameter
+  std::optional<std::int64_t> first_bucket_bytes = {};  // absent: as bucket_bytes
   BucketOrder bucket_order = BucketOrder::reverse;
   ReduceOverlap overlap = ReduceOverlap::backward;
   GradientDtype gradient_dtype = GradientDtype::model;
   Averaging average = Averaging::collective;
-  std::int64_t communicators = 1;  // 2: weights are gathered by one of their own
-  std::int64_t gather_ahead = 1;   // blocks' weights that are gathered before they are needed
+  std::int64_t communicators = 1;  // 2: weights are gathered by a second one
+  std::int64_t gather_ahead = 1;   // blocks whose weights are gathered in advance
   CollectiveKnobs collectives = {};
-  std::int64_t spare_sms = 0;      // that GEMMs leave to the reductions beside them
+  std::int64_t spare_sms = 0;      // left free by GEMMs for concurrent reductions
   bool sync_each_part = false;     // with batch.accumulate: reduce after every part
-  bool check_each_bucket = false;  // the host reads whether its gradients are finite
-  double slow_us = 0;              // of busy host time that one rank has besides, a step
-  std::int64_t slow_rank = 0;      // which
+  bool check_each_bucket = false;  // the host checks that a bucket's gradients are finite
+  double slow_us = 0;              // extra busy host time of one rank, a step
+  std::int64_t slow_rank = 0;      // the rank that slow_us applies to
   bool operator==(const RanksKnobs&) const = default;
 };
 
-// Everything a variant may override.
+// All knobs that a variant may override.
 struct Knobs {
   ModelKnobs model;
   BatchKnobs batch;
@@ -212,10 +211,10 @@ struct Knobs {
   bool operator==(const Knobs&) const = default;
 };
 
-// Limits that `stepgate gate` sets for this variant. No part of the step.
+// Limits of `stepgate gate` for this variant; not part of the step.
 struct GateKnobs {
-  // HEAD's step time may be this much longer, relative; absent: what is asked of all. The larger of
-  // the two counts.
+  // The relative slowdown of HEAD's step time that is allowed; absent: the command's limit. If both
+  // are set, the larger one counts.
   std::optional<double> margin = {};
   bool operator==(const GateKnobs&) const = default;
 };
@@ -227,12 +226,11 @@ struct Variant {
   GateKnobs gate = {};
 };
 
-// How the scenario as a whole is measured; the same for all its variants.
+// How the whole scenario is measured; the same for all its variants.
 struct MeasureKnobs {
   std::optional<std::int64_t> warmup_steps = {};  // absent: until steady
   std::int64_t steps = 50;                        // scored steps a segment
-  // Scored steps of a variant in a round, at least. Follows from the percentiles that assertions
-  // name.
+  // The fewest scored steps of a variant in a round; follows from the percentiles in assertions.
   std::int64_t fewest_steps = 1;
   std::int64_t rounds = 200;  // at most; a decided scenario stops earlier
   double max_seconds = 30;
@@ -251,17 +249,17 @@ struct Requirements {
   bool operator==(const Requirements&) const = default;
 };
 
-// A knob whose value is found by measuring on this machine. The assertion, about one metric of one
-// variant, is true at that value; all variants then use it.
+// A knob whose value is searched by measuring on this machine, such that the assertion is true. The
+// assertion is about one metric of one variant; all variants use the value.
 struct Calibration {
   std::string knob;  // "batch.sample_bytes"
   std::string text;  // as written: "fix.h2d_share ~= 30% within 5%"
   MetricOf metric;
-  double value = 0;   // that the metric should have, in its base unit
-  double within = 0;  // relative
+  double value = 0;   // target value of the metric in its base unit
+  double within = 0;  // relative tolerance
 };
 
-// One knob in a variant's own table.
+// A knob that a variant's own table sets.
 struct VariantOverride {
   std::string variant;
   std::string knob;   // "sync.where"
@@ -270,27 +268,26 @@ struct VariantOverride {
 };
 
 struct Scenario {
-  std::string name;  // the file's name without its folder and ending
-  std::string file;  // as given
+  std::string name;  // file name without folder and extension
+  std::string file;  // path as given
   std::string claim;
   std::string source;
   std::vector<std::string> tags;  // "no_gpu": see is_planned_only
   Requirements requirements;
   MeasureKnobs measure;
   std::vector<Variant> variants;           // in the file's order, at least one
-  std::optional<Calibration> calibrate;    // absent too when the knob was given its value
-  std::vector<Expectation> regime;         // false: timed assertions are skipped
+  std::optional<Calibration> calibrate;    // also absent when the knob was given a value
+  std::vector<Expectation> regime;         // if false, timed assertions are skipped
   std::vector<Expectation> expect;         // in the file's order
   std::vector<VariantOverride> overrides;  // in the order of the variants
-  std::uint64_t fingerprint =
-      0;  // of all knobs and assertions; comments and order of keys do not change it
+  std::uint64_t fingerprint = 0;           // of all knobs and assertions, see fingerprint.h
 };
 
-// Tagged "no_gpu": decided by its plans and the allocator's model alone, on any machine; nothing
-// is measured.
+// Whether the scenario has the tag "no_gpu": plans and the allocator's model alone decide it, on
+// any machine, and nothing is measured.
 bool is_planned_only(const Scenario&);
 
-// How many ranks that variant has which has the most, each with a GPU of its own.
+// The largest number of ranks of any variant; each needs a GPU.
 int ranks_needed(const Scenario&);
 
 }  // namespace stepgate

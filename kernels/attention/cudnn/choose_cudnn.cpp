@@ -18,7 +18,7 @@ void tell(const LaunchContext& context, KernelChoice choice) {
   if (known == context.choices->end()) context.choices->push_back(std::move(choice));
 }
 
-// Why cuDNN is not asked for attention of this shape; empty where it is.
+// Why cuDNN is not used for attention of this shape; empty where it is.
 std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
   switch (cudnn_fit(shape, dtype)) {
     case CudnnFit::suits:
@@ -35,7 +35,7 @@ std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
   return {};
 }
 
-// Likewise, of a gradient with so much scratch.
+// Why cuDNN is not used for a gradient with so much scratch; empty where it is.
 std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
                                     std::int64_t most_scratch) {
   std::string reason = reason_against_shape(shape, dtype);
@@ -48,8 +48,8 @@ std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
          std::to_string(cudnn_attention_gradient_scratch(sample)) + " B";
 }
 
-// The launch that `make` gives, or none where there is a reason against it or no library. `make`
-// writes its own reason where it gives nothing.
+// Returns the launch that `make` creates, or nullopt where there is a reason against it or no
+// library. If `make` returns nothing, it writes its own reason.
 template <class Make>
 std::optional<Launch> choose(const char* kernel, std::string reason, const LaunchContext& context,
                              Make make) {

@@ -15,8 +15,8 @@ namespace stepgate {
 // context.choices, except for 32-bit numbers: cuDNN has no such kernel, so there is no choice.
 std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&);
 
-// The same for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of scratch, so each
-// launch takes a part of the sequences.
+// Like attention_by_cudnn, for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of
+// scratch, so each launch takes a part of the sequences.
 std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape&, DType,
                                                   std::int64_t most_scratch, const LaunchContext&);
 

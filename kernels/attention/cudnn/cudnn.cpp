@@ -28,7 +28,7 @@ std::string Cudnn::describe(cudnnStatus_t status, std::string_view what) const {
 }
 
 std::string version_text(std::int64_t version) {
-  // Up to 8 a thousand stood for a major version, since 9 ten thousand.
+  // The major version is multiplied by 1,000 up to cuDNN 8, by 10,000 since 9.
   const std::int64_t major = version < 90000 ? 1000 : 10000;
   return std::to_string(version / major) + '.' + std::to_string(version % major / 100) + '.' +
          std::to_string(version % 100);

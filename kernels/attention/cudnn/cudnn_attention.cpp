@@ -26,8 +26,7 @@ struct Sizes {
   cudnnDataType_t type;
 
   std::int64_t columns() const { return heads * head_size; }
-  // Shapes of a part of qkv, of out, of the scores, and of a tensor with one number for each row of
-  // scores.
+  // Shapes of a part of qkv, of out, of the scores, and of one number for each row of scores.
   TensorShape part() const { return heads_in_rows(3 * columns()); }
   TensorShape out() const { return heads_in_rows(columns()); }
   TensorShape scores() const { return packed({batch, heads, time, time}); }
@@ -72,7 +71,7 @@ Tensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Tensor 
                          graph.computed(sizes.scores()));
 }
 
-// Its buffers: q, k, v, out, log_sums.
+// Builds the forward graph with buffers q, k, v, out, log_sums.
 void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
   const Tensor q = graph.buffer(sizes.type, sizes.part());
   const Tensor k = graph.buffer(sizes.type, sizes.part().transposed());
@@ -159,13 +158,13 @@ std::unique_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::s
 
 std::unique_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOrder order,
                                          std::string* reason) {
-  // These versions want a mask of its own behind the last whole tile.
+  // These versions need an extra mask for a last tile that is not full.
   if (cudnn.version() <= 91500 && sizes.time % 128 != 0) {
     *reason = "cuDNN " + version_of(cudnn) +
               ": the gradient of attention takes sequences of a multiple of 128";
     return nullptr;
   }
-  // These want the sums cleared before each launch.
+  // These versions need the sums cleared before each launch.
   if (cudnn.version() < 90600 && order == SumOrder::any) {
     *reason = "cuDNN " + version_of(cudnn) +
               ": the gradient of attention in any order takes cuDNN 9.6 or newer";
@@ -176,7 +175,7 @@ std::unique_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOr
   return graph.plan(reason);
 }
 
-// A plan that the library keeps, and that keeps the library.
+// A plan with its sizes. The library keeps the plan, and the plan keeps the library loaded.
 struct SizedPlan {
   Sizes sizes;
   std::shared_ptr<const CudnnPlan> plan;

@@ -22,16 +22,16 @@ namespace stepgate {
 
 class Cudnn;  // the library and a handle of the current device
 
-// Opens libcudnn.so.9, or what the environment variable STEPGATE_CUDNN names. Null where that
-// fails; then *reason says why, with the name that was tried and the variable. The same device must
-// be current in all that follows.
+// Loads libcudnn.so.9, or what the environment variable STEPGATE_CUDNN names. Returns nullptr where
+// that fails; *reason then says why, with the name that was tried and the variable. The same device
+// must be current in all functions below.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
 
 // "9.14.0".
 std::string version_of(const Cudnn&);
 
-// Whether it is worth asking: older versions have gradients of sequences of whole tiles only, and
-// where those are ours, so is the forward pass.
+// Whether cuDNN suits the shape. Older versions have gradients only of sequences of whole tiles;
+// for other sequences forward and gradient both use our own kernels.
 enum class CudnnFit { suits, not_16_bit, part_of_a_tile, wide_heads };
 constexpr std::int64_t cudnn_tile = 128;         // tokens
 constexpr std::int64_t widest_cudnn_head = 128;  // columns
@@ -70,7 +70,8 @@ constexpr std::int64_t cudnn_attention_gradient_scratch(const PackedHeadsShape& 
   return rounded_up(4 * all.rows * all.heads, 256) + rounded_up(large, 256) + 256;
 }
 
-// The same, asked of the cuDNN at hand. Makes the plan if there is none yet, which is not fast.
+// The scratch bytes that the loaded cuDNN needs. Creates the plan if there is none yet, which is
+// slow.
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const PackedHeadsShape&, DType,
                                                            std::string* reason,
                                                            SumOrder order = SumOrder::fixed);

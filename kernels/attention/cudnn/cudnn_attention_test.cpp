@@ -65,7 +65,7 @@ struct Expected {
   Numbers out, log_sums, d_qkv;
 };
 
-// One query's row: its probabilities, and what they give.
+// The reference for one query: its probabilities and their results.
 void expect_row(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, const Numbers& qkv,
                 const Numbers& d_out, Expected& to) {
   const Head q = head_of(c, b, h, 0, 3), k = head_of(c, b, h, 1, 3), v = head_of(c, b, h, 2, 3);
@@ -246,7 +246,7 @@ TEST_F(CudnnAttention, RefusesWithASentence) {
   EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
 }
 
-// Steps that are loaded together share plans and take turns.
+// Steps that are loaded together share plans and alternate.
 TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
   constexpr Case c{2, 3, 256, 64};
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());
@@ -320,7 +320,7 @@ double microseconds_of(const Launch& launch, const std::vector<void*>& operands)
   return 1e6 * stopwatch.seconds_each(50, once);
 }
 
-// Prints; judges only that the plans are there.
+// Prints times; fails only if a plan is missing.
 TEST_F(CudnnAttention, TakesThisLongForThirtyTwoSequencesOfATwelveHeadedModel) {
   constexpr Case c{32, 12, 1024, 64};
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());

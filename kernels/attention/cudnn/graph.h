@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// Destroys itself with the function of its library.
+// Destroys a descriptor with the function of its library.
 struct DescriptorDeleter {
   decltype(&cudnnBackendDestroyDescriptor) destroy = nullptr;
   void operator()(void* descriptor) const noexcept { (void)destroy(descriptor); }
@@ -27,14 +27,14 @@ struct TensorShape {
   std::array<std::int64_t, 4> sizes;
   std::array<std::int64_t, 4> strides;  // in numbers
 
-  // The same numbers with the last two dimensions exchanged.
+  // The shape with the last two dimensions exchanged.
   TensorShape transposed() const;
 };
 
 // The shape of a tensor in that order, without gaps.
 TensorShape packed(std::array<std::int64_t, 4> sizes);
 
-// A finished plan and all that it was made of. The library must outlive it.
+// A finished plan with its descriptors. The library must outlive it.
 class CudnnPlan {
  public:
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -52,14 +52,14 @@ class CudnnPlan {
   std::int64_t workspace_bytes_ = 0;
 };
 
-// Launches a plan that others may launch too, one after the other.
+// Launches a plan that other launchers share; launches must not overlap.
 class PlanLauncher {
  public:
   explicit PlanLauncher(std::shared_ptr<const CudnnPlan> plan)
       : plan_(std::move(plan)), values_(plan_->values_) {}
 
-  // `pointers` are those of the graph's buffers, in the order in which it was given them. Throws
-  // std::runtime_error where cuDNN refuses the launch.
+  // `pointers` are in the order in which the graph's buffers were added. Throws std::runtime_error
+  // where cuDNN refuses the launch.
   void launch(const std::vector<void*>& pointers, void* workspace, cudaStream_t stream);
 
  private:
@@ -67,7 +67,7 @@ class PlanLauncher {
 
   std::shared_ptr<const CudnnPlan> plan_;
   std::vector<float> values_;  // cuDNN reads them at each launch
-  // Kept from the last launch: most launches have the pointers of the one before.
+  // Kept from the last launch, since most launches use the same pointers again.
   Descriptor variant_pack_;
   std::vector<void*> packed_pointers_;
 };
@@ -78,11 +78,11 @@ class CudnnGraph {
 
   explicit CudnnGraph(Cudnn& cudnn) : cudnn_(&cudnn) {}
 
-  // In memory that each launch names.
+  // A tensor in memory; each launch gives its address.
   Tensor buffer(cudnnDataType_t, const TensorShape&);
-  // One fp32 number.
+  // A constant fp32 number.
   Tensor number(float value);
-  // Between operations, never in memory.
+  // An intermediate tensor, never in memory.
   Tensor computed(const TensorShape&, cudnnDataType_t = CUDNN_DATA_FLOAT);
 
   // The operations return `to`.
@@ -95,8 +95,8 @@ class CudnnGraph {
   // The index of each number along an axis.
   Tensor indices(Tensor like, std::int64_t axis, Tensor to);
 
-  // The first plan of cuDNN's heuristics that can be had. Null where there is none; then *reason
-  // says why. The graph is empty afterwards.
+  // The first supported plan of cuDNN's heuristics. nullptr where there is none; *reason then says
+  // why. The graph is empty afterwards.
   std::unique_ptr<CudnnPlan> plan(std::string* reason);
 
  private:

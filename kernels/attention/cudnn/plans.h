@@ -33,9 +33,8 @@ struct PlanOrReason {
 
 class CudnnPlans {
  public:
-  // The answer of `make`, which returns a PlanOrReason, when this graph was asked for first. A
-  // refusal is remembered too: the same step must not get cuDNN's kernels at one load and ours at
-  // the next. Valid as long as this.
+  // Returns what `make` returned when this graph was first requested. A refusal is kept too: a step
+  // must not get cuDNN's kernels at one load and ours at the next. Valid as long as this object.
   template <class Make>
   const PlanOrReason& of(const AttentionGraph& graph, Make make) {
     const auto known = made_.find(graph);

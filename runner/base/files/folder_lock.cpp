@@ -19,9 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds between_tries{10};
-// In a lock's file: its holder's number comes first, and here whether anybody waits.
+// A lock file begins with its holder's process number. A byte at this offset says that another
+// process waits for the lock.
 constexpr off_t place_of_waiting = 32;
-// When this thread last released a lock that another process waits for.
+// The time at which this thread last released a lock that another process was waiting for.
 thread_local Clock::time_point given_back;
 
 [[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason,
@@ -34,8 +35,8 @@ thread_local Clock::time_point given_back;
   refuse_to_lock(folder, reason, "check its permissions, or name another folder");
 }
 
-// A file mode by which all writers of the folder can hold its lock. A mere reader cannot, since it
-// could block all writers.
+// Returns a file mode with which every user who may write in the folder can hold the lock. A user
+// who may only read the folder cannot, since that would block all writers.
 mode_t mode_in(const std::filesystem::path& folder) {
   struct stat status {};
   mode_t mode = 0600;
@@ -45,9 +46,9 @@ mode_t mode_in(const std::filesystem::path& folder) {
   return mode;
 }
 
-// The file gets its name only after its mode, which the umask restricts at first. So every
-// permitted user who finds the name can open it. Returns false, with errno, if it cannot be made;
-// `file` is then empty.
+// Creates the lock file and names it only after its mode is set, which the umask restricts at
+// first. So every permitted user who finds the name can open the file. Returns false, with errno
+// set and `file` empty, if that fails.
 bool make_lock(const std::filesystem::path& folder, const std::filesystem::path& path,
                OpenFile& file) {
   file = OpenFile(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -59,8 +60,8 @@ bool make_lock(const std::filesystem::path& folder, const std::filesystem::path&
     file = OpenFile();
     if (errno == EEXIST) return false;
   }
-  // File systems that know no file without a name, and no /proc: for a moment only its owner may
-  // open it.
+  // Fallback for file systems without unnamed files and for systems without /proc: for a moment
+  // only the owner can open the file.
   file = OpenFile(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.descriptor() < 0) return false;
   (void)::fchmod(file.descriptor(), mode_in(folder));
@@ -71,12 +72,12 @@ OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::p
   OpenFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (file.descriptor() >= 0 || (errno == ENOENT && make_lock(folder, path, file))) return file;
   if (errno == EEXIST) file = OpenFile(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  // Its holder has just taken it away: the next try makes it anew.
+  // ENOENT: the holder has just removed the file. The next try creates it again.
   if (file.descriptor() < 0 && errno != ENOENT) refuse_to_lock(folder, std::strerror(errno));
   return file;
 }
 
-// Number of the process that holds it, as that wrote it down.
+// Returns the process number that the holder wrote into the file.
 std::string holder_of(const std::filesystem::path& path) {
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string text(16, '\0');
@@ -100,7 +101,8 @@ bool does_anybody_wait(const OpenFile& file) {
   return ::fstat(file.descriptor(), &status) == 0 && status.st_size > place_of_waiting;
 }
 
-// Says that it waits, once, and ends when the same holder has kept the lock for too long.
+// One wait for a lock: reports once that it waits, and throws when one holder keeps the lock for
+// too long.
 class LockWait {
  public:
   LockWait(const std::filesystem::path& folder, const std::filesystem::path& file,
@@ -147,7 +149,8 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) refuse_to_lock(folder, error.message());
-  // A waiter only looks now and then: a thread that wants the lock again at once lets it go first.
+  // A waiting process only polls the lock. So a thread that released the lock and wants it again
+  // first pauses for two polls.
   std::this_thread::sleep_until(given_back + 2 * between_tries);
   LockWait wait(folder, path_, patience);
   while (true) {
@@ -157,7 +160,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
       if (errno != EWOULDBLOCK && errno != EINTR) refuse_to_lock(folder, std::strerror(errno));
       say_in_file_that_one_waits(file_);
       wait.go_on();
-      // Its holder has taken the file away, and others may hold the next one.
+      // The holder has removed the file, and another process may hold its successor.
       if (!file_.is_at(path_)) break;
     }
     if (!file_.is_at(path_)) continue;
@@ -168,7 +171,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
 
 FolderLock::~FolderLock() {
   if (does_anybody_wait(file_)) given_back = Clock::now();
-  ::unlink(path_.c_str());  // before the lock is given back: nobody holds a file that is gone
+  ::unlink(path_.c_str());  // before the release: a removed file cannot be held
 }
 
 }  // namespace stepgate

@@ -13,19 +13,19 @@ namespace stepgate {
 
 inline constexpr std::string_view lock_file_name = ".stepgate.lock";
 
-// How long a process waits for a lock, and how long it waits silently.
+// The time to wait for a lock, and how much of that passes without a message.
 struct LockPatience {
   std::chrono::milliseconds silent{500};                     // short waits are not reported
-  std::chrono::milliseconds most{std::chrono::seconds(60)};  // for one and the same holder
+  std::chrono::milliseconds most{std::chrono::seconds(60)};  // as long as the holder stays the same
   std::ostream* words = &std::cerr;
 };
 
-// Held from construction to destruction, and given back by the system when the process is killed.
-// It is an flock on a file in the folder. Only users who may write in the folder can open that
-// file. A reader needs no lock, since files are replaced atomically. The holder removes the file.
-// Makes a missing folder; waits for another holder with a message and a timeout. Throws
-// RequestError placed at the folder when it cannot be locked, Interrupted when a signal comes
-// first.
+// An exclusive lock on a folder, held from construction to destruction. The system releases it when
+// the process is killed. It is an flock on a file in the folder that only users who may write in
+// the folder can open. A reader needs no lock, since files are replaced atomically. The holder
+// removes the file. The constructor creates a missing folder and waits for another holder, with a
+// message and a timeout. Throws RequestError placed at the folder when it cannot be locked,
+// Interrupted when a signal comes first.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder, LockPatience = {});

@@ -32,7 +32,7 @@ class FolderLockTest : public testing::Test {
 
 TEST_F(FolderLockTest, LetsOneHolderInAtATimeAndMakesTheFolder) {
   std::atomic<int> inside = 0;
-  int counted = 0;  // unprotected but for the lock
+  int counted = 0;  // protected by nothing but the lock
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 8; ++thread) {
     threads.emplace_back([&] {
@@ -69,7 +69,7 @@ TEST_F(FolderLockTest, IsGivenBackByAHolderThatIsKilled) {
   ::close(ready[1]);
 }
 
-// A lock of a process that does not end by itself; killed at the end.
+// A process that holds the lock until it is killed.
 class Holder {
  public:
   explicit Holder(const std::filesystem::path& folder) {
@@ -127,7 +127,7 @@ TEST_F(FolderLockTest, WaitsForNoPipeInThePlaceOfItsFile) {
   EXPECT_THROW(lock(), RequestError);
 }
 
-// As a run of many scenarios does, whose every turn is short.
+// A run of many scenarios takes and releases the lock in quick turns.
 TEST_F(FolderLockTest, IsNotKeptFromOthersByWhoWantsItAgainAtOnce) {
   using namespace std::chrono_literals;
   std::atomic<bool> had = false;

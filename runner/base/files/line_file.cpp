@@ -20,7 +20,7 @@ OpenFile open_emptied(const std::filesystem::path& path) {
   const bool was_there = std::filesystem::exists(path, missing);
   OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, as_umask_says));
   if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
-  if (was_there) note_written(path);  // what stood there is gone
+  if (was_there) note_written(path);  // its old content is gone
   return file;
 }
 

@@ -10,17 +10,18 @@
 
 namespace stepgate {
 
-// Throws what LineFile would throw of a file that is there, which it empties and write_file would
-// replace: the mode of the file counts, and not that of its folder alone. Changes nothing.
+// Throws what the constructor of LineFile would throw for this path, without changing anything. An
+// existing file must be writable itself, since LineFile empties it; a writable folder is not
+// enough, as it is for write_file.
 void check_line_file(const std::filesystem::path&);
 
 class LineFile {
  public:
-  // Makes missing folders and empties the file. Paths that are no regular file are left to
-  // write_file.h. Throws RequestError placed at it when that is refused.
+  // Creates missing folders and empties the file. Refuses paths that are no regular file;
+  // write_file.h writes to those. Throws RequestError placed at the file when the system refuses.
   explicit LineFile(const std::filesystem::path&);
 
-  // Whole lines. Throws RequestError when they cannot be written.
+  // Appends whole lines. Throws RequestError when they cannot be written.
   void append(std::string_view lines);
 
  private:

@@ -25,11 +25,11 @@ class OpenFile {
 
   int descriptor() const { return descriptor_; }
 
-  // A disk may report that it is full as late as here.
+  // Closes the file. Some file systems report only here that the disk is full.
   int close() { return descriptor_ < 0 ? 0 : ::close(std::exchange(descriptor_, -1)); }
 
-  // Whether the path still names this file: after waiting for a lock, one may hold the lock of a
-  // deleted file.
+  // Whether the path still names this file. After a wait for a lock, the file may have been
+  // deleted.
   bool is_at(const std::filesystem::path& path) const {
     struct stat own {};
     struct stat there {};

@@ -48,7 +48,8 @@ TextOrProblem read_file(const std::filesystem::path& path, std::string_view what
       return Diagnostic{place, "no such file", "check the path"};
     return cannot_be_read(place, std::strerror(errno));
   }
-  // A device may act when it is opened; what is put there now is looked at once it is open.
+  // Checks the kind of file before it is opened, since opening a device may have side effects. What
+  // is open is checked again.
   if (auto problem = problem_of(there, place, what)) return *problem;
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.descriptor() < 0) return cannot_be_read(place, std::strerror(errno));
@@ -61,7 +62,7 @@ TextOrProblem read_open_file(const OpenFile& file, const Place& place, std::stri
   if (auto problem = problem_of(status, place, what)) return *problem;
   std::string text;
   std::array<char, 1 << 16> chunk{};
-  // The file may grow after its size was asked for.
+  // The file may have grown since its size was read.
   while (std::ssize(text) <= largest_text_file_bytes) {
     const ssize_t count = ::read(file.descriptor(), chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;

@@ -15,14 +15,15 @@
 
 namespace stepgate {
 
-// A text file that people write is never larger; more is refused before it is read.
+// Text files that people write are smaller than this limit. Larger files are refused unread.
 constexpr std::int64_t largest_text_file_bytes = 1 << 20;
 
 // The text, or what is wrong, placed at the file as a whole. `what` names the kind of file in the
 // message: "a scenario".
 using TextOrProblem = std::variant<std::string, Diagnostic>;
 TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
-// The same of a file that is open, not blocking, whatever its path names by now.
+// Like read_file, but reads a file that is already open in non-blocking mode, whatever its path
+// names by now.
 TextOrProblem read_open_file(const OpenFile&, const Place&, std::string_view what);
 
 // The entries of a folder, by name. Throws RequestError placed at it where it cannot be read.

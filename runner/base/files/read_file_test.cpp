@@ -34,14 +34,15 @@ TEST(ReadFile, ReadsWhatIsOrdinaryAndNotTooLarge) {
   EXPECT_EQ(said().size(), 6u + largest_text_file_bytes);
   std::filesystem::resize_file(file, largest_text_file_bytes + 1);
   EXPECT_EQ(said(), "is 1 MiB");
-  std::filesystem::resize_file(file, std::uintmax_t{3} << 30);  // without a block on the disk
+  std::filesystem::resize_file(file, std::uintmax_t{3} << 30);  // sparse: takes no disk block
   EXPECT_EQ(said(), "is 3 GiB");
   std::filesystem::create_symlink("/dev/zero", folder.path() / "link");
   EXPECT_EQ(said_of(read_file(folder.path() / "link", "a file")), "is not an ordinary file");
   EXPECT_EQ(said_of(read_file(folder.path(), "a file")), "is a folder");
 }
 
-// As they are when a path names something else by the time that it is opened.
+// read_open_file refuses everything but regular files, since a path may name something else by the
+// time that it is opened.
 TEST(ReadFile, WaitsForNothingThatIsOpen) {
   const TemporaryFolder folder;
   const std::string fifo = folder.path() / "fifo";
@@ -55,7 +56,7 @@ TEST(ReadFile, WaitsForNothingThatIsOpen) {
   EXPECT_EQ(said_of(sockets[0]), "is not an ordinary file");
 }
 
-// The kernel says that such files are empty, however much there is to read.
+// stat reports size 0 for such files, however much they contain.
 TEST(ReadFile, ReadsNoMoreThanItTakesWhateverTheSizeIsSaidToBe) {
   const OpenFile memory(::open("/proc/self/pagemap", O_RDONLY));
   if (memory.descriptor() < 0) GTEST_SKIP() << "there is no such file here";

@@ -23,9 +23,9 @@ OpenFile open_marker(const std::filesystem::path& folder, int flags) {
       ::open((folder / marker_name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, own));
 }
 
-// Removes the folders of processes that were killed. What another user left is not ours to remove.
+// Removes the folders that killed processes of this user left. Folders of other users stay.
 void remove_left_folders(const std::filesystem::path& all) {
-  std::error_code ignored;  // a leftover harms nobody
+  std::error_code ignored;  // a folder that stays does no harm
   for (const auto& entry : std::filesystem::directory_iterator(all, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(folder_prefix) || name.size() != folder_prefix.size() + folder_letters)
@@ -59,7 +59,8 @@ TemporaryFolder::TemporaryFolder() {
       errno = reason;
       refuse_folder();
     }
-    // Somebody who cleans up may be faster. Where there are no locks nobody does.
+    // Another process may remove the folder before it is locked; then the loop makes a new one. On
+    // file systems without locks no process removes folders.
     (void)::flock(lock_.descriptor(), LOCK_EX);
     if (lock_.is_at(path_ / marker_name)) return;
   }

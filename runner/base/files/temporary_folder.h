@@ -8,11 +8,11 @@
 
 namespace stepgate {
 
-// Gone with everything in it at the end; that of a process that was killed, when the next one of
-// the same user makes one.
+// A folder that is removed with its content in the destructor. If the process is killed, the next
+// process of the same user that makes such a folder removes it.
 class TemporaryFolder {
  public:
-  // Where the system keeps such folders. Throws std::system_error.
+  // Creates the folder in the system's folder for temporary files. Throws std::system_error.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

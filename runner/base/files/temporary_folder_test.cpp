@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// The system's folder for such things is another one while a test runs.
+// Sets the system's temporary folder to another one during a test.
 class TemporaryFolderTest : public testing::Test {
  protected:
   TemporaryFolderTest() {
@@ -49,7 +49,7 @@ TEST_F(TemporaryFolderTest, IsGoneAtTheEndWithAllThatIsInIt) {
 TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingOneStays) {
   const TemporaryFolder living;
   std::ofstream(living.path() / "file") << "text";
-  // A folder of another program whose name begins like ours.
+  // The name of another program's folder may begin like ours.
   std::filesystem::create_directory(all / "stepgate.backup");
   std::ofstream(all / "stepgate.backup" / "dear") << "text";
   const pid_t killed = ::fork();
@@ -62,7 +62,7 @@ TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingO
   ::waitpid(killed, nullptr, 0);
   EXPECT_EQ(count(), 3);
   const TemporaryFolder next;
-  EXPECT_EQ(count(), 3);  // the living, the next and what is not ours
+  EXPECT_EQ(count(), 3);  // the one in use, the new one and the foreign one
   EXPECT_TRUE(std::filesystem::exists(living.path() / "file"));
   EXPECT_TRUE(std::filesystem::exists(all / "stepgate.backup" / "dear"));
 }

@@ -23,18 +23,19 @@
 namespace stepgate {
 namespace {
 
-// Between the name of a file that is being written and so many random characters: not what a person
-// would name a copy.
+// Temporary files are named: name of the file, this mark, random characters. Nobody names a copy
+// so.
 constexpr std::string_view mark_of_unfinished = ".unfinished-";
 constexpr std::size_t random_characters = 6;
 constexpr mode_t permissions = 07777;
-constexpr int between_looks = 50;  // milliseconds, of whoever waits
+constexpr int between_looks = 50;  // milliseconds between two tries of a wait
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// A stream of this process, by its name; a rename would put a file in its place.
+// Returns the descriptor of this process that the path names, if any. Such a path is written to,
+// since a rename would put a file in its place.
 std::optional<int> own_stream(const std::filesystem::path& path) {
   if (path == standard_output) return STDOUT_FILENO;
   const std::string name = std::filesystem::absolute(path).lexically_normal().string();
@@ -54,7 +55,8 @@ std::vector<std::filesystem::path>& noted_files() {
   return files;
 }
 
-// In words that stay: a handler may be reading the ones before.
+// Lists the files in a string that is never freed, since a signal handler may still read an earlier
+// one.
 const char* all_of_them(const std::vector<std::filesystem::path>& files) {
   static std::deque<std::string> said;
   std::string words;
@@ -63,7 +65,8 @@ const char* all_of_them(const std::vector<std::filesystem::path>& files) {
   return said.emplace_back(words + "\n").c_str();
 }
 
-// Through links, so that a link stays one and its target is replaced where that lies, there or not.
+// Follows symbolic links, so that a link stays and its target, whether it exists or not, is
+// replaced.
 std::filesystem::path file_of(std::filesystem::path path) {
   constexpr int most_links = 40;  // as many as Linux follows
   std::error_code error;
@@ -76,13 +79,13 @@ std::filesystem::path file_of(std::filesystem::path path) {
   return path;
 }
 
-// The files that paths meant when this process checked them; nothing: it was a stream.
+// Maps each path that this process checked to the file that it meant then; nullopt: a stream.
 std::map<std::filesystem::path, std::optional<std::filesystem::path>>& checked_paths() {
   static std::map<std::filesystem::path, std::optional<std::filesystem::path>> paths;
   return paths;
 }
 
-// Nothing where the path is a stream.
+// Returns the file that the path means, or nullopt for a stream.
 std::optional<std::filesystem::path> target_of(const std::filesystem::path& path) {
   const auto checked = checked_paths().find(path);
   if (checked != checked_paths().end()) return checked->second;
@@ -101,7 +104,7 @@ std::string random_text() {
 // Removes unfinished files, except those that are locked by a running writer.
 void remove_leftovers(const std::filesystem::path& path) {
   const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
-  std::error_code ignored;  // a leftover harms nobody
+  std::error_code ignored;  // a file that stays does no harm
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(stem) || name.size() != stem.size() + random_characters) continue;
@@ -117,7 +120,7 @@ struct Temporary {
   OpenFile file;
 };
 
-// An empty, locked file beside the path, in its folder, which is made if it is missing.
+// Creates an empty, locked file beside the path, and the folder if it is missing.
 Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
   make_folder_of(path);
   remove_leftovers(path);
@@ -126,21 +129,21 @@ Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
     OpenFile file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.descriptor() < 0 && errno == EEXIST) continue;
     if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
-    // Another process may remove the file before we lock it. File systems without locks have no
-    // such cleanup.
+    // Another process may remove the file before it is locked; then the loop makes a new one. On
+    // file systems without locks no process removes files.
     (void)::flock(file.descriptor(), LOCK_EX);
     if (file.is_at(name)) return {std::move(name), std::move(file)};
   }
 }
 
-// Copies owner and mode of the existing file. If chown is not permitted, copies only the mode.
+// Copies owner and mode of the existing file. Copies only the mode if chown is not permitted.
 bool take_over(int descriptor, const struct stat& there) {
   const bool given = ::fchown(descriptor, there.st_uid, there.st_gid) == 0;
-  const mode_t beyond_owner = given ? permissions : 0777;  // no set-user-id for somebody else
+  const mode_t beyond_owner = given ? permissions : 0777;  // no set-user-id for another user
   return ::fchmod(descriptor, there.st_mode & permissions & beyond_owner) == 0;
 }
 
-// A pipe takes nothing until it has a reader, and then no more than that has read.
+// Waits for a pipe, which accepts data only while a reader takes it.
 void wait_a_little(int descriptor) {
   throw_if_interrupted();
   pollfd room{descriptor, POLLOUT, 0};
@@ -224,7 +227,8 @@ void check_writable(const std::filesystem::path& path) {
   if (target) {
     ::unlink(open_beside(*target, 0600).name.c_str());
   } else if (::access(path.c_str(), W_OK) != 0) {
-    // Opened, a pipe would wait, or its reader would take that for the end.
+    // Only permissions are checked. Opening a pipe would wait for its reader, and closing it again
+    // would end the reader's input.
     refuse_to_write(path, std::strerror(errno));
   }
   checked_paths().emplace(path, target);
@@ -246,14 +250,15 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
     refuse_to_write(path, reason);
   }
   if (!text.empty()) note_written(path);
-  // Without this the rename itself may be lost with the power; some file systems refuse it.
+  // Without this fsync a power failure may undo the rename. Some file systems refuse it, which is
+  // ignored.
   const OpenFile directory(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY));
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
 }
 
 void write_new_file(const std::filesystem::path& path, std::string_view text) {
   make_folder_of(path);
-  // No rename of a temporary file here: it would replace a file that was created in the meantime.
+  // Writes in place: renaming a temporary file would replace a file that was created meanwhile.
   OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.descriptor() < 0 && errno == EEXIST) {
     throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0},

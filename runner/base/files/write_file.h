@@ -11,36 +11,35 @@
 
 namespace stepgate {
 
-// The output that is standard output.
+// The path that means standard output.
 constexpr std::string_view standard_output = "-";
 
-// Makes missing folders. The text is written beside the file, brought to the disk and then renamed
-// over it, and over the file that a link names; its mode is that of the file that was there, or
-// what the umask says. What is no file (a device, a pipe, a stream of this process such as
-// /dev/stdout, and `-`) gets the text as it is. Takes away what writers of this file left beside it
-// that were killed before their rename. Throws RequestError placed at the file when the disk or its
-// permissions refuse, Interrupted while it waits for the reader of a pipe.
+// Makes missing folders. Writes the text beside the file, flushes it to the disk and renames it
+// over the file, or over the target of a link. The mode is that of the replaced file, otherwise
+// what the umask says. A device, a pipe or a stream of this process (/dev/stdout, `-`) gets the
+// text as it is. Removes temporary files of killed writers of this file. Throws RequestError placed
+// at the file when the disk or its permissions refuse, Interrupted while it waits for the reader of
+// a pipe.
 void write_file(const std::filesystem::path&, std::string_view text);
 
 // Writes a new file that the user will edit. Refuses a path that exists, even a dangling link.
 // Makes missing folders; leaves no file if the disk refuses the text.
 void write_new_file(const std::filesystem::path&, std::string_view text);
 
-// Throws what write_file would throw, as far as that can be known before there is a text: for a
-// long run, which should not end with nowhere to put its result. Makes missing folders and leaves
-// an existing file as it is. The path keeps this meaning: a link, pipe or device that appears there
-// later is replaced, neither followed nor waited for.
+// Throws what write_file would throw, as far as that can be known without the text. A long run
+// calls it first, so that it does not end without a place for its result. Makes missing folders and
+// leaves an existing file as it is. The path keeps its meaning: a link, pipe or device that appears
+// there later is replaced, neither followed nor waited for.
 void check_writable(const std::filesystem::path&);
 
-// Whether the path is a stream and not a regular file: its output cannot be replaced.
+// Whether the path names a stream, whose output cannot be replaced, and not a regular file.
 bool is_stream(const std::filesystem::path&);
 
-// Whether it is the standard output of this process, by whatever of its names: `-`, /dev/stdout,
-// /dev/fd/1.
+// Whether the path names the standard output of this process: `-`, /dev/stdout or /dev/fd/1.
 bool is_standard_output(const std::filesystem::path&);
 
-// The names of all files that this process has written, in order. After an interruption they tell
-// what was left behind. Streams are not listed.
+// The names of all files that this process has written, in order, to be listed after an
+// interruption. Streams are left out.
 const std::vector<std::filesystem::path>& files_written();
 void note_written(const std::filesystem::path&);
 
@@ -48,7 +47,7 @@ void note_written(const std::filesystem::path&);
 // throw the error.
 void make_folder_of(const std::filesystem::path&);
 OpenFile open_stream(const std::filesystem::path&);
-bool write_all(int descriptor, std::string_view text);  // false: errno says why
+bool write_all(int descriptor, std::string_view text);  // on false errno says why
 [[noreturn]] void refuse_to_write(const std::filesystem::path&, const std::string& reason);
 
 }  // namespace stepgate

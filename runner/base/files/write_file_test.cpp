@@ -85,7 +85,7 @@ TEST_F(WriteFile, WritesNoNewFileWhereSomethingIs) {
   EXPECT_EQ(files(), 4);
 }
 
-// Several begin at once: one writes, and what it wrote stays.
+// Several threads write the same new file: one succeeds, and its text stays.
 TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
   std::atomic<int> written = 0;
   std::vector<std::thread> writers;
@@ -104,7 +104,7 @@ TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
   EXPECT_EQ(text, std::string(1000, text.front()));
 }
 
-// A rename over /dev/null by root would leave a machine without one.
+// A rename over /dev/null by root would remove the device from the machine.
 TEST_F(WriteFile, WritesIntoADeviceAndLeavesItOne) {
   const std::filesystem::path link = folder / "nothing";
   std::filesystem::create_symlink("/dev/null", link);
@@ -134,8 +134,8 @@ TEST_F(WriteFile, WritesThroughALinkBesideItsTargetWhetherThatIsThereOrNot) {
   EXPECT_THROW(write_file(folder / "circle", "text"), RequestError);
 }
 
-// A pipe without a reader is waited for. Checking the pipe must not open it: closing it again would
-// signal the end to the reader.
+// write_file waits until a pipe has a reader. Checking the pipe must not open it: closing it again
+// would signal the end to the reader.
 TEST_F(WriteFile, WritesIntoAPipeMoreThanItPasses) {
   const std::filesystem::path pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -223,7 +223,7 @@ TEST_F(WriteFile, ChecksAPathAndLeavesItAsItWas) {
   EXPECT_EQ(files(), 1);
 }
 
-// Another user of the folder puts it there between the check and the write.
+// Between the check and the write another user puts a link or a pipe in the file's place.
 TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
   const auto secret = folder / "secret";
   write_file(secret, "secret");
@@ -245,7 +245,7 @@ TEST_F(WriteFile, NeitherFollowsNorWaitsForWhatIsPutInThePlaceOfACheckedFile) {
       EXPECT_EQ(content(secret), "secret") << file;
     }
   }
-  // A link that was one when it was checked stays one, and so does a pipe.
+  // A path that was a link or a pipe when it was checked stays one.
   const auto link = folder / "link";
   std::filesystem::create_symlink(folder / "target", link);
   check_writable(link);

@@ -7,8 +7,8 @@
 namespace stepgate {
 
 std::optional<std::string> attached_tool() {
-  // Variables of tools that CUDA or NVTX loads, and of NVIDIA's launcher (ncu), which also holds
-  // every process that the first one starts until it has the GPU to itself.
+  // Variables that load a tool into CUDA or NVTX, and the one of NVIDIA's launcher (ncu). ncu also
+  // holds back every process started by its first one until it has the GPU to itself.
   constexpr std::array marks{"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
                              "NV_TPS_LAUNCH_TOKEN"};
   for (const char* mark : marks) {

@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// The variable of the environment by which it shows, of the first that is found.
+// The first environment variable found that shows an attached tool.
 std::optional<std::string> attached_tool();
 
 }  // namespace stepgate

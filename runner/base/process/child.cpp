@@ -28,21 +28,23 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t chunk_bytes = 1 << 16;
 constexpr std::size_t stderr_tail_bytes = 4096;
-// How often a wait looks whether it should stop: a signal may come just before it begins.
+// A wait checks this often whether it should stop, since a signal may come just before poll().
 constexpr milliseconds look_around{100};
-// A child that closed its output and is about to end is given this long to say how.
+// A child that closed its output and is about to end has this long to report its exit status.
 constexpr milliseconds time_to_report{500};
-// The supervisor needs time_to_end and an instant; more only if the system cannot end a process.
+// The supervisor needs time_to_end and an instant; it needs longer only if the system cannot end a
+// process.
 constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(3);
-// Above the standard streams, also in a process that was started without them.
+// Descriptors are moved to this number or above, clear of the standard streams even if a process
+// started without them.
 constexpr int lowest_descriptor = 10;
 
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// A worker that is gone must be a fact, not the end of stepgate. Of this thread alone: others talk
-// to workers of their own.
+// Blocks SIGPIPE, so that a dead worker is reported as an error and does not end stepgate. It is
+// blocked in this thread only, since other threads talk to workers of their own.
 class NoBrokenPipe {
  public:
   NoBrokenPipe() {
@@ -147,12 +149,12 @@ void Child::start() {
 Child::~Child() {
   in_.close();
   parent_death_pipe_.close();
-  // Nobody can be told any more; the supervisor goes on by itself.
+  // In a destructor no error can be reported; the supervisor ends the worker by itself.
   const Clock::time_point deadline = Clock::now() + most_time_to_end;
   int status = 0;
   pid_t ended = 0;
   while ((ended = ::waitpid(supervisor_, &status, WNOHANG)) == 0 && Clock::now() < deadline) {
-    ::kill(supervisor_, SIGCONT);  // whoever it watches over may have stopped it
+    ::kill(supervisor_, SIGCONT);  // the supervisor may have been stopped
     pollfd end{report_.get(), POLLIN, 0};
     ::poll(&end, 1, 1);
   }
@@ -183,18 +185,18 @@ void Child::take_report() {
     (message.fate == WorkerFate::ended ? status_ : start_problem_) = message.value;
   } else if (length == 0) {
     report_.close();
-    if (!status_) status_ = SIGKILL;  // somebody killed the supervisor, and by that the worker
+    if (!status_) status_ = SIGKILL;  // the supervisor was killed, and with it the worker
   }
 }
 
-// Waits for news until the deadline or for look_around, and takes what there is.
+// Waits for output or the end until the deadline, at most for look_around, and reads what there is.
 void Child::pump(Deadline deadline) {
   std::array<pollfd, 3> events{pollfd{out_.get(), POLLIN, 0}, pollfd{error_.get(), POLLIN, 0},
                                pollfd{report_.get(), POLLIN, 0}};
   ::poll(events.data(), events.size(), milliseconds_until(deadline));
   if (events[0].revents != 0) take_output();
   if (events[1].revents != 0) take_error();
-  // The tail of standard error comes before the end, whichever pipe is looked at first.
+  // Reads all of standard error before the exit status, whichever pipe is ready first.
   if (events[2].revents != 0 && events[0].revents == 0 && events[1].revents == 0) take_report();
   if (request_.stopped && request_.stopped()) throw WaitStopped();
 }
@@ -206,7 +208,7 @@ void Child::send(std::string_view line, Deadline deadline) {
   while (sent < text.size() && Clock::now() < deadline) {
     const auto length = ::write(in_.get(), text.data() + sent, text.size() - sent);
     if (length > 0) sent += static_cast<std::size_t>(length);
-    if (length < 0 && errno == EPIPE) return;  // it is gone or deaf: the wait for its answer tells
+    if (length < 0 && errno == EPIPE) return;  // the wait for the answer reports why
     if (length < 0 && errno == EAGAIN) pump(std::min(deadline, Clock::now() + milliseconds(1)));
   }
 }
@@ -219,7 +221,7 @@ void Child::check_alive_until(Deadline deadline, std::string_view line) {
   }
   if (status_) fail(fmt::format("{} instead of answering {}", fate_in_words(), line));
   if (out_.get() < 0) {
-    // The report is on its way, unless the child lives on.
+    // The exit status follows the end of output, unless the child closed its output and lives on.
     const Deadline reported = Clock::now() + time_to_report;
     while (!status_ && Clock::now() < reported) pump(reported);
     if (status_) check_alive_until(deadline, line);
@@ -286,7 +288,7 @@ std::optional<std::string> Child::end_in_words() {
   while (!status_ && Clock::now() < reported) pump(reported);
   if (!status_) return "closed its standard output";
   const std::string_view words = tail_of_error();
-  // Whoever was killed had no time to say why.
+  // A child that was killed could not write why.
   return WIFSIGNALED(*status_) || words.empty()
              ? fate_in_words()
              : fmt::format("{}: {}", fate_in_words(), printable(words, stderr_tail_bytes));
@@ -316,7 +318,7 @@ void Child::finish(std::string_view line) {
   if (*status_ != 0) fail(fmt::format("{} when asked to {}", fate_in_words(), line));
 }
 
-// Whole lines; the rest stays until there can be no more of it. What is wrong with them.
+// Takes whole lines from the output; at its end also the rest. Returns what is wrong with them.
 std::optional<std::string> Child::take_lines(std::size_t longest, const TakeLine& take) {
   const bool is_over = out_.get() < 0 || status_;
   std::size_t begin = 0;
@@ -372,7 +374,7 @@ std::string Child::fate_in_words() const {
 }
 
 std::string_view Child::tail_of_error() {
-  // The words that are still in the pipe explain most.
+  // The text that is still in the pipe explains most.
   for (int chunk = 0; chunk < 4 && error_.get() >= 0; ++chunk) take_error();
   std::string_view words = stderr_tail_;
   while (!words.empty() && words.back() == '\n') words.remove_suffix(1);

@@ -50,14 +50,15 @@ TEST(RunToEnd, HasTheCodeTheLinesAndTheErrors) {
   EXPECT_EQ(whole.end.wrong, "");
   EXPECT_EQ(run("kill -9 $$").end.code, 128 + 9);
   EXPECT_EQ(run("exec /nowhere/program").end.code, 127);
-  // All of it, though it is more than a pipe holds and the program is gone.
+  // All output is taken, though it is more than a pipe holds and the program has ended.
   const Taken much =
       run("yes x | head -n 40000", {.line_bytes = 1000, .all_bytes = 80'000}, seconds(20), 50'000);
   EXPECT_EQ(much.end.code, 0);
   EXPECT_EQ(much.lines.size(), 40'000u);
 }
 
-// Some parents leave it ignored, and the kernel would take dead children away unseen.
+// Some parents leave SIGCHLD ignored. Then the kernel would reap dead children, and waitpid would
+// not see them.
 TEST(RunToEnd, SeesTheEndWhereTheDeathOfChildrenWasIgnored) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);
   const auto start = std::chrono::steady_clock::now();
@@ -84,7 +85,7 @@ TEST(RunToEnd, EndsWhatWritesTooMuch) {
   const Taken refused = run("exec yes");
   EXPECT_EQ(refused.end.wrong, "wrote too much of it");
   EXPECT_EQ(refused.lines.size(), 1001u);
-  // A line that is too long is none though its end has come too.
+  // A line that is too long is refused even if its end has already arrived.
   EXPECT_EQ(run("head -c 1001 /dev/zero | tr '\\0' x; echo").end.wrong,
             "wrote a line of more than 1000 B");
   EXPECT_EQ(run("head -c 1000 /dev/zero | tr '\\0' x; echo").lines.size(), 1u);

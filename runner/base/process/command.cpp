@@ -22,8 +22,8 @@ bool is_blank(char letter) {
   return blanks.find(letter) != std::string_view::npos;
 }
 
-// In single quotes a shell finds nothing to run or to replace; one within ends them, stands behind
-// a backslash and begins them again.
+// Quotes a word for a shell. Within single quotes a shell interprets nothing. A single quote in the
+// word ends the quotes, follows behind a backslash and opens them again.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
@@ -115,7 +115,8 @@ bool run_same_bytes(const Command& one, const Command& other) {
   const auto first = program_file(one);
   const auto second = program_file(other);
   if (!first || !second || !same_bytes(*first, *second)) return false;
-  // A file that an interpreter is given to run is a program too.
+  // Beside the program itself, compares the arguments that are files: an interpreter runs one of
+  // them.
   const auto files_of = [](const Command& command) {
     std::vector<std::filesystem::path> files;
     std::error_code unknown;

@@ -11,26 +11,26 @@
 
 namespace stepgate {
 
-// Program and arguments, at least one word.
+// A program and its arguments, at least one word.
 using Command = std::vector<std::string>;
 
 // Splits at blanks. 'single' and "double" quotes keep blanks; a backslash takes the next character
-// as it is, but not within single quotes. No variables, no pipes: nothing runs a shell. Throws
-// RequestError for an open quote or no word at all.
+// as it is, except within single quotes. Variables and pipes are not interpreted, since no shell
+// runs the command. Throws RequestError for an open quote or if there is no word.
 Command split_command_line(std::string_view text);
 
-// The words with blanks between, quoted where split_command_line or a shell needs it: either reads
-// these words and runs nothing else.
+// Joins the words with blanks and quotes them where necessary. Both split_command_line and a shell
+// read the same words from the result, and a shell runs nothing else.
 std::string to_text(const Command&);
 
-// A file as a word that no program takes for an option.
+// Returns the path as a word that no program takes for an option.
 std::string file_word(const std::filesystem::path&);
 
-// The file that starting the command would run: as written with a slash in it, otherwise the first
-// in the folders of PATH. Nothing when there is none.
+// The file that running the command would execute: the path as written if it contains a slash,
+// otherwise the first match in the folders of PATH. nullopt if there is none.
 std::optional<std::filesystem::path> program_file(const Command&);
 
-// Whether both commands run the same bytes. Files that cannot be read are not the same.
+// Whether both commands run the same bytes. Files that cannot be read count as different.
 bool run_same_bytes(const Command&, const Command&);
 
 }  // namespace stepgate

@@ -30,8 +30,7 @@ TEST(CommandText, IsReadBackAsItWasWritten) {
     EXPECT_EQ(split_command_line(to_text(command)), command) << to_text(command);
 }
 
-// Text that is printed is pasted: a shell must read the words that were meant, and run none of
-// them.
+// Users paste the printed text into a shell, which must read the same words and run none of them.
 TEST(CommandText, RunsNothingElseWhereAShellReadsIt) {
   for (const std::string word : {"$(echo run)", "`echo run`", "$HOME", "!x", "*", "~", "it's", "''",
                                  "a\\b\"c", "a;b", "a b", "#a", "\xc3\xbc", "-n"}) {
@@ -67,7 +66,7 @@ TEST(CommandProgram, IsTheSameWhenItsBytesAre) {
   EXPECT_TRUE(run_same_bytes(one, make("stepgate_copy", "#!/bin/sh\nexit 1")));
   EXPECT_FALSE(run_same_bytes(one, make("stepgate_other", "#!/bin/sh\nexit 2")));
   EXPECT_FALSE(run_same_bytes(one, {"/bin/no such program"}));
-  // An interpreter runs the files that it is given.
+  // The script that an interpreter runs is compared too.
   const auto script = [&](const std::string& name, const std::string& text) {
     return make(name, text).front();
   };

@@ -9,9 +9,9 @@
 
 namespace stepgate {
 
-// The calling thread, as long as this lives; threads that it starts meanwhile stay there. The same
-// draw is the same processor in every process that may use the same ones. Without effect where the
-// system does not allow it.
+// Binds the calling thread, and threads that it starts, to one CPU until it is destroyed. Processes
+// with the same allowed CPUs choose the same one for the same `draw`. Has no effect where the
+// system refuses.
 class OneCpu {
  public:
   explicit OneCpu(std::uint64_t draw);

@@ -20,7 +20,7 @@ namespace {
 // The children of all threads, including zombies.
 std::set<pid_t> children() {
   std::set<pid_t> all;
-  std::error_code ended;  // a thread, meanwhile
+  std::error_code ended;  // a thread may end meanwhile
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", ended)) {
     std::ifstream file(thread.path() / "children");
     for (pid_t child = 0; file >> child;) all.insert(child);
@@ -41,8 +41,8 @@ Own& own() {
 }  // namespace
 
 pid_t fork_own() {
-  const std::lock_guard lock(own().mutex);  // nobody takes a new one for adopted
-  // Some parents leave the death of children ignored; then nobody could wait for one.
+  const std::lock_guard lock(own().mutex);  // own() must contain the new child
+  // Some parents leave SIGCHLD ignored; then waitpid could not see children end.
   struct sigaction now {};
   if (::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
     ::signal(SIGCHLD, SIG_DFL);

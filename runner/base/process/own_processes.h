@@ -8,11 +8,10 @@
 
 namespace stepgate {
 
-// Calls fork() and records the child as our own. Children from before the first call count as our
-// own too.
+// Calls fork() and records the child as started by us. So are children from before the first call.
 pid_t fork_own();
 
-// Call it after waiting for the child. If a signal ended the child (`status` is from waitpid),
+// To be called after waiting for the child, with waitpid's `status`. If a signal ended the child,
 // kills all adopted children and waits for them, at most a second.
 void forget_own(pid_t, int status);
 

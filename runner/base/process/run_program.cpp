@@ -30,7 +30,7 @@ namespace {
 
 constexpr int cannot_start = 127;
 
-// The pointers that exec wants; the words must outlive them.
+// Returns the null-terminated array of pointers that exec needs; `words` must outlive it.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -51,7 +51,8 @@ ProcessError cannot_start_itself(const std::filesystem::path& program, int reaso
                       (reason == ENOENT ? "; mount /proc" : ""));
 }
 
-// A file of that text without a name, at its beginning; errno says why there is none.
+// Creates an unnamed file with that text, positioned at its beginning. If this fails, the file is
+// not open and errno says why.
 OpenFile file_of(std::string_view text) {
   OpenFile file(::memfd_create("input", MFD_CLOEXEC));
   while (!text.empty()) {
@@ -65,8 +66,8 @@ OpenFile file_of(std::string_view text) {
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
-// While a child is waited for. A terminal's Ctrl-Z reaches this process group alone, and the child,
-// which measures, has one of its own: it stops and goes on with whoever waits for it.
+// While it lives, Ctrl-Z stops the child together with this process. The child has a process group
+// of its own, so the terminal's SIGTSTP reaches only this process.
 class StopsTogether {
  public:
   explicit StopsTogether(pid_t group) : group_(group) {
@@ -75,7 +76,7 @@ class StopsTogether {
     remember.sa_handler = [](int) { asked_to_stop = 1; };
     struct sigaction before {};
     ::sigaction(SIGTSTP, nullptr, &before);
-    is_ignored_ = before.sa_handler == SIG_IGN;  // by a shell without job control
+    is_ignored_ = before.sa_handler == SIG_IGN;  // a shell without job control ignores it
     if (!is_ignored_) ::sigaction(SIGTSTP, &remember, &before_);
   }
   StopsTogether(const StopsTogether&) = delete;
@@ -88,7 +89,7 @@ class StopsTogether {
     if (!asked_to_stop) return;
     asked_to_stop = 0;
     ::kill(-group_, SIGSTOP);
-    ::raise(SIGSTOP);  // returns when somebody lets this process go on
+    ::raise(SIGSTOP);  // returns at SIGCONT
     ::kill(-group_, SIGCONT);
   }
 
@@ -98,10 +99,10 @@ class StopsTogether {
   struct sigaction before_ {};
 };
 
-// Waits, and sends the signal on that interrupts this process meanwhile.
+// Waits for the process and forwards the signal that interrupts this process meanwhile.
 int exit_code_of_interruptible(pid_t process) {
   constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
-  // Before this process itself is ended, so that it can say what became of the child.
+  // Ends before this process itself is ended, so that it can report what became of the child.
   constexpr auto time_to_end = most_time_to_end_by_itself - std::chrono::milliseconds(400);
   std::optional<std::chrono::steady_clock::time_point> deadline;
   StopsTogether stops(process);
@@ -112,7 +113,7 @@ int exit_code_of_interruptible(pid_t process) {
         ended.si_pid == process)
       return exit_code_of(process);
     if (interrupted && !deadline) {
-      ::kill(-process, interrupted);  // the whole group of the child, whose first it is
+      ::kill(-process, interrupted);  // the child leads its process group
       deadline = std::chrono::steady_clock::now() + time_to_end;
     }
     if (deadline && std::chrono::steady_clock::now() > *deadline) ::kill(-process, SIGKILL);
@@ -120,7 +121,7 @@ int exit_code_of_interruptible(pid_t process) {
   }
 }
 
-// As much as there is room for, or all that is left; -1 with errno.
+// Fills the block, or reads what is left of the file. Returns -1 with errno on an error.
 ssize_t fill(int descriptor, std::span<std::uint64_t> block) {
   char* to = reinterpret_cast<char*>(block.data());
   std::size_t filled = 0;
@@ -149,7 +150,7 @@ int run_this_program(const std::vector<std::string>& arguments,
   std::vector<std::string> words{"stepgate"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::vector<char*> pointers = pointers_to(words);
-  std::array<int, 2> report{};  // errno of an exec that failed; closed by one that did not
+  std::array<int, 2> report{};  // transmits errno if exec fails; exec closes it otherwise
   if (::pipe2(report.data(), O_CLOEXEC) != 0) throw cannot_start_itself(program, errno);
   OpenFile read_end(report[0]);
   OpenFile write_end(report[1]);
@@ -187,7 +188,7 @@ std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   std::uint64_t digest = fnv1a_start;
   ssize_t count = -1;
   do {
-    std::array<std::uint64_t, 1 << 13> block{};  // zeros behind the end of the file
+    std::array<std::uint64_t, 1 << 13> block{};  // zeros follow the end of the file
     count = descriptor < 0 ? -1 : fill(descriptor, block);
     for (const std::uint64_t word : block) digest = fnv1a_word(word, digest);
     digest = fnv1a_word(static_cast<std::uint64_t>(count), digest);

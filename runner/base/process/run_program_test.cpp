@@ -55,7 +55,7 @@ TEST(RunThisProgram, GivesItTheInputThatIsSaid) {
   EXPECT_EQ(run_this_program({"-c", "test -z \"$(cat)\""}, "/bin/sh", ""), 0);
 }
 
-// As in a container without /proc.
+// A container may have no /proc.
 TEST(ThisProgram, SaysThatItCannotFindItself) {
   const std::filesystem::path nowhere = testing::TempDir() + "no/proc/self/exe";
   const std::string fact = nowhere.string() + ": No such file or directory; mount /proc";
@@ -78,7 +78,7 @@ TEST(ThisProgram, SaysThatItCannotFindItself) {
 TEST(RunThisProgram, IsToldOfTheSignalAndKilledWhereItDoesNotListen) {
   const auto child = [](const std::string& script) {
     interrupted = 0;
-    std::thread signal([] {  // when the child knows what to do about it
+    std::thread signal([] {  // once the child handles the signal
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
       interrupted = SIGTERM;
     });
@@ -99,7 +99,7 @@ TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
     std::ofstream(file) << content;
     return digest_of_this_program(file);
   };
-  const std::string content(200'001, 'x');  // some blocks and a part of one
+  const std::string content(200'001, 'x');  // several blocks and part of one
   std::set<std::uint64_t> digests{digest_of(content)};
   EXPECT_EQ(digest_of(content), *digests.begin());
   for (const std::size_t at : {0, 7, 8, 65'535, 65'536, 199'999, 200'000}) {

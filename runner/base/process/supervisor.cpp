@@ -30,11 +30,12 @@ void set_all_signals(void (*handler)(int)) {
 }
 
 void say(int report, WorkerReport message) {
-  // Nobody reads it any more when stepgate is gone.
+  // Fails when stepgate has ended, and then nobody needs the report.
   [[maybe_unused]] const auto written = ::write(report, &message, sizeof message);
 }
 
-// Copies of stepgate's other descriptors would keep other workers' pipes open.
+// Closes inherited copies of stepgate's other descriptors, which would keep other workers' pipes
+// open.
 void close_all_but(std::array<int, 5> kept) {
   std::sort(kept.begin(), kept.end());
   int next = STDERR_FILENO + 1;
@@ -67,7 +68,7 @@ class Supervisor {
   Supervisor(const SupervisorEnds& ends, pid_t worker, int deaths)
       : ends_(ends), worker_(worker), deaths_(deaths) {}
 
-  // Until the worker has ended or must.
+  // Returns when the worker has ended, or when stepgate asks to end it or is gone.
   void watch() {
     while (!status_) {
       std::array<pollfd, 2> events{pollfd{deaths_, POLLIN, 0},
@@ -116,7 +117,8 @@ class Supervisor {
     }
   }
 
-  // Kills every child, adopted ones too, dead or alive. False when there is none.
+  // Sends SIGKILL to every child, adopted ones and zombies included. Returns false when there is
+  // none.
   static bool kill_children() {
     std::array<char, 64> name{};
     std::snprintf(name.data(), name.size(), "/proc/self/task/%d/children", ::getpid());
@@ -129,7 +131,7 @@ class Supervisor {
     char* at = text.data();
     for (char* end = at; length > 0; at = end) {
       const long process = std::strtol(at, &end, 10);
-      if (end == at || *end != ' ') break;  // the last number may be cut off: next time
+      if (end == at || *end != ' ') break;  // the last number may be cut off: read it next time
       any = true;
       ::kill(static_cast<pid_t>(process), SIGKILL);
     }
@@ -145,10 +147,10 @@ class Supervisor {
 }  // namespace
 
 void supervise(const SupervisorEnds& ends, char* const* command, char* const* environment) {
-  // A signal from the terminal is for stepgate, which asks its workers to end in its own order.
+  // Leaves the terminal's process group: its signals go to stepgate, which ends its workers itself.
   ::setpgid(0, 0);
   set_all_signals(SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would take the dead away unseen
+  ::signal(SIGCHLD, SIG_DFL);  // if it were ignored, the kernel would reap children unseen
   close_all_but({ends.in, ends.out, ends.error, ends.parent_death_pipe, ends.report});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t death;
@@ -164,7 +166,7 @@ void supervise(const SupervisorEnds& ends, char* const* command, char* const* en
     if (worker > 0) ::kill(worker, SIGKILL);
     ::_exit(cannot_start_code);
   }
-  ::setpgid(worker, worker);  // whoever of the two is first
+  ::setpgid(worker, worker);  // parent and child both set it, whichever runs first
   for (const int descriptor : {ends.in, ends.out, ends.error}) ::close(descriptor);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);

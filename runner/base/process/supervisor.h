@@ -10,29 +10,28 @@
 
 namespace stepgate {
 
-// Between the request to end (SIGTERM) and the order to (SIGKILL).
+// The time between the request to end (SIGTERM) and SIGKILL.
 constexpr std::chrono::milliseconds time_to_end{1000};
 
 struct SupervisorEnds {
-  int in = -1;     // the worker's standard streams
-  int out = -1;    //
-  int error = -1;  //
-  int parent_death_pipe =
-      -1;           // end of file: everything must end, since stepgate asks so or is gone
-  int report = -1;  // what became of the worker
+  int in = -1;                 // the worker's standard streams
+  int out = -1;                //
+  int error = -1;              //
+  int parent_death_pipe = -1;  // end of file: end the worker
+  int report = -1;             // to write WorkerReport to
 };
 
 enum class WorkerFate { cannot_start, ended };
 
-// One message over the report pipe.
+// A message that the supervisor writes to the report pipe.
 struct WorkerReport {
   WorkerFate fate = WorkerFate::ended;
-  int value = 0;  // cannot_start: errno; ended: as waitpid gives it
+  int value = 0;  // cannot_start: errno; ended: status from waitpid
 };
 
-// Runs the command (execvpe), which sees these variables, and watches over it. To be called in a
-// forked process without other threads; every end must be above 2 and closed on exec. Reports
-// `ended` when nothing of the worker is left.
+// Runs the command (execvpe) with these environment variables and supervises it. To be called in a
+// forked process without other threads. Every descriptor must be above 2 and closed on exec.
+// Reports `ended` when no process of the worker is left.
 [[noreturn]] void supervise(const SupervisorEnds&, char* const* command, char* const* environment);
 
 }  // namespace stepgate

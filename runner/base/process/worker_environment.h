@@ -10,13 +10,13 @@
 
 namespace stepgate {
 
-// Names, or beginnings of names with a '*' behind: where programs and libraries are, what GPUs and
-// their libraries do, the user's language and folders.
+// Names of environment variables, or prefixes followed by '*': search paths of programs and
+// libraries, settings of GPUs and their libraries, the user's language and folders.
 std::span<const std::string_view> variables_of_workers();
 
-// "NAME=value" of those of our own variables, and of `also`, which are such names too. Never a
-// variable that lets a program write to the summary or the log commands of the CI system that
-// judges it.
+// The variables of this process, "NAME=value", that have one of those names or a name or prefix in
+// `also`. Variables by which a program could write to the summary or the log commands of the CI
+// system are always left out.
 std::vector<std::string> worker_environment(std::span<const std::string> also = {});
 
 }  // namespace stepgate

@@ -27,23 +27,23 @@ struct Fields {};
 template <auto... member>
 inline constexpr Fields<member...> fields{};
 
-// `row_fields` stands instead of `fields` where a list has thousands of the record: JSON has a row
-// of values for each, without the names of the fields.
+// `row_fields` replaces `fields` for a record that is listed by the thousands. JSON then has a row
+// of values for each record, without the names of the fields.
 template <auto... member>
 struct RowFields : Fields<member...> {};
 template <auto... member>
 inline constexpr RowFields<member...> row_fields{};
 
-// `entry_fields` stands instead of `fields` where a record is a name and a value: JSON has one
+// `entry_fields` replaces `fields` for a record that is a name and a value. JSON then has one
 // object for a list of them, with a key for each name.
 template <auto name, auto named>
 struct EntryFields : Fields<name, named> {};
 template <auto name, auto named>
 inline constexpr EntryFields<name, named> entry_fields{};
 
-// `described` stands in a list for a member of which there is more to say: `said` are values that
-// the walkers of a list look for by their types, as the three below, and what record_json.h and
-// ledger/record/record.h call forms.
+// `described` replaces a member in a list to add attributes `said`, which readers and writers find
+// by their types: Named, MayBeMissing, NotCarried below and the forms of record_json.h and
+// ledger/record/record.h.
 //   fields<&Ran::steps, described<&Ran::elapsed, Named("elapsed_ns")>>
 template <auto member, auto... said>
 struct Described {};
@@ -53,7 +53,7 @@ inline constexpr Described<member, said...> described{};
 template <auto... said>
 struct Said {};
 
-// The field is called otherwise than the member.
+// The field has another name than the member.
 template <std::size_t size>
 struct Named {
   consteval Named(const char (&literal)[size]) {
@@ -61,19 +61,19 @@ struct Named {
   }
   char text[size]{};
 };
-// A record without the field is read with the member's default. Writers leave it out where it is
-// empty, zero or false, or never.
+// The field may be missing; it is then read as the member's default. If is_left_out is set, writers
+// leave the field out where it is empty, zero or false.
 struct MayBeMissing {
   bool is_left_out = false;
 };
 inline constexpr MayBeMissing may_be_missing{false};
 inline constexpr MayBeMissing only_if_any{true};
-// Neither written nor read.
+// The member is neither written nor read.
 struct NotCarried {};
 inline constexpr NotCarried not_carried{};
 
 struct NoFields {};
-// NoFields for a type that lists none.
+// The fields of a type; NoFields for a type that lists none.
 template <class Value>
 inline constexpr NoFields fields_of{};
 
@@ -98,7 +98,7 @@ constexpr bool is_entry(...) {
   return false;
 }
 
-// The compiler knows the name of a member only in its name of a function, "... [with auto member =
+// Gets the member's name from the compiler's name of this function: "... [with auto member =
 // &stepgate::DeviceKey::name]" (GCC), "[member = &stepgate::DeviceKey::name]" (Clang).
 template <auto member>
 consteval std::string_view name_in_function() {
@@ -170,8 +170,8 @@ constexpr bool is_left_out_if_empty(Said<said...>) {
   return (says_left_out(said) || ...);
 }
 
-// Calls visit(name, member of the value) for each field, in the order of the list; a visitor with
-// three parameters gets Said<...> of the field as well.
+// Calls visit(name, member of the value) for each field, in the order of the list. A visitor with
+// three parameters also gets the field's attributes as Said<...>.
 template <Record Value, class Visit>
 constexpr void for_each_field(Value& value, Visit&& visit) {
   const auto visit_one = [&]<class One>(One, auto& member) {

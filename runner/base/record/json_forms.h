@@ -19,7 +19,7 @@
 
 namespace stepgate {
 
-// A whole number, or nanoseconds.
+// A whole number from `least` to `most`; nanoseconds are written as one.
 struct Whole {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -40,7 +40,7 @@ struct Whole {
   }
 };
 
-// A finite number from 0 up, or a share of something.
+// A finite number of at least 0, or a share, which is at most 1.
 struct Amount {
   bool is_share = false;
 
@@ -52,7 +52,8 @@ struct Amount {
   }
 };
 
-// Control characters of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
+// Whether the text has control characters: those of ASCII, and U+0080 to U+009F, which UTF-8 writes
+// as C2 80 to C2 9F.
 inline bool has_controls(std::string_view text) {
   unsigned char before = 0;
   for (const char letter : text) {
@@ -63,7 +64,8 @@ inline bool has_controls(std::string_view text) {
   return false;
 }
 
-// Any text, or one of so many bytes that is printed in reports.
+// A text of `least` to `most` bytes without control characters, since it is printed in reports.
+// Without `most` any text is valid.
 struct Text {
   std::size_t least = 0;
   std::size_t most = SIZE_MAX;
@@ -85,13 +87,13 @@ struct Text {
   }
 };
 
-// As the type has it.
+// The form that the type has by default (JsonForm).
 struct OfType {
   static RecordJson write(const auto& value) { return record_json(value); }
   static void read(const RecordJson& json, auto& value) { read_record(json, value); }
 };
 
-// A list of at most so many elements of the form.
+// A list of at most `most` values of the form `element`; `is_of_different` refuses equal ones.
 template <auto element>
 struct ListOf {
   std::size_t most = 0;
@@ -120,7 +122,7 @@ struct ListOf {
   }
 };
 
-// An object with at most so many keys, each a text of the form `name`.
+// An object with at most `most` keys, each a text of the form `name`.
 template <auto element>
 struct ObjectOf {
   std::size_t most = 0;
@@ -129,7 +131,7 @@ struct ObjectOf {
   template <class Value>
   static RecordJson write(const std::map<std::string, Value>& values) {
     typename RecordJson::object_t object;
-    // One behind the other: to look a key up would cost the square of them.
+    // Appends without looking up the key, which would take quadratic time.
     for (const auto& [key, value] : values) object.emplace_back(key, element.write(value));
     return object;
   }

@@ -24,8 +24,8 @@ constexpr std::size_t count() {
 
 }  // namespace members_in_detail
 
-// visit(first, second, ...) with all members. Does not compile where `count` is not how many there
-// are: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
+// Calls visit(first, second, ...) with all members. Does not compile if `count` is not their
+// number: "only 1 name provided for structured binding, while DeviceKey decomposes into 2".
 template <std::size_t count, class Value, class Visit>
 constexpr void with_members(Value& value, Visit&& visit) {
   // clang-format off
@@ -74,8 +74,8 @@ constexpr void with_members(Value& value, Visit&& visit) {
   // clang-format on
 }
 
-// visit(member) for each member of an aggregate, in their order. One with an array, a base or a
-// member that anything converts to does not compile.
+// Calls visit(member) for each member of an aggregate, in order. Does not compile for an aggregate
+// with an array, a base class or a member that anything converts to.
 template <class Value, class Visit>
 requires std::is_aggregate_v<std::remove_const_t<Value>>
 constexpr void for_each_member(Value& value, Visit&& visit) {

@@ -27,7 +27,7 @@ std::string hexadecimal_of(std::string_view bytes) {
   return digits;
 }
 
-// Nothing where the digits are none, or too many for the number.
+// Reads a number from digits; nullopt where the text is not only digits or the number does not fit.
 template <class Number>
 std::optional<Number> number_of_digits(std::string_view digits) {
   Number number = 0;

@@ -32,26 +32,26 @@ namespace stepgate {
 
 using RecordJson = nlohmann::ordered_json;
 
-// JSON that is not what its reader takes. The words go on after a name: "has no 'device.name'",
-// "has 'steps' 1.5, which is no whole number".
+// JSON that its reader refuses. what() continues a sentence that begins with a name: "has no
+// 'device.name'", "has 'steps' 1.5, which is no whole number".
 class WrongRecord : public std::runtime_error {
  public:
-  // At a value: `fact` goes on after "which ".
+  // The error of this value; `fact` follows "which ".
   WrongRecord(const RecordJson& value, std::string_view fact);
-  // At a field that is not there.
+  // The error of a missing field.
   static WrongRecord missing(std::string_view field);
-  // The same at a place further out: ".name" is a field, "[3]" an element.
+  // The same error seen from an enclosing value; `place` is put before the path: ".name" or "[3]".
   WrongRecord within(std::string_view place) const;
 
  private:
   WrongRecord(std::string path, std::string value, std::string fact);
 
   std::string path_;
-  std::string value_;  // empty: there is none
+  std::string value_;  // empty: the field is missing
   std::string fact_;
 };
 
-// For readers of reports: bytes that are not UTF-8 are texts, which json_line writes with
+// Makes texts of bytes that are not UTF-8, for readers of reports: json_line writes them with
 // replacement characters.
 RecordJson with_plain_texts(RecordJson);
 
@@ -59,12 +59,12 @@ RecordJson json_of_text(const std::string&);
 std::string text_from(const RecordJson&);
 RecordJson json_of_number(double);
 double number_from(const RecordJson&);
-// A number, not what stands for one.
+// Accept a JSON number only, not a text that stands for one (json_of_number).
 std::int64_t whole_number_from(const RecordJson&, std::int64_t least, std::int64_t most);
 std::uint64_t natural_number_from(const RecordJson&, std::uint64_t most);
 
-// How values of a type are written and read; a type of another form has a specialization, whose
-// functions `write` and `read` have these signatures. `read` throws WrongRecord.
+// How values of a type are written and read. A type specialises JsonForm with static functions
+// `write` and `read` of these signatures. `read` throws WrongRecord.
 template <class Value>
 struct JsonForm;
 
@@ -83,7 +83,7 @@ Value record_from(const RecordJson& json) {
   return value;
 }
 
-// A form of a field (fields.h): a value with these functions writes and reads in place of JsonForm.
+// A form that a field names (fields.h): a value whose functions replace those of JsonForm.
 template <class Form, class Value>
 concept FormOf = requires(const Form& form, const RecordJson& json, Value& value) {
   { form.write(value) } -> std::same_as<RecordJson>;
@@ -102,7 +102,7 @@ constexpr auto form_among(Said<first, rest...>) {
   }
 }
 
-// Reads what belongs at a place, a field or the index of an element, so that faults name it.
+// Reads the value at `place`, a field or the index of an element, so that errors name the place.
 template <class Value, class Form = JsonForm<Value>>
 void read_within(std::string_view place, const RecordJson& json, Value& value,
                  const Form& form = {}) {
@@ -143,7 +143,7 @@ struct JsonForm<Value> {
   }
 };
 
-// A float is a double without loss, and back.
+// A float is written as a double, without loss.
 template <std::floating_point Value>
 struct JsonForm<Value> {
   static RecordJson write(Value value) { return json_of_number(value); }
@@ -184,7 +184,7 @@ struct JsonForm<Enum> {
   }
 };
 
-// Fields of a record, one after the other.
+// Writes and reads the fields of a record as a JSON object.
 template <Record Value>
 RecordJson fields_json(const Value& value) {
   RecordJson object = RecordJson::object();
@@ -213,7 +213,7 @@ void read_fields(const RecordJson& json, Value& value) {
                  });
 }
 
-// The alternative of that number.
+// Reads the alternative of the variant with that index.
 template <class Variant>
 Variant read_alternative(std::size_t wanted, const RecordJson& json) {
   Variant value;
@@ -266,8 +266,9 @@ struct JsonForm<std::array<Value, length>> {
   }
 };
 
-// Rows behind the list of the texts in them. In a row a text is its place in that list, a choice
-// its number, and each element of an array has a column of its own.
+// A list of records with row_fields: first the list of all texts in them, then a row for each
+// record. In a row a text is its index in that list, an enumerator its number. Each element of an
+// array has its own column.
 template <RowRecord Value>
 struct JsonForm<std::vector<Value>> {
   static RecordJson write(const std::vector<Value>& values) {
@@ -372,7 +373,7 @@ struct JsonForm<std::vector<Value>> {
   }
 
  private:
-  // A list of objects where a name cannot be a key of JSON, or is there twice.
+  // Writes a list of objects, for names that cannot be JSON keys or that occur twice.
   static RecordJson pairs(const std::vector<Value>& values) {
     RecordJson list = RecordJson::array();
     for (const Value& value : values) list.push_back(record_json(value));

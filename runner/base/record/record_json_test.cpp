@@ -141,7 +141,7 @@ TEST(RecordJson, NamesThePlaceThatIsWrong) {
   EXPECT_EQ(wrong("[-0.0,", "["), "has 'pair' [\"7ff0000000000000\"], which has another length");
 }
 
-// The fault of JSON that is no such value; empty where it is one.
+// Returns the error of reading the JSON as a Value, or an empty text if it is valid.
 template <class Value>
 std::string fault_of(const RecordJson& json) {
   try {

@@ -11,8 +11,9 @@ struct RateBounds {
   double high = 1;
 };
 
-// Clopper and Pearson's (The use of confidence or fiducial limits, 1934): each bound is wrong with
-// probability at most `level`. `of` at least 1, `count` between 0 and `of`.
+// Confidence bounds of a rate (Clopper and Pearson, The use of confidence or fiducial limits,
+// 1934). Each bound is wrong with probability at most `level`. `of` is at least 1, `count` from 0
+// to `of`.
 RateBounds clopper_pearson(std::int64_t count, std::int64_t of, double level);
 
 }  // namespace stepgate

@@ -13,11 +13,12 @@ namespace stepgate {
 namespace {
 
 constexpr double weeks_of_year = 52;
-// To what stored values are rounded: less than that is no noise, and no series is steadier.
+// Stored values are rounded to this. Smaller deviations are not noise, and no deviation is
+// estimated below it.
 constexpr double resolution = 1e-6;
 constexpr std::size_t fewest_of_a_part = 2;
 
-// Sums the squares and the neighbours' products of what is left of values when a fit is taken out.
+// The residuals of a fit: sum of squares, and sum of products of neighbours.
 struct Residuals {
   double squares = 0;
   double neighbours = 0;
@@ -36,7 +37,7 @@ Residuals residuals_of(std::span<const double> values, const Fit& fit) {
   return left;
 }
 
-// The best line that is flat up to the value `bend` and straight from there.
+// Residuals of the best line that is flat up to index `bend` and straight from there.
 std::optional<Residuals> beside_a_bend(std::span<const double> weeks,
                                        std::span<const double> values, std::size_t bend) {
   std::vector<double> since;
@@ -55,9 +56,9 @@ Residuals beside_a_step(std::span<const double> values, std::size_t first_after)
                       [&](std::size_t index) { return index < first_after ? before : after; });
 }
 
-// How alike neighbours may be, by the residuals of the bend or step that leaves the least. A fit
-// takes out some of it, the more the fewer the values are; what is added for that is large enough
-// for the rates of the header. From 0 to most_alike.
+// An upper estimate of the lag-one correlation, from the residuals of the best bend or step, in [0,
+// most_alike]. A fit lowers the correlation of its residuals, the more the fewer values there are.
+// The correction for that is large enough for the rates stated in the header.
 double correlation_of(std::span<const double> weeks, std::span<const double> values) {
   constexpr double most_alike = 0.95;
   constexpr double taken_out = 10;
@@ -76,7 +77,7 @@ double correlation_of(std::span<const double> weeks, std::span<const double> val
   return std::clamp(seen + hidden / static_cast<double>(values.size()), 0.0, most_alike);
 }
 
-// Sums of any stretch of a series: number, mean, and sum of squares about the mean.
+// Statistics of a stretch of a series: count, mean, and sum of squares about the mean.
 struct Part {
   double count = 0;
   double mean = 0;
@@ -89,12 +90,12 @@ Part part_of(std::span<const double> values) {
   return {.count = count, .mean = moments.mean, .squares = moments.variance * count};
 }
 
-// Parts of a series without going through them again.
+// Computes the Part of any stretch, or of the rest, in constant time.
 class Parts {
  public:
   explicit Parts(std::span<const double> values) : all_(part_of(values)) {
     for (const double value : values) {
-      const double offset = value - all_.mean;  // so that nothing cancels
+      const double offset = value - all_.mean;  // centred, against cancellation
       sums_.push_back(sums_.back() + offset);
       squares_.push_back(squares_.back() + offset * offset);
     }
@@ -119,7 +120,7 @@ class Parts {
   std::vector<double> squares_{0};
 };
 
-// Student's t between two parts of one deviation, in absolute value.
+// Student's t of the difference of the means of two parts with a common deviation; absolute value.
 double separation_of(const Part& one, const Part& other) {
   const double squares = one.squares + other.squares;
   const double deviation = std::max(std::sqrt(squares / (one.count + other.count - 2)), resolution);
@@ -131,7 +132,7 @@ struct Stretch {
   std::size_t begin = 0;
   std::size_t end = 0;
   double separation = 0;
-  double looked_at = 0;  // stretches
+  double looked_at = 0;  // number of stretches that were compared
 };
 
 Stretch most_separate(std::span<const double> values) {
@@ -143,7 +144,8 @@ Stretch most_separate(std::span<const double> values) {
       const std::size_t outside = size - (end - begin);
       const bool leaves_too_few =
           (begin > 0 && begin < fewest_of_a_part) || (end < size && size - end < fewest_of_a_part);
-      // The rest of a stretch at the end is one at the beginning, looked at already.
+      // Skips a stretch that reaches the end: it is the rest of one at the beginning, compared
+      // already.
       if (outside < fewest_of_a_part || leaves_too_few || (begin > 0 && end == size)) continue;
       const double separation = separation_of(parts.of(begin, end), parts.without(begin, end));
       best.looked_at += 1;
@@ -168,8 +170,8 @@ void add_changes(std::span<const double> values, std::size_t first, double level
   add_changes(values.subspan(found.end), first + found.end, level, changes);
 }
 
-// A stretch may begin or end a little off a change, or where nothing is: what neighbours do not
-// show by themselves goes, the weakest first.
+// Segmentation may put a change a little off its place, or where there is none. Drops changes that
+// do not separate the two neighbouring parts significantly, the weakest first.
 void drop_the_weak(std::span<const double> values, double level,
                    std::vector<std::size_t>& changes) {
   while (!changes.empty()) {
@@ -229,7 +231,7 @@ SlopeInterval interval_of(const WeeklySlope& line, double error) {
 }
 
 double half_band_at(const WeeklySlope& line, double week, double error) {
-  // The estimates of the height in the middle and of the slope are independent.
+  // The errors of the line's height at middle_week and of its slope are independent.
   const double from_slope = line.standard_error * (week - line.middle_week);
   return t_beyond(line.degrees(), error) * std::hypot(line.middle_error, from_slope);
 }
@@ -255,13 +257,14 @@ std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const dou
     const auto line = weekly_slope(weeks.first(count), values.first(count));
     if (!line || !(unspent > 0)) continue;
     spent += unspent;
-    // After a pause of years, or a date that is wrong by centuries, more would be no level at all.
+    // After a pause of years, or with a date that is wrong by centuries, `unspent` may exceed
+    // yearly_error and even 1.
     const double level = std::min(unspent, yearly_error);
     const double bound = t_beyond(line->degrees(), 2 * level) * line->standard_error;
     if (line->slope <= bound) continue;
     if (!drift.rise) drift.rise = count - 1;
     const double beyond_a_season = line->slope - most_of_a_season / week;
-    if (beyond_a_season <= bound) continue;  // which the next is never less than
+    if (beyond_a_season <= bound) continue;  // the next bound is at least as large
     const double correlation = correlation_of(weeks.first(count), values.first(count));
     if (beyond_a_season <= bound * std::sqrt((1 + correlation) / (1 - correlation))) continue;
     drift.alarm = count - 1;

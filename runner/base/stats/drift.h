@@ -33,68 +33,68 @@
 
 namespace stepgate {
 
-// The least-squares line through (week, value).
+// The least-squares line through the points (week, value).
 struct WeeklySlope {
-  double slope = 0;           // a week
-  double standard_error = 0;  // of the slope, from the residuals
+  double slope = 0;           // per week
+  double standard_error = 0;  // standard error of the slope, from the residuals
   double middle_week = 0;     // mean of the weeks
-  double middle = 0;          // mean of the values: the line's height there
+  double middle = 0;          // mean of the values: the height of the line at middle_week
   double middle_error = 0;    // standard error of that height
   std::int64_t values = 0;
   std::int64_t degrees() const { return values - 2; }
 };
 
-// Both spans have the same length. Nothing for fewer than three values, or if all have the same
-// time.
+// Both spans have the same length. nullopt for fewer than three values, or if all weeks are equal.
 std::optional<WeeklySlope> weekly_slope(std::span<const double> weeks,
                                         std::span<const double> values);
 
-// The slope lies between them in all but the share `error` of all series (Student's t).
+// A confidence interval: the true slope lies outside in the share `error` of all series (Student's
+// t).
 struct SlopeInterval {
   double low = 0;
   double high = 0;
 };
 SlopeInterval interval_of(const WeeklySlope&, double error);
 
-// Half the width of the band in which the line itself lies at that week, pointwise.
+// Half the width of the pointwise confidence band of the line at that week.
 double half_band_at(const WeeklySlope&, double week, double error);
 
 // With fewer values, or within less time, drift is not tested.
 constexpr std::size_t fewest_values_of_drift = 6;
 constexpr double fewest_weeks_of_drift = 1;
 
-// The part of `yearly_error` that all looks up to that week may have spent together (Lan and
+// The part of `yearly_error` that all tests up to that week may have spent together (Lan and
 // DeMets, Discrete sequential boundaries for clinical trials, 1983). In the first year it is
-// yearly_error * sqrt(week / 52), so that what creeps from the start is shown early. For each week
-// from then on it is 1/52 of yearly_error more. So the sum over any 52 weeks is at most
-// yearly_error, however many runs they have.
+// yearly_error * sqrt(week / 52), so that early drift is shown early. Each later week adds 1/52 of
+// yearly_error. So the sum over any 52 weeks is at most yearly_error, however many runs they have.
 double spent_by(double week, double yearly_error);
 
-// A season may add so much from its lowest to its highest, as a logarithm: 0.3 % either way.
+// The most by which a season may change the logarithm of a value, from lowest to highest: 0.3 %
+// either way.
 constexpr double most_of_a_season = 0.006;
 
-// Indices of the values with which each was first shown. They stay: an alarm does not go away by
-// waiting.
+// `rise` and `alarm` are the indices of the values at which each was first shown. Later values do
+// not withdraw an alarm.
 struct Drift {
-  WeeklySlope now;                   // of all values
-  std::optional<std::size_t> rise;   // an upward slope, were values independent
-  std::optional<std::size_t> alarm;  // one that neither a season nor neighbours that are alike make
+  WeeklySlope now;                   // the line through all values
+  std::optional<std::size_t> rise;   // an upward slope, if values are independent
+  std::optional<std::size_t> alarm;  // a slope beyond a season's and correlated noise
 };
 
-// Looks at the line through the first 6, 7, ... values, each against Student's t at the level that
-// the time since the last look may spend; by Bonferroni's inequality a series without slope is
-// called drifting in at most the share `yearly_error` of years. Values are logarithms; `weeks`
-// count from the first value and do not fall. Nothing where there are too few values, or too little
-// time, for a look.
+// Tests the line through the first 6, 7, ... values, each time with Student's t at the level that
+// spent_by allows since the last test. By Bonferroni's inequality a series without slope is called
+// drifting in at most the share `yearly_error` of years. Values are logarithms; `weeks` count from
+// the first value and do not decrease. nullopt where there are too few values, or too little time,
+// for a test.
 std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const double> values,
                               double yearly_error);
 
-// Indices before which the mean changes, in order. Circular binary segmentation: among all
-// stretches of at least two values, takes the one with the largest Student's t against the rest. It
-// counts if it is significant at `level`, divided equally among all tested stretches. The parts are
-// split likewise (Olshen and others, Circular binary segmentation, Biostatistics 2004, with t in
-// place of permutations). So a step that is taken back is found as well. A report's, no gate's: a
-// slope is split into stairs.
+// Indices of the first values after each change of the mean, ascending. Circular binary
+// segmentation: takes the stretch of at least two values with the largest Student's t against the
+// rest. It counts if it is significant at `level`, divided equally among all tested stretches. The
+// parts are split likewise (Olshen and others, Circular binary segmentation, Biostatistics 2004,
+// with t in place of permutations). So a temporary step is found as well. Used in reports and never
+// by a gate, since it splits a slope into steps.
 std::vector<std::size_t> change_points(std::span<const double> values, double level = 0.001);
 
 }  // namespace stepgate

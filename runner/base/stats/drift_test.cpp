@@ -28,7 +28,7 @@ double normal_noise(Random& random) {
   return random.normal();
 }
 
-// Student's t of 3 degrees: now and then a run that lies far outside.
+// Student's t distribution with 3 degrees of freedom: a few runs are outliers.
 double heavy_noise(Random& random) {
   double squares = 0;
   for (int degree = 0; degree < 3; ++degree) squares += std::pow(random.normal(), 2);
@@ -42,7 +42,7 @@ std::vector<double> weekly(std::size_t runs, double runs_a_week = 1) {
   return weeks;
 }
 
-// A year's values, a run each.
+// Makes the values of a year, one for each run.
 using YearOf = std::function<std::vector<double>(std::span<const double> weeks, Random&)>;
 
 YearOf independent(const RunNoise& noise, double deviation) {
@@ -54,7 +54,7 @@ YearOf independent(const RunNoise& noise, double deviation) {
   };
 }
 
-// One run and the next have so much in common.
+// A series whose neighbouring runs have this correlation.
 YearOf alike(double correlation, double deviation) {
   return [=](std::span<const double> weeks, Random& random) {
     std::vector<double> values{deviation * random.normal()};
@@ -65,7 +65,7 @@ YearOf alike(double correlation, double deviation) {
   };
 }
 
-// Once up and down a year, by so much either way, from any day of it.
+// A sine of one year, with amplitude `size` and a random phase.
 YearOf seasonal(double size, double deviation) {
   return [=](std::span<const double> weeks, Random& random) {
     const double phase = 2 * std::numbers::pi * random.uniform();
@@ -78,7 +78,7 @@ YearOf seasonal(double size, double deviation) {
   };
 }
 
-// In percent of all years.
+// Shares of years with a false alarm, in percent.
 struct FalseAlarms {
   double rise = 0;
   double drift = 0;
@@ -97,14 +97,14 @@ FalseAlarms false_alarms(const YearOf& year_of, int years, double runs_a_week = 
 }
 
 struct DriftCase {
-  double deviation = 0.0025;  // of a run
-  std::size_t flat_runs = 1;  // before the first that is slower
+  double deviation = 0.0025;  // of one run
+  std::size_t flat_runs = 1;  // before the first slower run
   double runs_a_week = 1;
-  double shared_by = 1;  // series that share the error
-  double drift = 0.003;  // a week
+  double shared_by = 1;  // number of series that share the error
+  double drift = 0.003;  // per week
 };
 
-// Median number of runs until each is shown, over many series of a year.
+// Median number of runs until rise and drift are shown, over many series of a year.
 struct Shown {
   std::size_t rise = 0;
   std::size_t drift = 0;
@@ -147,7 +147,7 @@ TEST(WeeklySlope, IsThatOfAStraightLineWhateverTheDates) {
   EXPECT_FALSE(weekly_slope(std::vector<double>{1, 2}, std::vector<double>{1, 2}));
 }
 
-// By scipy.stats.linregress and scipy.stats.t of the same numbers.
+// Expected values from scipy.stats.linregress and scipy.stats.t.
 TEST(WeeklySlope, HasTheIntervalOfATextbook) {
   const auto line = weekly_slope(weekly(5), std::vector<double>{1, 1.4, 1.3, 1.9, 2.0});
   ASSERT_TRUE(line);
@@ -268,7 +268,7 @@ TEST(Drift, IsOneSidedAndStays) {
   EXPECT_LT(*drift->alarm, 14U);
 }
 
-// A machine whose clock was wrong once, or that was idle for years.
+// The machine's clock was wrong once, or the machine was idle for years.
 TEST(Drift, SpendsAfterAnyPauseNoMoreThanAYearsError) {
   const std::vector<double> values{0, 0.01, 0.005, 0.008, 0.002, 0.006, 0.004};
   for (const double pause : {60.0, 5000.0, 50'000.0, 500'000.0}) {

@@ -12,11 +12,11 @@ namespace stepgate {
 namespace {
 
 // Paired block means of recorded H200 runs scatter by 0.05 to 0.1 % on busy shapes and by 2 to 5 %
-// on launch-bound ones; the prior sits between and weighs as much as one round. Any value is valid;
+// on launch-bound ones. The prior lies between and weighs as much as one round. Any value is valid;
 // this one decides the recorded slowdowns soonest.
 constexpr double prior_scale = 0.005;
 constexpr double prior_weight = 1;
-// A hundredth of a percent: finer differences come from the clock, not from the step.
+// 0.01 %: smaller differences come from the clock, not from the step.
 constexpr double smallest_scale = 1e-4;
 // Ratio of a normal distribution's standard deviation to its median absolute deviation.
 constexpr double normal_consistency = 1.4826;
@@ -30,7 +30,7 @@ double log_evidence(std::span<const double> contrasts, std::span<const double> s
   return process.log_value();
 }
 
-// Where an increasing function crosses zero, between `low` and `high`.
+// Finds by bisection where an increasing function crosses zero between `low` and `high`.
 template <class Function>
 double crossing(Function&& function, double low, double high) {
   constexpr int halvings = 60;
@@ -102,8 +102,8 @@ std::int64_t fewest_rounds(double level) {
 
 std::optional<double> expected_rounds(double signal_to_noise, double level) {
   const double growth = std::min(0.5 * signal_to_noise * signal_to_noise, std::log1p(stake));
-  // The bet nearest to the effect earns alone; when all bets saturate they agree and nothing is
-  // lost.
+  // Approximates the mixture by the bet nearest to the effect. When all bets saturate, they agree
+  // and the mixture costs nothing.
   std::size_t nearest = 0;
   for (std::size_t index = 1; index < bet_multipliers.size(); ++index) {
     if (signal_to_noise >= std::sqrt(bet_multipliers[index - 1] * bet_multipliers[index])) {
@@ -123,7 +123,7 @@ ConfidenceSequence confidence_sequence(std::span<const double> contrasts, double
 ConfidenceSequence confidence_sequence(std::span<const double> contrasts,
                                        std::span<const double> scales, double level) {
   const auto [least, most] = std::minmax_element(contrasts.begin(), contrasts.end());
-  // Beyond this distance every bet is saturated and the evidence no longer changes.
+  // Beyond this distance every bet is saturated and the evidence does not change any more.
   const double reach = 100 * *std::max_element(scales.begin(), scales.end());
   const double lowest = *least - reach;
   const double highest = *most + reach;

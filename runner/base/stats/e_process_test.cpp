@@ -17,7 +17,7 @@
 namespace stepgate {
 namespace {
 
-// The round at which the evidence first reaches 1 / level, if it does.
+// The round at which the evidence first reaches 1 / level, if any.
 std::optional<std::int64_t> crossing_round(std::span<const double> contrasts, double margin,
                                            Direction direction, double level) {
   const std::vector<double> scales = predictable_scales(contrasts);
@@ -29,7 +29,7 @@ std::optional<std::int64_t> crossing_round(std::span<const double> contrasts, do
   return std::nullopt;
 }
 
-// Fills one path of contrasts.
+// Fills a path with contrasts.
 using Noise = std::function<void(Random&, std::span<double>)>;
 
 void cauchy(Random& random, std::span<double> path) {
@@ -38,7 +38,8 @@ void cauchy(Random& random, std::span<double> path) {
   }
 }
 
-// Segments under strongly correlated noise, compared in a mirrored order that a coin reverses.
+// Contrasts of segments with strongly correlated noise, in an order ABBA or BAAB that a coin
+// decides.
 void autoregressive(Random& random, std::span<double> path) {
   double state = 0;
   const auto next = [&] { return state = 0.97 * state + 0.01 * random.normal(); };
@@ -50,7 +51,7 @@ void autoregressive(Random& random, std::span<double> path) {
   }
 }
 
-// A curved drift that mirroring does not cancel; only the coin makes it symmetric.
+// A curved drift that the mirrored order does not cancel; only the random order makes it symmetric.
 void drift(Random& random, std::span<double> path) {
   double time = 0;
   const auto next = [&] {
@@ -145,8 +146,8 @@ TEST(EProcess, DecidesALargeEffectInTheFewestRounds) {
   EXPECT_EQ(crossing_round(contrasts, 0, Direction::above, 0.05), 5);
 }
 
-// Quiet noise with outliers of the host on either side, as launch-bound steps have it. A scale from
-// the plain variance is still undecided after 12 rounds of this.
+// Low noise with outliers on either side, as in launch-bound steps. With the plain variance as
+// scale, 12 rounds would not decide.
 TEST(EProcess, DecidesANinePercentEffectAmongOutliersWithinTwelveRounds) {
   constexpr std::uint64_t seed = 11;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -228,8 +229,7 @@ TEST(ConfidenceSequence, HasNoEndsBeforeAnythingCanBeRejected) {
   EXPECT_FALSE(early.low || early.high);
 }
 
-// A margin is outside the interval exactly when one of the two tests has rejected it at half the
-// level.
+// A margin is outside the interval exactly when one of the two tests rejects it at half the level.
 TEST(ConfidenceSequence, AgreesWithTheTestItInverts) {
   const std::vector<double> contrasts{0.021, 0.018, 0.025, 0.02, 0.015, 0.022, 0.019, 0.02, 0.023};
   const ConfidenceSequence interval = confidence_sequence(contrasts, 0.05);

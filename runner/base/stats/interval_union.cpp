@@ -34,7 +34,7 @@ IntervalUnion intersection_of(std::span<const Interval> one, std::span<const Int
     const Interval shared{std::max(one[left].begin, other[right].begin),
                           std::min(one[left].end, other[right].end)};
     if (shared.begin < shared.end) both.push_back(shared);
-    // The one that ends first meets nothing further.
+    // The interval that ends first overlaps nothing further.
     if (one[left].end < other[right].end) {
       ++left;
     } else {

@@ -9,24 +9,24 @@
 namespace stepgate {
 
 struct Interval {
-  std::int64_t begin = 0;  // in it
-  std::int64_t end = 0;    // no more in it
+  std::int64_t begin = 0;  // included
+  std::int64_t end = 0;    // not included
 
   bool operator==(const Interval&) const = default;
 };
 
-// Ascending, disjoint, none of them empty and none adjacent to the next.
+// Ascending, disjoint intervals, none of them empty or adjacent to the next.
 using IntervalUnion = std::vector<Interval>;
 
-// The union of intervals in any order, which may overlap; those that end before they begin are
-// empty.
+// The union of intervals, which may overlap and come in any order. An interval whose end is not
+// after its begin is empty.
 IntervalUnion union_of(std::vector<Interval>);
 
 std::int64_t length_of(std::span<const Interval>);
 
 IntervalUnion intersection_of(std::span<const Interval>, std::span<const Interval>);
 
-// The part of the first that is not in the second.
+// The part of `from` that is not in `what`.
 IntervalUnion difference_of(std::span<const Interval> from, std::span<const Interval> what);
 
 }  // namespace stepgate

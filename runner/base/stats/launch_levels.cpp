@@ -9,10 +9,10 @@
 namespace stepgate {
 
 LaunchLevels launch_levels_of(std::span<const std::vector<double>> launches) {
-  double total = 0;   // of squares of the numbers of superblocks
-  double count = 0;   // of superblocks
-  double within = 0;  // sum of squares
-  double sum = 0;     // of all contrasts
+  double total = 0;   // sum over launches of (number of superblocks)^2
+  double count = 0;   // number of superblocks
+  double within = 0;  // sum of squares within launches
+  double sum = 0;     // sum of all contrasts
   for (const std::vector<double>& launch : launches) {
     const Moments moments = moments_of(launch);
     const auto size = static_cast<double>(moments.count);
@@ -41,7 +41,7 @@ std::int64_t best_superblocks(const LaunchLevels& levels, double launch_cost,
                               double superblock_cost, std::int64_t most) {
   const double best = std::sqrt(launch_cost / superblock_cost * levels.superblock_variance /
                                 levels.launch_variance);
-  if (std::isnan(best)) return 1;  // no noise, or no cost: nothing to gain
+  if (std::isnan(best)) return 1;  // 0 / 0: without noise or cost more superblocks gain nothing
   return static_cast<std::int64_t>(std::clamp(best, 1.0, static_cast<double>(most)) + 0.5);
 }
 

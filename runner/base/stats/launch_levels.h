@@ -12,16 +12,17 @@ namespace stepgate {
 
 struct LaunchLevels {
   double superblock_variance = 0;
-  double launch_variance = 0;  // of what all superblocks of a launch share
+  double launch_variance = 0;  // variance of the effect that a launch's superblocks share
 };
 
-// From the superblocks of each launch, by the moments of a random-effects analysis of variance;
-// launches may have different numbers of superblocks, each at least one. Zero variances where there
-// is nothing to estimate them from.
+// Estimates both variances from the superblocks of each launch, by the moments of a random-effects
+// analysis of variance. Launches may have different numbers of superblocks, at least one each.
+// Variances are zero where they cannot be estimated.
 LaunchLevels launch_levels_of(std::span<const std::vector<double>> launches);
 
-// The superblocks a launch that give the most information a second, from 1 to `most`: sqrt(cost of
-// a launch / cost of a superblock * superblock variance / launch variance). Costs in any one unit.
+// The number of superblocks a launch that gives the most information a second, from 1 to `most`:
+// sqrt(launch cost / superblock cost * superblock variance / launch variance). Both costs have the
+// same unit.
 std::int64_t best_superblocks(const LaunchLevels&, double launch_cost, double superblock_cost,
                               std::int64_t most);
 

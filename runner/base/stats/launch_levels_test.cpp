@@ -16,12 +16,12 @@ TEST(LaunchLevels, SeparatesTheNoiseOfLaunchesFromThatWithinThem) {
   for (int launch = 0; launch < 4000; ++launch) {
     const double shared = 0.3 * random.normal();
     launches.emplace_back();
-    // Unequal numbers of superblocks.
+    // Launches have different numbers of superblocks.
     for (int block = 0; block < 2 + launch % 3; ++block)
       launches.back().push_back(5 + shared + 0.2 * random.normal());
   }
   const LaunchLevels levels = launch_levels_of(launches);
-  // Five standard errors of a variance from some thousands of values.
+  // The tolerances are five standard errors of a variance from some thousands of values.
   EXPECT_NEAR(levels.superblock_variance, 0.04, 0.04 * 5 * 0.016);
   EXPECT_NEAR(levels.launch_variance, 0.09, 0.09 * 5 * 0.035);
 }

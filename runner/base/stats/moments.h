@@ -19,16 +19,17 @@ Moments moments_of(std::span<const double> values);
 
 // The least-squares line through the points (0, v0), (1, v1), ...
 struct Trend {
-  double slope = 0;           // a position
-  double standard_error = 0;  // of the slope, from the residuals
+  double slope = 0;           // per position
+  double standard_error = 0;  // standard error of the slope, from the residuals
 };
 
-// At least three values.
+// Needs at least three values.
 Trend trend_of(std::span<const double> values);
 
-// The median of the slopes of all pairs of points (Sen, Estimates of the regression coefficient
-// based on Kendall's tau, 1968), the upper one of an even number; 0 for fewer than two points. Of
-// points (x, y) that all differ in x. Up to 29 % of them cannot move it.
+// The median of the slopes of all pairs of points (x, y) (Sen, Estimates of the regression
+// coefficient based on Kendall's tau, 1968). Of an even number of slopes it is the upper of the two
+// in the middle. 0 for fewer than two points. All x must differ. Up to 29 % outliers do not move it
+// far.
 double theil_sen_slope(std::span<const std::pair<double, double>> points);
 
 }  // namespace stepgate

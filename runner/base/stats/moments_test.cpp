@@ -36,8 +36,8 @@ TEST(Trend, OfAStraightLineHasNoError) {
   EXPECT_NEAR(trend_of(values).standard_error, 0, 1e-12);
 }
 
-// Residuals of (0, 1, 0) round the flat line at 1/3 have squares 2/3; one degree of freedom,
-// spread 2.
+// The flat line at 1/3 leaves squared residuals of (0, 1, 0) that sum to 2/3. There is one degree
+// of freedom, and the squared offsets of the positions sum to 2.
 TEST(Trend, OfAPeakIsFlatWithTheTextbookError) {
   const std::array values{0.0, 1.0, 0.0};
   EXPECT_NEAR(trend_of(values).slope, 0, 1e-12);
@@ -70,7 +70,7 @@ TEST(Quantile, NearestRankOfTwentyValuesAtNinetyFivePercentIsTheNineteenth) {
 using Line = std::vector<std::pair<double, double>>;
 
 TEST(TheilSenSlope, IsTheMedianOfTheSlopesOfAllPairs) {
-  // Sorted: -0.1, 0.1, 0.15, 0.2, 0.25, 0.25, 0.3, 0.35, 0.4, 0.6.
+  // The slopes, sorted: -0.1, 0.1, 0.15, 0.2, 0.25, 0.25, 0.3, 0.35, 0.4, 0.6.
   EXPECT_NEAR(theil_sen_slope(Line{{0, 1}, {1, 1.4}, {2, 1.3}, {3, 1.9}, {4, 2}}), 0.25, 1e-12);
 }
 

@@ -8,12 +8,12 @@
 namespace stepgate {
 namespace {
 
-// Until then contrasts are added up one by one, round by round.
+// Up to this many rounds the right sides are summed contrast by contrast.
 constexpr std::size_t many_rounds = 1000;
 constexpr double penalty = 2;         // in rounds
 constexpr double most_deviation = 3;  // in robust scales
 
-// The solution of a symmetric positive definite system: elimination without pivoting.
+// Solves a symmetric positive definite system by elimination without pivoting.
 std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<double> right) {
   const std::size_t size = right.size();
   for (std::size_t pivot = 0; pivot < size; ++pivot) {
@@ -43,7 +43,7 @@ PlaceEffects::PlaceEffects(int places)
   for (std::size_t place = 0; place < places_; ++place) matrix_[place][place] = penalty;
 }
 
-// The matrix counts rounds, so that it is the same whenever it is added up.
+// The entries of the matrix are counts of rounds, so their sums are exact in any order.
 void PlaceEffects::add(double contrast, int left_place, int right_place) {
   const Seen seen{contrast, static_cast<std::size_t>(left_place),
                   static_cast<std::size_t>(right_place)};
@@ -66,13 +66,13 @@ double PlaceEffects::predict(int left_place, int right_place) const {
          effect[static_cast<std::size_t>(right_place)];
 }
 
-// Normal equations in the effects of the places and, last, the intercept.
+// Solves the normal equations for the effects of the places and, last, the intercept.
 std::vector<double> PlaceEffects::effects() const {
   return solve(matrix_, right_sides(scale_.centre(), most_deviation * scale_.value()));
 }
 
-// Centre and reach are of all contrasts so far, so that a round changes every term. Of many rounds
-// the sums of whole blocks are known.
+// `centre` and `reach` depend on all contrasts so far, so a new round changes every term. With many
+// rounds the terms are summed by blocks of sorted values.
 std::vector<double> PlaceEffects::right_sides(double centre, double reach) const {
   std::vector<double> right(places_ + 1, 0.0);
   if (rounds_ <= many_rounds) {

@@ -15,13 +15,13 @@ class PlaceEffects {
  public:
   explicit PlaceEffects(int places);
 
-  // A contrast log(left / right) that was seen, and the places that its sides had.
+  // Adds a contrast log(left / right) and the places of its two sides.
   void add(double contrast, int left_place, int right_place);
 
-  // The part that the places alone are expected to add to the contrast; 0 at first. By ridge
+  // The part of a contrast that the places alone are expected to cause; 0 before two rounds. Ridge
   // regression of the contrasts on the places, with an intercept for theta and a penalty of two
   // rounds, so that few rounds predict little. Contrasts further than three robust scales from
-  // their median count as if they were there.
+  // their median are clipped to that distance.
   double predict(int left_place, int right_place) const;
 
  private:
@@ -36,11 +36,11 @@ class PlaceEffects {
 
   std::size_t places_;
   std::size_t rounds_ = 0;
-  std::vector<Seen> seen_;             // the first
-  std::vector<SortedValues> on_left_;  // all of them, by the place of their left side
+  std::vector<Seen> seen_;             // the first many_rounds contrasts
+  std::vector<SortedValues> on_left_;  // all contrasts, by the place of their left side
   std::vector<SortedValues> on_right_;
   RobustScale scale_;
-  std::vector<std::vector<double>> matrix_;  // of the normal equations
+  std::vector<std::vector<double>> matrix_;  // normal equations
 };
 
 }  // namespace stepgate

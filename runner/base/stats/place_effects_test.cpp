@@ -54,13 +54,13 @@ TEST(PlaceEffects, AreNotMovedByOneWildRound) {
   EXPECT_NEAR(effects.predict(0, 1), before, 0.0015);
 }
 
-// Two places that mirror each other: the normal equations are two, in half their difference and the
-// intercept. Also with so many rounds that they are no longer added one by one.
+// With two places of opposite effect the normal equations reduce to two unknowns: half their
+// difference and the intercept. The rounds go beyond those that are summed one by one.
 TEST(PlaceEffects, AreTheSolutionOfTheNormalEquationsForFewRoundsAndMany) {
   PlaceEffects effects(2);
   RobustScale scale;
   Random random(4);
-  std::vector<std::pair<double, double>> seen;  // contrast, and 1 where its left side is at 0
+  std::vector<std::pair<double, double>> seen;  // contrast, and 1 or -1 for its left side's place
   for (int round = 1; round <= 1500; ++round) {
     const int left = static_cast<int>(random.below(2));
     const double contrast =
@@ -86,8 +86,8 @@ TEST(PlaceEffects, AreTheSolutionOfTheNormalEquationsForFewRoundsAndMany) {
   }
 }
 
-// Contrasts at the limit, with places that differ by 0.5 %: the bets on what is left keep the
-// level, and what is left scatters as if there were no places.
+// Contrasts with theta at the margin and place effects of 0.5 %. Bets on contrasts less their
+// prediction keep the level, and these contrasts scatter hardly more than without place effects.
 TEST(PlaceEffects, LeaveAContrastThatKeepsTheLevelAndHardlyScattersMore) {
   constexpr int gates = 4000;
   constexpr int rounds = 40;

@@ -11,15 +11,16 @@
 namespace stepgate {
 namespace {
 
-// Which a share `above` of the distribution exceeds.
+// The value that the share `above` of Student's t distribution exceeds.
 double upper_quantile(std::int64_t degrees, double above) {
   const boost::math::students_t distribution(static_cast<double>(degrees));
   return boost::math::quantile(boost::math::complement(distribution, above));
 }
 
-// How far the difference lies above its centre in a share `above` of all comparisons, at most: the
-// bound for a sum of two variances of Graybill and Wang (Confidence intervals on nonnegative linear
-// combinations of variances, 1980), exact where one of both is nothing and otherwise rather wide.
+// The distance above its centre that the difference exceeds in at most the share `above` of all
+// comparisons. This is the bound of Graybill and Wang for a sum of two variances (Confidence
+// intervals on nonnegative linear combinations of variances, 1980). It is exact if one variance is
+// zero, and conservative otherwise.
 double reach(const Prediction& prediction, double above) {
   const double t = upper_quantile(prediction.units - 1, above);
   double square = t * t * prediction.between;
@@ -37,7 +38,7 @@ Prediction predict(double new_run, std::span<const std::vector<double>> earlier_
   Prediction prediction;
   std::vector<double> means;
   double squares_within = 0;
-  double mean_of_inverses = 0;  // of the units' numbers of runs
+  double mean_of_inverses = 0;  // mean over units of 1 / (number of runs)
   const auto units = static_cast<double>(earlier_units.size());
   for (const std::vector<double>& unit : earlier_units) {
     const Moments moments = moments_of(unit);

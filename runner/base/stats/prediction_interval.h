@@ -13,25 +13,26 @@
 
 namespace stepgate {
 
-// The new run against the M units of earlier ones, each worth the mean of its runs: `difference` is
-// its distance from the mean of the units. The variance of that is the sum of two estimates:
-//   between  s^2 (1 + 1 / M), with the variance s^2 of the units' means, of M - 1 degrees
-//   within   what a single run differs by and the mean of a unit's m runs does not any more:
-//            w^2 (1 - 1 / m), with the variance w^2 of runs within units, of N - M degrees
+// Compares a new run with M units of earlier runs; a unit counts as the mean of its runs.
+// `difference` is the new run's distance from the mean of the units. Its variance is the sum of two
+// estimates:
+//   between  s^2 (1 + 1 / M), where s^2 is the variance of the units' means; M - 1 degrees
+//   within   w^2 (1 - 1 / m), where w^2 is the variance of runs within units; N - M degrees. A mean
+//            of m runs averages this noise out, a single new run does not.
 struct Prediction {
   std::int64_t units = 0;
   std::int64_t runs = 0;
   double difference = 0;
-  double deviation = 0;  // of single runs, each of a unit of its own
+  double deviation = 0;  // of single runs, each in another unit
   double between = 0;
   double within = 0;  // 0 where every unit is one run
 };
 
-// At least two units, none of them empty: one says nothing about how they differ.
+// Needs at least two units, none of them empty, since one unit does not show how units differ.
 Prediction predict(double new_run, std::span<const std::vector<double>> earlier_units);
 
 // Whether the new run shows a true difference above (below) the margin. Wrong in at most the share
-// `error` of all such comparisons when the true difference is at the margin or on its other side.
+// `error` of comparisons whose true difference is at the margin or on its other side.
 bool shows_above(const Prediction&, double margin, double error);
 bool shows_below(const Prediction&, double margin, double error);
 
@@ -40,10 +41,10 @@ struct PredictionInterval {
   double high = 0;
 };
 
-// Holds the true difference in all but the share `error` of all comparisons.
+// An interval that contains the true difference in all but the share `error` of comparisons.
 PredictionInterval interval_of(const Prediction&, double error);
 
-// How far beyond the margin a true difference must lie to be shown with the given power.
+// The distance beyond the margin of a true difference that is shown with the given power.
 double smallest_shown(const Prediction&, double error, double power);
 
 }  // namespace stepgate

@@ -20,11 +20,11 @@ constexpr double alpha = 0.01;
 constexpr double beta = 0.05;
 constexpr double margin = 0.005;
 constexpr int gates = 20'000;
-// Noise of single steps, white 0.4 %, that is left in the contrast of 200 steps with 200 of an
-// anchor. It comes on top of what differs from run to run.
+// White noise of single steps, 0.4 %, leaves this deviation in the contrast of 200 steps with 200
+// of an anchor. The deviation between runs comes on top.
 const double within_run = 0.004 * std::sqrt(2.0 / 200);
 
-// Every run a unit of its own.
+// Makes each run a unit of its own.
 std::vector<std::vector<double>> each_alone(const std::vector<double>& runs) {
   std::vector<std::vector<double>> units;
   for (const double run : runs) units.push_back({run});
@@ -36,7 +36,7 @@ struct Rates {
   double shown_below = 0;
 };
 
-// Stored runs round 0 and a new one round theta, all with the same deviation between runs.
+// Simulates stored runs around 0 and a new run around theta, all with the same deviation.
 Rates simulate(int earlier_runs, double between_runs, double theta, std::uint64_t seed) {
   const double deviation = std::hypot(between_runs, within_run);
   Random random(seed);
@@ -60,7 +60,7 @@ double three_standard_errors(double rate) {
 struct Cell {
   double between_runs;
   int earlier_runs;
-  double power;  // of showing a slowdown of 1 %,as simulated when the rule was designed
+  double power;  // of showing a slowdown of 1 %, simulated when the rule was designed
 };
 
 class StoredRuns : public testing::TestWithParam<Cell> {
@@ -74,7 +74,7 @@ TEST_P(StoredRuns, AreNotFalselyExceededAtTheMargin) {
   const Rates rates = simulate(cell.earlier_runs, cell.between_runs, margin, seed);
   EXPECT_LE(rates.shown_above, alpha + three_standard_errors(alpha)) << "seed " << seed;
   EXPECT_LE(rates.shown_below, beta + three_standard_errors(beta)) << "seed " << seed;
-  // The rule is exact for normal runs: much rarer errors would mean that it wastes power.
+  // The rule is exact for normal runs: much rarer errors would mean lost power.
   EXPECT_GE(rates.shown_above, alpha - three_standard_errors(alpha)) << "seed " << seed;
   EXPECT_GE(rates.shown_below, beta - three_standard_errors(beta)) << "seed " << seed;
 }
@@ -118,7 +118,7 @@ TEST(PredictionInterval, ShowsTheSmallestChangeThatItNamesAsOftenAsItSays) {
     const double theta = margin + smallest_shown(predict(0, each_alone(earlier)), alpha, 0.8);
     shown += shows_above(predict(theta + random.normal(), each_alone(earlier)), margin, alpha);
   }
-  // The deviation is itself estimated and the sum of two quantiles of t is an approximation.
+  // The tolerance covers the estimated deviation and the approximation by a sum of two t quantiles.
   EXPECT_NEAR(shown / static_cast<double>(gates), 0.8, 0.03) << "seed " << seed;
 }
 
@@ -130,7 +130,7 @@ TEST(PredictionInterval, UsesTheDeviationOfTheSampleAndOfTheNewRun) {
   EXPECT_DOUBLE_EQ(prediction.deviation, 1);
   EXPECT_DOUBLE_EQ(prediction.between, 4.0 / 3);
   EXPECT_EQ(prediction.within, 0);
-  // t of 2 degrees: 6.9646 at 1 %, 2.9200 at 5 %.
+  // Quantiles of t with 2 degrees: 6.9646 at 1 %, 2.9200 at 5 %.
   EXPECT_FALSE(shows_above(prediction, 0, alpha));
   EXPECT_TRUE(shows_above(predict(10.1, each_alone(earlier)), 0, alpha));
   EXPECT_FALSE(shows_above(predict(10.0, each_alone(earlier)), 0, alpha));
@@ -147,7 +147,7 @@ TEST(PredictionInterval, AddsWhatTheMeanOfAUnitsRunsHides) {
   EXPECT_DOUBLE_EQ(prediction.between, 4.0 / 3);
   EXPECT_DOUBLE_EQ(prediction.within, 1);  // 2 (1 - 1 / 2)
   EXPECT_DOUBLE_EQ(prediction.deviation, std::sqrt(2));
-  // t of 2 and of 3 degrees: 6.9646 and 4.5407 at 1 %.
+  // Quantiles of t at 1 % with 2 and 3 degrees: 6.9646 and 4.5407.
   const double reach = std::sqrt(6.9646 * 6.9646 * 4 / 3 + 4.5407 * 4.5407);
   EXPECT_TRUE(shows_above(predict(2 + reach + 0.01, units), 0, alpha));
   EXPECT_FALSE(shows_above(predict(2 + reach - 0.01, units), 0, alpha));
@@ -158,7 +158,7 @@ TEST(PredictionInterval, RefusesToSpeakFromOneRun) {
   EXPECT_DEATH((void)predict(1, one), "one unit of earlier runs");
 }
 
-// Devices, or sessions, of several runs each; the new run is of another one.
+// Units (devices or sessions) of several runs each. The new run belongs to none of them.
 struct Pool {
   int units;
   int runs;

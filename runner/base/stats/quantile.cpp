@@ -22,7 +22,7 @@ double quantile(std::vector<double> values, double share) {
 
 double nearest_rank(std::vector<double> values, double share) {
   const double count = static_cast<double>(values.size());
-  // The slack keeps a product such as 0.95 * 20 = 19.000000000000004 from moving on to the next.
+  // The slack keeps rounding, such as 0.95 * 20 = 19.000000000000004, from raising the rank by one.
   const double rank = std::clamp(std::ceil(share * count - 1e-9), 1.0, count);
   const auto wanted = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
   std::nth_element(values.begin(), wanted, values.end());

@@ -9,16 +9,19 @@
 
 namespace stepgate {
 
-// Mann and Whitney's test with the normal approximation, its variance corrected for equal values
-// (Lehmann, Nonparametrics, 1975, 1.4): do the samples lie in different places? At least five
-// values each, otherwise false.
+// Mann and Whitney's test whether the samples differ in location. Uses the normal approximation
+// with the variance corrected for ties (Lehmann, Nonparametrics, 1975, 1.4). Needs at least five
+// values each, otherwise returns false.
 bool two_samples_differ(std::span<const double> one, std::span<const double> other, double level);
 
-// One-sided: is a value like the one before it? The lag-one correlation of the ranks, which is
-// normal with variance 1 / n where they are independent (Wald and Wolfowitz 1943). At least ten.
+// One-sided test whether neighbouring values are positively correlated. The lag-one correlation of
+// the ranks is normal with variance 1 / n under independence (Wald and Wolfowitz 1943). Needs at
+// least ten values.
 bool neighbours_agree(std::span<const double> values, double level);
 
-// The value that |t| exceeds with probability `level`. At least one degree of freedom.
+// The value that
+// t
+//  exceeds with probability `level`. `degrees` is at least 1.
 double t_beyond(std::int64_t degrees, double level);
 
 }  // namespace stepgate

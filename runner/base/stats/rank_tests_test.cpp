@@ -26,7 +26,7 @@ int times_true(const std::function<bool(Random&)>& test) {
   return count;
 }
 
-// With outliers of ten deviations, which would decide a comparison of means.
+// Values with outliers of ten deviations, which would decide a comparison of means.
 std::vector<double> spiky(Random& random, std::size_t count, double centre = 0) {
   std::vector<double> values;
   while (values.size() < count) {
@@ -51,7 +51,7 @@ TEST(RankTests, FindWhatLiesElsewhere) {
             0.95 * samples);
 }
 
-// A tenth of the values exceeds a limit, and everything else counts as the limit.
+// The share `share` of the values lies above 1, and all others equal 1.
 TEST(RankTests, KnowWhatManyEqualValuesLeaveOfTheVariance) {
   const auto cut = [](Random& random, double share) {
     std::vector<double> values;

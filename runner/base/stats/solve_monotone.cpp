@@ -9,7 +9,7 @@ namespace stepgate {
 namespace {
 
 constexpr double stride = 4;
-// The part of the bracket by which a trial stays away from its ends.
+// A trial keeps at least this part of the bracket's width from both ends.
 constexpr double guard = 0.1;
 constexpr double nearly_nothing = 1e-12;
 
@@ -47,7 +47,8 @@ class Search {
 
   bool above(const Point& point) const { return point.value > request_.aim; }
 
-  // Upwards first, since most values grow with the size of what makes them; then downwards.
+  // Finds arguments whose values enclose the aim. Tries larger ones first, since most values grow
+  // with their argument; then smaller ones.
   void bracket(const Point& start) {
     for (const double factor : {stride, 1 / stride}) {
       Point from = start;
@@ -60,7 +61,7 @@ class Search {
           high_ = factor > 1 ? to : from;
           return;
         }
-        // The wrong way: it was nearer before.
+        // The values move away from the aim: search the other direction.
         const bool leaves = std::abs(to.value - request_.aim) > std::abs(from.value - request_.aim);
         from = to;
         if (leaves) break;
@@ -82,7 +83,7 @@ class Search {
   const std::function<double(double)>& function_;
   const SolveRequest& request_;
   Solution best_;
-  std::optional<Point> low_;  // of smaller argument
+  std::optional<Point> low_;  // the end with the smaller argument
   std::optional<Point> high_;
 };
 

@@ -18,14 +18,15 @@ struct SolveRequest {
 
 struct Solution {
   bool found = false;
-  double argument = 0;  // the one whose value came closest
+  double argument = 0;  // the argument whose value came closest
   double value = 0;
   int trials = 0;
 };
 
-// Steps away from the start by factors of four until the aim lies in between, then interpolates on
+// Multiplies or divides the start by four until the aim is enclosed. Then interpolates on
 // logarithmic axes, kept away from the ends so that every trial narrows the bracket (regula falsi
-// with a guard). Not found: the aim is beyond what least or most give, or the trials are used up.
+// with a guard). `found` is false if the aim is beyond the values at `least` and `most`, or if the
+// trials are used up.
 Solution solve_monotone(const std::function<double(double)>&, const SolveRequest&);
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// The share of a copy: nothing at first, everything in the end.
+// An increasing function from 0 to 1.
 double share_of(double bytes) {
   return bytes / (bytes + 1e6);
 }

@@ -23,7 +23,7 @@ double sum_of(const std::vector<double>& values) {
 void SortedValues::add(double value) {
   ++size_;
   if (blocks_.empty()) blocks_.emplace_back();
-  // Values behind all others go into the last block.
+  // A value above all others goes into the last block.
   const auto block =
       std::partition_point(blocks_.begin(), blocks_.end() - 1,
                            [&](const Block& one) { return one.values.back() < value; });
@@ -68,8 +68,8 @@ double median_of(const SortedValues& values) {
   return values.size() % 2 == 1 ? around.front() : quantile_of_sorted(around, 0.5);
 }
 
-// The deviations above the centre and those below it are two sorted lists. A bisection finds how
-// many of the smallest ones come from the first.
+// The deviations above and below the centre are two sorted lists. Bisection finds how many of the
+// smallest deviations come from the first list.
 double upper_median_deviation(const SortedValues& values, double centre) {
   const std::size_t split = values.below(centre).count;
   const std::size_t wanted = values.size() / 2 + 1;

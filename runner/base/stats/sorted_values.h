@@ -12,13 +12,13 @@ class SortedValues {
  public:
   void add(double value);
   std::size_t size() const { return size_; }
-  // The value that so many others come before.
+  // The value with this rank, counted from 0.
   double operator[](std::size_t rank) const;
   struct Part {
     std::size_t count = 0;
     double sum = 0;
   };
-  // Count and sum of the values that are less.
+  // Count and sum of the values that are less than `value`.
   Part below(double value) const;
 
  private:
@@ -31,13 +31,14 @@ class SortedValues {
   std::size_t size_ = 0;
 };
 
-// Type 7, as quantile.h has it. Not empty.
+// The median of type 7 (quantile.h). Not empty.
 double median_of(const SortedValues&);
 
-// The absolute deviation from the centre that is in the middle; of two the larger. Not empty.
+// The median of the absolute deviations from the centre, the upper one of an even number. Not
+// empty.
 double upper_median_deviation(const SortedValues&, double centre);
 
-// Sum of the distances of the values from the centre, each at most `reach`, which is not negative.
+// Sum of the deviations of the values from the centre, each clipped to [-reach, reach]; reach >= 0.
 double sum_of_bounded_deviations(const SortedValues&, double centre, double reach);
 
 }  // namespace stepgate

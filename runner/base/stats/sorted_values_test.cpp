@@ -23,7 +23,7 @@ double upper_median_by_selection(std::vector<double> values, double centre) {
   return *middle;
 }
 
-// To the bit, of samples with and without ties.
+// The results are bit-identical, for samples with and without ties.
 TEST(SortedValues, AreWhatSortingSaysAfterEveryValue) {
   Random random(1);
   for (const double grain : {0.0, 0.25}) {
@@ -50,7 +50,7 @@ TEST(SortedValues, AreWhatSortingSaysAfterEveryValue) {
   }
 }
 
-// With every prefix sorted anew it takes a minute.
+// Sorting every prefix anew would take a minute.
 TEST(SortedValues, MakeTheScalesOfManyRoundsQuick) {
   Random random(2);
   std::vector<double> contrasts(sanitized ? 10'000 : 100'000);

@@ -66,7 +66,7 @@ TailThreshold TailCounts::threshold_of(const std::deque<Round>& scaled) const {
   return threshold;
 }
 
-// The difference of the shares beyond, over its standard deviation where both sides are equal.
+// The difference of the shares beyond the threshold, in standard deviations under equal sides.
 double TailCounts::contrast_of(const Round& round, const TailThreshold& threshold) const {
   const double variance =
       percentile_ * (1 - percentile_) *
@@ -120,7 +120,7 @@ TailCounts::Interval TailCounts::interval(double level) const {
   const auto rejects = [&](double log_factor, Direction direction) {
     return log_evidence(contrasts_at(std::exp(log_factor)), direction) >= limit;
   };
-  // Where rejecting ends, between a factor that is rejected and one that is not.
+  // Finds by bisection the limit between a rejected and a kept factor.
   const auto edge = [&](double rejected, double kept, Direction direction) {
     constexpr int halvings = 24;
     for (int halving = 0; halving < halvings; ++halving) {

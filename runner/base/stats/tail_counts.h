@@ -20,8 +20,8 @@
 
 namespace stepgate {
 
-// Values above `value` are beyond the percentile, and so is a share of the values equal to it.
-// Together they are exactly the share of the pool beyond the percentile.
+// Values above `value`, and a share of those equal to it, are beyond the percentile. Together they
+// are exactly the share of the pooled values that the percentile leaves.
 struct TailThreshold {
   double value = 0;
   double share_of_equals = 0;
@@ -29,26 +29,27 @@ struct TailThreshold {
 
 class TailCounts {
  public:
-  // Only the last rounds of a long run are remembered, so many values a side or one round.
+  // Only the last rounds of a long run are kept: at most this many values a side, but at least one
+  // round.
   static constexpr std::size_t most_values_a_side = 6'000;
 
-  // `percentile` in (0, 1): 0.99. Which percentile of the left side is compared with `factor` times
-  // that of the right one, positive.
+  // Compares the percentile of the left side with `factor` times that of the right side.
+  // `percentile` is in (0, 1), such as 0.99; `factor` is positive.
   explicit TailCounts(double percentile, double factor = 1);
 
-  // A round's values, positive, at least one a side. Its contrast: the share of the left side
-  // beyond the threshold less that of the right side, over the standard deviation that it has where
-  // both are equal and values do not depend on each other. Positive: the left side's tail is
+  // Adds a round of positive values, at least one a side. Returns its contrast: the share of the
+  // left side beyond the threshold less that of the right side. It is divided by its standard
+  // deviation for equal sides with independent values. If positive, the left side's tail is
   // heavier.
   double add(std::span<const double> left, std::span<const double> right);
 
-  // These are of the values so far, by nearest rank. There is at least one round.
+  // The percentile of all kept values of a side, by nearest rank. Needs at least one round.
   double left_percentile() const;
   double right_percentile() const;
 
-  // The factors with which the test of these rounds, at the threshold of all values, would reject
-  // neither side at half the level; a side is absent while too few rounds can reject anything.
-  // About left / right, both as they were added.
+  // The interval of factors, left / right, that a test at half the level rejects on neither side.
+  // Uses the kept rounds with the threshold of all their values. A bound is absent while too few
+  // rounds can reject anything.
   struct Interval {
     std::optional<double> low;
     std::optional<double> high;
@@ -61,7 +62,7 @@ class TailCounts {
     std::vector<double> right;
   };
 
-  // In units of the round, with the right side times the factor.
+  // Multiplies the right side by the factor and divides both sides by the round's typical value.
   static Round in_own_units(const Round&, double factor);
   TailThreshold threshold_of(const std::deque<Round>& scaled) const;
   double contrast_of(const Round& scaled, const TailThreshold&) const;
@@ -70,9 +71,9 @@ class TailCounts {
 
   double percentile_;
   double factor_;
-  std::deque<Round> rounds_;  // the last ones
-  std::deque<Round> scaled_;  // the same in their own units, at the factor that is compared with
-  std::size_t values_ = 0;    // of their left sides
+  std::deque<Round> rounds_;  // the last rounds
+  std::deque<Round> scaled_;  // rounds_ after in_own_units(round, factor_)
+  std::size_t values_ = 0;    // number of left values in rounds_
 };
 
 }  // namespace stepgate

@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// Values of about 1; a share of them is longer by a fixed amount.
+// Values of about 1, a share of which is longer by a fixed amount.
 struct Steps {
   double body = 1;
   double spike_share = 0;
@@ -37,8 +37,8 @@ double percentile_of(const Steps& steps, double percentile) {
 
 enum class Found { less, more, neither };
 
-// Whether the left percentile is shown to be less than `factor` times the right one, or more, at
-// 1 / 20 and 1 / 100, within some rounds.
+// Whether some rounds show that the left percentile is less than, or more than, `factor` times the
+// right one, at 1 / 20 and 1 / 100.
 Found found(const Steps& left, const Steps& right, double percentile, double factor, int rounds,
             Random& random) {
   const auto steps = static_cast<std::size_t>(std::ceil(3 / (1 - percentile)));
@@ -90,7 +90,7 @@ const TailCase tail_cases[]{
     {"P95OfRareSpikes", 0.95, {1, 0.02, 9}, {1.1, 0.005, 9}},
 };
 
-// Near the limit the error rates keep their promise, whatever the shape of the tails.
+// Near the margin the error rates are kept, whatever the shape of the tails.
 TEST(TailCounts, KeepTheRatesBesideTheLimit) {
   constexpr int gates = 100;
   for (const TailCase& one : tail_cases) {
@@ -112,7 +112,7 @@ TEST(TailCounts, FindWhatIsTwiceAndHalfTheLimit) {
   }
 }
 
-// Swapping the sides turns a contrast round, to the last bit.
+// Swapping the sides negates a contrast, bit for bit.
 TEST(TailCounts, AreSymmetric) {
   Random random(3);
   TailCounts one(0.95);
@@ -124,7 +124,7 @@ TEST(TailCounts, AreSymmetric) {
   }
 }
 
-// A clock so coarse that most values are equal: those at the threshold count in part.
+// With a coarse clock most values are equal, and those at the threshold count in part.
 TEST(TailCounts, CountEqualValuesInPart) {
   TailCounts counts(0.95, 1.1);
   const std::vector<double> same(60, 1.0);

@@ -17,7 +17,7 @@
 namespace stepgate {
 
 template <class Value>
-struct Planted {  // another type keeps its default
+struct Planted {  // values of other types keep their default
   static void plant(Value& value, int& number) {
     if constexpr (std::is_same_v<Value, bool>) {
       value = true;

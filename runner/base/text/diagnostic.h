@@ -30,13 +30,13 @@ struct Diagnostic {
 // "scenarios/a.toml:3:1: unknown key 'x'; did you mean 'y'?"
 std::string to_string(const Diagnostic&);
 
-// The request cannot be carried out as written: exit 2. Carries every diagnostic, ordered by
-// position.
+// Thrown when the request cannot be carried out as written: exit code 2. Carries every diagnostic,
+// ordered by position.
 class RequestError : public std::runtime_error {
  public:
   explicit RequestError(std::vector<Diagnostic> diagnostics);
   explicit RequestError(Diagnostic diagnostic);
-  // Wrong in no file: an argument.
+  // For an error in an argument, which has no place in a file.
   RequestError(std::string message, std::string hint);
 
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }

@@ -35,7 +35,7 @@ constexpr auto all(std::integer_sequence<int, value...>) {
 
 }  // namespace enumerators_in_detail
 
-// Names of an enum that counts from 0: enumerators<SyncWait>[2] is "block".
+// The names of an enum whose values count from 0: enumerators<SyncWait>[2] is "block".
 template <class Enum>
 inline constexpr auto enumerators = enumerators_in_detail::all<Enum>(
     std::make_integer_sequence<int, enumerators_in_detail::count<Enum>()>());

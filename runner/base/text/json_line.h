@@ -7,8 +7,8 @@
 
 namespace stepgate {
 
-// Without the line's end. A name that is not UTF-8 must not lose the rest: it is written with
-// replacement characters.
+// Returns the JSON on one line, without a line end. Bytes that are not UTF-8 become replacement
+// characters, so that the rest is kept.
 template <class Json = nlohmann::ordered_json>
 std::string json_line(const Json& json) {
   constexpr int on_one_line = -1;

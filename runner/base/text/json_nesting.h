@@ -9,7 +9,7 @@ namespace stepgate {
 
 inline constexpr int deepest_json = 32;
 
-// Its brackets, outside strings, nest deeper than that.
+// Whether brackets outside strings nest deeper than deepest_json.
 bool nests_too_deep(std::string_view json);
 
 }  // namespace stepgate

@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-// Longer words are no typing errors of any name of ours, and the distance is quadratic.
+// No name that we suggest is longer, and computing the distance takes quadratic time.
 constexpr std::size_t longest_word = 64;
 
 std::size_t edits_between(std::string_view a, std::string_view b) {

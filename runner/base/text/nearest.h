@@ -10,13 +10,13 @@
 
 namespace stepgate {
 
-// The candidate with the fewest edits (insert, delete, replace, swap neighbours; capitals are none)
-// from the word, the first of equals; nothing when even that one is more than a third of the word
-// away.
+// The candidate with the fewest edits from the word, the first if several are equally near. An edit
+// inserts, deletes or replaces a character or swaps neighbours; case is ignored. nullopt when even
+// the nearest candidate needs more edits than a third of the word's length.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 
-// "did you mean 'pinned'?" when a candidate is near, otherwise the hint given instead.
+// Returns "did you mean 'pinned'?" when a candidate is near, otherwise the hint `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
                          std::string otherwise);
 

@@ -9,7 +9,7 @@
 namespace stepgate {
 
 std::string number_in_words(double value, int digits) {
-  // Beyond the numbers that a person counts in an exponent is shorter.
+  // Outside this range a number is written with an exponent.
   constexpr double most = 1e15;
   constexpr double least = 1e-9;
   const double size = std::abs(value);

@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// To so many significant digits, without an exponent and without zeros at the end of a fraction:
-// "180", "0.91", "20600".
+// Writes a number to `digits` significant digits, without an exponent and without trailing zeros of
+// a fraction: "180", "0.91", "20600".
 std::string number_in_words(double value, int digits);
 
 // "1 round", "2 rounds".

@@ -34,12 +34,12 @@ std::string_view without_leading_spaces(std::string_view text) {
   return text;
 }
 
-// Digits before and after the point as whole numbers, so that no byte is lost to rounding.
+// A decimal number as two integers, so that no byte is lost to rounding.
 struct Decimal {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;
-  std::uint64_t fraction_base = 1;  // ten to the number of digits
-  std::size_t length = 0;           // of the text read
+  std::uint64_t fraction_base = 1;  // ten to the power of the number of digits
+  std::size_t length = 0;           // length of the text read
 };
 
 constexpr int most_fraction_digits = 9;  // times 2^30 stays below 2^63
@@ -63,7 +63,7 @@ std::optional<Decimal> decimal_prefix(std::string_view text) {
   return decimal;
 }
 
-// Three digits, or all of those before the point: "1e+03" is for nobody.
+// Writes three significant digits, or all digits before the point; never "1e+03".
 std::string rounded_text(double value) {
   constexpr double four_digits = 999.5;
   return std::abs(value) < four_digits ? fmt::format("{:.3g}", value)
@@ -93,7 +93,7 @@ const Unit* unit_named(std::string_view name) {
 }
 
 std::optional<NumberPrefix> number_prefix(std::string_view text) {
-  // from_chars alone would also take "inf", "nan" and a sign.
+  // from_chars alone would also accept "inf", "nan" and a sign.
   if (text.empty() || !is_digit(text.front())) return std::nullopt;
   NumberPrefix prefix;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), prefix.value);

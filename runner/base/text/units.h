@@ -22,27 +22,27 @@ enum class Dimension { plain, seconds, bytes, bytes_per_second };
 struct Unit {
   std::string_view name;
   Dimension dimension;
-  double scale;  // of one unit, in seconds, bytes, bytes per second; 0.01 for "%"
+  double scale;  // size of one unit in seconds, bytes or bytes per second; 0.01 for "%"
 };
 
-// % ns us ms s B KiB MiB GiB GB/s.
+// All units: % ns us ms s B KiB MiB GiB GB/s.
 std::span<const Unit> units();
 
-// Null when there is no such unit. Case matters: "kib" is none.
+// Returns nullptr when there is no such unit. Case matters: "kib" is none.
 const Unit* unit_named(std::string_view name);
 
-// In the base unit of its dimension: "60 us" is 6e-5 seconds, "5%" is 0.05.
+// A value in the base unit of its dimension: "60 us" is 6e-5 seconds, "5%" is 0.05.
 struct Quantity {
   double value = 0;
   Dimension dimension = Dimension::plain;
   bool operator==(const Quantity&) const = default;
 };
 
-// A number that is not negative, and after it perhaps a unit, with or without a space between.
-// Nothing when the text is anything else.
+// Parses a number that is not negative, followed by an optional unit with or without a space
+// between. nullopt when the text is anything else.
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-// The longest prefix that is a decimal number ("1.5e3"): its value and length. Nothing when the
+// The longest prefix that is a decimal number ("1.5e3"): its value and length. nullopt when the
 // text does not start with a digit or the number does not fit a double.
 struct NumberPrefix {
   double value = 0;
@@ -50,21 +50,21 @@ struct NumberPrefix {
 };
 std::optional<NumberPrefix> number_prefix(std::string_view text);
 
-// Exactly that many bytes, or in words what is wrong with the text ("has no unit").
+// The exact number of bytes, or what is wrong with the text ("has no unit").
 using BytesOrProblem = std::variant<std::int64_t, std::string>;
 BytesOrProblem parse_bytes(std::string_view text);
 
-// Exact, in the largest unit that divides it: 65536 is "64 KiB", 1500 is "1500 B".
+// Writes the exact size in the largest unit that divides it: 65536 is "64 KiB", 1500 is "1500 B".
 std::string bytes_text(std::int64_t bytes);
 
-// For people, to about three digits: 10000000 is "9.54 MiB".
+// Writes a size to about three digits: 10000000 is "9.54 MiB".
 std::string rounded_bytes_text(double bytes);
 std::string size_text(std::int64_t bytes);
 
-// To about three digits, in ns, us, ms or s: 6e-5 is "60 us".
+// Writes a time to about three digits, in ns, us, ms or s: 6e-5 is "60 us".
 std::string seconds_text(double seconds);
 
-// To about three digits: 0.05 is "5%".
+// Writes a ratio to about three digits: 0.05 is "5%".
 std::string percent_text(double ratio);
 
 }  // namespace stepgate

@@ -20,7 +20,7 @@ std::size_t sequence_length(unsigned char lead) {
   return 0;
 }
 
-// Length of the valid code point at the front, 0 if there is none.
+// Length of the valid code point at the beginning, or 0 if it is not valid.
 std::size_t valid_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t length = sequence_length(lead);

@@ -13,18 +13,18 @@ struct TextPosition {
   int column = 1;
 };
 
-// Position of the first byte that does not belong to valid UTF-8 (RFC 3629); nothing when all do.
+// The position of the first byte that is not valid UTF-8 (RFC 3629); nullopt when all are valid.
 std::optional<TextPosition> first_bad_utf8(std::string_view text);
 
-// Code points in valid UTF-8.
+// The number of code points in valid UTF-8.
 int count_code_points(std::string_view text);
 
-// The lines of a text, which must outlive this.
+// Gives access to the lines of a text, which must outlive this object.
 class Utf8Lines {
  public:
   explicit Utf8Lines(std::string_view text);
 
-  // The text of that line from that column on, without the line end; empty past the end.
+  // The text of that line from that column on, without the line end; empty beyond the end.
   std::string_view from(int line, int column) const;
 
  private:

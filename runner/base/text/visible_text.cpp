@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// How many bytes the first character of a text has that is not empty; 0: they are not UTF-8.
+// Length in bytes of the first character of a text that is not empty; 0 if it is not UTF-8.
 std::size_t length_of_first(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -26,8 +26,8 @@ std::uint32_t code_point(std::string_view character) {
   return code;
 }
 
-// Controls of ASCII and of Latin 1, ends of lines and paragraphs, marks and overrides of direction,
-// and what XML has no room for.
+// ASCII and Latin 1 controls, line and paragraph separators, marks and overrides of text direction,
+// and code points that XML does not allow.
 bool is_invisible(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
@@ -47,7 +47,7 @@ std::string escaped(std::uint32_t code) {
   }
 }
 
-// A text that goes on like this is a command to GitHub, Azure or TeamCity.
+// Whether GitHub, Azure or TeamCity would take the text for a command.
 bool begins_a_command(std::string_view text, bool at_line_start) {
   if (at_line_start && text.starts_with("::")) return true;
   return text.starts_with("##[") || text.starts_with("##vso[") || text.starts_with("##teamcity[");

@@ -8,15 +8,16 @@
 
 namespace stepgate {
 
-// On one line and visible: line ends, other control characters, what turns the direction of text
-// round and what is not UTF-8 are written as escapes (\n, \x1b, \u202e). So is the first character
-// of what CI systems take for a command to them: GitHub's "::" at the beginning of a line, behind
-// spaces too, and "##[", "##vso[" and "##teamcity[" wherever they stand.
+// Makes the text visible on one line. Line ends, other control characters, overrides of text
+// direction and bytes that are not UTF-8 become escapes (\n, \x1b, \u202e). So does the first
+// character of text that CI systems take for a command. These are GitHub's "::" at the beginning of
+// a line, also behind spaces, and "##[", "##vso[" and "##teamcity[" anywhere.
 std::string one_line(std::string_view);
-// The same, but line ends stay.
+// Like one_line, but keeps line ends.
 std::string visible_lines(std::string_view);
 
-// Whole characters of a text, and an ellipsis where it has more bytes.
+// Cuts the text after whole characters to at most `most_bytes`, and adds an ellipsis if it was
+// longer.
 std::string beginning_of(const std::string& text, std::size_t most_bytes);
 
 }  // namespace stepgate

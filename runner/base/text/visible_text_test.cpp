@@ -42,8 +42,7 @@ TEST(VisibleText, CutsBetweenCharacters) {
   EXPECT_EQ(beginning_of("a\u5febb", 3), "a\u2026");
 }
 
-// A file may name a key as it likes, and what is wrong with it is printed into the log of a CI
-// system.
+// A file may contain any key, and messages about it are printed into the log of a CI system.
 TEST(VisibleText, IsWhatDiagnosticsAreMadeOf) {
   EXPECT_EQ(to_string({{"a\n.toml", 1, 2}, "unknown key 'a\n::error file=x::hi'", "\x1b[2J"}),
             "a\\n.toml:1:2: unknown key 'a\\n::error file=x::hi'; \\x1b[2J");

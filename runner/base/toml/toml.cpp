@@ -7,8 +7,8 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES 32
-// toml++ 3.3 asserts some of what it goes on to refuse. With NDEBUG it also tells clang to assume
-// it, so both are taken out, in every kind of build.
+// toml++ 3.3 asserts conditions that it then handles by refusing. With NDEBUG it tells clang to
+// assume them. So both are disabled, in every kind of build.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 #include "base/toml/toml.h"
@@ -32,9 +32,8 @@ bool beyond_ascii(char byte) {
   return static_cast<unsigned char>(byte) >= 0x80;
 }
 
-// Finds texts that toml++ must not see, because they break it instead of being refused. Steps over
-// strings and comments and looks at what is left. Where a string is malformed the parser stops
-// before anything that is skipped wrongly here.
+// Finds text that breaks toml++ instead of being refused. Skips strings and comments and checks the
+// rest. After a malformed string it may skip the wrong text, but there the parser stops anyway.
 class Guard {
  public:
   Guard(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -62,7 +61,7 @@ class Guard {
   }
 
  private:
-  // Goes past the string.
+  // Checks a string and moves behind it.
   std::optional<Diagnostic> fault_of_string(char quote) {
     const bool triple = text_.substr(at_).starts_with(std::string(3, quote));
     const std::string closing(triple ? 3 : 1, quote);
@@ -104,20 +103,21 @@ class Guard {
   int dots_ = 0;
 };
 
-// The fault, placed in the file, of a valid UTF-8 text that
-// - has a character beyond ASCII outside strings and comments: TOML has none there, and toml++ 3.3
-//   runs into undefined behaviour (found by fuzzing);
-// - has more dots in a line, outside strings and comments, than any key needs: toml++ limits nested
+// The first fault, with its place in the file, that toml++ must not be given. The text is valid
+// UTF-8. Faults are:
+// - a character beyond ASCII outside strings and comments: TOML has none there, and toml++ 3.3 runs
+//   into undefined behaviour (found by fuzzing);
+// - more dots in a line, outside strings and comments, than any key needs: toml++ limits nested
 //   values but not the parts of a key, and frees its tables recursively;
-// - goes on beyond ASCII after a backslash that ends a line of a string: toml++ 3.3 then asks its
-//   undefined question again.
+// - a character beyond ASCII after a backslash that ends a line of a string: toml++ 3.3 runs into
+//   the same undefined behaviour.
 std::optional<Diagnostic> unfit_for_parser(std::string_view text, const std::string& file) {
   return Guard(text, file).first_fault();
 }
 
-// The text with a '~' for every character beyond ASCII; a byte order mark at the start stays. Lines
-// and columns are the same. toml++ looks at such characters with undefined behaviour when a value
-// is malformed: what it refuses of this text, it must not see with the characters themselves.
+// Replaces each character beyond ASCII by '~'; a byte order mark at the start stays. Lines and
+// columns are unchanged. On malformed values toml++ handles such characters with undefined
+// behaviour, so this text is parsed first. The original is parsed only if that succeeds.
 std::string in_ascii(std::string_view text) {
   std::string ascii;
   ascii.reserve(text.size());
@@ -155,7 +155,7 @@ class TreeCopier {
       }
       entries.push_back({std::string(key.str()), place, value(node, depth)});
     }
-    // toml++ iterates in the keys' order.
+    // Restores the order of the file, since toml++ iterates in the order of the keys.
     std::sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
       return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
     });
@@ -206,7 +206,7 @@ class TreeCopier {
     const bool triple = rest.size() >= 3 && rest[1] == rest[0] && rest[2] == rest[0];
     place.column += triple ? 3 : 1;
     const bool starts_below = triple && rest.find_first_not_of('\r', 3) == std::string_view::npos;
-    if (starts_below) return {place.file, place.line + 1, 1};  // TOML drops that first line end
+    if (starts_below) return {place.file, place.line + 1, 1};  // TOML drops this line end
     return place;
   }
 
@@ -215,7 +215,7 @@ class TreeCopier {
   std::vector<Diagnostic>& diagnostics_;
 };
 
-// toml++'s "Error while parsing <what>: <fact> (MACRO)" as a fact, and a way out.
+// Makes a diagnostic with a hint from toml++'s "Error while parsing <what>: <fact> (MACRO)".
 Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& lines) {
   const bool at_line_end = lines.from(place.line, place.column).empty();
   if (at_line_end && description.find("control characters") != std::string_view::npos) {

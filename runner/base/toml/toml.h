@@ -17,15 +17,16 @@ namespace stepgate {
 
 struct TomlValue;
 struct TomlEntry;
-struct TomlDate {};  // dates and times: recognised, never read
+struct TomlDate {};  // dates and times are parsed but not used
 using TomlArray = std::vector<TomlValue>;
-// In the file's order. Headers, dotted keys and inline tables are merged as TOML says.
+// A table in the order of the file. Headers, dotted keys and inline tables are merged as TOML
+// defines.
 using TomlTable = std::vector<TomlEntry>;
 
 struct TomlValue {
   std::variant<std::string, std::int64_t, double, bool, TomlDate, TomlArray, TomlTable> content;
-  Place place;       // of its first character
-  Place text_place;  // of a string's first character inside the quotes
+  Place place;       // of the value's first character
+  Place text_place;  // of the first character of a string, behind the quotes
 };
 
 struct TomlEntry {
@@ -34,18 +35,18 @@ struct TomlEntry {
   TomlValue value;
 };
 
-// "a string", "a whole number", "a table", ...: for messages.
+// Names the type for messages: "a string", "a whole number", "a table".
 std::string_view type_text(const TomlValue&);
 
-// Null when the table has no such key.
+// Returns nullptr when the table has no such key.
 const TomlEntry* find(const TomlTable&, std::string_view key);
 
-// The tree of a text; nothing, and one more diagnostic, when it is not UTF-8 or not TOML. `file` is
-// the name that places show.
+// Parses a text. Returns nullopt, and adds a diagnostic, when it is not UTF-8 or not TOML. `file`
+// is the name of the file in places.
 std::optional<TomlTable> parse_toml(std::string_view text, const std::string& file,
                                     std::vector<Diagnostic>& diagnostics);
 
-// The tree of a file; `what` names its kind in messages: "a baseline". Throws RequestError when it
+// Parses a file; `what` names its kind in messages: "a baseline". Throws RequestError when it
 // cannot be read, is larger than 1 MiB, or is not TOML.
 TomlTable read_toml(const std::filesystem::path&, std::string_view what);
 

@@ -18,38 +18,38 @@ class TomlKeys {
  public:
   using Faults = std::vector<Diagnostic>;
 
-  // `what` names the table in messages: "a run". Every fault ends with the way out. The table and
-  // the faults must outlive it.
+  // `what` names the table in messages: "a run". Every fault gets the hint `way_out`. The table and
+  // the faults must outlive this object.
   TomlKeys(const TomlTable&, Place, std::string what, Faults&, std::string_view way_out);
 
   const TomlEntry* optional(std::string_view key);
   const TomlEntry* required(std::string_view key);
 
-  // Each is a required key; what it is to be set to is left as it is when there is a fault.
+  // Each reads a required key into `to`, which is unchanged when there is a fault.
   void text(std::string_view key, std::string& to);
   void hexadecimal_number(std::string_view key, std::uint64_t& to);
   void number(std::string_view key, double low, double high, double& to);
   void count(std::string_view key, std::int64_t& to);  // at least 0
 
-  // Likewise, but it may be left out.
+  // Like text and number, but the key may be missing.
   void text_if_any(std::string_view key, std::string& to);
   void number_if_any(std::string_view key, double low, double high, std::optional<double>& to);
 
-  // The tables of [[key]]; none, with a fault, when it is anything else.
+  // Reads the tables of [[key]]; for any other value returns none and adds a fault.
   struct Table {
     const TomlTable* content;
     Place place;
   };
   std::vector<Table> tables(const TomlEntry&);
 
-  // Whether 'format' is the newest; a later one is refused: "baseline format 2 is newer than ...".
+  // Whether 'format' is `newest`; a newer one is refused: "baseline format 2 is newer than ...".
   bool is_format(std::int64_t newest, std::string_view file_kind, std::string_view otherwise);
 
   void wrong_type(const TomlEntry&, std::string_view wanted);
   void fault(const Place&, std::string message);
   void refuse_the_rest();
 
-  // A whole or a real number that is finite.
+  // The value of a finite integer or floating-point number.
   static std::optional<double> number(const TomlValue&);
 
  private:

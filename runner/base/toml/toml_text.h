@@ -9,10 +9,11 @@
 
 namespace stepgate {
 
-// A TOML string. What is not printable ASCII becomes '?': nothing that is compared may contain any.
+// Quotes a TOML string. Characters that are not printable ASCII become '?', so texts that are
+// compared must not contain any.
 std::string toml_string(std::string_view text);
 
-// "0x0123456789abcdef": TOML's own integers end at 63 bits.
+// Writes "0x0123456789abcdef", since TOML's integers have only 63 bits.
 std::string hexadecimal(std::uint64_t);
 
 }  // namespace stepgate

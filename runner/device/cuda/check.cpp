@@ -35,7 +35,7 @@ std::string cannot(std::string_view doing, std::string_view name, std::string_vi
   return fmt::format("cannot {}: {}: {} ({}:{})", doing, name, text, file, place.line());
 }
 
-// An error that refuses a step names the variant itself.
+// Prefixes the message with where the error was noticed, unless the message names the variant.
 std::string noticed(const std::string& at, const std::string& what) {
   return at.empty() || what.starts_with("variant '") ? what : at + ": " + what;
 }
@@ -63,8 +63,7 @@ CudaFailure failure_of(cudaError_t status) {
           .text = cudaGetErrorString(status)};
 }
 
-// The first answer may be the error of work that has failed and of nothing else. What is for good
-// is said again.
+// The first error may belong to failed work only. A permanent error is returned again.
 std::optional<CudaFailure> failure_for_good() {
   (void)cudaDeviceSynchronize();
   (void)cudaGetLastError();

@@ -24,13 +24,13 @@ void check(cublasStatus_t status, std::string_view doing,
 
 CudaFailure failure_of(cudaError_t);
 
-// The failure with which the device answers everything from now on; nothing while it works. Waits
-// for its work. The next call starts clean where that can be.
+// The permanent failure with which the device answers all calls; nullopt while it works. Waits for
+// its work. Resets the last error where that is possible.
 std::optional<CudaFailure> failure_for_good();
 
-// For a handler, in the middle of whatever uses the GPU: throws what is being handled on, as
-// DeviceError where a kernel's launcher or a library threw it, and as DeviceLost where the device
-// answers nothing else from now on. `at` is where it was noticed, in words.
+// To be called in a handler for errors of GPU code: rethrows the current exception. Errors of a
+// kernel's launcher or a library become DeviceError, and DeviceLost if the failure is permanent.
+// `at` says where the error was noticed.
 [[noreturn]] void rethrow_from_gpu(const std::string& at);
 
 }  // namespace stepgate

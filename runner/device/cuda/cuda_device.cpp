@@ -46,7 +46,7 @@ cudaDeviceProp properties_of(int index) {
   return properties;
 }
 
-// The kernel module's version, which CUDA itself does not tell: "580.159.03". Empty where the file
+// The version of the kernel module, which CUDA does not report: "580.159.03". Empty where the file
 // does not exist.
 std::string kernel_module_version() {
   std::ifstream file("/proc/driver/nvidia/version");
@@ -87,7 +87,7 @@ GpuName name_of_gpu(int index) {
                                  properties.pciBusID, properties.pciDeviceID)};
 }
 
-// Empty where the key is not known.
+// The value of the key; empty where it is missing.
 std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) {
   const auto found = std::find_if(keys.begin(), keys.end(),
                                   [&](const DeviceKey& key) { return key.name == name; });
@@ -103,15 +103,15 @@ class CudaDevice : public Device {
     if (count == 0) throw DeviceError("no GPU is visible");
     if (const auto none = reason_against_index(index, count))
       throw DeviceError(none->reason + "; " + none->way_out);
-    // How a wait wakes up is part of what is measured, so it is not left to the number of
-    // processors.
+    // The wake-up from a wait is part of the measurement, so it must not depend on the number of
+    // CPUs.
     start(cudaInitDevice(index, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     start(cudaSetDevice(index), "choose the GPU");
     refuse_unsupported_gpu();
     blas_ = make_blas();
   }
 
-  // Checks a call that CUDA needs before any step; says what to do where it is refused.
+  // Checks a call that must succeed before any step; the error says what to do.
   static void start(cudaError_t status, std::string_view doing) {
     try {
       check(status, doing);
@@ -236,7 +236,7 @@ class CudaDevice : public Device {
     return identity;
   }
 
-  // In memory that is kept, or in its own when there is none.
+  // Loads the step into persistent memory, or into memory of its own if `kept` is null.
   std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
                                      PersistentMemory* kept) {
     const TimeOfScope loading(time_loading_);
@@ -264,7 +264,7 @@ class CudaDevice : public Device {
     }
   }
 
-  // Null of a step of one rank, and where it has not joined as many.
+  // nullptr for a step of one rank, and if the device has not joined a group of so many ranks.
   LoadAgreement* agreement_among(int count) {
     const auto found = agreements_.find(count);
     return found == agreements_.end() ? nullptr : &found->second;
@@ -282,7 +282,7 @@ class CudaDevice : public Device {
     return memory;
   }
 
-  // `at_work` is whichever of them uses the GPU.
+  // `at_work` is the step that uses the GPU at the moment.
   static std::vector<StepResult> run_by_turns(std::span<CudaStep* const> ours,
                                               const Interleaving& how, CudaStep*& at_work) {
     for (CudaStep* step : ours) step->begin_interleaved();
@@ -299,7 +299,7 @@ class CudaDevice : public Device {
     return results;
   }
 
-  // Slots give up what no step in them uses where this one might lack it.
+  // Frees cached memory of slots that no step uses, if this step might lack it.
   void make_room(const StepPlan& plan, const PersistentMemory* own) {
     constexpr double to_spare = 1.25;  // pools and allocators splinter
     std::size_t free_bytes = 0;
@@ -313,7 +313,7 @@ class CudaDevice : public Device {
     }
   }
 
-  // Opened when first asked for: that takes longer than most tests.
+  // Opened on first use, since that takes longer than most tests.
   const Nvml& nvml() const {
     if (!nvml_) nvml_.emplace(name_of_gpu(index_));
     return *nvml_;
@@ -326,14 +326,14 @@ class CudaDevice : public Device {
     return streams;
   }
 
-  // Likewise. NCCL tells of what it does where that is traced, never where steps are timed.
+  // Opened on first use. NCCL's record is kept only for traces, never where steps are timed.
   const Nccl& nccl() {
     if (!nccl_ && cupti_) begin_nccl_record();
     if (!nccl_) nccl_.emplace();
     return *nccl_;
   }
 
-  // Opened when first asked for, which takes a second; null where there is none.
+  // Opened on first use, which takes a second; nullptr where there is no cuDNN.
   Cudnn* dnn() {
     if (!dnn_asked_) {
       dnn_asked_ = true;

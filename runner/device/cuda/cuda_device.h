@@ -13,15 +13,15 @@ namespace stepgate {
 
 enum class Recording { off, on };
 
-// The visible GPU of that index, which becomes that of the calling thread; the device is for this
-// thread alone. Throws DeviceError when there is no driver or no such GPU. A device that records
-// must be the first thing in its process that uses CUDA.
+// Opens the visible GPU with that index and makes it current for the calling thread, which alone
+// may use the device. Throws DeviceError when there is no driver or no such GPU. A device that
+// records must be created before the process uses CUDA in any other way.
 std::unique_ptr<Device> make_cuda_device(Recording = Recording::off, int index = 0);
 
-// Why that GPU cannot be used; nothing when it can. Does not throw.
+// Why that GPU cannot be used; nullopt when it can. Does not throw.
 std::optional<NoGpu> reason_against_local_gpu(int index = 0);
 
-// 0 where none can be used. Does not throw.
+// The number of visible GPUs; 0 where none can be used. Does not throw.
 int visible_gpus();
 
 }  // namespace stepgate

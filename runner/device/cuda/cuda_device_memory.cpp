@@ -30,8 +30,8 @@ void check_driver(CUresult result, const char* deed) {
         fmt::format("cannot {}: error {} of the driver", deed, static_cast<int>(result)));
 }
 
-// Calls that take memory or give it back are no part of what the thread captures, and a capture
-// that is not told so fails at them.
+// Allocation is not allowed during a stream capture of this thread. While this object lives, the
+// capture mode is relaxed, so that it is.
 class BesideCapture {
  public:
   BesideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -107,8 +107,8 @@ std::optional<Address> CudaDeviceMemory::take_segment(std::int64_t bytes) {
   return reinterpret_cast<Address>(memory);
 }
 
-// Allocators give back in their destructors too, where nothing may be thrown; what a failed step
-// has left behind was reported by its run.
+// Does not throw, since allocators call it in their destructors. Errors of a failed step were
+// reported by its run.
 void CudaDeviceMemory::give_back_segment(Address address, std::int64_t) {
   (void)cudaFree(pointer(address));
 }
@@ -186,8 +186,8 @@ bool CudaDeviceMemory::has_passed(StreamPoint point) {
   return true;
 }
 
-// A wait in an allocator's destructor must not throw; an error of the work stays with the device
-// and shows at its next call.
+// Does not throw, since allocators call it in their destructors. An error of the work stays with
+// the device and is returned by the next call.
 void CudaDeviceMemory::wait_for(StreamPoint point) {
   const auto event = static_cast<std::size_t>(point);
   (void)cudaEventSynchronize(events_[event].get());

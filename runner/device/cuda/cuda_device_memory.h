@@ -10,13 +10,13 @@
 
 namespace stepgate {
 
-// By index into the streams of the plan.
+// Streams by their index in the plan.
 using StepStreams = std::vector<cudaStream_t>;
 
 class CudaDeviceMemory : public DeviceMemory {
  public:
-  // The streams are the step's, and outlive this. Throws DeviceError where the driver has no
-  // virtual memory management.
+  // The streams belong to the step and must outlive this object. Throws DeviceError where the
+  // driver has no virtual memory management.
   explicit CudaDeviceMemory(const StepStreams&);
   ~CudaDeviceMemory() override;
 

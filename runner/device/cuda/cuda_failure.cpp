@@ -30,7 +30,7 @@ struct WayOut {
   int code;
   std::string_view words;
 };
-// Codes that are not here tell nothing beyond their text.
+// Hints by error code. For other codes there is nothing to add to CUDA's text.
 constexpr std::array ways_out{
     WayOut{memory_allocation, "let the other processes on the GPU end, `nvidia-smi` lists them"},
     WayOut{devices_unavailable,
@@ -56,7 +56,7 @@ constexpr std::array ways_out{
     WayOut{mps_client_terminated, look_at_mps},
     WayOut{unknown, look_for_gpu}};
 
-// Less may be what CUDA itself takes of every GPU.
+// Smaller amounts may be what CUDA itself uses on every GPU.
 constexpr std::int64_t least_told_bytes = gibibyte;
 constexpr std::size_t most_processes_named = 3;
 
@@ -68,8 +68,8 @@ std::string named(const ComputeProcess& process) {
   return fmt::format("process {} has {}", process.pid, mebibytes(*process.memory_bytes));
 }
 
-// The largest first. A list without this process is that of another namespace of processes, and
-// this one is in it by another number; one that keeps its memory to itself tells nothing either.
+// Holders of memory, the largest first. A list without this process is from another PID namespace
+// and is not used. Processes that hide their memory are left out.
 std::vector<ComputeProcess> told_holders(const std::optional<ComputeProcesses>& processes) {
   if (!processes || !processes->self_is_listed) return {};
   std::vector<ComputeProcess> told = processes->others;

@@ -38,28 +38,28 @@ constexpr int mps_client_terminated = 810;
 constexpr int unknown = 999;
 }  // namespace cuda_codes
 
-// An error as CUDA tells it.
+// An error as CUDA reports it.
 struct CudaFailure {
   int code = 0;
   std::string name;  // "cudaErrorLaunchFailure"
   std::string text;  // "unspecified launch failure"
 };
 
-// The way out of an error; empty where the error says nothing beyond its text.
+// The hint for an error; empty if there is nothing to add to its text.
 std::string_view way_out_of(int code);
 
-// Message of a device that answers every call with that failure: what noticed it, the failure
-// unless it is named there, what that means for the run, what to do.
+// The message about a device with a permanent failure: where it was noticed, the failure unless it
+// is named there, its consequence for the run, and a hint.
 std::string lost_in_words(const std::string& noticed, const CudaFailure&);
 
-// Why a GPU that should be there cannot be used.
+// Why a GPU cannot be used that should be available.
 struct NoGpu {
   std::string reason;     // in words
   bool is_fault = false;  // there should be one: its driver fails, or it is hidden
   std::string way_out{};  // empty: what always helps
 };
 
-// Facts that a driver and this build tell of themselves when CUDA does not start.
+// Facts that driver and build report about themselves when CUDA does not start.
 struct DriverFacts {
   CudaFailure failure;
   int driver_version = 0;   // of CUDA, 12040, that the driver supports; 0 where there is no driver
@@ -71,7 +71,7 @@ NoGpu reason_of(const DriverFacts&);
 // "13.0" of 13000.
 std::string cuda_version_in_words(int version);
 
-// Holders of a device's memory, as far as one process can know.
+// The use of a device's memory, as far as one process can see it.
 struct MemoryHolders {
   std::int64_t total_bytes = 0;
   std::int64_t free_bytes = 0;

@@ -104,7 +104,7 @@ TEST(MemoryHolders, AreNamedTheLargestFirst) {
             "has 2048 MiB");
 }
 
-// Inside a container the list may have this process by a number that it does not know.
+// Inside a container the list may contain this process under another number.
 TEST(MemoryHolders, AreNotNamedWhereThisProcessIsNotListed) {
   const ComputeProcesses elsewhere{.others = {{.pid = 1, .memory_bytes = 100 * gibibyte}},
                                    .self_is_listed = false};

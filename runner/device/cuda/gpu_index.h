@@ -10,11 +10,11 @@
 
 namespace stepgate {
 
-// 0 of "cuda", 3 of "cuda:3"; nothing of what names no GPU. Throws RequestError for "cuda:" with
-// something else than a number behind it.
+// The index in "cuda" (0) or "cuda:3" (3); nullopt for a text that names no GPU. Throws
+// RequestError for "cuda:" without a number.
 std::optional<int> gpu_index_in(std::string_view spec);
 
-// "cuda" of 0, "cuda:3" of 3.
+// Writes "cuda" for 0, "cuda:3" for 3.
 std::string spec_of_gpu(int index);
 
 // Why there is no GPU of that index where so many are visible; nothing where there is one.

@@ -8,8 +8,8 @@
 
 namespace stepgate {
 
-// "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb", which is how CUDA names a slice; nothing where
-// the GPU is whole.
+// The MIG slice in CUDA's name of a GPU: "1g.10gb" in "NVIDIA H100 80GB HBM3 MIG 1g.10gb". nullopt
+// for a whole GPU.
 std::optional<std::string> mig_slice_of(std::string_view gpu);
 
 // The name of the GPU; for a slice, also what it shares with the rest of the GPU.

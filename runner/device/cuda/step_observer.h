@@ -13,11 +13,11 @@ class StepObserver {
  public:
   virtual ~StepObserver() = default;
   virtual void begin_run(const StepPlan&) {}
-  // Everything that follows is for this operation of the plan (-1: the runner's own), issued at
+  // All work until end() belongs to this operation of the plan (-1: the runner's own), issued at
   // `step` for step `acts_for`.
   virtual void begin(int operation, std::int64_t step, std::int64_t acts_for) = 0;
   virtual void end() = 0;
-  // All work of the run is done.
+  // Called when all work of the run is done.
   virtual void end_run() {}
 };
 

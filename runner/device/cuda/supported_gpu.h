@@ -13,10 +13,11 @@ struct FoundGpu {
   bool has_code = true;           // the build has code for it, or PTX that its driver compiles
 };
 
-// "80-real 90": for which GPUs this build has code, as CMake was told; empty without CUDA.
+// The architectures that this build has code for, as given to CMake: "80-real 90". Empty without
+// CUDA.
 std::string built_architectures();
 
-// Why the program cannot run on it, with a way out; nothing where it can.
+// Why the program cannot run on that GPU, with a hint; nullopt where it can.
 std::optional<std::string> reason_against(const FoundGpu&, const std::string& architectures);
 
 }  // namespace stepgate

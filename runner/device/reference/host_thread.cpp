@@ -112,7 +112,7 @@ void HostThread::act(const HostCopies& copy) {
   std::copy_n(from.begin(), from.bytes, to.begin());
 }
 
-// Where pages lie changes no number.
+// The placement of pages changes no number, so a prefetch does nothing here.
 void HostThread::act(const Prefetch&) {
   issue([] {});
 }

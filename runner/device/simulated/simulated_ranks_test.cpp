@@ -136,7 +136,7 @@ TEST(SimulatedRanks, WithFewThreadBlocksMoveFewerBytesASecondAndStretchKernelsAs
   EXPECT_LE(std::chrono::abs(time_of(limited(beside, 5)) - alone - lost), nanoseconds(3));
 }
 
-// A GEMM for which enough is left besides what the collective holds.
+// The GEMM needs no more multiprocessors than the collective leaves free.
 TEST(SimulatedRanks, DoNotStretchAGemmThatLeavesThemRoom) {
   const auto sparing = [](int multiprocessors, int max_ctas) {
     StepPlan plan = spins(4, 50, {{"spin 1", 40'000}});

@@ -10,19 +10,19 @@
 
 namespace stepgate {
 
-// The pool grows by this much, or by a multiple of it (measured with driver 580; documented
-// nowhere).
+// The pool grows by multiples of this size (measured with driver 580; documented nowhere).
 inline constexpr std::int64_t pool_chunk_bytes = std::int64_t{32} << 20;
 
 class AsyncPool {
  public:
-  // The pool keeps so much of the driver's memory when the host waits; absent: everything.
+  // `keep_bytes` is the release threshold: what the pool keeps when the host waits. absent:
+  // everything.
   explicit AsyncPool(std::optional<std::int64_t> keep_bytes) : keep_bytes_(keep_bytes) {}
 
   std::int64_t live_bytes() const { return live_; }
-  std::int64_t held_bytes() const { return held_; }  // from the driver
+  std::int64_t held_bytes() const { return held_; }  // taken from the driver
 
-  // Whether the driver had to give it more.
+  // Returns whether the pool had to take more memory from the driver.
   bool allocate(std::int64_t bytes) {
     live_ += bytes;
     if (live_ <= held_) return false;
@@ -31,8 +31,8 @@ class AsyncPool {
   }
   void release(std::int64_t bytes) { live_ -= bytes; }
 
-  // The host waits, which a poll does not do: what is beyond the threshold goes back to the driver.
-  // How many chunks.
+  // To be called when the host waits (not for polls): the pool returns memory beyond the threshold
+  // to the driver. Returns the number of chunks returned.
   std::int64_t wait() {
     if (!keep_bytes_) return 0;
     const std::int64_t stays =

@@ -16,8 +16,8 @@
 namespace stepgate {
 namespace {
 
-// Order in which buffers are placed: those with the most bytes first, with the most operations, or
-// with the most of both.
+// The order in which buffers are placed: by bytes, by number of operations, or by one times the
+// other.
 enum class First { largest, longest, largest_area };
 
 std::int64_t weight_of(const Lifetime& live, First first) {
@@ -33,7 +33,7 @@ std::int64_t weight_of(const Lifetime& live, First first) {
   return live.bytes / block_alignment_bytes * operations;
 }
 
-// Among equals nothing may depend on the order in which they came.
+// Ties are broken so that the result does not depend on the order of the input.
 std::vector<std::size_t> in_order_of_placing(std::span<const Lifetime> lifetimes, First first) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,9 +58,8 @@ bool meet(const Lifetime& a, const Placed& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-// The buffers that have a place, in the order of their first bytes, in pieces. To insert one of
-// 20,000 into a single row moves ten thousand others, which takes longer than to find where it
-// belongs.
+// The placed buffers, ordered by offset and split into pieces. Inserting into one array of 20,000
+// buffers would move ten thousand of them, which takes longer than finding the position.
 class PlacedInOrder {
  public:
   void add(const Placed& placed) {
@@ -78,7 +77,8 @@ class PlacedInOrder {
     pieces_.insert(at + 1, std::move(second));
   }
 
-  // The beginning of the smallest gap between those that are live with it, or their end.
+  // The offset of the smallest sufficient gap between buffers that are live at the same time, or
+  // their end.
   std::int64_t place_for(const Lifetime& lifetime) const {
     std::int64_t smallest_gap = std::numeric_limits<std::int64_t>::max();
     std::int64_t best = -1;
@@ -87,7 +87,7 @@ class PlacedInOrder {
       for (const Placed& other : piece) {
         if (!meet(lifetime, other)) continue;
         const std::int64_t gap = other.begin - free_from;
-        if (gap == lifetime.bytes) return free_from;  // none is smaller and large enough
+        if (gap == lifetime.bytes) return free_from;  // no sufficient gap is smaller
         if (gap > lifetime.bytes && gap < smallest_gap) {
           smallest_gap = gap;
           best = free_from;
@@ -134,7 +134,7 @@ Arena pack_arena(std::span<const Lifetime> lifetimes) {
 }
 
 std::int64_t most_live_bytes(std::span<const Lifetime> lifetimes) {
-  std::map<int, std::int64_t> changes;  // by operation, before which they happen
+  std::map<int, std::int64_t> changes;  // by operation; changes happen before it
   for (const Lifetime& lifetime : lifetimes) {
     changes[lifetime.first] += lifetime.bytes;
     changes[lifetime.last + 1] -= lifetime.bytes;

@@ -10,20 +10,21 @@
 
 namespace stepgate {
 
-// Greedy, as compilers for neural networks plan their memory (Pisarchyk and Lee: Efficient Memory
-// Management for Deep Neural Net Inference, 2020): always live ones at the bottom, then the largest
-// first, each in the smallest gap that holds it between those that are live with it, or on top.
-// Where that is above the bound, also the longest first and those of the most bytes times
-// operations first; the smallest of the three. Deterministic, and no matter in which order the
-// lifetimes are given. Their bytes are whole blocks, so every offset is one.
+// A greedy packing, as compilers for neural networks plan memory (Pisarchyk and Lee: Efficient
+// Memory Management for Deep Neural Net Inference, 2020). Buffers that are always live are at the
+// bottom. Then the largest buffer comes first, each in the smallest sufficient gap between buffers
+// that are live at the same time, or on top. If the result is above the lower bound, two other
+// orders are tried: longest first, and largest bytes times operations first. The smallest of the
+// three counts. Deterministic and independent of the order of the lifetimes. Sizes and offsets are
+// multiples of whole blocks.
 Arena pack_arena(std::span<const Lifetime>);
 
-// The most bytes that are live at one operation: no packing is smaller.
+// The most bytes that are live at one operation: a lower bound for any packing.
 std::int64_t most_live_bytes(std::span<const Lifetime>);
 
-// Moves activations and staging memory that operations name into one buffer, "arena"; what they
-// were keeps its index and has no bytes. Gradients stay where a reader finds them after the step,
-// and so does what an allocator owns. Where batches take turns, each turn has places of its own.
+// Moves activations and staging memory that operations name into one buffer, "arena". The old
+// buffers keep their indices, with no bytes. Gradients stay, since they are read after the step,
+// and so do buffers that an allocator owns. Each turn of batches has its own offsets.
 StepPlan in_arena(StepPlan);
 
 }  // namespace stepgate

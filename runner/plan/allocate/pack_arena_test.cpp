@@ -22,7 +22,7 @@ Lifetime live(std::int64_t blocks, int first, int last, int buffer = 0) {
   return {buffer, 1, blocks * block, first, last, LivenessReason::it_is_used};
 }
 
-// Sizes over three orders of magnitude; the shorter the likelier, a few over the whole step.
+// Sizes span three orders of magnitude. Short lifetimes are more likely; a few last the whole step.
 std::vector<Lifetime> random_lifetimes(Random& random, int most) {
   const auto operations = static_cast<int>(2 + random.below(100));
   std::vector<Lifetime> all;
@@ -71,13 +71,13 @@ TEST(PackArena, OfOneBufferIsThatBuffer) {
 TEST(PackArena, ReusesThePlaceOfWhatIsOver) {
   const std::vector apart{live(4, 0, 1), live(3, 2, 3), live(1, 4, 4)};
   EXPECT_EQ(pack_arena(apart).bytes, 4 * block);
-  // At one and the same operation both are live: its input and its output.
+  // Both are live at operation 2, which reads the first and writes the second.
   const std::vector meeting{live(4, 0, 2), live(3, 2, 3)};
   EXPECT_EQ(pack_arena(meeting).bytes, 7 * block);
 }
 
 TEST(PackArena, TakesTheSmallestGapThatIsLargeEnough) {
-  // Two that end leave gaps of 20 and 10 blocks below others that stay.
+  // The two that end leave gaps of 20 and 10 blocks below others that stay.
   const std::vector all{live(20, 0, 4), live(15, 0, 9), live(10, 0, 4),
                         live(9, 0, 9),  live(8, 5, 9),  live(2, 5, 9)};
   const Arena arena = pack_arena(all);
@@ -143,7 +143,7 @@ TEST(PackArena, OfRandomLifetimesIsAFewPercentAboveItsBound) {
   EXPECT_LT(p99, 0.15);
 }
 
-// More than one piece of those that have a place.
+// So many buffers take several pieces of PlacedInOrder.
 TEST(PackArena, OfThousandsIsApartToo) {
   Random random(5);
   std::vector<Lifetime> all;

@@ -11,16 +11,16 @@ namespace stepgate {
 
 struct PoolRefusal {
   std::int64_t requested_bytes = 0;
-  std::int64_t live_bytes = 0;      // of the pool, handed out and not given back
+  std::int64_t live_bytes = 0;      // allocated from the pool and not released
   std::int64_t reserved_bytes = 0;  // taken from the device
   std::int64_t device_free_bytes = 0;
   std::optional<std::int64_t> cap_bytes = {};
 };
 
-// "cannot allocate 64 MiB for 'logits': 96 MiB are live of 128 MiB in the pool, which may take 140
-// MiB, and the device has 40 GiB".
+// Writes "cannot allocate 64 MiB for 'logits': 96 MiB are live of 128 MiB in the pool, which may
+// take 140 MiB, and the device has 40 GiB".
 std::string in_words(const PoolRefusal&, const std::string& buffer);
-// Names the knob that would help.
+// A hint that names the knob to change.
 std::string way_out(const PoolRefusal&);
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t endless_bytes = std::int64_t{1} << 50;
 constexpr std::size_t most_slope_points = 1000;
 
-// So many values at most, from the second half, evenly apart.
+// At most so many values, evenly spaced, from the second half.
 std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>& values) {
   const std::size_t first = values.size() / 2;
   const std::size_t apart = std::max<std::size_t>(1, (values.size() - first) / most_slope_points);
@@ -27,7 +27,7 @@ std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>
   return points;
 }
 
-// Tells of every segment.
+// Records every segment that is taken or given back.
 class WatchedMemory : public SimulatedMemory {
  public:
   explicit WatchedMemory(MemoryHistory* history)
@@ -87,12 +87,13 @@ class AllocatorRun {
     if (auto cannot = capture_graph()) return *std::move(cannot);
     std::vector<std::int64_t> live;
     const std::int64_t last_steps = steps_that_repeat();
-    // In a few repetitions at least, only what is live after each: within one it comes and goes.
+    // With at least a few repetitions, live memory is sampled once per repetition, since it varies
+    // within one.
     const std::int64_t steps_apart = last_steps <= steps_ / 4 ? last_steps : 1;
     for (std::int64_t step = -prefetch_depth(plan_); step < steps_; ++step) {
       if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
-      // As if the device kept up with the host; only frees across streams can tell.
+      // Simulates a device that keeps up with the host. This matters only for frees across streams.
       for (int stream = 0; stream < std::ssize(plan_.streams); ++stream) memory_.finish(stream);
       const bool repeats = (step + 1) % steps_apart == 0;
       if (step < 0) continue;
@@ -106,7 +107,7 @@ class AllocatorRun {
   }
 
  private:
-  // After so many steps the allocator is asked for the same again.
+  // The number of steps after which the requests to the allocator repeat.
   std::int64_t steps_that_repeat() const {
     std::int64_t period = 1;
     for (const Operation* operation : operations_) {
@@ -116,7 +117,7 @@ class AllocatorRun {
     return period;
   }
 
-  // Known where as many steps as it took, and two periods, have shown it.
+  // Known only if twice the steps that it took, and at least two periods more, were simulated.
   std::optional<std::int64_t> settled_after(std::int64_t period) const {
     const auto calls_of_period = [&](std::int64_t last) {
       return asked_[static_cast<std::size_t>(last)] -
@@ -171,7 +172,7 @@ class AllocatorRun {
                           : refusal.device_free_bytes;
   }
 
-  // Once, before the first step.
+  // Serves the captured operations once, before the first step.
   std::optional<CannotLoad> capture_graph() {
     const auto captured = served_by_capture(plan_);
     if (captured.empty()) return std::nullopt;
@@ -211,7 +212,7 @@ class AllocatorRun {
     }
   }
 
-  // All steps that would have used it.
+  // Marks all steps that would have used the allocation as given up.
   void give_up(std::int64_t step, std::int64_t count) {
     for (std::int64_t given_up = step; given_up < step + count; ++given_up) {
       refused_.insert(given_up);
@@ -219,7 +220,7 @@ class AllocatorRun {
     }
   }
 
-  // After every request, since live memory is at its most right after one.
+  // Called after every request, since live memory peaks right after one.
   void note_peak() {
     const MemoryStatistics& now = allocator_.statistics();
     if (now.allocated_bytes.all.current <= simulation_.peak_live_bytes) return;
@@ -227,7 +228,7 @@ class AllocatorRun {
     simulation_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
   }
 
-  // An operation's share of what the driver was asked for in the last steps.
+  // Adds up the driver calls of an operation in the last steps.
   void note_calls(const Operation& operation, const MemoryStatistics& before) {
     if (!steady_) return;
     const MemoryStatistics& after = allocator_.statistics();
@@ -256,7 +257,7 @@ class AllocatorRun {
     simulation_.live_slope_bytes =
         theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
     if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
-    memory_.stop_telling();  // what follows is no part of the steps
+    memory_.stop_telling();  // what follows is not part of the steps
     allocator_.empty_cache();
     simulation_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
   }
@@ -272,11 +273,11 @@ class AllocatorRun {
   MemoryHistory* history_;
   WatchedMemory memory_;
   StepAllocator allocator_;
-  std::vector<const Operation*> operations_;  // that the allocator carries out
-  std::set<std::int64_t> refused_;            // steps given up that are still under way
-  std::vector<std::int64_t> asked_;           // calls of the driver until the end of each step
-  bool steady_ = false;                       // within the last steps, in which everything repeats
-  std::vector<Calls> calls_;                  // by operation, in these
+  std::vector<const Operation*> operations_;  // the operations that the allocator serves
+  std::set<std::int64_t> refused_;            // refused steps, until their operations are over
+  std::vector<std::int64_t> asked_;           // driver calls up to the end of each step
+  bool steady_ = false;                       // within the last steps, where everything repeats
+  std::vector<Calls> calls_;                  // by operation, in the last steps
   AllocatorSimulation simulation_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// Why the allocator refuses what stays from step to step, in words: then there is no step.
+// Why the allocator refuses memory that is kept from step to step. Then no step can run.
 struct CannotLoad {
   std::string reason;
   std::string way_out;

@@ -50,7 +50,7 @@ TEST(RunAllocator, AsksTheDriverForNothingInASteadyStep) {
 TEST(RunAllocator, PassesNoMoreThanWithoutItBeyondItsRounding) {
   const StepPlan plan = planned(served(Allocator::caching, AllocWhen::op));
   const auto raw = static_cast<double>(held_memory(plan).most_bytes);
-  // A block may be up to a mebibyte larger than what was asked for.
+  // A block may be up to 1 MiB larger than the request.
   const auto rounding = static_cast<double>(plan.buffers.size()) * mebibyte;
   EXPECT_LE(value(plan, Metric::peak_live), raw + rounding);
 }
@@ -240,8 +240,8 @@ TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
   EXPECT_TRUE(may_differ(Metric::host_waits_per_step));
 }
 
-// Blocks of many sizes, the more the deeper the model: until each has found a piece of the cache
-// that fits, the driver is asked for more.
+// A deeper model has blocks of more sizes. The driver is asked for more until each block has found
+// a piece of the cache that fits.
 TEST(RunAllocator, SaysAfterHowManyStepsItAsksForTheSame) {
   std::int64_t latest = 0;
   for (const std::int64_t layers : {4, 9, 10, 16}) {

@@ -32,8 +32,8 @@ bool is_for(const Operation& operation, int buffer) {
   return action && action->buffer == buffer;
 }
 
-// Allocated and released on the compute stream, which has waited for this use of another stream in
-// between.
+// Whether the buffer is allocated and released on the compute stream, and that stream waits for
+// this use on another stream before the release.
 bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
   for (const Operation& operation : plan.operations) {
     const bool elsewhere = operation.stream != compute_stream;

@@ -18,30 +18,30 @@ class CachingAllocator;
 
 class StepAllocator {
  public:
-  // The plan says which allocator. Both must outlive it.
+  // The plan names the kind of allocator. Plan and memory must outlive this object.
   StepAllocator(const StepPlan&, DeviceMemory&);
   ~StepAllocator();
 
-  // Blocks for everything in device memory that stays from step to step. Nothing when all is there.
+  // Allocates all device memory that is kept from step to step. Returns nullopt on success.
   std::optional<Refusal> take_kept();
 
-  // For buffers that come and go. A slot that is still held is forgotten, and its block is held for
-  // good: that is what a leak is.
+  // Allocates a temporary buffer. If its slot is still held, that block is forgotten and held for
+  // good, which simulates a leak. Returns nullopt on success.
   std::optional<Refusal> allocate(int buffer, std::int64_t step, int stream);
-  // Not held: nothing happens.
+  // Does nothing if the buffer is not held.
   void release(int buffer, std::int64_t step);
   void empty_cache() { allocator_->empty_cache(); }
-  // Whichever of these three the operation asks for; nothing happens for any other.
+  // Carries out an Allocate, Release or EmptyCache; does nothing for other operations.
   std::optional<Refusal> serve(const Operation&, std::int64_t step);
 
-  // Between the two the operations of a graph are served once, from memory that is its own: their
-  // addresses stay with it, and its launches ask for nothing. Graphs of one step run one after the
-  // other and share that memory. Not for first_fit.
+  // Between these two calls the operations of a graph are served once, from a private pool. The
+  // addresses stay with the graph, whose launches request nothing. Graphs of one step run one after
+  // the other and share that pool. Not available for first_fit.
   void begin_capture();
   void end_capture();
 
   bool holds(int buffer, std::int64_t step) const { return slot(buffer, step).has_value(); }
-  // 0 where nothing is held.
+  // The address of the buffer; 0 if it is not held.
   Address address(int buffer, std::int64_t step) const;
 
   const MemoryStatistics& statistics() const { return allocator_->statistics(); }
@@ -59,7 +59,7 @@ class StepAllocator {
   const StepPlan& plan_;
   std::unique_ptr<MemoryAllocator> allocator_;
   std::vector<std::vector<std::optional<Held>>> slots_;  // by buffer, then slot
-  std::vector<std::vector<int>> streams_;                // that touch the buffer
+  std::vector<std::vector<int>> streams_;                // the streams that use each buffer
 };
 
 // Operations that the step's allocator serves during graph capture, in program order.
@@ -69,9 +69,9 @@ std::vector<const Operation*> served_by_capture(const StepPlan&);
 // streams decides when its memory can be reused.
 bool frees_depend_on_streams(const StepPlan&);
 
-// "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...".
+// Writes "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...".
 std::string in_words(const Refusal&, const std::string& buffer);
-// Names the knob that would help.
+// A hint that names the knob to change.
 std::string way_out(const Refusal&);
 
 }  // namespace stepgate

@@ -12,29 +12,30 @@ namespace stepgate {
 using Address = std::uint64_t;
 using StreamId = std::int32_t;
 
-// A place in a stream's work: passed when the device has done everything that was issued before it.
+// A point in a stream, as a CUDA event is. It has passed when all work issued before it is
+// complete.
 enum class StreamPoint : std::uint64_t {};
 
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  // All the memory that the device has, and what is left of it now.
+  // All memory of the device, and what of it is free now.
   virtual std::int64_t total_bytes() const = 0;
   virtual std::int64_t free_bytes() const = 0;
 
-  // Nothing when the device refuses. Aligned to 512 bytes at least.
+  // Takes memory aligned to at least 512 bytes; nullopt when the device refuses.
   virtual std::optional<Address> take_segment(std::int64_t bytes) = 0;
   // May wait for the device, as cudaFree does.
   virtual void give_back_segment(Address, std::int64_t bytes) = 0;
 
-  // Addresses without memory, in whole pages.
+  // Reserves and releases address ranges without memory, in whole pages.
   virtual Address reserve_addresses(std::int64_t bytes) = 0;
   virtual void release_addresses(Address, std::int64_t bytes) = 0;
-  // Memory for reserved addresses, all of it or none: false when the device refuses. Each page is
-  // memory of its own, so any of them can be unmapped alone.
+  // Maps memory to all of the reserved addresses, or to none: returns false when the device
+  // refuses. Each page is mapped separately, so that any page can be unmapped alone.
   virtual bool map_pages(Address, std::int64_t bytes, std::int64_t page_bytes) = 0;
-  // Waits for the stream first: unmapping by itself does not.
+  // Unmaps pages after waiting for the stream, since unmapping itself does not wait.
   virtual void unmap_pages(Address, std::int64_t bytes, std::int64_t page_bytes, StreamId) = 0;
 
   // A point after all work issued on the stream so far. The caller polls it until it has passed, or

@@ -13,7 +13,7 @@ namespace stepgate {
 class FirstFitAllocator : public MemoryAllocator {
  public:
   explicit FirstFitAllocator(DeviceMemory&, std::optional<std::int64_t> cap_bytes = {});
-  // Gives everything back, held or not.
+  // Gives all segments back, even with held blocks.
   ~FirstFitAllocator() override;
   FirstFitAllocator(const FirstFitAllocator&) = delete;
   FirstFitAllocator& operator=(const FirstFitAllocator&) = delete;
@@ -23,7 +23,7 @@ class FirstFitAllocator : public MemoryAllocator {
   void record_stream(BlockId, StreamId) override;
   void empty_cache() override;  // waits for the device
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
-  void begin_capture(int pool, std::vector<StreamId> streams) override;  // must not be asked
+  void begin_capture(int pool, std::vector<StreamId> streams) override;  // must not be called
   void end_capture(int pool) override;
 
   const MemoryStatistics& statistics() const override { return statistics_; }
@@ -54,7 +54,7 @@ class FirstFitAllocator : public MemoryAllocator {
   RefusedBy refused_by_ = RefusedBy::device;
   MemoryStatistics statistics_;
   SlotTable<WholeBlock> blocks_;
-  std::vector<WholeBlock*> list_;  // in the order in which they were taken from the device
+  std::vector<WholeBlock*> list_;  // in the order in which they were taken
 };
 
 }  // namespace stepgate

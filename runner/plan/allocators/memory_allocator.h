@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// Names a block for as long as it is held. The turn tells it from later blocks in the same slot.
+// Identifies a block while it is held. `turn` distinguishes it from later blocks in the same slot.
 struct BlockId {
   std::uint32_t slot = 0;
   std::uint32_t turn = 0;
@@ -23,30 +23,30 @@ struct BlockId {
 struct HeldBlock {
   BlockId id;
   Address address = 0;
-  std::int64_t bytes = 0;  // the whole block: as many as were asked for, or more
+  std::int64_t bytes = 0;  // size of the whole block, at least that requested
 };
 
 enum class RefusedBy {
-  cap,     // reserving so much more would be above the allocator's cap: the device was not asked
+  cap,     // more memory would exceed the allocator's cap
   device,  // the device had no more
-  size,    // no device has so much
+  size,    // size,    // larger than any device
 };
 
-// Why there is no block: all that one sentence about it needs. The numbers are those at the moment
-// of refusal, after everything that the allocator could give back was given back.
+// Why a request was refused, with all numbers for a message about it. They are taken at the moment
+// of refusal, after the allocator has given back what it could.
 struct Refusal {
   RefusedBy by = RefusedBy::device;
   StreamId stream = 0;
   std::int64_t requested_bytes = 0;
-  std::int64_t rounded_bytes = 0;         // the block that it would have been
-  std::int64_t segment_bytes = 0;         // what had to be taken from the device for it
+  std::int64_t rounded_bytes = 0;         // size of the block to be allocated
+  std::int64_t segment_bytes = 0;         // size of the segment to be taken
   std::int64_t live_bytes = 0;            // held by the program
-  std::int64_t pending_bytes = 0;         // freed, but a stream still uses them
+  std::int64_t pending_bytes = 0;         // freed, but still in use by a stream
   std::int64_t reserved_bytes = 0;        // taken from the device
   std::int64_t free_inside_bytes = 0;     // reserved, and neither live nor pending
-  std::int64_t largest_free_bytes = 0;    // block, of whatever pool and stream
-  std::int64_t largest_usable_bytes = 0;  // block of the pool and stream that were asked
-  std::int64_t device_free_bytes = 0;     // as the device says
+  std::int64_t largest_free_bytes = 0;    // largest free block of any pool and stream
+  std::int64_t largest_usable_bytes = 0;  // largest free block of the pool and stream asked
+  std::int64_t device_free_bytes = 0;     // as the device reports it
   std::optional<std::int64_t> cap_bytes = {};
 };
 
@@ -56,7 +56,7 @@ Refusal refusal_of(const MemoryStatistics&, const DeviceMemory&,
 
 using BlockOrRefusal = std::variant<HeldBlock, Refusal>;
 
-// Above this a request is refused before anything is rounded.
+// A larger request is refused before its size is rounded.
 constexpr std::int64_t largest_request_bytes = std::int64_t{1} << 60;
 
 enum class BlockUse { live, pending, free };
@@ -75,8 +75,8 @@ inline constexpr auto fields_of<BlockState> =
 
 enum class SegmentKind { fixed, expandable };
 
-// A piece of memory and the blocks that tile it, in the order of their addresses. Of an expandable
-// segment, each unbroken range of mapped pages is one.
+// A segment and its blocks, in the order of addresses. In an expandable segment each contiguous
+// range of mapped pages is one SegmentState.
 struct SegmentState {
   Address address = 0;
   std::int64_t bytes = 0;
@@ -96,12 +96,12 @@ class MemoryAllocator {
  public:
   virtual ~MemoryAllocator() = default;
 
-  // A block for work that is issued on the stream. At least one byte.
+  // Allocates a block of at least one byte for work that is issued on the stream.
   virtual BlockOrRefusal allocate(std::int64_t bytes, StreamId) = 0;
-  // The program holds the block no longer. It is used again at once for later work of its own
-  // stream, and after that of any other that it was used on.
+  // Frees the block. Later work of its own stream may reuse it at once, that of other streams when
+  // the streams that used the block are done with it.
   virtual void free(BlockId) = 0;
-  // Work issued on another stream uses the block: PyTorch's record_stream.
+  // Records that work on another stream uses the block, as PyTorch's record_stream does.
   virtual void record_stream(BlockId, StreamId) = 0;
   // Frees all segments without a live block.
   virtual void empty_cache() = 0;
@@ -116,7 +116,7 @@ class MemoryAllocator {
 
   virtual const MemoryStatistics& statistics() const = 0;
   virtual void reset_peak() = 0;
-  // By address.
+  // All segments, ordered by address.
   virtual std::vector<SegmentState> snapshot() const = 0;
 };
 

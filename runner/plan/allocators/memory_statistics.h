@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// How much of something there is, at most was since the peak was reset, and came and went in all.
+// Current amount, peak since its reset, and totals of increases and decreases.
 struct MemoryStat {
   std::int64_t current = 0;
   std::int64_t peak = 0;
@@ -28,7 +28,7 @@ struct MemoryStat {
     current -= amount;
     freed += amount;
   }
-  // By the sign of the amount.
+  // Increases or decreases by the amount, depending on its sign.
   void change(std::int64_t amount) { amount < 0 ? decrease(-amount) : increase(amount); }
   void reset_peak() { peak = current; }
 
@@ -37,7 +37,7 @@ struct MemoryStat {
 
 enum class PoolSize { small, large };
 
-// One stat for all pools together and one for each size of pool.
+// Statistics of all pools together and of each pool size.
 struct PooledStat {
   MemoryStat all, small_pool, large_pool;
 
@@ -59,21 +59,21 @@ struct PooledStat {
 };
 
 struct MemoryStatistics {
-  PooledStat allocation;      // blocks that the program holds
-  PooledStat segment;         // pieces taken from the device whole
-  PooledStat active;          // blocks that are held or still used by a stream
-  PooledStat inactive_split;  // free blocks that cannot be given back, for a part of their segment
-                              // is active; those of expandable segments do not count
+  PooledStat allocation;      // blocks held by the program
+  PooledStat segment;         // segments taken from the device
+  PooledStat active;          // blocks held or still used by a stream
+  PooledStat inactive_split;  // free blocks of segments with an active part
+                              // inactive_split does not include blocks of expandable segments.
   PooledStat allocated_bytes;
   PooledStat reserved_bytes;
   PooledStat active_bytes;
   PooledStat inactive_split_bytes;
-  PooledStat requested_bytes;  // of active blocks, before rounding
+  PooledStat requested_bytes;  // requested sizes of active blocks
 
-  MemoryStat oversize_allocations;  // of blocks that are too large to be split
+  MemoryStat oversize_allocations;  // blocks too large to be split
   MemoryStat oversize_segments;
 
-  std::int64_t num_alloc_retries = 0;  // attempts after giving the whole cache back
+  std::int64_t num_alloc_retries = 0;  // retries after freeing the whole cache
   std::int64_t num_ooms = 0;
   std::int64_t num_sync_all_streams = 0;
   std::int64_t num_device_alloc = 0;
@@ -84,12 +84,12 @@ struct MemoryStatistics {
   bool operator==(const MemoryStatistics&) const = default;
 };
 
-// Every single number has a name: "reserved_bytes.all.peak", "num_ooms". Reports and recordings go
-// through these and list no member of their own.
+// Every number has a name: "reserved_bytes.all.peak", "num_ooms". Reports and recordings use these
+// functions and name no members themselves.
 std::size_t statistic_count();
 std::string name_of_statistic(std::size_t index);
 std::int64_t value_of_statistic(const MemoryStatistics&, std::size_t index);
-// Nothing when no statistic has that name.
+// Returns nullopt when no statistic has that name.
 std::optional<std::size_t> statistic_named(std::string_view name);
 
 }  // namespace stepgate

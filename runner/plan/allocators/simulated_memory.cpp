@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// Segments lie on pages of 2 MiB, as those of cudaMalloc and of the driver's mappings do.
+// Segments are aligned to pages of 2 MiB, as with cudaMalloc and the driver's mappings.
 constexpr std::int64_t page_alignment = std::int64_t{2} << 20;
 constexpr Address first_address = Address{1} << 40;
 

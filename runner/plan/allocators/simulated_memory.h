@@ -18,8 +18,8 @@ class SimulatedMemory : public DeviceMemory {
   std::int64_t total_bytes() const override { return capacity_bytes_; }
   std::int64_t free_bytes() const override { return capacity_bytes_ - used_bytes_; }
 
-  // The lowest free addresses that are large enough; refused when fewer bytes than that are left.
-  // Memory is paged on a device, so fragments of physical memory refuse nothing.
+  // Takes the lowest sufficient address range; refuses when fewer bytes are free. Since devices
+  // page memory, fragmentation of physical memory does not cause refusals.
   std::optional<Address> take_segment(std::int64_t bytes) override;
   void give_back_segment(Address, std::int64_t bytes) override;
 
@@ -33,15 +33,15 @@ class SimulatedMemory : public DeviceMemory {
   void wait_for(StreamPoint) override;
   void wait_for_all() override;
 
-  // Everything that was issued on the stream so far is done.
+  // Simulates that all work issued on the stream so far is done.
   void finish(StreamId);
-  // How often the host was blocked for a stream or for the device.
+  // The number of times that the host blocked for a stream or the device.
   std::int64_t waits() const { return waits_; }
 
  private:
   struct RecordedPoint {
     StreamId stream;
-    std::uint64_t number;  // of the points of its stream
+    std::uint64_t number;  // counted for each stream
   };
 
   Address place(std::int64_t bytes);

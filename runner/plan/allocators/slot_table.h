@@ -21,7 +21,7 @@ class SlotTable {
     bool taken = false;
   };
 
-  // A fresh value in a slot of its own.
+  // Creates a new value in a free slot.
   Value& take() {
     if (vacant_.empty()) {
       slots_.emplace_back();
@@ -44,7 +44,7 @@ class SlotTable {
     vacant_.push_back(slot.id.slot);
   }
 
-  // From now on names of the value that were given out before are out of date.
+  // Invalidates all names of the value that were given out before.
   void renew(Value& value) { value.id.turn = ++slots_[value.id.slot].id.turn; }
 
   Value& at(BlockId id) {

@@ -41,7 +41,7 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const HostCopies& copy) const {
     return {{copy.from, Access::read}, {copy.to, Access::write}};
   }
-  // The pages move, their content stays.
+  // A prefetch moves pages, but their content stays.
   std::vector<BufferAccess> operator()(const Prefetch& prefetch) const {
     return {{prefetch.what, Access::read}};
   }
@@ -73,7 +73,8 @@ bool overlap(const BufferUse& a, const BufferUse& b) {
          b.offset_bytes < a.offset_bytes + a.bytes;
 }
 
-// Where two operands share bytes, the one that is written takes the other's place, or none is.
+// Operands may overlap only if one is written exactly in place of the other and the kernel allows
+// that.
 bool may_share(const LaunchKernel& launch, std::size_t first, std::size_t second) {
   const auto operands = kernel(launch.kernel).operands;
   const auto written = [&](std::size_t index) {
@@ -86,7 +87,7 @@ bool may_share(const LaunchKernel& launch, std::size_t first, std::size_t second
   return same && (operands[first].may_replace == second || operands[second].may_replace == first);
 }
 
-// That the operation allocates or releases; -1 for any other.
+// The buffer that the operation allocates or releases; -1 for any other operation.
 int buffer_that_comes_or_goes(const Operation& operation) {
   if (const auto* allocate = std::get_if<Allocate>(&operation.action)) return allocate->buffer;
   if (const auto* release = std::get_if<Release>(&operation.action)) return release->buffer;
@@ -102,7 +103,7 @@ std::set<int> released_by(const StepPlan& plan) {
   return released;
 }
 
-// There from one step to the next: in a step alone, all the time.
+// Buffers that are allocated over several steps. In a plan of a single step they always exist.
 std::set<int> allocated_over_steps(const StepPlan& plan, const std::set<int>& released) {
   std::set<int> over_steps;
   for (const Operation& operation : plan.operations) {
@@ -170,8 +171,8 @@ StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {
     const auto* allocate = std::get_if<Allocate>(&operation.action);
     return allocate && !released.contains(allocate->buffer);
   };
-  // Memory that other turns took and never gave back is there from the start. Other buffers that
-  // they alone allocate keep their indices and are never allocated.
+  // Memory that other turns allocate and never release exists from the start. Other buffers that
+  // only they allocate keep their indices and are never allocated.
   for (const Operation& operation : plan.operations) {
     const bool of_another = operation.every == turns && operation.turn != (turn + 1) % turns;
     if (of_another && forgotten(operation)) alone.operations.push_back(operation);

@@ -16,23 +16,24 @@ struct BufferAccess {
   Access access = Access::read;
 };
 
-// In the order of the operands. Allocation and release count as writes of the whole slot,
-// pinning as well; what an operation only keeps counts as read.
+// The operation's accesses in the order of its operands. Allocation, release and pinning count as
+// writes of the whole slot; buffers that the operation only keeps count as reads.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 
-// Fault of a launch by its kernel's declaration: an operand too few or too many, one that is not as
-// large as declared, or one that is written over another that it may not replace. Nothing where all
-// is well.
+// The error of a launch according to its kernel's declaration: a wrong number of operands, an
+// operand of a wrong size, or one that overwrites another that it may not replace. nullopt if there
+// is none.
 std::optional<std::string_view> fault_of(const LaunchKernel&);
 
-// The bytes that the launch moves and the arithmetic that it does.
+// The bytes that the launch moves and its arithmetic operations.
 KernelWork work_of(const LaunchKernel&);
 
-// One end of the copy is ordinary host memory, so the host stays in the call until it has been read
-// or written.
+// Whether source or destination is pageable host memory. Then the call returns to the host only
+// after that memory was read or written.
 bool is_pageable(const StepPlan&, const CopyBytes&);
 
-// Device memory that holds something within a step only, under a name of the turn's own.
+// Whether the buffer is device memory whose content is needed only within a step, under a name of
+// its turn.
 inline bool is_temporary(const Buffer& buffer) {
   return buffer.memory == MemoryKind::device &&
          (buffer.purpose == Purpose::activations || buffer.purpose == Purpose::staging);
@@ -40,21 +41,22 @@ inline bool is_temporary(const Buffer& buffer) {
 
 bool uses_managed_memory(const StepPlan&);
 
-// It launches a kernel that needs workspace, which no operation names.
+// Whether the operation launches a kernel that needs workspace, which no operation names.
 bool uses_workspace(const Operation&);
 
-// The operation acts for this step, where none before `first_step` is run.
+// Whether the operation acts for this step, if no step before `first_step` runs.
 inline bool acts_for(const Operation& operation, std::int64_t step, std::int64_t first_step = 0) {
   return step >= first_step &&
          (operation.every == 1 || (step + 1) % operation.every == operation.turn);
 }
 
-// The step of one turn of the batches alone, as if all were like it, and that of the largest batch;
-// the plan itself where batches take no turns. Buffers that last over steps have no Allocate there.
+// The plan of one turn of the batches as if every step were like it, and that of the turn with the
+// largest batch. The plan itself where batches do not alternate. Buffers that last over steps have
+// no Allocate in the result.
 StepPlan turn_alone(const StepPlan&, std::int64_t turn);
 StepPlan largest_turn(const StepPlan&);
 
-// The furthest that any operation looks ahead; the host starts this many steps before step 0.
+// The most steps that any operation acts ahead; the host starts this many steps before step 0.
 int prefetch_depth(const StepPlan&);
 
 }  // namespace stepgate

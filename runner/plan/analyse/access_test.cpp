@@ -49,7 +49,7 @@ TEST(FaultOfALaunch, IsFoundInEveryOperandThatIsCutOrGrown) {
   EXPECT_GT(operands, 50'000);
 }
 
-// Half over another operand no kernel writes; in its place only where it may.
+// No kernel may write half over another operand; it may write in its place only where declared.
 TEST(FaultOfALaunch, IsFoundWhereAResultLiesOverAnInput) {
   int results = 0, in_place = 0;
   for_each_launch_of_the_suite([&](const LaunchKernel& launch) {

@@ -23,7 +23,7 @@ TEST(ExtendedLiveRanges, LastUntilAnotherStreamHasWaitedForTheLastUse) {
   step.write(a).act(RecordEvent{done});                                      // 0, 1
   step.on(side_stream).write(b).act(StreamWaitsEvent{done}).write(c);        // 2, 3, 4
   step.act(RecordEvent{all}).on(compute_stream).act(StreamWaitsEvent{all});  // 5, 6
-  // The side stream writes b without knowing whether a is over; before it writes c it waits.
+  // The side stream writes b without waiting for the use of a, but waits for it before it writes c.
   EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LivenessReason::it_is_used));
 }
 
@@ -59,7 +59,7 @@ TEST(ExtendedLiveRanges, EndAtTheLastUseOnTheLegacyStreamWhichWaitsForTheOther) 
   EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 1, LivenessReason::it_is_used));
 }
 
-// Steps of random operations on random streams, with random waits between them.
+// A step of random operations on random streams, with random waits.
 Step random_step(Random& random) {
   Step step;
   std::vector<int> buffers;
@@ -112,7 +112,7 @@ TEST(ExtendedLiveRanges, ThatDoNotMeetMayShareMemoryWithoutARace) {
     if (packed.buffers.back().bytes < apart) ++sharing;
     ASSERT_EQ(find_race(packed), std::nullopt) << "trial " << trial;
   }
-  // Enough of them say something.
+  // Enough of the random steps test the property.
   EXPECT_GT(without_race, 1000);
   EXPECT_GT(sharing, 200);
 }

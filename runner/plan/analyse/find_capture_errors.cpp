@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// Buffers whose address the captured part does not decide itself.
+// Buffers that are allocated outside the captured part, so that their addresses may change.
 std::set<int> allocated_outside(const StepPlan& plan) {
   std::set<int> buffers;
   for (const Operation& operation : plan.operations) {
@@ -20,7 +20,7 @@ std::set<int> allocated_outside(const StepPlan& plan) {
   return buffers;
 }
 
-// Whether a stream other than that of the graph uses the buffer.
+// Whether a stream other than the graph's uses the buffer.
 bool is_used_elsewhere(const StepPlan& plan, int buffer) {
   return std::any_of(
       plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
@@ -31,7 +31,7 @@ bool is_used_elsewhere(const StepPlan& plan, int buffer) {
       });
 }
 
-// Memory that a graph allocates is there for all of its launches, at the same addresses.
+// A graph's allocations keep their addresses in all of its launches.
 std::optional<std::string> reason_against_serving(const StepPlan& plan, int buffer) {
   const Buffer& asked = plan.buffers[static_cast<std::size_t>(buffer)];
   const bool released =
@@ -75,8 +75,8 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
   return std::nullopt;
 }
 
-// An operation that is captured beside the compute stream is a branch: it must come out of the
-// graph and return to it.
+// A captured operation on another stream is a branch of the graph: it must fork from the compute
+// stream and join it again.
 std::optional<std::string> reason_against_branch(const StepPlan& plan, std::size_t index) {
   const Operation& operation = plan.operations[index];
   if (operation.stream == compute_stream) return std::nullopt;

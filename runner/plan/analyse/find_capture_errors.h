@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// The first captured operation that a graph cannot hold, as a sentence with the reason. Nothing
-// when all can be captured or none is.
+// Describes the first captured operation that a graph cannot contain, with the reason. nullopt if
+// there is none.
 std::optional<std::string> find_capture_error(const StepPlan&);
 
 }  // namespace stepgate

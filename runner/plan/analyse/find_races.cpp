@@ -19,14 +19,15 @@ struct PastAccess {
   std::int64_t step;
 };
 
-// The accesses to a slot of a buffer that may still race with what comes, by bytes. Each part
-// reaches to the next one, and the same accesses touched all of its bytes. So an access meets what
-// it overlaps with and nothing else: weights are one buffer, of which most operations touch a part.
+// The earlier accesses to a slot of a buffer that may race with later ones, by byte ranges. Each
+// range ends where the next begins, and its accesses touched all of its bytes. So an access is
+// compared only with accesses that it overlaps: all weights are one buffer, and most operations
+// touch a part.
 class PastOfSlot {
  public:
   using Parts = std::map<std::int64_t, std::vector<PastAccess>>;  // by their first byte
 
-  // The part that begins with this byte.
+  // Returns the range that begins with this byte, splitting one if necessary.
   Parts::iterator cut(std::int64_t byte) {
     const auto next = parts_.upper_bound(byte);
     const auto part = std::prev(next);
@@ -75,7 +76,7 @@ class RaceFinder {
     }
   }
 
-  // Null where all that conflicts is over.
+  // The first conflicting access that may not be complete; nullptr if there is none.
   const PastAccess* unordered(const PastAccess& now, const std::vector<PastAccess>& past) const {
     const auto found = std::ranges::find_if(past, [&](const PastAccess& earlier) {
       const bool conflict = now.access != Access::read || earlier.access != Access::read;
@@ -84,7 +85,8 @@ class RaceFinder {
     return found == past.end() ? nullptr : &*found;
   }
 
-  // Whatever comes later and is ordered after this access is ordered after what it replaces too.
+  // Drops the accesses that are ordered before this one: what is ordered after this is ordered
+  // after them too.
   void record(const PastAccess& now, std::vector<PastAccess>& past) const {
     std::erase_if(past, [&](const PastAccess& earlier) {
       const bool same_kind = now.access != Access::read || earlier.access == Access::read;

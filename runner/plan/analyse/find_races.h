@@ -10,9 +10,8 @@
 
 namespace stepgate {
 
-// The first pair of operations that touch the same bytes, at least one of them writing, with
-// nothing that orders them; as a sentence that names both. issue_order.h says what counts as an
-// order.
+// Finds two operations that access the same bytes without an order, where at least one writes.
+// Returns the description of the first pair. issue_order.h defines what counts as an order.
 std::optional<std::string> find_race(const StepPlan&);
 
 }  // namespace stepgate

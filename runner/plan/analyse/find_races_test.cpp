@@ -10,8 +10,8 @@
 namespace stepgate {
 namespace {
 
-// A batch arrives on the side stream, goes on over a third one and is read by the compute stream.
-// Each stream waits for the one before it, and for the next one's reading of the step before.
+// A batch arrives on the side stream, passes through a third stream and is read by the compute
+// stream. Each stream waits for the previous one, and for the next one's read in the step before.
 struct ThreeStages {
   Step step;
   int unpacking = step.builder.add_stream({.name = "unpack", .kind = StreamKind::non_blocking});
@@ -74,7 +74,7 @@ TEST(FindRaces, FindsThatTheComputeStreamAndAThirdOneDoNotWaitForEachOther) {
             "touch 'batch', and nothing orders them");
 }
 
-// Each stream is a branch of its own in a graph.
+// In a graph each stream is a branch of its own.
 TEST(FindRaces, FindsThatTwoBranchesOfAGraphDoNotWaitForEachOther) {
   EXPECT_EQ(race_without(std::nullopt, true), "none");
   EXPECT_EQ(race_without(ThreeStages::wait_arrived, true),

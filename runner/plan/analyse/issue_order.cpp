@@ -60,15 +60,15 @@ void IssueOrder::join(Clock& clock, const Clock& other) {
     clock[thread] = std::max(clock[thread], other[thread]);
 }
 
-// And every branch.
+// Also joins every branch.
 void IssueOrder::join_every_stream(Clock& clock) {
   for (int thread = 0; thread < threads(); ++thread) {
     if (thread != host_thread()) join(clock, this->clock(thread));
   }
 }
 
-// After the host's call, and after what a stream waits for without being told. A branch has only
-// the edges of its graph.
+// The operation starts after the host's call and after the streams that its stream is implicitly
+// ordered with. A branch has only the edges of its graph.
 void IssueOrder::enqueue(int thread) {
   Clock& own = clock(thread);
   join(own, host());

@@ -11,27 +11,28 @@
 
 namespace stepgate {
 
-// When an operation was issued: the time of the thread that it runs on. Threads are the plan's
-// streams, then the host, then a graph's branch for each stream: what of a graph is captured beside
-// the compute stream is ordered with the graph, and not with what else its stream has.
+// The logical time of an operation: that of the thread that runs it. Threads are the plan's
+// streams, the host, and a graph's branch for each stream. Work captured beside the compute stream
+// is ordered with the graph, and not with other work of its stream.
 struct Issued {
   int thread = 0;
   std::int64_t time = 0;
 };
 
-// The host's bounded run-ahead is not taken for an order: the runner bounds it, not the scenario.
+// Vector clocks of the threads. The host's bounded run-ahead does not count as an order, since the
+// runner causes it and not the scenario.
 class IssueOrder {
  public:
   explicit IssueOrder(const StepPlan&);
 
-  // The next operation of the host, for the step that it acts for. All that it waits for is over
-  // when it begins.
+  // Issues the host's next operation, for the step that it acts for, after everything that it waits
+  // for.
   Issued issue(const Operation&, std::int64_t step);
 
   int threads() const { return static_cast<int>(clocks_.size()); }
   int host_thread() const { return static_cast<int>(plan_.streams.size()); }
 
-  // An operation that was issued is over before whatever the thread does from now on.
+  // Whether an issued operation is complete before anything that the thread does from now on.
   bool is_over(const Issued& earlier, int thread) const {
     return clocks_[static_cast<std::size_t>(thread)][static_cast<std::size_t>(earlier.thread)] >=
            earlier.time;
@@ -54,8 +55,8 @@ class IssueOrder {
   std::vector<std::vector<Clock>> events_;  // by event, then slot
 };
 
-// So many steps that every slot is used again after every other and every rare operation has
-// happened twice, but not more than a plan is worth.
+// The number of steps after which every slot was reused and every periodic operation happened
+// twice, limited to what a plan is worth.
 std::int64_t steps_until_repeated(const StepPlan&);
 
 }  // namespace stepgate

@@ -49,11 +49,11 @@ class StreamSafety {
 
  private:
   struct LastUse {
-    Issued issued;  // at time 0: never, which is always over
+    Issued issued;  // time 0: never issued, which counts as over
     std::int64_t step = 0;
   };
 
-  // Notes which operations use each buffer that does not live always.
+  // Finds the operations that use each buffer that is not always live.
   void note_uses() {
     std::vector<std::vector<std::size_t>> by_buffer(plan_.buffers.size());
     std::vector<std::size_t> workspaces;
@@ -67,7 +67,7 @@ class StreamSafety {
       const Operation& operation = operation_at(plan_, index);
       for (const BufferAccess& access : accesses_of(plan_, operation))
         note_uses(index, by_buffer[static_cast<std::size_t>(access.use.buffer)]);
-      if (uses_workspace(operation)) note_uses(index, workspaces);  // which it does not name
+      if (uses_workspace(operation)) note_uses(index, workspaces);  // no operation names it
     }
   }
 
@@ -97,7 +97,8 @@ class StreamSafety {
                   [&](std::size_t index) { return !is_in_use(index, operation, thread, step); });
   }
 
-  // Not, where all that used it is over: it stays so until it is used again.
+  // Whether the buffer may still be in use. Once all its uses are over, that stays so until the
+  // next use.
   bool is_in_use(std::size_t index, int operation, int thread, std::int64_t step) {
     Lifetime& live = lifetimes_[index];
     bool is = false;
@@ -114,7 +115,7 @@ class StreamSafety {
     return is;
   }
 
-  // Such memory cannot be shared at all.
+  // A buffer still in use in the next step is always live, and its memory cannot be shared.
   Lifetime kept_over_steps(Lifetime live) const {
     const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(live.buffer)];
     if (buffer.allocated_by == AllocatedBy::the_plan) {
@@ -132,14 +133,14 @@ class StreamSafety {
   IssueOrder order_;
   std::vector<std::vector<std::size_t>> used_by_;  // by operation
   std::vector<std::vector<LastUse>> last_uses_;    // by lifetime, then thread
-  // By thread: lifetimes that something may still use when the thread goes on.
+  // For each thread, the lifetimes that may still be in use when the thread continues.
   std::vector<std::set<std::size_t>> maybe_in_use_;
 };
 
-// Extends the live ranges of device memory until streams that know nothing of each other cannot
-// meet in one place: each that is not always live lasts until the last operation of the step, on
-// any stream, that uses other such memory without waiting for it. One that is still in use when a
-// later step uses such memory becomes always live.
+// Extends live ranges of device memory so that unordered streams never use the same addresses. Each
+// buffer that is not always live lasts until the last operation of the step, on any stream, that
+// uses other such memory without waiting for the buffer's last use. A buffer that is still in use
+// when a later step uses such memory becomes always live.
 void extend_live_ranges(const StepPlan& plan, std::vector<Lifetime>& lifetimes) {
   StreamSafety(plan, lifetimes).establish();
 }
@@ -166,7 +167,7 @@ struct Use {
   BufferAccess access;
 };
 
-// Bytes of a buffer that have been written, as ranges that neither overlap nor touch.
+// The written bytes of a buffer, as ranges that neither overlap nor touch.
 class WrittenBytes {
  public:
   void add(std::int64_t from, std::int64_t to) {
@@ -182,7 +183,7 @@ class WrittenBytes {
     ranges_.emplace_hint(next, from, to);
   }
 
-  // From `from` on everything up to the result has been written.
+  // The end of the written range that contains `from`, or `from` itself.
   std::int64_t up_to(std::int64_t from) const {
     const auto next = ranges_.upper_bound(from);
     return next == ranges_.begin() ? from : std::max(from, std::prev(next)->second);
@@ -192,22 +193,22 @@ class WrittenBytes {
   std::map<std::int64_t, std::int64_t> ranges_;  // from, to
 };
 
-// Which steps an operation acts for.
+// The steps that an operation acts for.
 struct ActsFor {
   std::int64_t every;
   std::int64_t turn;
   auto operator<=>(const ActsFor&) const = default;
 };
 
-// The same steps, and maybe more.
+// Whether the steps of `all` include those of `some`.
 bool includes(const ActsFor& all, const ActsFor& some) {
   return some.every % all.every == 0 && some.turn % all.every == all.turn;
 }
 
-// By the steps in which they are.
+// The written bytes of a buffer, by the steps in which they are written.
 using Written = std::map<ActsFor, WrittenBytes>;
 
-// From `from` on everything up to the result has been written before this operation reads.
+// The end of the contiguous bytes from `from` on that are written before this operation reads.
 std::int64_t written_up_to(const Written& written, std::int64_t from, const Operation& reader) {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
@@ -312,16 +313,17 @@ class LifetimeFinder {
     }
   }
 
-  // A slot that is taken for a step by one operation and given back for it by another; these may
-  // belong to different steps of the host, and several slots may be out at once.
+  // Adds the lifetime of a slot that one operation allocates for a step and another releases for
+  // the same step. Both may be issued in different steps of the host, and several slots may be in
+  // use at once.
   void add_stay(std::vector<Lifetime>& to, int buffer, int take, int give) const {
     const std::int64_t steps = operation_at(take).ahead - operation_at(give).ahead;
     std::int64_t length = steps * operations_ + (give - take);
-    // Given back first: what the slot still has from its turn before.
+    // The release comes first: it belongs to an earlier use of the slot.
     while (length < 0) length += buffer_at(buffer).slots * operations_;
     std::int64_t slots_always = length / operations_;
     const auto last = take + static_cast<int>(length % operations_);
-    if (last >= operations_) ++slots_always;  // over the end of the step
+    if (last >= operations_) ++slots_always;  // it extends into the next step
     if (slots_always > 0)
       to.push_back(always(buffer, slots_always, LivenessReason::it_spans_steps));
     if (last < operations_)
@@ -351,7 +353,7 @@ class LifetimeFinder {
   bool reads_before_writing(const std::vector<Use>& uses) const {
     Written written;
     for (auto use = uses.begin(); use != uses.end();) {
-      // All reads of an operation come before its writes.
+      // An operation reads its operands before it writes.
       const auto same = [&](const Use& other) { return other.operation != use->operation; };
       const auto end = std::find_if(use, uses.end(), same);
       const Operation& operation = operation_at(use->operation);
@@ -386,7 +388,7 @@ class LifetimeFinder {
   int operations_;
   std::vector<Stays> allocated_;  // by buffer
   std::vector<Stays> registered_;
-  std::vector<std::vector<Use>> uses_;  // by buffer, in the order of the host
+  std::vector<std::vector<Use>> uses_;  // by buffer, in issue order
   std::vector<int> in_workspace_;
   std::vector<int> captured_;
   Lifetimes found_;
@@ -429,7 +431,7 @@ std::vector<Lifetime> allocated_lifetimes_of(const StepPlan& plan) {
   const bool any = std::ranges::any_of(plan.buffers, [](const Buffer& buffer) {
     return buffer.allocated_by != AllocatedBy::the_plan;
   });
-  if (!any) return {};  // of most steps, and asked whenever one is loaded
+  if (!any) return {};  // most steps have none, and this runs at every load
   return LifetimeFinder(plan).find_allocated();
 }
 

@@ -11,33 +11,32 @@
 
 namespace stepgate {
 
-// Blocks of device memory start at multiples of this, as those of cudaMalloc and of PyTorch's
-// allocator do.
+// Blocks of device memory are aligned to this size, as with cudaMalloc and PyTorch's allocator.
 constexpr std::int64_t block_alignment_bytes = 512;
 
 constexpr std::int64_t in_blocks(std::int64_t bytes) {
   return (bytes + block_alignment_bytes - 1) / block_alignment_bytes * block_alignment_bytes;
 }
 
-// Weights, optimizer state, batches and bookkeeping are always live, and so is what is read before
-// it is written (by byte ranges; a write that happens in some steps only does not count for a read
-// in more of them). Everything else lives
-//  - from its first to its last use in the order of the host; workspace, which no operation names,
-//    from the first kernel that needs it to the last;
-//  - through the whole graph when a captured operation uses it, because the graph keeps its
-//    address;
-//  - from its Allocate to its Release, where the plan has them, also when these act for another
-//  step; always where it is used without an Allocate, which was another step's;
-//  - longer than that when streams need it: until no operation of any stream can touch other such
-//    memory before its last use is over (issue_order.h says what orders two operations). What is
-//    not over before the next step begins to use memory is always live.
-// So two lifetimes of device memory that do not meet may have the same addresses.
+// Lifetimes of all buffers. Weights, optimizer state, batches and telemetry are always live. So is
+// a buffer that is read before it is written, by byte ranges; a write in only some steps does not
+// count for a read in more steps. Every other buffer lives
+//   - from its first to its last use in issue order; workspace, which no operation names, from the
+//     first kernel that needs it to the last;
+//   - through the whole graph when a captured operation uses it, because the graph keeps its
+//     address;
+//   - from its Allocate to its Release, where the plan has them, also when these act for another
+//     step; always where it is used without an Allocate, which an earlier step made;
+//   - longer than that when streams need it: until no operation of any stream can access other such
+//     memory before the last use is over (issue_order.h defines the order). A buffer whose last use
+//     is not over before the next step uses memory is always live.
+// So two buffers of device memory whose lifetimes do not overlap may have the same addresses.
 Lifetimes lifetimes_of(const StepPlan&);
 
-// Lifetimes of the buffers that the step allocates itself, each from its Allocate to its Release.
+// Lifetimes of the buffers that the step allocates, each from its Allocate to its Release.
 std::vector<Lifetime> allocated_lifetimes_of(const StepPlan&);
 
-// Bytes that a step allocates and never releases, on average.
+// Bytes that a step allocates and never releases, averaged over steps.
 double growth_bytes_per_step(const StepPlan&);
 
 }  // namespace stepgate

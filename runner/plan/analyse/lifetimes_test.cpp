@@ -223,7 +223,7 @@ TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) 
   EXPECT_EQ(operation_at(found[0].first).name, "layer 2: bias gradient");
   EXPECT_EQ(operation_at(found[0].last).name, "update all parameters");
 
-  // The same step without its zeroing adds to what the step before has left.
+  // Without zeroing, the gradients are added to those of the step before.
   Knobs knobs = small_mlp();
   knobs.memory.zero_grad = ZeroGrad::memset;
   StepPlan adding = plan_of(knobs);
@@ -235,8 +235,8 @@ TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) 
             LivenessReason::it_is_carried_over);
 }
 
-// Every allocation that a plan may have, each its own buffer: one walk over the operations and not
-// one for each buffer, which took seconds.
+// With the most allocations of a plan, each its own buffer, one pass over the operations suffices.
+// A pass for each buffer took seconds.
 TEST(Stays, OfEveryAllocationAreFoundInOneWalk) {
   constexpr int count = 20'000;
   StepPlan plan;

@@ -30,7 +30,7 @@ struct Visitor {
     act(collective.to);
     act(collective.from);
   }
-  // Operations that name a buffer mean the whole of it.
+  // These operations name a buffer as a whole.
   void operator()(Allocate&) const {}
   void operator()(Release&) const {}
   void operator()(RegisterHost&) const {}
@@ -45,7 +45,7 @@ struct Visitor {
 
 }  // namespace operation_uses_in_detail
 
-// Calls act(BufferUse&) for each, also for what the operation only keeps.
+// Calls act(BufferUse&) for each use of the operation, including buffers that it only keeps.
 template <class Act>
 void for_each_use(Operation& operation, Act act) {
   std::visit(operation_uses_in_detail::Visitor<Act>{act}, operation.action);

@@ -6,7 +6,7 @@
 namespace stepgate {
 namespace {
 
-// So many steps in a row, from the one that takes to the one that gives back.
+// The number of consecutive steps from the allocation to the release.
 std::int64_t steps_of(const Allocate& allocate) {
   return allocate.steps;
 }

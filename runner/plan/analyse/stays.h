@@ -16,10 +16,10 @@ struct Stays {
   std::vector<int> unmatched;
 };
 
-// The stays of every buffer, by its index, from an Allocate to its Release. One walk over the
-// operations finds them: a plan may have tens of thousands of both.
+// The stays of every buffer, by its index, from an Allocate to its Release. Found in one pass over
+// the operations, since a plan may have tens of thousands of both.
 std::vector<Stays> stays_allocated(const StepPlan&);
-// From a RegisterHost to its UnregisterHost.
+// The stays of every buffer from a RegisterHost to its UnregisterHost.
 std::vector<Stays> stays_registered(const StepPlan&);
 
 // Whether every step frees all that it allocates. Then no buffer that a step allocates is live

@@ -10,8 +10,7 @@ namespace stepgate {
 std::size_t last_awaited_record(const StepPlan& plan, std::size_t operation) {
   const int stream = plan.operations[operation].stream;
   if (is_ordered_with_compute(plan, stream)) return operation;
-  // For each stream, and for each event, the last record on the compute stream that it is ordered
-  // after.
+  // For each stream and event, the last record on the compute stream that it is ordered after.
   std::vector<std::optional<std::size_t>> known(plan.streams.size());
   std::vector<std::optional<std::size_t>> told(plan.events.size());
   for (std::size_t index = 0; index < operation; ++index) {
@@ -30,7 +29,7 @@ std::size_t last_awaited_record(const StepPlan& plan, std::size_t operation) {
 std::size_t next_awaiting_wait(const StepPlan& plan, std::size_t operation) {
   const int stream = plan.operations[operation].stream;
   if (is_ordered_with_compute(plan, stream)) return operation;
-  // Which streams, and which events, are ordered after the operation.
+  // The streams and events that are ordered after the operation.
   std::vector<bool> known(plan.streams.size());
   std::vector<bool> told(plan.events.size());
   known[static_cast<std::size_t>(stream)] = true;

@@ -9,16 +9,15 @@
 
 namespace stepgate {
 
-// Index of the last record of an event on the compute stream that this operation's stream has
-// waited for, itself or through streams in between: all that the compute stream issued before it is
-// complete when the operation starts. The operation's own index on a stream that the compute stream
-// is ordered with, or where its stream never waited.
+// Index of the last event record on the compute stream that this operation's stream has waited for,
+// directly or through other streams. All that the compute stream issued before it is complete when
+// the operation starts. The operation's own index if its stream is ordered with the compute stream,
+// or never waited.
 std::size_t last_awaited_record(const StepPlan&, std::size_t operation);
 
-// Index of the next wait of the compute stream for an event that this operation's stream has
-// recorded since, or a stream that has waited for such an event: what the compute stream does after
-// it finds the operation complete. Else as
-// above.
+// Index of the next wait of the compute stream for an event recorded after this operation, on its
+// stream or on one that waited for it. The operation is complete before the compute stream's later
+// work. The operation's own index where last_awaited_record returns that.
 std::size_t next_awaiting_wait(const StepPlan&, std::size_t operation);
 
 }  // namespace stepgate

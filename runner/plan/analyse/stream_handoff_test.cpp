@@ -11,7 +11,8 @@
 namespace stepgate {
 namespace {
 
-// Two kernels' worth of compute, a copy beside them on the side stream, and both events.
+// A step with compute kernels, a concurrent copy on the side stream, and the events of both
+// handoffs.
 struct Handoff {
   Step step;
   int handed = step.buffer("handed");
@@ -52,7 +53,7 @@ TEST(StreamHandoffs, AreNotThereWhereNobodyWaits) {
   }
 }
 
-// The compute stream, the side stream and a third one, each waiting for the one before, and back.
+// Compute, side and third stream each wait for the previous one, and back.
 TEST(StreamHandoffs, GoOverStreamsInBetween) {
   Step step;
   const int far = step.builder.add_stream({.name = "far", .kind = StreamKind::non_blocking});
@@ -90,7 +91,7 @@ TEST(StreamHandoffs, BoundWhatAStepAllocatesForAnotherStream) {
       plan.operations.begin(), plan.operations.end(),
       [](const Operation& operation) { return std::holds_alternative<Release>(operation.action); });
   ASSERT_NE(release, plan.operations.end());
-  // Released where the copy was issued, which is before it is over.
+  // The buffer is released right where the copy is issued, before the copy is complete.
   std::rotate(plan.operations.begin() + Handoff::read + 2, release, release + 1);
   EXPECT_NE(find_race(plan), std::nullopt);
 }

@@ -24,7 +24,7 @@ struct Stay {
   std::size_t last;
 };
 
-// Activations, and these gradients.
+// The operations between which each activation and each of these gradients is live.
 std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::set<int>& gradients) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
@@ -41,8 +41,8 @@ std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::se
   return lifetimes;
 }
 
-// Within the turn that the buffer is of, or the turns of one size that share it; an evaluation is
-// by itself.
+// Extends each lifetime to the longest among the turns that share the buffer; an evaluation counts
+// alone.
 void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes) {
   std::map<std::pair<bool, std::int64_t>, Stay> by_turn;
   const auto turn_of = [&](const Stay& stay) {
@@ -57,7 +57,8 @@ void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes
   for (auto& [buffer, lifetime] : lifetimes) lifetime = by_turn.at(turn_of(lifetime));
 }
 
-// zero_grad() follows the update of all parameters, and gives back all gradients of the turn.
+// Releases all gradients of a turn together, since zero_grad() follows the update of all
+// parameters.
 void release_together(const StepPlan& plan, const std::set<int>& gradients,
                       std::map<int, Stay>& lifetimes) {
   std::map<std::int64_t, std::size_t> last_of_turn;
@@ -88,7 +89,7 @@ std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operati
   return most;
 }
 
-// Beside an operation: in its phase, and in its graph if it is captured.
+// An operation to insert beside `neighbour`: in its phase, and in its graph if that is captured.
 Operation beside(const Operation& neighbour, std::string name, Action action) {
   Operation operation;
   operation.name = std::move(name);
@@ -101,7 +102,7 @@ Operation beside(const Operation& neighbour, std::string name, Action action) {
   return operation;
 }
 
-// A list with what is allocated before an operation and released after it.
+// Inserts for each operation temporary buffers that are allocated before and released after it.
 void add_temporaries(StepPlan& plan, const AllocKnobs& alloc) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> temporaries;  // by number and bytes
   const auto temporary = [&](std::int64_t number, std::int64_t bytes) {
@@ -165,7 +166,7 @@ CachingRules rules_of(const AllocKnobs& alloc) {
   return rules;
 }
 
-// From the step that uses it first to that which uses it last.
+// The number of steps from the one that uses the buffer first to the one that uses it last.
 std::int64_t steps_of(const std::vector<Operation>& operations, const Stay& stay) {
   const Operation& first = operations[stay.first];
   const Operation& last = operations[stay.last];
@@ -214,7 +215,7 @@ void build_allocations(StepPlan& plan, const AllocKnobs& alloc, bool gives_gradi
 MemoryCap known_cap(const MemoryCap& cap, std::optional<std::int64_t> device_memory_bytes) {
   if (cap.of != CapOf::device) return cap;
   if (!device_memory_bytes) return {};
-  // As PyTorch does for a share of the device's memory: what is left of a byte is cut off.
+  // Rounds down as PyTorch does for a share of the device's memory.
   return {CapOf::bytes, std::floor(cap.amount * static_cast<double>(*device_memory_bytes))};
 }
 

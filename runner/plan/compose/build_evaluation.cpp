@@ -123,7 +123,8 @@ class Evaluation {
     builder_.keep(kept_until_the_loss_of(batch));
   }
 
-  // Saved for a backward pass that never comes, and outputs of earlier batches.
+  // Buffers that are kept until the loss: those saved for a backward pass, and outputs of earlier
+  // batches.
   std::vector<BufferUse> kept_until_the_loss_of(std::int64_t batch) const {
     std::vector<BufferUse> kept;
     if (eval_.save_for_backward) {

@@ -30,7 +30,7 @@ bool is_of_evaluation(const Operation& operation) {
 
 TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
   const double training = value(small_mlp(), Metric::launches_per_step);
-  // ingest; 3 x (GEMM, bias); loss
+  // Launches: ingest; 3 x (GEMM, bias); loss.
   EXPECT_EQ(value(evaluating({.every = 1}), Metric::launches_per_step), training + 8);
   EXPECT_EQ(value(evaluating({.every = 4, .batches = 3}), Metric::launches_per_step),
             training + 3 * 8 / 4.0);
@@ -119,7 +119,7 @@ TEST(Evaluation, ReleasesTheStepsOwnBatchInEveryStep) {
   EXPECT_EQ(growth_bytes_per_step(plan), 0);
 }
 
-// Live bytes of activations in the evaluation, at most, by lifetimes.
+// The most activation bytes that are live in the evaluation, by lifetimes.
 double activations_in_evaluation(const Knobs& knobs) {
   const StepPlan plan = plan_of(knobs);
   const StepMemory memory = step_memory_of(plan);
@@ -139,11 +139,11 @@ TEST(Evaluation, TakesTurnsInTwoBuffersUnlessItSavesOrStores) {
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::host})),
       2 * activation_bytes_of_a_block + small);
-  // All earlier outputs beside what goes into the last layer and comes out of it.
+  // All earlier outputs are live with the input and output of the last layer.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::device})),
       (4 + 1) * activation_bytes_of_a_block + small);
-  // Three inputs, the logits, the loss's own.
+  // Live are three inputs, the logits and the gradient of the loss.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .save_for_backward = true})),
       (3 + 1 + 1) * activation_bytes_of_a_block + small);

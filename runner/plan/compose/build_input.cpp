@@ -169,7 +169,7 @@ class HostInput {
 Stream stream_of(CopyStream stream) {
   switch (stream) {
     case CopyStream::compute:
-      // So that cudaMemcpy, which is the legacy stream's, waits for it.
+      // A blocking stream, so that cudaMemcpy on the legacy stream waits for it.
       return {.name = "compute", .kind = StreamKind::blocking};
     case CopyStream::side:
       return {.name = "side", .kind = StreamKind::non_blocking};

@@ -10,7 +10,8 @@
 
 namespace stepgate {
 
-// Batches that the host rotates over, so that a late or overwritten copy shows in the loss.
+// The number of different batches that the host uses in turns, so that a late or overwritten copy
+// changes the loss.
 constexpr std::int64_t distinct_batches = 4;
 
 struct InputParts {
@@ -19,29 +20,29 @@ struct InputParts {
   bool release_batch = false;   // the batch's buffer is this step's own and must be released
 };
 
-// Size of a batch as the loader hands it over, in bytes; `sample_bytes` are those of a sample in
+// Bytes of a batch in the loader's format. `sample_bytes` are the bytes of a sample in 32-bit
 // words.
 std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_t sample_bytes);
 
-// Appends the operations that bring such a batch to the device. One of bytes holds those of random
-// words, as the payload of any batch.
+// Appends the operations that bring such a batch to the device. A batch in uint8 holds the bytes of
+// random words, like any payload.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
-// As plans list it. Steps have further uses for those that batches may be copied on.
+// The stream as plans list it. Steps may use it for more than batches.
 Stream stream_of(CopyStream);
 
-// One of the tensors that a batch consists of, whole numbers each, in bytes from its start.
+// One of the tensors of a batch: its byte range, which holds whole numbers.
 struct TensorBytes {
   std::int64_t first = 0;
   std::int64_t bytes = 0;
 };
 TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, const BatchKnobs&);
 
-// The compute stream goes on when the stream that the builder is on has filled the batch. The
-// builder is on the compute stream afterwards.
+// Makes the compute stream wait until the builder's current stream has filled the batch. Afterwards
+// the builder is on the compute stream.
 void hand_off(StepBuilder&, std::int64_t slots);
 
-// The allocator of buffers that come and go.
+// The allocator of temporary buffers when this knob is chosen.
 AllocatedBy allocated_by(Allocator);
 
 }  // namespace stepgate

@@ -69,7 +69,7 @@ class Mlp {
   CheckedSize elements() const {
     return tables_ ? CheckedSize(parameters_.elements()) : shape_.parameters();
   }
-  // Places of the parameters in the flat buffer.
+  // Position of each parameter in the flat buffer.
   std::vector<FlatTensor> places() const {
     if (tables_) return parameters_.places();
     std::vector<FlatTensor> places;
@@ -91,7 +91,8 @@ class Mlp {
     }
   }
 
-  // Tensors of the layers and then those of tables, so that both lie where a list of them has them.
+  // Adds the tensors of the layers and then those of the tables, in the order in which a list has
+  // them.
   void add_tables() {
     const double scale = scale_of_layers();
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
@@ -119,7 +120,7 @@ class Mlp {
         {.name = name, .purpose = Purpose::activations, .bytes = shape_.activation_bytes()});
   }
 
-  // The buffer of this activation as the backward pass reads it.
+  // The buffer from which the backward pass reads this activation.
   int left_behind(std::int64_t index) const {
     return offloaded_ ? offloaded_->coming_back(index)
                       : activations_[static_cast<std::size_t>(index)];
@@ -172,7 +173,7 @@ class Mlp {
     weights_ = visitors_->weights_at_home();
   }
 
-  // Where they are when the layer is computed and updated.
+  // The layer's weights where they are while the layer is computed and updated.
   LayerPlace weights_of(std::int64_t layer) const {
     return visitors_ ? LayerPlace{visitors_->weights(layer)} : LayerPlace{weights_, layer};
   }
@@ -218,8 +219,8 @@ class Mlp {
                   .bytes = knobs_.model.workspace_bytes});
   }
 
-  // Instead of being overwritten, the result of a GEMM is kept beside its activation, and the
-  // gradient of the one beside that of the other.
+  // Keeps the result of each GEMM beside its activation instead of overwriting it, and likewise
+  // their gradients.
   void add_own_gemms() {
     for (std::int64_t layer = 0; layer < layers_; ++layer)
       gemms_.push_back(activation("gemm " + std::to_string(layer)));
@@ -243,8 +244,8 @@ class Mlp {
     if (leaves_it) offloaded_->is_written(layer + 1);
   }
 
-  // The gradient of the layer's output; layer -1 stands for the features. Two buffers take turns,
-  // from the loss downwards.
+  // The gradient of the layer's output; layer -1 stands for the features. Two buffers alternate,
+  // starting with the last layer.
   int activation_gradient(std::int64_t layer) const {
     return activation_gradients_[static_cast<std::size_t>((layers_ - 1 - layer) % 2)];
   }
@@ -296,7 +297,8 @@ class Mlp {
     }
   }
 
-  // As soon as its gradient is there, for which the next layer's needs the memory.
+  // Updates a layer as soon as its gradient is complete, since the next layer's gradient needs the
+  // memory.
   void update_visitor(std::int64_t layer) {
     builder_.enter(Phase::optimizer);
     update_layer(layer);
@@ -310,7 +312,7 @@ class Mlp {
     update(name + ": update the bias", layer, hidden_ * hidden_, hidden_);
   }
 
-  // So many parameters, from one of the layer's on.
+  // Updates `count` parameters of the layer, from `first` on.
   void update(const std::string& name, std::int64_t layer, std::int64_t first, std::int64_t count) {
     const auto from = [&](const LayerPlace& place) {
       return StepBuilder::Operand::from(place.flat,

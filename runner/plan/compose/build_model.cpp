@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t fields_of_a_record = 6;
 
-// In turns, so that numbers stay as large as they were, exactly, and a kernel that did nothing
-// shows.
+// Factors that alternate, so that numbers keep their magnitude exactly, and a kernel that did
+// nothing changes the loss.
 constexpr std::array factors = {2.0, 0.5};
 
 // The operations of model.kind = "elementwise": kernels that scale every element of the batch's
@@ -60,7 +60,7 @@ class Elementwise {
   }
 
  private:
-  // A buffer with one element in each record of so many fields.
+  // A buffer that holds one element in each record of `fields` fields.
   struct Records {
     int buffer = 0;
     std::int64_t fields = 1;
@@ -80,14 +80,14 @@ class Elementwise {
         {.factor = factor, .fields_from = from.fields, .fields_to = to.fields});
   }
 
-  // From here on `records_` is what has been scaled last.
+  // Scales the records; afterwards `records_` is the buffer with the result.
   void scale_records(std::int64_t index) {
     scale("scale " + std::to_string(index), {records_, fields_}, {scaled_, fields_},
           knobs_.model.stride, factors[static_cast<std::size_t>(index) % factors.size()]);
     std::swap(records_, scaled_);
   }
 
-  // Each copy is the result of the next one, so that the loss shows one that is missing.
+  // Each copy reads the previous one, so that a missing copy changes the loss.
   void copy_result(std::int64_t index) {
     builder_.act("copy the result " + std::to_string(index),
                  CopyBytes{builder_.whole(copy_), builder_.whole(result_)});
@@ -108,8 +108,8 @@ class Elementwise {
   int copy_ = 0;
 };
 
-// Its loss is the mean square of what the kernels have made of the batch, which neither layout nor
-// order nor copies change.
+// The loss is the mean square of the scaled batch, which is independent of layout, order and
+// copies.
 ModelParts build_elementwise(StepBuilder& builder, const Knobs& knobs, int batch,
                              std::int64_t sample_bytes) {
   return Elementwise(builder, knobs).build(batch, sample_bytes);
@@ -145,8 +145,8 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   return {ends.loss, last_reader};
 }
 
-// Loads that wait for each other, through lines of a footprint. The line that they ended at is a
-// part of the loss, so that a load that was left out shows.
+// Dependent loads through the lines of a footprint. The loss contains the line that they ended at,
+// so that a missing load changes it.
 ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
                        std::int64_t sample_bytes) {
   const std::int64_t rows = knobs.batch.size;

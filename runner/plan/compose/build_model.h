@@ -20,7 +20,7 @@ std::int64_t model_sample_bytes(const Knobs&);
 std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
 // Weights and gradients of a model that learns: a flat buffer each, and the tensors in them in the
-// order in which the forward pass uses them.
+// order of the forward pass.
 struct LearnedParts {
   int weights = 0;    // buffer
   int gradients = 0;  // likewise
@@ -28,12 +28,12 @@ struct LearnedParts {
   std::int64_t elements = 0;  // of such a buffer
 };
 
-// Where the model leaves what the rest of the step uses.
+// Buffers and operations of the model that the rest of the step uses.
 struct ModelParts {
   int loss = 0;         // buffer: the step's loss, one fp32
   int last_reader = 0;  // index of the last operation that reads the batch
   int weights = 0;      // of a model that learns: the buffer of all parameters
-  // Likewise, where the update reads all gradients together.
+  // Set for models that learn, where the update reads all gradients together.
   std::optional<LearnedParts> learned = {};
 };
 

@@ -19,8 +19,8 @@ std::string numbered(const std::string& name, std::int64_t number) {
   return name + ' ' + std::to_string(number);
 }
 
-// Another stream, which the builder is on afterwards, waits until the one that it is on has reached
-// this point.
+// Makes another stream wait for this point of the builder's stream. Afterwards the builder is on
+// the other stream.
 void let_follow(StepBuilder& builder, const Stream& other, Phase phase, int event,
                 const std::string& name) {
   builder.act(name, RecordEvent{event});
@@ -32,7 +32,7 @@ void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::
   let_follow(builder, stream_of(CopyStream::side), phase, event, name);
 }
 
-// Beside the side stream, on which everything comes, where it would hold up what comes next.
+// The stream for copies to the host. On the side stream they would delay the copies to the device.
 Stream way_out() {
   return {.name = "side out", .kind = StreamKind::non_blocking};
 }
@@ -76,19 +76,20 @@ OffloadedActivations::OffloadedActivations(StepBuilder& builder, OffloadVia via,
   }
 }
 
-// The copy of the activation that had the place before may still be reading it.
+// Waits for the copy of the activation that used the place before, which may still read it.
 void OffloadedActivations::make_room(std::int64_t index) {
   if (!overlaps_ || index < 2) return;
   builder_.act(numbered("wait until it has left: activation", index - 2),
                StreamWaitsEvent{left_[place_of(index)]});
 }
 
-// Beside the kernels that read it.
+// Starts the copy to the host, concurrent with the kernels that read the activation.
 void OffloadedActivations::is_written(std::int64_t index) {
   if (!overlaps_) return;
   let_copies_follow(builder_, Phase::forward, written_, numbered("written: activation", index));
   send(index);
-  // The last two need no event: only their copies back wait for them, on the same stream.
+  // The last two activations need no event: only their copies back wait for them, on the same
+  // stream.
   if (index + 2 < count_)
     builder_.act(numbered("has left: activation", index), RecordEvent{left_[place_of(index)]});
   builder_.enter(Phase::forward);
@@ -98,7 +99,7 @@ void OffloadedActivations::is_read(std::int64_t index) {
   if (!overlaps_) send(index);
 }
 
-// Only now, so that the places can be memory that the loss has used.
+// Starts copying back only after the loss, so that the places may share memory with it.
 void OffloadedActivations::begin_to_return() {
   if (!overlaps_) return;
   let_copies_follow(builder_, Phase::backward, free_, "the loss is there");
@@ -113,7 +114,7 @@ void OffloadedActivations::is_needed(std::int64_t index) {
                StreamWaitsEvent{returned_[place_of(index)]});
 }
 
-// The place of a used activation goes to the one two before it.
+// Copies the activation two before this one back into the place of this one.
 void OffloadedActivations::is_used_up(std::int64_t index) {
   if (!overlaps_ || index < 2) return;
   let_copies_follow(builder_, Phase::backward, free_, numbered("used up: activation", index));
@@ -162,7 +163,7 @@ void VisitingLayers::send(std::int64_t layer) {
 OffloadedMoments::OffloadedMoments(StepBuilder& builder, OffloadVia via, std::int64_t layers,
                                    std::int64_t layer_bytes)
     : builder_(builder), overlaps_(via == OffloadVia::pinned_overlap), layers_(layers) {
-  // The only rule whose moments may lie there without their weights.
+  // Only AdamW is supported with moments on the host and weights on the device.
   for (const char* name : moments_of(OptimKind::adamw))
     moments_.emplace_back(builder, via, moment_buffer(name, layers * layer_bytes / word_bytes),
                           layers, 2);
@@ -179,7 +180,7 @@ std::vector<int> OffloadedMoments::visiting(std::int64_t layer) const {
   return places_of(moments_, layer);
 }
 
-// Only now, so that the places can be memory that the backward pass has used.
+// Starts only now, so that the places may share memory with the backward pass.
 void OffloadedMoments::begin() {
   if (!overlaps_) return;
   let_copies_follow(builder_, Phase::optimizer, gradients_, "gradients are there");
@@ -193,8 +194,8 @@ void OffloadedMoments::is_needed(std::int64_t layer) {
                StreamWaitsEvent{arrived_[static_cast<std::size_t>(layer % 2)]});
 }
 
-// Out between the kernels, which are short, and in beside them: so both directions of the bus are
-// used at once.
+// Copies to the host run between the short kernels and copies to the device beside them, so that
+// both directions of the bus are busy.
 void OffloadedMoments::is_updated(std::int64_t layer) {
   send(layer);
   if (!overlaps_ || layer + 2 >= layers_) return;
@@ -256,7 +257,7 @@ void OffloadedParameters::is_needed(std::int64_t layer) {
     fetch_weights(layer);
 }
 
-// Its place is then that of the layer three further up.
+// After the read, the place receives the weights of the layer three further up.
 void OffloadedParameters::is_read(std::int64_t layer) {
   if (!overlaps_ || stays(layer)) return;
   let_copies_follow(builder_, Phase::forward, read_, numbered("read: the weights of layer", layer));
@@ -264,7 +265,8 @@ void OffloadedParameters::is_read(std::int64_t layer) {
   builder_.enter(Phase::forward);
 }
 
-// Beside the loss. Only now, since the forward pass waits for the same events.
+// Copies moments during the loss. They cannot start earlier, since the forward pass waits for the
+// same events.
 void OffloadedParameters::begin_to_return() {
   if (!overlaps_ || moments_.empty()) return;
   builder_.enter(Phase::forward, builder_.add_stream(stream_of(CopyStream::side)));
@@ -280,8 +282,8 @@ void OffloadedParameters::is_needed_again(std::int64_t layer) {
     wait_for(layer);
 }
 
-// Its places are then those of the layer three further down. At the end, the compute stream waits
-// until all have left, and so does the next step.
+// After the update, the places receive the layer three further down. At the end the compute stream
+// and the next step wait for all copies to the host.
 void OffloadedParameters::is_updated(std::int64_t layer) {
   if (overlaps_)
     let_follow(builder_, way_out(), Phase::optimizer, updated_, numbered("updated: layer", layer));

@@ -19,13 +19,13 @@
 
 namespace stepgate {
 
-// Activations 0, 1, ..., of one size. The forward pass writes them in this order, and the backward
-// pass reads them in reverse.
+// Offloads activations 0, 1, ... of one size. The forward pass writes them in this order; the
+// backward pass reads them in reverse.
 class OffloadedActivations {
  public:
   OffloadedActivations(StepBuilder&, OffloadVia, std::int64_t count, std::int64_t bytes);
 
-  // Buffers on the device: of the forward pass, and of the backward pass.
+  // The device buffers of an activation in the forward and in the backward pass.
   int going_out(std::int64_t index) const { return out_[place_of(index)]; }
   int coming_back(std::int64_t index) const { return back_[place_of(index)]; }
 
@@ -53,12 +53,12 @@ class OffloadedActivations {
   std::array<int, 2> left_{}, returned_{};
 };
 
-// A flat buffer of a model whose layers are of one size, on the host, and places on the device that
-// its layers visit in turns.
+// The layers of a flat buffer, of one size each. They are kept on the host and copied in turns into
+// a few places on the device.
 class VisitingLayers {
  public:
-  // `flat` as it would lie on the device, and the layers in it; what is written into it in an
-  // earlier step is there in later ones.
+  // `flat` describes the buffer as if it were on the device. What an earlier step writes into it is
+  // kept.
   VisitingLayers(StepBuilder&, OffloadVia, Buffer flat, std::int64_t layers, std::int64_t places);
 
   // The host buffer of all layers, and the device buffer that a layer is copied into.
@@ -67,7 +67,7 @@ class VisitingLayers {
     return places_[static_cast<std::size_t>(layer) % places_.size()];
   }
   std::int64_t places() const { return std::ssize(places_); }
-  // One copy each, on the stream that the builder is on.
+  // Each appends one copy on the builder's current stream.
   void fetch(std::int64_t layer);
   void send(std::int64_t layer);
 
@@ -83,13 +83,13 @@ class VisitingLayers {
   std::vector<int> places_;
 };
 
-// The moments of an optimizer's parameters, layer by layer, each layer's as many bytes: all on the
-// host, two layers' at a time on the device.
+// The moments of an optimizer, all on the host; those of two layers at a time are on the device.
+// Each layer has equally many bytes.
 class OffloadedMoments {
  public:
   OffloadedMoments(StepBuilder&, OffloadVia, std::int64_t layers, std::int64_t layer_bytes);
 
-  // The buffers that have the layer's first and second moments on the device.
+  // The device buffers of the layer's first and second moments.
   std::vector<int> visiting(std::int64_t layer) const;
 
   // Call these in the optimizer phase.
@@ -109,15 +109,15 @@ class OffloadedMoments {
   std::array<int, 2> arrived_{};
 };
 
-// All that belongs to the parameters of a layer, for every layer: weights and moments are on the
-// host, those of three layers at a time on the device, and so is the gradient of one, which its
-// update uses up before the next layer's backward pass ("optimizer step in backward";
-// ZeRO-Infinity, Rajbhandari et al., 2021). The weights of the last three layers are still there
-// when their backward pass begins; all others come twice a step. Beside the kernels copies are on a
-// stream for each direction, so that one layer may come and another leave while a third is used.
+// Weights, moments and gradients of layers of one size. Weights and moments are on the host; those
+// of three layers at a time are on the device, with one layer's gradient. The update uses the
+// gradient before the next layer's backward pass ("optimizer step in backward"; ZeRO-Infinity,
+// Rajbhandari et al., 2021). When the backward pass begins, the weights of the last three layers
+// are still on the device; all others are copied twice a step. Overlapped copies use a stream for
+// each direction. So one layer can arrive and another leave while a third is used.
 class OffloadedParameters {
  public:
-  // `weights` is the flat buffer as it would be on the device: `layers` layers of one size.
+  // `weights` describes the flat buffer as if it were on the device: `layers` layers of one size.
   OffloadedParameters(StepBuilder&, OffloadVia, OptimKind, const Buffer& weights,
                       std::int64_t layers);
 
@@ -125,7 +125,7 @@ class OffloadedParameters {
   int weights(std::int64_t layer) const { return weights_.place(layer); }
   std::vector<int> moments(std::int64_t layer) const;
   int gradients() const { return gradients_; }
-  // All weights, on the host: what a step leaves behind.
+  // The host buffer of all weights, which a step leaves behind.
   int weights_at_home() const { return weights_.at_home(); }
 
   // Call these in the forward phase: at its begin, before the weights of a layer are read, after

@@ -13,31 +13,31 @@
 
 namespace stepgate {
 
-// Puts the reductions into the operations from `first` on, which are those of one model: each as
-// soon as its gradients are there and those before it are issued, or as 'ranks.overlap' has it; the
-// update waits for the last. Nothing for one rank.
+// Inserts the reductions of gradients among the operations from `first` on, which are those of one
+// model. Each is issued when its gradients are complete and the earlier ones are issued, or as
+// 'ranks.overlap' says. The update waits for the last one. Does nothing for one rank.
 void build_reduction(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
 
-// Appends the evaluation of a step by [eval], on the batch that the step holds: an mlp of these
-// weights. Afterwards the batch has been read for good, is said to be consumed once more, and is
-// released where the step must do so. Never part of the step's graph.
+// Appends the evaluation of [eval] on the step's batch with these weights of an mlp. Afterwards the
+// batch is read for good: its event is recorded again, and it is released where the step must do
+// so. The evaluation is never part of the step's graph.
 void build_evaluation(StepBuilder&, const Knobs&, int weights, const InputParts&,
                       std::int64_t sample_bytes);
 
-// Appends what [log] asks for; `loss` is the buffer with the step's loss.
+// Appends the operations of [log]; `loss` is the buffer with the step's loss.
 void build_log(StepBuilder&, const Knobs&, int loss);
 
-// Puts the waits of [sync] where they belong among the operations built so far.
+// Inserts the waits of [sync] among the operations built so far.
 void build_sync(StepBuilder&, const Knobs&, int loss);
 
-// Activations are allocated and released once a step, around their first and last use, or when the
-// batch's size is not that of the step before; released where that is not forgotten. Weights,
-// state and batches stay, and so do gradients unless they are given back (own_gradients.h): those
-// are allocated around their first use and released when the update is over. Also what a step
-// leaks, its short-lived tensors, and when the cache is emptied.
+// Appends allocations and releases. Activations are allocated before their first use and released
+// after their last, in every step or when the batch size changes; a leak omits the release.
+// Weights, state and batches stay. So do gradients unless they are given back (own_gradients.h):
+// then they are allocated before their first use and released after the update. Also appends the
+// step's leaks, its temporary tensors and empty_cache calls.
 void build_allocations(StepPlan&, const AllocKnobs&, bool gives_gradients_back = false);
 
-// A cap that is a share of a device's memory in bytes; none while that memory is not known.
+// Converts a cap given as a share of device memory to bytes; no cap while that memory is unknown.
 MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_bytes);
 
 // Bytes that a known cap allows; nothing where there is none.
@@ -46,7 +46,7 @@ std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 // The allocator that serves the step, and its limit.
 std::optional<AllocatorPlan> allocator_plan(const AllocKnobs&, std::optional<std::int64_t> cap);
 
-// Bytes that the cap leaves for the driver's pool after all other memory; nothing where there is no
+// The bytes that the cap leaves for the driver's pool after all other memory; nullopt without a
 // cap.
 std::optional<std::int64_t> pool_cap_bytes(const StepPlan&, const AllocKnobs&,
                                            std::optional<std::int64_t> cap);

@@ -45,7 +45,8 @@ std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
   return sizes;
 }
 
-// Every step that allocates must come after one of another size, the first one too.
+// With alloc.when = "resize" every step that allocates, the first one included, must follow a step
+// of another size.
 std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
   const std::vector<std::int64_t> sizes = sizes_in_turns(variant.knobs.batch);
   if (variant.knobs.alloc.when != AllocWhen::resize || sizes.front() != sizes.back())
@@ -58,7 +59,7 @@ std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
                     "begin the list with another of its sizes, in the same order"};
 }
 
-// Fault of the sizes, before anything is built from them.
+// The error in the sizes, found before anything is built from them.
 std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   const Knobs& knobs = variant.knobs;
   const std::int64_t needed = model_sample_bytes(knobs);
@@ -104,8 +105,8 @@ void capture(StepPlan& plan, std::size_t first, std::size_t last) {
   for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
 }
 
-// Where the batch has been read: right after its reader, or after the graph that contains the
-// reader.
+// Records that the batch was read: right after its last reader, or after the graph that contains
+// it.
 void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
   const std::size_t place = captured ? plan.operations.size() : after + 1;
   const Operation& reader = plan.operations[after];
@@ -127,7 +128,7 @@ void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool 
                          back.end());
 }
 
-// Turns share what a step allocates only where nothing is allocated between them.
+// Turns share allocated buffers only where nothing is allocated between them.
 std::string own_name_of_turn(const std::vector<std::int64_t>& sizes, std::int64_t turn,
                              AllocWhen when) {
   if (when == AllocWhen::never || sizes.size() == 1) return "";
@@ -138,7 +139,7 @@ std::string own_name_of_turn(const std::vector<std::int64_t>& sizes, std::int64_
   return ", turn " + std::to_string(first + 1);
 }
 
-// Input and model once for every size that a batch may have. The buffer of the loss.
+// Appends input and model once for every batch size. Returns the buffer of the loss.
 int build_turns(StepBuilder& builder, const Knobs& knobs) {
   StepPlan& plan = builder.plan();
   const std::int64_t sample_bytes = sample_bytes_of(knobs);
@@ -165,11 +166,11 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
   return loss;
 }
 
-// Without the knobs that only say how it is computed, so that losses can tell whether they do more.
+// Resets the knobs that only say how the model is computed, so that a changed loss means a changed
+// model.
 ModelKnobs model_of_losses(ModelKnobs model) {
   const ModelKnobs usual;
-  // Kernels that spin change no number, and of others each second one takes back what the first
-  // did.
+  // Spinning kernels change no number, and of other kernels each second one reverts the first.
   model.kernels = model.kind == ModelKind::elementwise ? model.kernels % 2 : usual.kernels;
   model.kernel_us = usual.kernel_us;
   model.inplace = usual.inplace;
@@ -205,8 +206,8 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.loader = knobs.loader;
 
   StepBuilder builder(plan);
-  // All that there may be, and in one order, so that a stream has one number in the traces of all
-  // variants.
+  // Adds all possible streams in one order, so that a stream has the same number in the traces of
+  // all variants.
   for (const CopyStream stream : {CopyStream::compute, CopyStream::side, CopyStream::legacy})
     builder.add_stream(stream_of(stream));
   if (knobs.host.step_us > 0) {
@@ -232,7 +233,8 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   return plan;
 }
 
-// The sizes and counts of the step that are the most times their default, as a file has them.
+// The sizes and counts of the step that exceed their defaults by the largest factors, as a file
+// writes them.
 std::string largest_knobs(const Knobs& knobs) {
   constexpr std::size_t most = 4;
   Settings settings;
@@ -265,9 +267,8 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
           "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
-// Counts what the step's allocator will do; returns in words why there cannot be a step. It is
-// known what a steady step asks the driver for once the allocator has settled, for which it may
-// take more steps than are counted.
+// Simulates the step's allocator. Returns why no step can run, if so. The driver calls of a steady
+// step are known only once the allocator has settled, which may take more steps than are counted.
 std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
     const auto& allowed = plan.cap_bytes;
@@ -299,7 +300,7 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   return std::nullopt;
 }
 
-// Plans that decide alone know no device.
+// Scenarios that plans alone decide know no device, so a share of its memory is an error.
 std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& variant) {
   if (variant.knobs.alloc.cap.of != CapOf::device || !is_planned_only(scenario))
     return std::nullopt;
@@ -310,7 +311,7 @@ std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& var
                     "write it in bytes or as a share of need, or take the tag out"};
 }
 
-// Why the plan cannot be carried out. Counts what its allocator will do.
+// Why the plan cannot run. Simulates its allocator.
 std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
                                          StepPlan& plan) {
   const std::string who = "variant '" + variant.name + "' ";
@@ -341,7 +342,7 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
   return std::nullopt;
 }
 
-// By name, each once, in the order of their first launches.
+// Names of the kernels without duplicates, in the order of their first launches.
 std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   std::vector<std::string_view> names;
   for (const Operation& operation : plan.operations) {
@@ -352,7 +353,7 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   return names;
 }
 
-// An assertion may name kernels that the variant launches.
+// Checks that assertions name only kernels that the variant launches.
 void check_named_kernels(const Scenario& scenario, std::span<const StepPlan> plans,
                          std::vector<Diagnostic>& wrong) {
   for (const auto* assertions : {&scenario.regime, &scenario.expect}) {

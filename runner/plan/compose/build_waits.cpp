@@ -26,8 +26,8 @@ void read_now(StepBuilder& builder, int from) {
   builder.act("wait for the loss", HostWaits{WaitFor::stream});
 }
 
-// The mean loss since the last log line. It is accumulated on the device and read when a line is
-// due.
+// Logs the mean loss since the last log line. It is accumulated on the device and read when a line
+// is due.
 void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   const int sum = add_word(builder, "sum of losses", MemoryKind::device);
   const int mean = add_word(builder, "mean loss", MemoryKind::device);
@@ -39,7 +39,7 @@ void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   read_now(builder, mean);
 }
 
-// Reads the loss one step late: by then the copy is done and the host does not wait.
+// Reads the loss one step late, when its copy is complete and the host need not wait.
 void log_late(StepBuilder& builder, int loss) {
   const int word = add_word(builder, "logged loss", MemoryKind::pinned, 2);
   const int copied = builder.add_event("loss copied", 2);
@@ -49,8 +49,8 @@ void log_late(StepBuilder& builder, int loss) {
   builder.act("ask for the loss of the step before", HostWaits{WaitFor::poll, copied});
 }
 
-// The list of device scalars that many training loops keep by accident: one allocation a line,
-// never released.
+// Simulates the list of device scalars that many training loops keep by mistake: each log line
+// allocates one, which is never released.
 void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   const int kept = add_word(builder, "kept losses", MemoryKind::device, most_kept_losses);
   const AllocatedBy allocator = allocated_by(knobs.alloc.with);
@@ -60,7 +60,7 @@ void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   builder.act("keep the loss", CopyBytes{builder.whole(kept), builder.whole(loss)});
 }
 
-// Makes the operations of one wait; the builder's plan serves as a place to put them.
+// Makes the operations of one wait, in the builder's plan as temporary storage.
 class Waits {
  public:
   Waits(StepBuilder& builder, SyncHow how, int loss) : builder_(builder), how_(how), loss_(loss) {

@@ -40,7 +40,7 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   return names;
 }
 
-// The launches that the knob counts.
+// The launches that 'model.kernels' counts.
 std::vector<LaunchKernel> scaling_of(const StepPlan& plan) {
   std::vector<LaunchKernel> launches;
   for (const Operation& operation : plan.operations) {

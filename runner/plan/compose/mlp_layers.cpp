@@ -6,7 +6,7 @@
 namespace stepgate {
 namespace {
 
-// A recommender's layers read a row of every table, side by side.
+// A recommender's layers read one row of every table, concatenated.
 CheckedSize width_of(const ModelKnobs& model) {
   const bool has_tables = model.kind == ModelKind::recommender;
   return has_tables ? CheckedSize(model.tables) * model.hidden : CheckedSize(model.hidden);

@@ -18,8 +18,8 @@ struct LayerPlace {
   std::int64_t layer = 0;
 };
 
-// Sizes of a stack of square layers. All its parameters, or as many gradients, lie in one flat
-// buffer: of every layer the weight, then the bias.
+// Sizes of a stack of square layers. All parameters, or all gradients, are in one flat buffer: for
+// each layer the weight, then the bias.
 struct MlpShape {
   std::int64_t layers = 0;
   CheckedSize hidden = 0;
@@ -40,11 +40,11 @@ struct MlpShape {
 
 MlpShape mlp_shape(const Knobs&);
 
-// The buffer of words that the model reads: the batch itself, or a new one of that name, which a
-// batch of bytes is decoded into.
+// The buffer of 32-bit words that the model reads: the batch itself, or a new buffer of that name,
+// into which a uint8 batch is decoded.
 int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_bytes,
               const std::string& name);
-// Fills them where they are not the batch itself.
+// Launches the decoding where `words` is not the batch itself.
 void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
                    const std::string& prefix = "");
 

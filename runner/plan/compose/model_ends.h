@@ -8,17 +8,17 @@
 
 namespace stepgate {
 
-// Buffers.
+// Indices of buffers.
 struct ModelEnds {
   int loss = 0;        // one fp32
   int counter = 0;     // of steps
   int row_losses = 0;  // one fp32 a row
 };
 
-// And the plan's telemetry.
+// Adds these buffers and the plan's telemetry.
 ModelEnds add_ends(StepBuilder&, std::int64_t rows);
 
-// The sum of the row losses over so many rows, or over all of them, becomes the step's loss.
+// The sum of `rows` row losses over `rows_of_mean`, or over `rows`, becomes the step's loss.
 void report_loss(StepBuilder&, const ModelEnds&, std::int64_t rows);
 void report_loss(StepBuilder&, const ModelEnds&, std::int64_t rows, std::int64_t rows_of_mean);
 

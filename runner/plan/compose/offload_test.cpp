@@ -50,14 +50,14 @@ TEST(OffloadedActivations, GoToTheHostAndBackOnceAStep) {
   }
 }
 
-// Resident, the loss has all of them, the logits and their gradient; what is gone leaves room for
-// two on their way back and the two gradients.
+// Without offloading, all activations are live at the loss, with the logits and their gradient.
+// With it, two activations on their way back and two gradients remain.
 TEST(OffloadedActivations, LeaveTwoOfThemAndTwoGradientsOnTheDevice) {
   const double all = value(resident(deep_mlp(OffloadVia::pinned)), Metric::need);
   for (const OffloadVia via : {OffloadVia::pinned, OffloadVia::pageable}) {
     EXPECT_EQ(value(deep_mlp(via), Metric::need), all - (layers - 2) * offloaded_bytes_of_a_block);
   }
-  // Beside the kernels two may still be on their way out while two come back to one gradient.
+  // With overlap, two may still be copied out while two come back, and there is one gradient.
   EXPECT_EQ(value(deep_mlp(OffloadVia::pinned_overlap), Metric::need),
             all - (layers - 3) * offloaded_bytes_of_a_block);
 }
@@ -127,7 +127,7 @@ TEST(OffloadedMoments, GoToTheDeviceAndBackOnceAStep) {
   }
 }
 
-// The backward pass is over when they visit the device, so what it needed has room for them.
+// They are on the device after the backward pass, whose memory they can use.
 TEST(OffloadedMoments, LeaveNothingBehindThatTheNeedWouldShow) {
   for (const OffloadVia via : ways) {
     const Knobs knobs = deep_mlp(via, Offload::optimizer);
@@ -137,7 +137,8 @@ TEST(OffloadedMoments, LeaveNothingBehindThatTheNeedWouldShow) {
   }
 }
 
-// Weights come twice but for the last three layers', and go once; moments come and go once.
+// Weights are copied to the device twice, except those of the last three layers, and back once.
+// Moments are copied to the device and back once.
 TEST(OffloadedParameters, GoToTheDeviceTwiceAndBackOnceAStep) {
   for (const OffloadVia via : ways) {
     const bool pageable = via == OffloadVia::pageable;
@@ -210,7 +211,8 @@ int waits_that_hold(const StepPlan& good) {
 TEST(OffloadedActivations, AreARaceWithoutAnyOneOfTheirWaits) {
   Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
   knobs.alloc.with = Allocator::arena;  // so that the way back shares memory with the loss
-  // All are written and needed; two rotate, which the others wait for; and the loss is waited for.
+  // Waits are: all are written and needed; two places rotate, which the others wait for; and the
+  // loss.
   EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 * layers + 2 * (layers - 2) + 1);
 }
 
@@ -224,8 +226,8 @@ TEST(OffloadedParameters, AreARaceWithoutAnyOneOfTheirWaits) {
   for (const Allocator with : {Allocator::fixed, Allocator::arena}) {
     Knobs knobs = deep_mlp(OffloadVia::pinned_overlap, Offload::weights);
     knobs.alloc.with = with;
-    // A step begins and ends; layers come twice, and leave; of all but three the place is another's
-    // in each direction.
+    // Waits are: begin and end of the step; each layer comes twice and leaves; all but three layers
+    // wait for a place in each direction.
     EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 + 3 * layers + 2 * (layers - 3));
   }
 }
@@ -247,8 +249,8 @@ TEST(Offload, IsCapturedUnlessItsMemoryIsPageable) {
   }
 }
 
-// The side stream waits for the batch's reader only as a branch of the graph; the copy of the next
-// batch is none.
+// Within a graph the side stream waits for the batch's reader only as a branch. The copy of the
+// next batch is outside of the graph.
 TEST(Offload, WithinAGraphOrdersNothingOutsideOfIt) {
   Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
   knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side};

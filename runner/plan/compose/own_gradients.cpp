@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// Bytes of the flat buffer, from one to before another.
+// A range of bytes of the flat buffer; `end` is not included.
 struct Stretch {
   std::int64_t first = 0;
   std::int64_t end = 0;
@@ -27,7 +27,7 @@ std::optional<int> flat_gradients(const StepPlan& plan) {
   return static_cast<int>(flat - plan.buffers.begin());
 }
 
-// In their order; neither overlaps another, and every use lies in one.
+// Ascending, disjoint ranges such that every use is within one.
 std::vector<Stretch> stretches_of(const StepPlan& plan, int flat) {
   std::vector<Stretch> uses;
   for (const Operation& operation : plan.operations) {
@@ -47,7 +47,7 @@ std::vector<Stretch> stretches_of(const StepPlan& plan, int flat) {
   return stretches;
 }
 
-// "gradient of layer 0 weight"; of several, from the first to the last.
+// "gradient of layer 0 weight"; several tensors are named from the first to the last.
 std::string name_of(const StepPlan& plan, const Stretch& stretch) {
   const std::int64_t bytes = bytes_of(plan.dtype);
   std::vector<std::string> names;
@@ -61,8 +61,7 @@ std::string name_of(const StepPlan& plan, const Stretch& stretch) {
   return "gradients of " + names.front() + " to " + names.back();
 }
 
-// The buffers of stretches, each made where it is first asked for; the first takes the place of the
-// flat one.
+// The buffers of the ranges, created on first use. The first one replaces the flat buffer.
 class OwnGradients {
  public:
   OwnGradients(StepPlan& plan, int flat, std::vector<Stretch> stretches)

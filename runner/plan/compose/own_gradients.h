@@ -16,12 +16,12 @@ namespace stepgate {
 // when weights are on the host.
 bool gives_gradients_back(const Knobs&);
 
-// Takes the flat buffer of all gradients apart where no operation reaches over the cut, so that a
-// tensor has a buffer of its own in each turn of batches. Moves what operations do with them there.
-// Tensors that one operation touches together stay together. Returns the indices of the new
-// buffers, which take the flat one's place; nothing changes and there are none where one launch
-// touches all, as that of a fused optimizer does: such gradients are views of one buffer, which
-// stays when zero_grad() drops them.
+// Splits the flat buffer of all gradients wherever no operation spans the boundary, so that each
+// tensor has its own buffer in each turn of batches. Operations use the new buffers, and tensors
+// used by one operation stay together. Returns the indices of the new buffers, the first of which
+// replaces the flat one. Changes nothing and returns none where one launch uses all gradients, as a
+// fused optimizer does. Such gradients are views of one buffer, which stays when zero_grad() drops
+// them.
 std::set<int> give_gradients_their_own(StepPlan&);
 
 }  // namespace stepgate

@@ -85,10 +85,9 @@ TEST(OwnGradients, ComeWithTheirBackwardPassAndGoWhenAllAreUpdated) {
   EXPECT_EQ(find_race(plan), std::nullopt);
 }
 
-// Its peak is in the first layer of the backward pass, with the gradients of that layer beside all
-// activations. Gradients that are kept have theirs in the loss, which has labels and losses of rows
-// besides. First fit is not asked: it never splits, and a gradient may lie in an activation's
-// block.
+// The peak is in the first layer of the backward pass, with that layer's gradients and all
+// activations. With kept gradients it is in the loss, with labels and row losses. First fit is left
+// out: it never splits blocks, and a gradient may take an activation's block.
 TEST(OwnGradients, SaveWhatWouldLieBesideTheActivations) {
   for (const Allocator with :
        {Allocator::cuda, Allocator::cuda_async, Allocator::caching, Allocator::expandable}) {
@@ -188,7 +187,7 @@ TEST(OwnGradients, ComeFromThePoolOfTheGraphThatCapturesThem) {
   EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0);
 }
 
-// Each keeps its one flat buffer for good.
+// In these cases the one flat buffer stays.
 TEST(OwnGradients, AreNoneWhereSomebodyElseKeepsTheMemory) {
   const auto stays = [](const char* why, const Knobs& knobs) {
     const StepPlan plan = plan_of(knobs);

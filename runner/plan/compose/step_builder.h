@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// Size of everything that has 32 bits in every dtype: labels, tokens, losses, statistics, optimizer
+// Bytes of values that have 32 bits in every dtype: labels, tokens, losses, statistics, optimizer
 // state.
 inline constexpr std::int64_t word_bytes = 4;
 
@@ -27,7 +27,7 @@ inline constexpr std::size_t most_operations = 500'000;
 // Limit of a step's allocations; packing them costs their square.
 inline constexpr std::ptrdiff_t most_allocations = 20'000;
 
-// In words: which buffer or operation makes a step larger than plans are.
+// what() names the buffer or operation that makes a step larger than plans may be.
 class StepTooLarge : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -47,16 +47,16 @@ class StepBuilder {
   // largest turn needs. Memory that steps allocate is shared only between turns of one `own_name`,
   // which its names end in.
   void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
-  // Operations that follow are those of every step.
+  // The operations that follow belong to every step.
   void end_turns();
 
-  // The index of the new buffer.
+  // Return the index of the new buffer or event.
   int add(Buffer buffer);
   int add_event(std::string name, std::int64_t slots);
   // The index of the plan's stream of that name, which is new unless it was asked for before.
   int add_stream(Stream stream);
 
-  // The whole of a buffer's slot, as this turn needs it, or a part of it.
+  // A use of a buffer's whole slot, in the size that this turn needs, or of a part of it.
   BufferUse whole(int buffer) const;
   static BufferUse part(int buffer, std::int64_t offset_bytes, std::int64_t bytes) {
     return {buffer, offset_bytes, bytes};
@@ -72,8 +72,8 @@ class StepBuilder {
     turn_ = 0;
   }
 
-  // An operand of a launch: a use, which must be as large as the kernel says that the operand is,
-  // or as many elements as it says from this one on.
+  // An operand of a launch: a buffer use of exactly the size that the kernel declares, or a start
+  // from which that many elements are used.
   class Operand {
    public:
     Operand(BufferUse use) : use_(use) {}
@@ -107,10 +107,10 @@ class StepBuilder {
   void launch(std::string name, const KernelRef& kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
-  // Launches that follow compute again what earlier ones did, until it is said otherwise.
+  // Until the next call, launches are marked as recomputing what earlier ones computed.
   void compute_again(bool again) { computes_again_ = again; }
-  // The model needs only this share of the arithmetic of launches that follow: what they do with
-  // padding is of no use to it.
+  // The model needs only this share of the arithmetic of launches that follow; work on padding does
+  // not count.
   void need_share(double share) { share_ = share; }
   // The model needs only this share of the arithmetic of the operation added last, multiplied with
   // any share given before.
@@ -119,7 +119,7 @@ class StepBuilder {
   void reads_gradients(std::size_t operand, const RankPiece& parameters) {
     plan_.operations.back().reads_gradients = {operand, parameters};
   }
-  // The operation added last also needs these, though it touches none of them.
+  // The operation added last also needs these buffers to stay, though it accesses none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
 
   StepPlan& plan() { return plan_; }

@@ -16,8 +16,8 @@
 namespace stepgate {
 namespace {
 
-// More than scalars, such as a norm, and less than is worth a collective of its own; the limits are
-// fixed since a scenario's own may be none.
+// Between a few scalars, such as a norm, and what is worth a collective of its own. The limits are
+// fixed, since a scenario may set none.
 constexpr std::int64_t most_of_a_scalar = 64;
 constexpr auto least_of_a_bucket = static_cast<std::int64_t>(mebibyte);
 
@@ -26,7 +26,7 @@ bool is_small(const Collective& reduction) {
   return bytes > most_of_a_scalar && bytes < least_of_a_bucket;
 }
 
-// How often it acts a step.
+// The share of steps in which the operation acts.
 double share_of_steps(const Operation& operation) {
   return 1 / static_cast<double>(operation.every);
 }
@@ -169,8 +169,8 @@ struct Counter {
   }
 };
 
-// On average a step, of the operations that are chosen. Divided last, so that turns that make up
-// whole steps count as whole numbers.
+// Average per step over the chosen operations. Divides last, so that turns that make up whole steps
+// give whole numbers.
 Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
   std::map<std::int64_t, Tally> sums;  // by how many steps pass between two times
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
@@ -188,7 +188,7 @@ Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
   return a_step;
 }
 
-// A value of the allocator's simulation; nothing where plans cannot know.
+// A value of the allocator's simulation; nullopt where it depends on the progress of streams.
 std::optional<double> of_simulation(const StepPlan& plan, std::int64_t AllocatorSimulation::*what) {
   if (plan.allocator_simulation->depends_on_streams) return std::nullopt;
   return static_cast<double>((*plan.allocator_simulation).*what);
@@ -213,7 +213,7 @@ std::optional<double> fragmentation_peak(const StepPlan& plan, double peak_live)
   return 1 - peak_live / *reserved;
 }
 
-// Without an allocator of the step's own nothing is kept that could be given back.
+// Without an allocator of the step's own, no cache exists that could be given back.
 double live_after_empty_cache(const StepPlan& plan, double growth_bytes_per_step) {
   if (plan.allocator_simulation)
     return static_cast<double>(plan.allocator_simulation->live_after_empty_cache_bytes);
@@ -235,10 +235,9 @@ std::optional<double> sectors_per_request(const StepPlan& plan) {
   return most;
 }
 
-// A step's allocator whose live memory grows asks the driver now and then, so it depends on which
-// steps one looks at. Where a block is free again depends on how far the streams are, a pool may
-// still grow by a block long after its first steps; and give back less or more, if it has a cap or
-// is emptied.
+// Counts that may differ from a trace. If the live memory of a step's allocator grows, its driver
+// calls depend on the observed steps. If frees depend on the progress of streams, a pool may grow
+// late, and give back a different amount where it has a cap or is emptied.
 std::set<Metric> that_may_differ(const StepPlan& plan) {
   if (!plan.allocator_simulation) return {};
   const std::set all{Metric::device_allocs_per_step, Metric::device_frees_per_step,
@@ -258,7 +257,7 @@ std::optional<double> memory_cap(const StepPlan& plan) {
   return static_cast<double>(plan.cap_bytes.value_or(0));
 }
 
-// Divided last, as the tallies are.
+// Divides last, as per_step does.
 double requests_per_step(const StepPlan& plan) {
   std::map<std::int64_t, double> requests;  // by how many steps pass between two times
   for (const Operation& operation : plan.operations) {

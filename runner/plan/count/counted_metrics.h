@@ -9,8 +9,8 @@ namespace stepgate {
 
 Tally tally_of(const StepPlan&, const Operation&);
 
-// The counts, of all operations and by phase, and which of them a trace may have otherwise. The
-// facts of its operations and its memory are known already.
+// Computes the counts, in total and by phase, and which of them a trace may show differently. The
+// facts of operations and memory must be known.
 void count(const StepPlan&, PlanFacts&);
 
 }  // namespace stepgate

@@ -47,7 +47,7 @@ struct Disturbance {
 
   std::string operator()(const Collective&) const { return "waits for the other ranks"; }
 
-  // A pool or an allocator of the step's own hands out memory in the order of its stream.
+  // A pool or the step's own allocator hands out memory in stream order.
   std::string by_driver(int buffer, double calls) const {
     const AllocatedBy by = plan.buffers[static_cast<std::size_t>(buffer)].allocated_by;
     return by == AllocatedBy::cuda || calls > 0 ? "asks the driver for memory, which waits" : "";

@@ -28,7 +28,7 @@ bool concerns_the_pool(const StepPlan& plan, const Operation& operation) {
   return waits != nullptr && waits->what != WaitFor::poll;
 }
 
-// The pool over steps that repeat.
+// Simulates the pool over two periods of steps.
 class PoolOverSteps {
  public:
   explicit PoolOverSteps(const StepPlan& plan) : plan_(plan), pool_(plan.keep_bytes) {
@@ -39,7 +39,7 @@ class PoolOverSteps {
     }
   }
 
-  // After so many steps the same operations act again.
+  // The number of steps after which the same operations act again.
   std::optional<std::int64_t> period() const {
     std::int64_t period = 1;
     for (const Operation* operation : rare_) {
@@ -49,7 +49,7 @@ class PoolOverSteps {
     return period;
   }
 
-  // The first time grows the pool, the second one counts.
+  // The first period grows the pool; the second one counts.
   std::optional<double> returns_a_step() {
     const auto period = this->period();
     if (!period) return std::nullopt;
@@ -62,7 +62,7 @@ class PoolOverSteps {
       const auto before = state();
       const std::int64_t in_step = returns_in(step);
       std::int64_t next = step + 1;
-      // All steps like this one that follow leave the pool as they find it.
+      // Following steps like this one leave the pool unchanged and need no simulation.
       if (state() == before && !has_rare(step)) next = std::min(next_rare(step), end);
       const std::int64_t counted = next - std::max(step, *period);
       returns += static_cast<double>(in_step * std::max<std::int64_t>(counted, 0));
@@ -81,7 +81,7 @@ class PoolOverSteps {
         rare_, [&](const Operation* operation) { return acts_for(*operation, step); });
   }
 
-  // The next step for which one of them acts; far away where there is none.
+  // The next step in which a rare operation acts.
   std::int64_t next_rare(std::int64_t step) const {
     std::int64_t next = 2 * longest_period;
     for (const Operation* operation : rare_) {

@@ -9,9 +9,10 @@
 
 namespace stepgate {
 
-// Waits for a stream, an event or the device at which the pool holds more than it may keep, a step
-// on average. A wait that comes after another finds nothing to give back, and neither does a poll.
-// Nothing where what happens every n steps comes round so late that it would take long to tell.
+// The average number of waits a step (for a stream, an event or the device) at which the pool holds
+// more than it may keep. A second wait in a row finds nothing to give back, and neither does a
+// poll. nullopt where the operations repeat only after so many steps that counting would take too
+// long.
 std::optional<double> pool_returns_per_step(const StepPlan&);
 
 }  // namespace stepgate

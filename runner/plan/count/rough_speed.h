@@ -13,8 +13,8 @@ constexpr double rough_bytes_per_second = 4e12;
 
 double rough_flops_per_second(DType);
 
-// In seconds: what the arithmetic of a kernel takes alone, what its bytes do, and what its loads do
-// that wait for each other. The largest one limits it.
+// Seconds that a kernel needs for its arithmetic, its bytes, and its dependent loads. The largest
+// one limits the kernel.
 struct RoughKernelTime {
   double math = 0;
   double memory = 0;
@@ -26,8 +26,8 @@ RoughKernelTime rough_time_of(const LaunchKernel&);
 // A kernel that spins is limited by arithmetic.
 KernelLimit limit_of(const LaunchKernel&);
 
-// In seconds, and rather too much: by how much the operation makes a step longer in which nothing
-// hides it. For what happens in some steps only.
+// Seconds, rather too many, by which the operation lengthens a step that hides none of it. For
+// operations that act only in some steps.
 double rough_cost_of(const StepPlan&, const Operation&);
 
 }  // namespace stepgate

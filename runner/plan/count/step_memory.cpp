@@ -19,8 +19,8 @@ std::size_t purpose_of(const StepPlan& plan, int buffer) {
   return static_cast<std::size_t>(plan.buffers[static_cast<std::size_t>(buffer)].purpose);
 }
 
-// Bytes that are live at every operation, from what is live from one to another: first the changes,
-// then their sums, since there may be many operations and many that live through most of them.
+// Live bytes at every operation, from ranges of live buffers: collects changes and sums them at the
+// end, since many ranges may span many operations.
 class LiveBytes {
  public:
   explicit LiveBytes(const StepPlan& plan) : changes_(moments_of(plan) + 1) {}
@@ -44,8 +44,8 @@ class LiveBytes {
   std::vector<BytesByPurpose> changes_;
 };
 
-// Something is allocated for several steps, between which other operations come than stand between
-// its own.
+// Whether an allocation lasts over several steps, so that operations of other steps come in
+// between.
 bool lasts_over_steps(const StepPlan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [](const Operation& operation) {

@@ -13,12 +13,12 @@ namespace stepgate {
 // Device memory that the plan itself keeps from step to step, every buffer its own.
 std::int64_t kept_bytes(const StepPlan&);
 
-// As the plan is.
+// The memory that a device holds for the unchanged plan.
 HeldMemory held_memory(const StepPlan&);
-// On the device, the most that is live at once: by the step's allocator where it has one.
+// The most device memory that is live at once: by the step's allocator where there is one.
 std::int64_t peak_live_bytes(const StepPlan&, const HeldMemory&);
 
-// A plan without operations has one moment, at which everything that it keeps is live.
+// A plan without operations has one moment, at which all that it keeps is live.
 StepMemory step_memory_of(const StepPlan&);
 
 }  // namespace stepgate

@@ -15,8 +15,8 @@ namespace stepgate {
 // The part of the machine that a step waits for most.
 enum class Bottleneck { fp32, tf32, bf16, hbm, h2d_pinned, h2d_pageable, launch };
 
-// Frozen. A change of knobs, or of how they are planned, requires a new number for the row. Runs
-// stored against the old row are then no longer comparable. A test compares the plans.
+// Rows are frozen. A change of knobs, or of how they are planned, requires a new number for the
+// row, and runs stored against the old row are no longer comparable. A test compares the plans.
 struct AnchorRow {
   Bottleneck bottleneck;
   std::string_view name;  // "hbm.1"
@@ -38,8 +38,7 @@ std::string_view anchor_of(const StepPlan&);
 // The plan of an anchor; its variant is called anchor_variant.
 StepPlan anchor_plan(const AnchorRow&);
 
-// The steps, which know their anchors then, and behind them one for each anchor that any of them
-// needs.
+// The steps, which then name their anchors, followed by one step for each anchor that they need.
 std::vector<PlannedStep> with_anchors(std::vector<PlannedStep>);
 
 }  // namespace stepgate

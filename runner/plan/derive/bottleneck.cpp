@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// Seconds by bottleneck.
+// Seconds spent on each bottleneck.
 using Times = std::array<double, 7>;
 
 double& at(Times& times, Bottleneck bottleneck) {
@@ -38,8 +38,8 @@ Bottleneck gemms_in(DType dtype) {
                                 : Bottleneck::bf16;
 }
 
-// A moment of the rough clock, and what the time up to it was spent on, of all that it waited for
-// the last that was over.
+// A time of the rough clock, and how the time up to it was spent. Of several things waited for,
+// only the last to end counts.
 struct Moment {
   double seconds = 0;
   Times spent{};
@@ -65,7 +65,7 @@ class Played {
       operation_ = &operation;
       step_ = number + operation.ahead;
       if (step_ < 0) continue;
-      // Too rare to be played: its part of every step, and no wait.
+      // A rare operation is not simulated: its share is added to every step, without a wait.
       const bool is_rare = operation.every > played_steps;
       if (!is_rare && (step_ + 1) % operation.every != operation.turn) continue;
       share_ = is_rare ? 1.0 / static_cast<double>(operation.every) : 1;
@@ -157,7 +157,7 @@ class Played {
   void operator()(const HostWork& work) {
     call(nanosecond * static_cast<double>(work.nanoseconds));
   }
-  // As a copy from and to memory: no anchor communicates.
+  // Costs as much as a copy from and to memory; no anchor has a collective.
   void operator()(const Collective& collective) {
     call(operation_->captured ? graph_node_seconds : call_seconds);
     work(2 * static_cast<double>(payload_bytes(collective)) / rough_bytes_per_second,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t probe_seed = 1;
 
-// A step with so many, at least so many, and about so many bytes.
+// Limits of the number of collectives in a step, and the bytes that they should have together.
 constexpr std::int64_t most_times = 20;
 constexpr std::int64_t fewest_times = 2;
 constexpr std::int64_t bytes_of_a_step = 512 * mebibyte;

@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// One kind and size, as often as `fewer` and `more` say in a step each, which are otherwise the
-// same: the difference of their times is that of the collectives between them.
+// Two steps with `fewer` and `more` collectives of one kind and size that are otherwise equal.
+// Their difference in time is that of the additional collectives.
 struct CollectiveProbe {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t bytes = 0;  // of the whole
@@ -19,9 +19,9 @@ struct CollectiveProbe {
   PlannedStep more;
 };
 
-// Sizes from 64 KiB to 1 GiB. In bf16, in place and one behind the other on the compute stream,
-// behind a kernel that spins for longer than the host takes to issue the step. So the host stays
-// ahead, and small collectives take the time of the device and not that of the host.
+// Sizes from 64 KiB to 1 GiB, in bf16, in place, in sequence on the compute stream. A spinning
+// kernel before them lasts longer than the host needs to issue the step. So small collectives are
+// timed on the device and not by the host.
 std::vector<CollectiveProbe> collective_probes(int ranks);
 
 }  // namespace stepgate

@@ -43,11 +43,10 @@ Injection parse_injection(const std::string& text);
 // The text that parse_injection reads as this injection.
 std::string text_of(const Injection&);
 
-// Extra work comes at the end of every step. A spin of zero is a kernel that ends at once, which
-// takes some microseconds too: two steps with longer spins differ by the spins' difference and not
-// by a launch. Repeated work comes right
-// behind itself, in turns: for a tenth, each operation is repeated every tenth step, and each in
-// another one. Operations that are captured into a graph stay as they are.
+// Appends extra work to every step. A spin of zero is a kernel that ends at once, which takes some
+// microseconds too, so two spins should be compared with each other. Repeated work follows the
+// original operation. For a share of a tenth, each operation is repeated every tenth step,
+// different ones in different steps. Captured operations stay as they are.
 void inject(StepPlan&, const Injection&);
 
 }  // namespace stepgate

@@ -7,8 +7,8 @@
 
 namespace stepgate {
 
-// Every use where this rank has its part, its own stretch of the batches, and the host work that it
-// alone does. `rank` is less than the plan's count.
+// The plan of one rank: uses of its own part, its own range of the batches, and the host work that
+// only it does. `rank` is less than the plan's count.
 StepPlan plan_of_rank(StepPlan, int rank);
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// The longer signs first.
+// Longer signs come first, since the first match is taken.
 const std::array<RelationSign, 12> relation_signs{{
     {"<=", Relation::at_most, ""},
     {">=", Relation::at_least, ""},
@@ -67,7 +67,7 @@ const RelationSign* AssertionText::sign_here() const {
 std::string_view AssertionText::seen() const {
   if (const RelationSign* sign = sign_here()) return sign->sign;
   if (!word().empty()) return word();
-  // A whole code point, so that the message stays UTF-8.
+  // Takes a whole code point, so that the message stays UTF-8.
   std::size_t length = 1;
   while (length < rest().size() && (static_cast<unsigned char>(rest()[length]) & 0xc0U) == 0x80U) {
     ++length;

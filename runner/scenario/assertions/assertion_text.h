@@ -13,15 +13,15 @@ namespace stepgate {
 
 struct RelationSign {
   std::string_view sign;
-  std::optional<Relation> relation;  // none: a sign that people write instead
-  std::string_view instead;          // what to write then
+  std::optional<Relation> relation;  // nullopt: a common sign that is not ours
+  std::string_view instead;          // what to write in place of such a sign
 };
 
-bool is_letter(char);  // or underscore
+bool is_letter(char);  // includes underscore
 
 class AssertionText {
  public:
-  // `start` is where the text's first character stands; both must outlive this.
+  // `start` is the place of the text's first character; both must outlive this object.
   AssertionText(std::string_view text, const Place& start) : text_(text), start_(start) {}
 
   std::size_t at() const { return at_; }
@@ -29,17 +29,17 @@ class AssertionText {
 
   void skip(std::size_t bytes) { at_ += bytes; }
   void skip_spaces();
-  bool take(std::string_view expected);  // skips it if it stands here
+  bool take(std::string_view expected);  // skips it if it is next
 
-  // The word that stands here, perhaps empty: letters, digits and _; or letters, % and /.
+  // The next word, perhaps empty: letters, digits and _; for units letters, % and /.
   std::string_view word() const;
   std::string_view unit_word() const;
-  // Null when no sign stands here.
+  // The sign that is next, or nullptr.
   const RelationSign* sign_here() const;
-  // The sign, word or character that stands here, for messages.
+  // The next sign, word or character, for messages.
   std::string_view seen() const;
 
-  // Remembers what is wrong at that byte of the text; always false.
+  // Records an error at that byte of the text; always returns false.
   bool fail(std::size_t where, std::string message, std::string hint);
   const std::optional<Diagnostic>& problem() const { return problem_; }
 

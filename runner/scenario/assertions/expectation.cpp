@@ -32,7 +32,7 @@ Range range_of(const Side& side) {
   return sum;
 }
 
-// Says of the relations that point one way whether the left side is to be the smaller one.
+// Whether the relation expects the left side to be the smaller one; nullopt for ~= and the like.
 std::optional<bool> wants_less_on_the_left(Relation relation) {
   switch (relation) {
     case Relation::less:

@@ -25,25 +25,26 @@ namespace stepgate {
 
 enum class Relation { less, at_most, equal, at_least, greater, about };
 
-// "fix.samples_per_s"; `stored` takes the value from the baseline file instead of this run.
+// A metric of a variant: "fix.samples_per_s". If `stored`, its value comes from the baseline file
+// instead of this run.
 struct MetricOf {
   std::string variant;
   Metric metric;
   bool stored = false;
-  std::string kernel = {};  // with kernel_us: of the catalogue
+  std::string kernel = {};  // with kernel_us: the name in the catalogue
   bool operator==(const MetricOf&) const = default;
 };
 
-// Sizes that the plan of the scenario's first variant knows.
+// Sizes that an assertion takes from the plan of the scenario's first variant.
 enum class PlanSize { batch_bytes, param_bytes };
 
 // A number in the base unit of its kind: seconds, bytes, or a plain ratio (5 % is 0.05).
 using Factor = std::variant<double, MetricOf, PlanSize, BoundClass>;
-using Product = std::vector<Factor>;  // at least one
-using Side = std::vector<Product>;    // a sum; at least one
+using Product = std::vector<Factor>;  // factors, at least one
+using Side = std::vector<Product>;    // a sum of at least one
 
 struct Expectation {
-  std::string name;  // the key on the left
+  std::string name;  // the key of the assertion
   std::string text;  // as written
   Place place;       // of the assertion
   Side left;
@@ -52,55 +53,56 @@ struct Expectation {
   std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
 };
 
-// As written behind the variant: "samples_per_s", "kernel_us(matmul)".
+// The metric as an assertion writes it behind the variant: "samples_per_s", "kernel_us(matmul)".
 std::string metric_text(const MetricOf&);
 
 // The metrics of both sides, in order.
 std::vector<MetricOf> metrics_in(const Expectation&);
 
-// Whether it says anything of that variant; and whether it says anything of the first one's sizes,
-// which it does not name.
+// Whether the assertion names that variant, or a plan size.
 bool names_variant(const Expectation&, const std::string& variant);
 bool names_a_plan_size(const Expectation&);
 
-// Whether it is about the class of a variant.
+// Whether the assertion compares a variant's bound with a class: `fix.bound == copy`.
 bool names_a_bound(const Expectation&);
 
-// The metric of a side that is one product of it and numbers; null for any other side.
+// The metric of a side that multiplies one metric by numbers; nullptr for any other side.
 const MetricOf* only_metric(const Side&);
 
-// The evidence that decides the assertion: the least exact of its metrics.
+// The evidence that decides the assertion: that of its least exact metric.
 Evidence evidence_of(const Expectation&);
 
-// Whether it names metrics of timed and of traced evidence, which no process measures both.
+// Whether the assertion names both timed and traced metrics; no process measures both.
 bool mixes_timed_and_traced(const Expectation&);
 
-// Whether any of its values is one of this run, and whether any comes from a baseline.
+// Whether the assertion names a value of this run, or one of a baseline.
 bool names_this_run(const Expectation&);
 bool names_stored(const Expectation&);
 
-// Whether it is "a * x.metric" against "b * y.metric", of two variants of this run: swapping their
-// labels turns such an assertion round, and that is what a round deals. Only then has it an error
-// rate; of what a few steps decide it has none.
+// Whether the assertion compares "a * x.metric" with "b * y.metric" for two variants of this run.
+// Swapping the labels x and y mirrors such an assertion, and a round draws the order of the
+// variants at random. Only such assertions have an error rate, and those decided by a few steps
+// have none.
 bool compares_two_variants(const Expectation&);
-// The same of timed or traced evidence: a line of a suite.
+// Whether compares_two_variants holds for timed or traced evidence, as for a line of a suite.
 bool has_error_rate(const Expectation&);
-// Whether it compares two variants by p95 or p99, which is decided by counting the steps beyond it.
+// Whether it compares two variants by p95 or p99; that is decided by counting the steps beyond the
+// percentile.
 bool compares_high_percentiles(const Expectation&);
-// Whether it compares times with stored ones: decided by what differs from run to run.
+// Whether it compares times with stored ones; that is decided by the differences between runs.
 bool compares_stored_times(const Expectation&);
 
-// Whether no step satisfies it, or every step does, by what its metrics can be: a share is from 0
-// to 1, anything else at least 0. Nothing where steps differ in it, and where it is about a class.
+// Whether every step satisfies the assertion, or no step does, given the ranges of its metrics: a
+// share is in [0, 1], any other metric at least 0. nullopt where steps decide it, and for `bound`.
 std::optional<bool> decided_by_ranges(const Expectation&);
 
-// Whether every metric of this run stands on the side where a worse step has it: of two that
-// satisfy the assertion the worse one does so more easily. A metric that only describes a step says
-// nothing.
+// Whether, among two steps that satisfy the assertion, it leaves more room to the worse one. This
+// is so if every metric of this run is on the side where being worse helps. Metrics that only
+// describe a step count as neither.
 bool is_easier_for_a_worse_step(const Expectation&);
 
-// Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
-// differ from run to run is known for nothing else.
+// Whether it compares "a * x.metric" with "b * stored.x.metric", in either order. Only for these is
+// the variation of stored times between runs known.
 bool compares_with_itself(const Expectation&);
 
 }  // namespace stepgate

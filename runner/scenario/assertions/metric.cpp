@@ -24,7 +24,7 @@ constexpr MetricRow row(Metric metric, Evidence evidence, MetricUnit unit, std::
           .better = better};
 }
 
-// A ratio that is never above 1.
+// A row for a ratio that is never above 1.
 constexpr MetricRow share(Metric metric, Evidence evidence, std::string_view meaning,
                           Better better = Better::less) {
   MetricRow result = row(metric, evidence, ratio, meaning, better);
@@ -32,7 +32,7 @@ constexpr MetricRow share(Metric metric, Evidence evidence, std::string_view mea
   return result;
 }
 
-// In the order of the enum, so that a row is found by its number.
+// Rows in the order of the enum, so that a metric is an index.
 constexpr std::array metric_rows{
     row(Metric::step_ms_mean, timed, seconds, "time of a step, on average"),
     row(Metric::step_ms_p50, timed, seconds,

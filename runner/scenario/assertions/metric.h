@@ -13,9 +13,9 @@
 
 namespace stepgate {
 
-// In order of exactness. `plan`: computed on the CPU. `exact`: counted by tracing a few steps on
-// the GPU. `timed`: statistical. `traced`: statistical too, but only a trace of the timeline can
-// tell.
+// Kinds of evidence, the most exact first. `plan`: computed on the CPU. `exact`: counted by tracing
+// a few steps on the GPU. `timed`: statistical. `traced`: statistical too, but needs a trace of the
+// timeline.
 enum class Evidence { plan, exact, timed, traced };
 std::string_view name_of(Evidence);
 
@@ -30,14 +30,14 @@ enum class MetricUnit {
   bound_class
 };
 
-// The classes of what bounds a step, in the words of assertions: `fix.bound == copy`. As a number
-// of a side it is its place, counted from 1.
+// Classes of bottlenecks of a step, as assertions name them: `fix.bound == copy`. Where a side
+// needs a number, it is the position in the enum, counted from 1.
 enum class BoundClass { data, copy, compute, host, communication };
 std::string_view name_of(BoundClass);
 
-// A value's name here is the metric's in assertions.
+// The enumerators are named like the metrics in assertions.
 enum class Metric {
-  // timed
+  // Timed metrics.
   step_ms_mean,
   step_ms_p50,
   step_ms_p95,
@@ -49,12 +49,12 @@ enum class Metric {
   host_us,
   host_share,
   host_cpu_us,
-  // plan: known before anything runs; the trace must agree where it counts the same thing
+  // Plan metrics: known before anything runs. The trace must agree where it counts the same thing.
   launches_per_step,
   copies_per_step,
   copy_bytes_per_step,
   memset_bytes_per_step,
-  // exact: counted by the trace, and by the plan, which must agree
+  // Exact metrics: counted by the trace and by the plan, which must agree.
   pageable_copies_per_step,
   host_waits_per_step,
   device_syncs_per_step,
@@ -62,7 +62,7 @@ enum class Metric {
   device_allocs_per_step,
   device_frees_per_step,
   pinned_allocs_per_step,
-  // plan again: files that keep counts have them in this order, and digests of it
+  // More plan metrics. Their order is part of stored counts and digests.
   flops_per_step,
   peak_live,
   peak_reserved,
@@ -83,7 +83,7 @@ enum class Metric {
   loader_threads,
   spinning_waits_per_step,
   pool_returns_per_step,
-  // traced
+  // Traced metrics.
   gpu_idle,
   kernel_idle,
   copy_overlap,
@@ -104,24 +104,24 @@ enum class Metric {
   optimizer_us,
   kernel_us,
   bound,
-  // Counted by plans; files keep counts in this order.
+  // A plan metric; the order of plan metrics is part of stored counts.
   loader_starts_per_step,
-  // traced
+  // A traced metric.
   driver_used,
-  // Metrics of steps of several ranks, each a value of one of the ranks. Plans count them, and so
-  // does the trace, which must agree.
+  // Metrics of steps of several ranks; each is the value of one rank. Plan and trace count them and
+  // must agree.
   all_reduces_per_step,
   reduce_scatters_per_step,
   all_gathers_per_step,
   payload_bytes_per_step,
-  // plan
+  // Plan metrics.
   collectives_per_step,
   wire_bytes_per_step,
   unbucketed_per_step,
   late_collectives_per_step,
   early_comm_waits_per_step,
   state_bytes,
-  // traced
+  // Traced metrics.
   comm_us,
   exposed_comm_us,
   comm_overlap,
@@ -130,12 +130,12 @@ enum class Metric {
   skew_us,
   last_rank,
   blocking_comm_us,
-  // timed, of the few slow steps of a round
+  // Timed metrics of the few slowest steps of a round.
   step_ms_max,
   slow_step_share,
 };
 
-// Which values of a metric are better; neither for one that only describes a step.
+// Which values of a metric are better; `neither` for a metric that only describes a step.
 enum class Better { less, more, neither };
 
 struct MetricRow {
@@ -145,40 +145,42 @@ struct MetricRow {
   MetricUnit unit;
   std::string_view meaning;
   Better better = Better::less;
-  double most = std::numeric_limits<double>::infinity();  // that it can be: 1 for a share
+  double most = std::numeric_limits<double>::infinity();  // largest value; 1 for a share
 };
 
 std::span<const MetricRow> metric_table();
 const MetricRow& row_of(Metric);
 std::optional<Metric> metric_named(std::string_view name);
 
-// Says which percentile of a round's steps a metric is, if any, as a share. step_ms_p99: 0.99.
+// The percentile of a round's steps that a metric is, as a share: 0.99 for step_ms_p99. nullopt for
+// metrics that are no percentile.
 std::optional<double> percentile_of(Metric);
-// Scored steps of a variant in a round with which the percentile is one, and not the largest of a
-// few: three lie beyond it, 3 / (1 - p). 1 for any other metric.
+// The fewest scored steps of a variant in a round for a meaningful percentile: 3 / (1 - p), so that
+// three steps lie beyond it and it is not the maximum. 1 for any other metric.
 std::int64_t fewest_steps_of(Metric);
 
-// How long a step takes, in one form or another.
+// Whether the metric is a duration of a step, such as a mean or percentile.
 bool is_step_time(Metric);
 
-// Whether a few steps of a round decide it. Then it is an estimate without a known error rate.
+// Whether a few steps of a round determine the metric. It is then an estimate without a known error
+// rate.
 bool is_of_few_steps(Metric);
 
-// Whether it only describes the step and is no cost, so that more of it is no worse.
+// Whether the metric only describes the step and is no cost, so that a larger value is no worse.
 bool describes_the_step(Metric);
 
-// Whether it is a rate: something that a step has so much of, over its mean time.
+// Whether the metric is a rate: an amount of a step divided by its mean time.
 bool is_rate(Metric);
 
-// Why no model of this kind has such a value, in words; empty where it has one.
+// Why the metric does not exist for models of this kind; empty where it exists.
 std::string_view reason_against(Metric, ModelKind);
 
-// Whether a baseline keeps the metric, so that assertions may say `stored.`: what plans count, and
-// times of a step, which are kept relative to a frozen step. Host times have no such reference, and
-// an mfu is of a peak rate, which no baseline keeps.
+// Whether a baseline stores the metric, so that assertions may say `stored.`. Stored are counts of
+// plans, and step times relative to a frozen step. Host times have no such reference, and an mfu
+// depends on a peak rate, which no baseline stores.
 bool can_be_stored(Metric);
 
-// The hint for a name that looks like a metric but is none; empty for other names.
+// The hint for a name that resembles a metric but is none; empty for other names.
 std::string_view way_out_of(std::string_view name);
 
 }  // namespace stepgate

@@ -14,7 +14,7 @@ namespace stepgate {
 namespace {
 
 struct Scale {
-  double from;  // values of at least this use the scale
+  double from;  // smallest value that uses the scale
   double size;
   std::string_view name;
 };
@@ -30,7 +30,8 @@ constexpr Scale byte_scales[] = {{kib * kib * kib, kib* kib* kib, "GiB"},
 constexpr Scale decimal_scales[] = {
     {1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}, {0, 1, ""}};
 
-// Four significant digits, or more, at the largest scale that the value reaches.
+// Writes the value at the largest scale that it reaches, to four significant digits plus
+// `more_digits`.
 std::string scaled(double value, std::span<const Scale> scales, std::string_view gap,
                    int more_digits) {
   for (const Scale& scale : scales) {
@@ -45,7 +46,7 @@ std::string scaled(double value, std::span<const Scale> scales, std::string_view
 
 std::string in_words(double value, MetricUnit unit, int more_digits) {
   switch (unit) {
-    // Values too small to matter are printed as 0: a millionth of a count, a thousandth of a byte.
+    // Values that are negligible in their unit, such as a thousandth of a byte, are written as 0.
     case MetricUnit::count:
       if (value == std::round(value)) return number_in_words(value, all_digits);
       return number_in_words(std::abs(value) <= 1.1e-6 ? 0 : value, 6 + more_digits);
@@ -54,7 +55,7 @@ std::string in_words(double value, MetricUnit unit, int more_digits) {
     case MetricUnit::seconds:
       return value == 0 ? "0 s" : scaled(value, second_scales, " ", more_digits);
     case MetricUnit::ratio:
-      // A share below a millionth is one that could not be told from nothing.
+      // A share below a millionth is indistinguishable from 0.
       return number_in_words(std::abs(value) <= 1.000001e-6 ? 0 : 100 * value, 3 + more_digits) +
              " %";
     case MetricUnit::per_second:

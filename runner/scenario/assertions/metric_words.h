@@ -8,8 +8,8 @@
 
 namespace stepgate {
 
-// A value in the metric's base unit: "1.234 ms", "4 MiB", "12", "34.1 %", "88.5k/s"; with so many
-// digits more.
+// Writes a value given in the metric's base unit: "1.234 ms", "4 MiB", "12", "34.1 %", "88.5k/s".
+// `more_digits` adds significant digits.
 std::string in_words(double value, MetricUnit, int more_digits = 0);
 
 }  // namespace stepgate

@@ -22,7 +22,7 @@ namespace {
 
 // Dimensions of the values in an assertion, so that bytes are never compared with seconds.
 
-// Powers of the two base units. A literal 0 fits everything.
+// Powers of the base units byte and second. A literal 0 fits any dimension.
 struct Powers {
   enum class Fit { exactly, anything };
 
@@ -70,7 +70,7 @@ Powers powers_of(MetricUnit unit) {
   return {0, 0};
 }
 
-// Counts, ratios and rates per second are plain: "fix.samples_per_s >= 1000" needs no unit.
+// Counts, ratios and rates per second have no unit: "fix.samples_per_s >= 1000".
 Powers powers_of(const Quantity& quantity) {
   const bool fits_anything = quantity.value == 0 && quantity.dimension == Dimension::plain;
   switch (quantity.dimension) {
@@ -86,26 +86,26 @@ Powers powers_of(const Quantity& quantity) {
   return {0, 0};
 }
 
-// Powers of a product of the two.
+// Powers of the product of two values.
 Powers times(const Powers& a, const Powers& b) {
   const bool fits_anything = a.fit == Powers::Fit::anything || b.fit == Powers::Fit::anything;
   return {a.bytes + b.bytes, a.seconds + b.seconds,
           fits_anything ? Powers::Fit::anything : Powers::Fit::exactly};
 }
 
-// Whether the two may be added and compared.
+// Whether two values may be added and compared.
 bool compatible(const Powers& a, const Powers& b) {
   if (a.fit == Powers::Fit::anything || b.fit == Powers::Fit::anything) return true;
   return a.bytes == b.bytes && a.seconds == b.seconds;
 }
 
-// "a size", "a time", ...: for messages.
+// The dimension in words, for messages: "a size", "a time".
 std::string powers_text(const Powers& powers) {
   const NamedPowers* row = row_of(powers);
   return row != nullptr ? std::string(row->name) : "a product of unlike units";
 }
 
-// How to give a number these powers: "write its unit, as in 64 KiB".
+// A hint how to write a number of this dimension: "write its unit, as in 64 KiB".
 std::string unit_hint(const Powers& powers) {
   const NamedPowers* row = row_of(powers);
   return row != nullptr ? std::string(row->hint) : "multiply fewer metrics";
@@ -125,7 +125,7 @@ class AssertionParser {
                   std::span<const std::string_view> variants)
       : text_(text, start), variants_(variants) {}
 
-  // Fills the parsed parts; what is wrong, if anything is.
+  // Parses the text into `result`. Returns the error, if any.
   std::optional<Diagnostic> parse(Expectation& result) {
     Powers left;
     Powers right;
@@ -136,7 +136,7 @@ class AssertionParser {
   }
 
  private:
-  // The grammar.
+  // The functions below parse one rule of the grammar each.
 
   bool side(Side& result, Powers& powers) {
     do {
@@ -166,7 +166,7 @@ class AssertionParser {
       powers = times(powers, of_factor);
       text_.skip_spaces();
     } while (text_.take("*"));
-    // Beside it no ratio of the sides says anything.
+    // A product must not contain 0 beside other factors.
     const bool is_nothing = std::ranges::find(result, Factor(0.0)) != result.end();
     if (!is_nothing || result.size() == 1) return true;
     return text_.fail(where, "a product with 0 is 0, whatever else is in it",
@@ -316,7 +316,7 @@ class AssertionParser {
     return true;
   }
 
-  // Which kernels the variant launches is plan's business.
+  // Parses the kernel of kernel_us(...). Whether the variant launches it is checked with its plan.
   bool kernel_in_brackets(MetricOf& of) {
     const std::size_t where = text_.at();
     if (text_.take("(")) {
@@ -437,7 +437,7 @@ class AssertionParser {
                                [](const MetricOf& of) { return row_of(of.metric).most == 1; });
   }
 
-  // A number without its percent sign is what people mean to be one.
+  // Refuses a limit above 100 % for a share; a number without percent sign probably lacks one.
   bool fail_beyond_a_share(bool always_true) {
     constexpr std::string_view fact = "a share is at most 100 %";
     if (bare_number_) {
@@ -467,8 +467,8 @@ class AssertionParser {
     std::size_t where = 0;
     double value = 0;
   };
-  std::optional<BareNumber> bare_number_;  // the last one without a unit that is 1 or more
-  std::optional<std::size_t> stored_at_;   // the last value that a baseline gives
+  std::optional<BareNumber> bare_number_;  // the last number without unit that is at least 1
+  std::optional<std::size_t> stored_at_;   // position of the last value from a baseline
 };
 
 }  // namespace

@@ -118,7 +118,8 @@ TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
             Evidence::traced);
 }
 
-// The table says which metrics are shares; a limit that none can reach is a forgotten sign.
+// A limit that no share can reach is a forgotten percent sign. The table of metrics says which are
+// shares.
 TEST(ParseExpectation, RefusesALimitThatNoShareCanReach) {
   int shares = 0;
   for (const MetricRow& row : metric_table()) {

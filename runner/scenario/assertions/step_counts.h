@@ -22,7 +22,7 @@ std::string_view name_of(Phase);  // "data wait"
 enum class CollectiveKind { all_reduce, reduce_scatter, all_gather };
 std::string_view name_of(CollectiveKind);  // "all-reduce"
 
-// Counts of some work, such as that of a step or of a phase.
+// Counts of some work, such as that of a step or a phase.
 struct Tally {
   double launches = 0;
   double copies = 0;
@@ -41,7 +41,7 @@ struct Tally {
   double payload_bytes = 0;
   double flops = 0;
 
-  double operator[](Metric) const;  // of tally_table
+  double operator[](Metric) const;  // looks the metric up in tally_table
 };
 
 using TallyMember = double Tally::*;
@@ -49,7 +49,7 @@ using TallyMember = double Tally::*;
 struct TallyRow {
   Metric metric;
   TallyMember amount;
-  bool of_ranks = false;  // a step of one rank has no such count
+  bool of_ranks = false;  // exists only for steps of several ranks
 };
 
 inline constexpr std::array tally_table{
@@ -69,7 +69,7 @@ inline constexpr std::array tally_table{
     TallyRow{Metric::all_gathers_per_step, &Tally::all_gathers, true},
     TallyRow{Metric::payload_bytes_per_step, &Tally::payload_bytes, true},
     TallyRow{Metric::flops_per_step, &Tally::flops}};
-// The counts that a trace has too: all but arithmetic, which is the last.
+// The counts that a trace contains too: all except flops, which comes last.
 inline constexpr std::span traced_tally(tally_table.data(), tally_table.size() - 1);
 
 inline double Tally::operator[](Metric metric) const {
@@ -79,16 +79,16 @@ inline double Tally::operator[](Metric metric) const {
   return 0;
 }
 
-// A step does this only every so many steps, be it an operation or not. Everything that has to
-// cover it, to price it or to doubt what was measured without it asks this list.
+// Work that a step does only once in so many steps. Everything that must cover this work, price it,
+// or distrust measurements without it uses this list.
 struct PeriodicWork {
   std::string name;          // for people; operations with one period are named after the first
-  std::int64_t every = 0;    // from one time to the next, in steps; more than 1
-  double rough_seconds = 0;  // each time: by how much a step is longer that hides nothing of it
-  std::set<Metric> counts;   // the counts that it adds to
+  std::int64_t every = 0;    // period in steps; more than 1
+  double rough_seconds = 0;  // each time, if the step hides none of it
+  std::set<Metric> counts;   // the metrics whose counts it increases
 };
 
-// The name of an anchor among the steps that are measured.
+// The name of an anchor among the measured variants.
 inline std::string anchor_variant(const std::string& anchor) {
   return "anchor." + anchor;
 }

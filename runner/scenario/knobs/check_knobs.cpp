@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-// "'alloc.round' is only for caching and expandable"
+// The message that a knob has no effect: "'alloc.round' is only for caching and expandable".
 std::string no_effect(const Field& field, const KnobCondition& condition) {
   if (!condition.message.empty()) return fmt::format(fmt::runtime(condition.message), field.name);
   std::string all(condition.only_for);

@@ -11,11 +11,11 @@
 
 namespace stepgate {
 
-// Where each field that a file or argument sets was set last, by its dotted name.
+// The place where each field was last set by a file or argument, by dotted name.
 using SettingPlaces = std::map<std::string_view, Place>;
 
-// One more diagnostic for every rule that the knobs break, at the setting at fault, or at the
-// variant where that setting is a default.
+// Adds a diagnostic for every rule that the knobs break, at the wrong setting, or at the variant
+// where that setting is a default.
 void check_knobs(const Knobs&, const SettingPlaces&, const Place& variant,
                  std::vector<Diagnostic>& diagnostics);
 

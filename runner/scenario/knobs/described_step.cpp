@@ -9,8 +9,8 @@
 namespace stepgate {
 namespace {
 
-// Fields that are said of a step even at their defaults. Fields whose values speak for themselves
-// are said without their names.
+// Fields that are described even at their defaults. Self-explanatory values are written without the
+// name of the field.
 struct SaidAlways {
   std::string_view field;
   bool named = true;

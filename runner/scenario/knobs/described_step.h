@@ -13,22 +13,22 @@
 
 namespace stepgate {
 
-// The tables of a scenario file that say what a step is.
+// The tables of a scenario file that define a step.
 inline constexpr std::array<std::string_view, 5> five_things{"model", "batch", "transfer", "sync",
                                                              "alloc"};
 inline constexpr std::string_view other_things = "other";
 
 struct DescribedStep {
   std::string variant;
-  // Words for the five things in their order: what kind each is, and every knob that is not at its
-  // default and has an effect, as a file writes them: "mlp, layers 4, hidden 1024, tf32".
+  // Describes each of the five things in order: its kind, and every knob with an effect that is not
+  // at its default, as a file writes them: "mlp, layers 4, hidden 1024, tf32".
   std::array<std::string, five_things.size()> words;
-  std::string other;  // knobs of all other tables: "host.step_us 100"; empty: at their defaults
+  std::string other;  // knobs of other tables that are not at their defaults: "host.step_us 100"
 };
 
 std::vector<DescribedStep> described_steps(const std::vector<Variant>&);
 
-// Variants that are alike in something, in the order of the first of them.
+// Variants with an equal description of one thing, in the order of their first one.
 struct AlikeVariants {
   std::vector<std::string> variants;
   std::string words;
@@ -40,8 +40,8 @@ struct ComparedThing {
   bool differs() const { return groups.size() > 1; }
 };
 
-// Groups the variants by equal words for each of the five things. `other_things` follows if any
-// variant sets another knob.
+// Groups the variants by equal descriptions of each of the five things. A group for `other` follows
+// if any variant sets a knob outside them.
 std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>&);
 
 }  // namespace stepgate

@@ -33,8 +33,8 @@ TEST(DescribedStep, HowLongSpinKernelsTakeIsSaidEvenAtItsDefault) {
 
 TEST(DescribedStep, WhatHasNoEffectIsNotSaid) {
   Knobs knobs;
-  knobs.model.kind = ModelKind::spin;  // which has neither layers nor tokens
-  knobs.batch.sizes = {16, 24};        // instead of one size
+  knobs.model.kind = ModelKind::spin;  // spin has neither layers nor tokens
+  knobs.batch.sizes = {16, 24};        // replaces batch.size
   knobs.host.step_us = 100;
   const DescribedStep step = described_steps({variant_named("a", knobs)}).front();
   EXPECT_EQ(step.words[0].find("layers"), std::string::npos) << step.words[0];
@@ -43,7 +43,7 @@ TEST(DescribedStep, WhatHasNoEffectIsNotSaid) {
   EXPECT_EQ(step.other, "host.step_us 100");
 }
 
-// Steps beside which, together, every knob has an effect.
+// A set of steps in which every knob has an effect on at least one.
 std::vector<Knobs> steps_of_every_kind() {
   std::vector<Knobs> steps(1);
   for (const ModelKind kind : {ModelKind::transformer, ModelKind::spin, ModelKind::elementwise,
@@ -68,11 +68,11 @@ std::vector<Knobs> steps_of_every_kind() {
   return steps;
 }
 
-// Every change of a knob shows in the description of the step.
+// Changing any knob changes the description of the step.
 TEST(DescribedStep, EveryKnobThatHasAnEffectShows) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != FieldScope::variant) continue;
-    if (field.name.starts_with("gate.")) continue;  // no part of the step
+    if (field.name.starts_with("gate.")) continue;  // not part of the step
     bool turned = false;
     for (const Knobs& knobs : steps_of_every_kind()) {
       Settings settings{.knobs = knobs, .measure = {}, .requirements = {}, .gate = {}};
@@ -95,7 +95,7 @@ TEST(DescribedStep, VariantsThatAreAlikeStandTogether) {
   waits.sync.where = SyncWhere::step;
   const std::vector<ComparedThing> things = compared_things(described_steps(
       {variant_named("baseline", waits), variant_named("fix"), variant_named("again", waits)}));
-  ASSERT_EQ(things.size(), five_things.size());  // nobody turned anything else
+  ASSERT_EQ(things.size(), five_things.size());  // no variant sets other knobs
   for (const ComparedThing& thing : things)
     EXPECT_EQ(thing.differs(), thing.thing == "sync") << thing.thing;
   const ComparedThing& sync = things[3];

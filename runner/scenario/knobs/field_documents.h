@@ -9,7 +9,7 @@
 namespace stepgate {
 
 // The output of `stepgate fields`: every field whose name contains the filter, with its values,
-// default and meaning, then the metrics that match. With no match, a line that says so.
+// default and meaning; then the metrics that match. Says so if nothing matches.
 std::string fields_text(std::string_view filter = {});
 
 // A JSON Schema (draft 2020-12) of scenario files, for editors.

@@ -75,7 +75,7 @@ inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
   member = list ? *list : std::vector<std::int64_t>();
 }
 
-// `members` lead from the part to what the field is: the last is of the one before.
+// `members` are pointers to members, followed from `part` one after the other to the field.
 template <auto part, auto... members>
 constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning,
                       const KnobCondition* condition = nullptr) {
@@ -99,7 +99,7 @@ constexpr Field once_in_a_process(Field field) {
   return field;
 }
 
-// A field that variants may override, in a group that otherwise holds for the whole scenario.
+// Makes a field that variants may override, in a group that otherwise holds for the whole scenario.
 constexpr Field of_variants(Field field) {
   field.scope = FieldScope::variant;
   return field;
@@ -114,15 +114,15 @@ inline constexpr std::int64_t tebibyte = 1024 * gibibyte;
 constexpr FieldValues whole(double least, double most) {
   return {.kind = FieldKind::integer, .least = least, .most = most};
 }
-// Bytes, a multiple of what a step needs, or a share of a device's memory.
+// A capacity: bytes, a multiple of what a step needs, or a share of a device's memory.
 constexpr FieldValues capacity(double least, double most) {
   return {.kind = FieldKind::capacity, .least = least, .most = most};
 }
-// Files write 0.05 as "5%".
+// A percentage, which files write as "5%" for 0.05.
 constexpr FieldValues percent(double least, double most) {
   return {.kind = FieldKind::percent, .least = least, .most = most};
 }
-// A list of such numbers, 2 to 64 of them.
+// A list of such numbers, with fewest_in_list to most_in_list elements.
 constexpr FieldValues list_of(FieldValues whole) {
   whole.kind = FieldKind::integers;
   return whole;
@@ -159,7 +159,7 @@ constexpr Choice choice(std::string_view name) {
   return {name, std::nullopt};
 }
 
-// One for each value of the enum, in its order, by the name that it has there.
+// A choice for each value of the enum, in its order and under its name.
 template <class Enum>
 inline constexpr auto choices = [] {
   std::array<Choice, enumerators<Enum>.size()> all{};

@@ -74,7 +74,7 @@ Json object(Json properties, std::string_view description) {
           {"additionalProperties", false}};
 }
 
-// The groups whose fields may stand there.
+// The groups whose fields may be set in tables of that scope.
 Json group_properties(FieldScope widest) {
   Json properties = Json::object();
   for (const FieldGroup& group : field_groups()) {

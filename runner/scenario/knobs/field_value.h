@@ -13,28 +13,29 @@
 
 namespace stepgate {
 
-// The value; nothing, and one more diagnostic at the value's place, when the field cannot hold it.
-// The field must be built.
+// Reads a value. Returns nullopt, and adds a diagnostic at the value's place, when the field cannot
+// hold it. The field must be implemented.
 std::optional<FieldValue> read_field_value(const Field&, const TomlValue&,
                                            std::vector<Diagnostic>& diagnostics);
 
-// The argument as the field would read it: 2, true and 0.5 as such, the rest as a string.
+// Converts a command-line argument to what the field reads: 2, true and 0.5 as such, all else as a
+// string.
 TomlValue toml_of_argument(const Field&, std::string_view text, const Place&);
 
 // Limits of a list's length.
 inline constexpr std::size_t fewest_in_list = 2;
 inline constexpr std::size_t most_in_list = 64;
 
-// A least or most value, as a file writes it.
+// A least or most value as a file writes it.
 std::string limit_text(const FieldValues&, double limit);
 
-// As a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
+// The value as a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
 std::string field_value_text(const Field&, const FieldValue&);
 
-// The values that the field may pass: "1 to 4", "static, cuda or cuda_async".
+// The values that the field accepts: "1 to 4", "static, cuda or cuda_async".
 std::string field_values_text(const FieldValues&);
 
-// "a", "a or b", "a, b or c".
+// Joins words with commas and "or": "a", "a or b", "a, b or c".
 std::string either(const std::vector<std::string>& words);
 
 }  // namespace stepgate

@@ -18,11 +18,11 @@ namespace {
 using namespace field_row;
 using namespace knob_conditions;
 
-// The words of a scenario file for the values of those enums whose own names they are not, or not
-// alone; a row has those of any other enum as choices<Enum>. Choices without a value are of the
-// format, but not built yet.
+// Names of enum values in scenario files, for enums whose values are not simply written by their
+// C++ names (choices<Enum>). Choices without a value are part of the format, but not implemented
+// yet.
 
-// Whether files can write every value of the enum.
+// Whether every value of the enum has a name.
 template <class Enum, std::size_t count>
 constexpr bool name_all_of(const std::array<Choice, count>& choices) {
   for (std::size_t value = 0; value < enumerators<Enum>.size(); ++value) {

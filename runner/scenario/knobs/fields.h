@@ -19,7 +19,7 @@ namespace stepgate {
 // The hint where a key is not known.
 inline constexpr std::string_view see_fields = "'stepgate fields' lists the keys";
 
-// Everything that fields write to, at its defaults.
+// All values that fields set, at their defaults.
 struct Settings {
   Knobs knobs;
   MeasureKnobs measure;
@@ -40,35 +40,36 @@ enum class FieldKind {
   capacity
 };
 
-// Whether variants may override it.
+// Whether variants may override a field.
 enum class FieldScope { variant, scenario };
 
-// A choice without a value is in the format, but not built yet.
+// A name for an enum value. A choice without a value is part of the format, but not implemented
+// yet.
 struct Choice {
   std::string_view name;
   std::optional<std::int64_t> value;  // of the enum
 };
 
-// The value of a field: nothing (an absent optional, an empty list), a whole number, bytes or the
-// value of an enum, a number, true and false, a list of whole numbers, or a cap.
+// The value of a field: nothing (an absent optional, an empty list), an integer (also bytes or an
+// enum value), a number, a bool, a list of integers, or a memory cap.
 using FieldValue =
     std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap>;
 
-// The values that a file may write.
+// The values that a field accepts.
 struct FieldValues {
   FieldKind kind = FieldKind::integer;
   double least = 0;
   double most = 0;
   std::int64_t multiple_of = 1;
-  std::string_view word = {};  // that stands for an absent value: "auto"; empty where none does
+  std::string_view word = {};  // word for an absent value: "auto"; empty if there is none
   std::span<const Choice> choices = {};
 };
 
-// Beside which other knobs a knob has an effect: it is refused where it is written beside others,
-// never ignored.
+// The values of other knobs that a knob needs to have an effect. Without them, setting the knob is
+// an error.
 struct KnobCondition {
   bool (*holds)(const Knobs&);
-  std::string_view only_for = {};  // "caching, expandable"; empty: `message` says it
+  std::string_view only_for = {};  // "caching, expandable"; if empty, see `message`
   std::string_view hint = {};
   std::string_view message = {};  // "{}" is the knob's name
 };
@@ -78,15 +79,15 @@ struct Field {
   FieldValues values = {};
   std::string_view meaning = {};
   FieldScope scope = FieldScope::variant;
-  // Null where it has an effect whatever the others are.
+  // nullptr if the knob always has an effect.
   const KnobCondition* condition = nullptr;
-  // The field is about what is not scored: when measuring ends, what is printed, what the machine
-  // must have. It is not in the fingerprint, so changing it keeps runs comparable.
+  // The field does not affect what is scored: when measuring ends, what is printed, what the
+  // machine must have. It is left out of the fingerprint, so changing it keeps runs comparable.
   bool unscored = false;
-  // Decided once for a process, which carries out all variants of all scenarios of a run: the same
-  // wherever it has an effect.
+  // The value holds for the whole process, which runs all variants of all scenarios. It must be the
+  // same in all variants in which it has an effect.
   bool once_in_a_process = false;
-  // Null where the field is in the format, but not built yet.
+  // nullptr where the field is part of the format, but not implemented yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;
 };
@@ -96,14 +97,14 @@ struct FieldGroup {
   std::string_view meaning;
 };
 
-// In the order of the documentation; the fields of a group stand together.
+// In the order of the documentation; fields of a group are adjacent.
 std::span<const FieldGroup> field_groups();
 std::span<const Field> field_table();
 
-// Null when there is no such field.
+// Returns nullptr when there is no such field.
 const Field* field_named(std::string_view name);
 
-// "transfer" of "transfer.host".
+// The part of the name before the dot: "transfer" of "transfer.host".
 std::string_view group_of(const Field&);
 
 // Whether a group has that name.
@@ -113,13 +114,13 @@ constexpr bool is_built(const Field& field) {
   return field.get != nullptr;
 }
 
-// "transformer: tokens of a sample": the meaning, with what the knob is only for.
+// The meaning, preceded by the models that the knob is for: "transformer: tokens of a sample".
 std::string meaning_of(const Field&);
 
 FieldValue default_of(const Field&);
 
-// The first field that is decided once for a process, has an effect beside the knobs of both, and
-// differs; null where one process can carry out both.
+// The first field with once_in_a_process that has an effect in both steps and differs. nullptr if
+// one process can run both.
 const Field* apart_in_a_process(const Knobs&, const Knobs&);
 
 }  // namespace stepgate

@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// The text as a value of the field in a file.
+// Makes the TOML value that a file would contain for the field.
 TomlValue written(const Field& field, const std::string& text) {
   return toml_of_argument(field, text, {"a.toml", 1, 1});
 }
@@ -73,7 +73,7 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
   }
 }
 
-// The words that a condition is told in, against what it asks of the knobs.
+// The words of a condition (only_for) must agree with what it checks.
 TEST(Fields, AreRefusedBesideEveryModelAndAllocatorThatTheyAreNotOnlyFor) {
   int refused = 0;
   for (const Field& field : field_table()) {

@@ -15,8 +15,8 @@
 namespace stepgate {
 namespace {
 
-// Fields that are hashed whatever they are, every other one only where it is not at its default: a
-// new knob changes no fingerprint that is stored. No field is ever added here.
+// These fields are hashed always, every other one only where it is not at its default. So a new
+// knob changes no stored fingerprint. Never add a field here.
 constexpr std::string_view always_hashed[] = {
     "model.kind",      "model.layers",      "model.hidden",     "model.kernels",
     "model.kernel_us", "model.dtype",       "batch.size",       "batch.sample_bytes",
@@ -58,7 +58,7 @@ void append_side(std::string& text, const Side& side, std::string_view first_var
       } else if (const auto* bound = std::get_if<BoundClass>(&factor)) {
         text += name_of(*bound);
       } else {
-        // A plan size is that of the first variant, whichever it is.
+        // A plan size is that of the first variant, so the text contains that variant's name.
         text +=
             fmt::format("size{}of{}", static_cast<int>(std::get<PlanSize>(factor)), first_variant);
       }

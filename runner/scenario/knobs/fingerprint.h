@@ -9,11 +9,11 @@
 namespace stepgate {
 
 // FNV-1a (Fowler, Noll, Vo; 64 bits) over every knob of every variant in the field table's order,
-// the assertions as parsed and the [measure] knobs. Comments, the order of keys, defaults written
-// out, and the claim do not change it.
+// the parsed assertions and the [measure] knobs. Comments, the order of keys, defaults written out
+// and the claim have no influence.
 std::uint64_t fingerprint_of(const Scenario&);
 
-// The same over the knobs of one step: which assertions speak of it does not change it.
+// FNV-1a over the knobs of one step, without the assertions about it.
 std::uint64_t fingerprint_of(const Knobs&);
 
 }  // namespace stepgate

@@ -52,7 +52,7 @@ inline constexpr KnobCondition for_layers_and_elementwise{
     .hint = "remove it, or write model.kind = \"mlp\"",
     .message = "'{}' is only for mlp, recommender and elementwise"};
 
-// The knob has an effect only on a model that learns: the others have no parameters, hence no
+// The knob has an effect only on a model that learns. Other models have no parameters, hence no
 // gradients and no GEMMs.
 constexpr KnobCondition where_learned(std::string_view message) {
   return {.holds = model_is<ModelKind::mlp, ModelKind::transformer, ModelKind::recommender>,

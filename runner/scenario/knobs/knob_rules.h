@@ -11,16 +11,16 @@
 namespace stepgate {
 
 struct KnobRule {
-  std::string_view field;  // that the diagnostic is placed at
+  std::string_view field;  // the diagnostic's place is that of this field
   bool (*broken)(const Knobs&);
   std::string_view message;
   std::string_view hint;
 };
 
-// Rules about the combination of knobs, wherever each was set.
+// Rules about combinations of knobs, independent of where each was set.
 std::span<const KnobRule> knobs_that_clash();
 
-// Nothing is allocated while steps run.
+// Whether nothing is allocated while steps run.
 inline bool is_fixed(const AllocKnobs& alloc) {
   return alloc.with == Allocator::fixed || alloc.with == Allocator::arena;
 }

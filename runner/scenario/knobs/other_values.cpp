@@ -9,14 +9,14 @@
 namespace stepgate {
 namespace {
 
-// Replaces a number that is not set: large enough to change the step.
+// A replacement for a number that is not set, large enough to change the step.
 double small_amount(const FieldValues& values) {
   if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
     return static_cast<double>(mebibyte);
   return values.kind == FieldKind::integer ? 1 : std::min(100.0, values.most);
 }
 
-// The list with one value more and with one less, within its allowed lengths
+// The list with one element more and with one less, within its allowed lengths
 // (read_field_value.cpp).
 std::vector<std::vector<std::int64_t>> other_lists(const FieldValues& values,
                                                    const FieldValue& now) {

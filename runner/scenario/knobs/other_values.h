@@ -8,9 +8,9 @@
 
 namespace stepgate {
 
-// All other values of a choice and of a switch. For a number its double, its half, 16 times and a
-// sixteenth of it and 0, or a small one where it is 0. For a list one element more, one less and
-// none. All lie within what the field may pass.
+// Values to try instead of the present one. For a choice or switch: all others. For a number: its
+// double, its half, 16 times, a sixteenth and 0, or a small one if it is 0. For a list: one element
+// more, one less and none. All are within the field's limits.
 std::vector<FieldValue> other_values(const Field&, const FieldValue& now);
 
 }  // namespace stepgate

@@ -37,7 +37,7 @@ std::string kind_text(FieldKind kind) {
   return "";
 }
 
-// An example that the file could write instead.
+// An example of a valid value, for messages.
 std::string example_of(const Field& field) {
   if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
   if (field.values.kind == FieldKind::capacity)
@@ -103,7 +103,7 @@ class ValueReader {
   }
 
   std::optional<FieldValue> in_range(double value, FieldValue result) {
-    // The negation refuses nan as well.
+    // Written as a negation, so that nan is refused too.
     if (!(value >= field_.values.least && value <= field_.values.most)) {
       return fail(fmt::format("'{}' must be between {} and {}, but is {}", field_.name,
                               limit_text(field_.values, field_.values.least),
@@ -261,7 +261,7 @@ std::optional<Number> whole_text_as(std::string_view text) {
   return all ? std::optional(number) : std::nullopt;
 }
 
-// "[16, 24]" or "16,24"; nothing for anything else.
+// Parses "[16, 24]" or "16,24"; nullopt for anything else.
 std::optional<TomlArray> list_of_argument(std::string_view text, const Place& place) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   TomlArray list;

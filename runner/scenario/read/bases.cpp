@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-// With what is there of it resolved.
+// Resolves the symbolic links of the part of the path that exists.
 std::filesystem::path resolved(const std::filesystem::path& path) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(path, error);
@@ -40,8 +40,8 @@ BaseFolders::BaseFolders(const std::filesystem::path& scenario_file)
   const char* more = std::getenv(bases_variable);
   std::istringstream text(more == nullptr ? "" : more);
   for (std::string folder; std::getline(text, folder, ':');) {
-    // A path "a/" ends in an empty file name. Appending "x" makes parent_path() return "a" either
-    // way.
+    // A path "a/" has an empty file name and "a" has not. With "x" appended, parent_path() returns
+    // "a" for either.
     if (!folder.empty())
       folders_.push_back(resolved(std::filesystem::path(folder) / "x").parent_path());
   }

@@ -12,18 +12,18 @@
 
 namespace stepgate {
 
-// Folders that may be extended from besides, separated by ':'.
+// The environment variable with further folders that scenarios may extend from, separated by ':'.
 inline constexpr const char* bases_variable = "STEPGATE_BASES";
 
-// The nearest folder upwards that has a `.git`; where none has, the file's own.
+// The nearest parent folder with a `.git`; without one, the file's own folder.
 std::filesystem::path root_of_bases(const std::filesystem::path& scenario_file);
 
 class BaseFolders {
  public:
-  // The folders for a scenario in this file, and those that the environment adds.
+  // The folders for a scenario in this file, and those of the environment variable.
   explicit BaseFolders(const std::filesystem::path& scenario_file);
 
-  // Why this file may not be extended; symbolic links are followed first.
+  // Why this file may not be extended; nullopt if it may. Follows symbolic links first.
   std::optional<Diagnostic> reason_against(const std::string& base) const;
 
  private:

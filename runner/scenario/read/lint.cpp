@@ -14,7 +14,7 @@ bool is_compared(const Scenario& scenario, const std::string& left, const std::s
   });
 }
 
-// The numbers that a side multiplies its metric by.
+// The product of a side's numbers.
 double factor_of(const Side& side) {
   double factor = 1;
   for (const Factor& one : side.front()) {
@@ -31,7 +31,7 @@ bool has_no_margin(const Expectation& assertion) {
 }
 
 // The rates come from 400 runs on the simulated H200, where processes shift a variant by 0.1 %. For
-// stored runs they are the rates that docs/verdict.md promises at a limit.
+// stored runs they are the rates at a limit that docs/verdict.md promises.
 Diagnostic no_margin(const Expectation& assertion) {
   const std::string_view rates = names_stored(assertion)
                                      ? "1 % of runs refute it, 5 % hold and the rest is undecided"

@@ -10,13 +10,13 @@
 
 namespace stepgate {
 
-// Warnings, with place and way out: of a limit of exactly 1x on times, and of a scenario without a
-// counted assertion, which says how much and never why. `counted` is such an assertion that is true
-// of its plans; empty where these count the same.
+// Warnings with place and hint: about a limit of exactly 1x on times, and about a scenario without
+// a counted assertion, which cannot say why a step is slower. `counted` is an assertion that is
+// true of the scenario's plans, to be suggested; empty where their counts are equal.
 std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);
 
-// Variants that are the same step as an earlier one, unless an assertion names both: a tie is a
-// claim.
+// Warns of variants that are the same step as an earlier one, unless an assertion names both, since
+// it may claim that they are equal.
 std::vector<Diagnostic> identical_variants(const Scenario&);
 
 }  // namespace stepgate

@@ -25,9 +25,9 @@
 namespace stepgate {
 namespace {
 
-// One knob set on the command line. read_scenario.h says which variants it holds for.
+// A knob set on the command line. read_scenario.h says which variants it applies to.
 
-// Null, and one more diagnostic, when no such field can be set.
+// Returns nullptr, and adds a diagnostic, when no such field can be set.
 const Field* settable_field(std::string_view name, const Place& place,
                             std::vector<Diagnostic>& diagnostics) {
   const Field* field = field_named(name);
@@ -44,7 +44,8 @@ const Field* settable_field(std::string_view name, const Place& place,
   return nullptr;
 }
 
-// "batch.size=128", as a command line gives it; nothing, and one more diagnostic, when it is none.
+// Parses "batch.size=128" from a command line. Returns nullopt and adds a diagnostic when it is
+// invalid.
 std::optional<Setting> read_override(std::string_view argument,
                                      std::vector<Diagnostic>& diagnostics) {
   const Place place{fmt::format("--set {}", argument), 0, 0};
@@ -93,7 +94,8 @@ class ScenarioReader {
     diagnostics_.push_back({place, std::move(message), std::move(hint)});
   }
 
-  // Reads the whole chain before drafting it: the last base is the first to be overridden.
+  // Reads the whole chain of bases first: the last base is drafted first, and the others override
+  // it.
   void read_files(std::string_view text, const std::string& file) {
     std::vector<TomlTable> chain;
     std::vector<std::string> files;
@@ -117,7 +119,7 @@ class ScenarioReader {
       }
       table = read_base(*extends, name);
     }
-    // The required keys of a text that is not TOML are not missing.
+    // If the text is not TOML, its required keys are not reported as missing.
     unreadable_ = chain.empty();
     for (auto at = chain.rbegin(); at != chain.rend(); ++at) read_into(draft_, *at, diagnostics_);
   }
@@ -186,8 +188,8 @@ class ScenarioReader {
     return scenario;
   }
 
-  // A percentile of few steps is their maximum. Where the file says nothing, segments and budget
-  // are made long enough for one.
+  // A percentile of too few steps is their maximum. Where the file does not set them, segments and
+  // budget are made long enough.
   void make_room_for_percentiles(const Expectation& assertion, const SettingPlaces& places,
                                  MeasureKnobs& measure) {
     constexpr double seconds_with_high_percentiles = 300;
@@ -210,7 +212,7 @@ class ScenarioReader {
     }
   }
 
-  // One process carries out all variants.
+  // All variants must be able to run in one process.
   void require_one_process(const Scenario& scenario) {
     for (const Variant& variant : scenario.variants) {
       for (const Variant& earlier : scenario.variants) {
@@ -239,7 +241,7 @@ class ScenarioReader {
     }
   }
 
-  // A gate that is the wrong way round passes every slowdown.
+  // Refuses a gate in the wrong direction, which would pass every slowdown.
   void require_its_direction(const Expectation& assertion) {
     if (!names_stored(assertion) || !is_easier_for_a_worse_step(assertion)) return;
     const std::vector<MetricOf> metrics = metrics_in(assertion);
@@ -288,7 +290,7 @@ class ScenarioReader {
     std::vector<Diagnostic> broken;
     check_knobs(settings.knobs, places, variant.place, broken);
     for (Diagnostic& diagnostic : broken) {
-      // A fault of the base is a fault of every variant, but one to mend.
+      // A fault of the base appears in every variant, but is reported once.
       if (std::find(diagnostics_.begin(), diagnostics_.end(), diagnostic) == diagnostics_.end()) {
         diagnostics_.push_back(std::move(diagnostic));
       }
@@ -296,10 +298,10 @@ class ScenarioReader {
     return {variant.name, settings.knobs, variant.place, settings.gate};
   }
 
-  // The base with what the variant is like, from the furthest, and the variant itself. Each variant
-  // is looked at once, however many are like it.
+  // Applies the base, then the chain of variants that `variant` is like, from the furthest one,
+  // then the variant. Each variant is resolved once, however many are like it.
   const Resolved& with_likes(const VariantDraft& variant, const Settings& base) {
-    std::vector<const VariantDraft*> open;  // each like the next one
+    std::vector<const VariantDraft*> open;  // each is like the next one
     for (const VariantDraft* at = &variant; at != nullptr && !resolved_.contains(at);
          at = like_of(*at, open)) {
       open.push_back(at);
@@ -314,7 +316,8 @@ class ScenarioReader {
     return resolved_.at(&variant);
   }
 
-  // Null where there is none, or where it would lead back to one of those that are open.
+  // The variant that this one is like. nullptr where there is none, or where it would close a cycle
+  // of `open` ones.
   const VariantDraft* like_of(const VariantDraft& variant,
                               const std::vector<const VariantDraft*>& open) {
     if (!variant.like) return nullptr;
@@ -345,7 +348,7 @@ class ScenarioReader {
     double value = 0;
   };
 
-  // The aim of "variant.metric ~= number"; nothing for any other assertion.
+  // The aim of "variant.metric ~= number"; nullopt for any other assertion.
   static std::optional<Aim> aim_of(const Expectation& assertion) {
     const bool single = assertion.left.size() == 1 && assertion.left.front().size() == 1 &&
                         assertion.right.size() == 1;
@@ -407,7 +410,7 @@ class ScenarioReader {
   std::vector<Expectation> parsed(const std::vector<AssertionDraft>& drafts) {
     const std::vector<std::string_view> names = variant_names();
     std::vector<Expectation> assertions;
-    if (names.empty()) return assertions;  // which is reported already
+    if (names.empty()) return assertions;  // already reported
     for (const AssertionDraft& draft : drafts) {
       auto assertion = parse_expectation(draft.name, draft.assertion.text,
                                          draft.assertion.text_place, names, diagnostics_);

@@ -15,38 +15,38 @@
 
 namespace stepgate {
 
-// The key of a variant by which it starts from another one, and no knob.
+// The key by which a variant copies another one; it is no knob.
 inline constexpr std::string_view like_key = "like";
 
-// One changed knob of a variant, to test whether the assertions would notice it.
+// A changed knob of a variant, to test whether the assertions notice the change.
 struct VariantChange {
   std::string variant;
-  std::string knob;                 // or `like_key`, without a value
-  std::optional<FieldValue> value;  // absent: what the files say is not said
+  std::string knob;                 // a knob, or `like_key` without a value
+  std::optional<FieldValue> value;  // nullopt: removes the setting
 };
 
-// Gives the text of a file that `extends` names, already relative to where we are.
+// Returns the text of a file that `extends` names. The path is already relative to the working
+// directory.
 using BaseReader = std::function<TextOrProblem(const std::string& file)>;
 
-// Throws RequestError where no scenario may have this path: it names baselines, tests and lines of
-// logs.
+// Throws RequestError where a scenario may not have this path, which appears in names of baselines
+// and tests and in log lines.
 void require_a_path_to_show(const std::string& file);
 
-// There are no base files.
+// A BaseReader for scenarios without base files.
 TextOrProblem no_base(const std::string& file);
 
-// The scenario of a text. `file` is the name that places show and that `extends` is relative to.
-// Later wins: the fields' defaults, the base files, the file itself, `like`, the variant, the
-// overrides. `overrides` are "batch.size=128" each; they hold for every variant, even for one that
-// sets the same knob, since they are what the user says now.
-// A change is of the variant's own table.
-// Throws RequestError with everything that is wrong.
+// Parses a scenario. `file` is its name in places, and `extends` is relative to it. Later settings
+// override earlier ones: defaults of fields, base files, the file itself, `like`, the variant,
+// `overrides`. `overrides` are texts such as "batch.size=128", which override every variant, even
+// one that sets the same knob. `change` is applied to the variant's own table. Throws RequestError
+// with every error.
 Scenario parse_scenario(std::string_view text, const std::string& file,
                         const BaseReader& base = no_base,
                         std::span<const std::string> overrides = {},
                         const VariantChange* change = nullptr);
 
-// The same for a file, which may extend files of its own repository alone (bases.h).
+// Like parse_scenario, for a file. It may extend only files of its own repository (bases.h).
 Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {},
                        const VariantChange* change = nullptr);
 

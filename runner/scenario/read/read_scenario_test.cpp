@@ -197,7 +197,7 @@ class Extends : public testing::Test {
     std::ofstream(place / file) << text;
   }
 
-  // The value of model.hidden in a scenario in repository/scenarios/ that extends the base, or the
+  // The value of model.hidden in repository/scenarios/mine.toml, which extends the base, or the
   // error.
   std::string hidden_by(const std::string& base) const {
     write("repository/scenarios/mine.toml",
@@ -277,7 +277,7 @@ TEST(ReadScenario, FollowsALongChainOfVariants) {
   EXPECT_EQ(scenario.variants.back().knobs.sync, scenario.variants.front().knobs.sync);
 }
 
-// Whoever leads into a circle is not part of it.
+// A variant that leads into a cycle is not reported as part of it.
 TEST(ReadScenario, ReportsEveryVariantOfACircleOnceAndNobodyElse) {
   const std::string circle = refusal(good +
                                      "[variant.a]\nlike = \"b\"\n[variant.b]\nlike = \"c\"\n"
@@ -325,7 +325,7 @@ TEST(Fingerprint, IsTheSameWhereverMeasuringBeginsAndEndsAndWhateverIsPrinted) {
   }
 }
 
-// A change of what is hashed would end every comparison with stored runs without a word.
+// If fields were hashed differently, comparisons with stored runs would silently end.
 TEST(Fingerprint, IsThatOfTheRunsThatAreStored) {
   const std::filesystem::path source(STEPGATE_SOURCE_DIR);
   const Scenario scenario = read_scenario(source / "scenarios/stored/train_step.toml");
@@ -347,7 +347,7 @@ TEST(Fingerprint, DiffersForAnotherQuestion) {
 }
 
 TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
-  const std::clock_t start = std::clock();  // processor time, as others may be at work
+  const std::clock_t start = std::clock();  // CPU time, since other processes may be running
   for (int i = 0; i < 1000; ++i) scenario_of(good);
   const double spent = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_LT(spent, 10) << "seconds, which allow for sanitizers";

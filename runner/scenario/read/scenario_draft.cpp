@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// The names that an author of a scenario gives, and what they may be made of.
+// The functions below define which characters names in a scenario may have.
 
 bool is_small(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c);
@@ -29,7 +29,7 @@ bool is_all_of(std::string_view text, bool (*allowed)(char)) {
   return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
 }
 
-// Letters, digits and _, and no digit first: assertions name variants.
+// Letters, digits and _, not beginning with a digit, since assertions contain names of variants.
 bool is_variant_name(std::string_view text) {
   return is_all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_'; }) &&
          !is_digit(text[0]);
@@ -46,7 +46,7 @@ bool is_tag(std::string_view text) {
 }
 
 constexpr std::int64_t newest_schema = 1;
-// Whether a search can make the field larger and smaller, for every variant alike.
+// Whether a search can make the field larger and smaller, equally for all variants.
 bool can_be_calibrated(const Field& field) {
   const bool is_size = field.values.kind == FieldKind::integer ||
                        field.values.kind == FieldKind::number ||
@@ -54,7 +54,7 @@ bool can_be_calibrated(const Field& field) {
   return is_built(field) && is_size && field.scope == FieldScope::variant;
 }
 
-// The element of that name, made at the end when there is none.
+// The element with that name; appends a new one when there is none.
 template <class Named>
 Named& named(std::vector<Named>& elements, const std::string& name) {
   const auto found = std::find_if(elements.begin(), elements.end(),
@@ -181,7 +181,7 @@ class DraftReader {
 
   void extends(const TomlEntry& entry) { (void)text_of(entry, "extends"); }
 
-  // Keys are knobs: batch.sample_bytes = "fix.h2d_share ~= 30% within 5%".
+  // The keys of [calibrate] are knobs: batch.sample_bytes = "fix.h2d_share ~= 30% within 5%".
   void calibrate(const TomlEntry& entry) {
     const auto* groups = table_of(entry, entry.key, "write [calibrate] and a knob below it");
     if (groups == nullptr) return;

@@ -32,8 +32,8 @@ struct AssertionDraft {
 };
 
 struct CalibrationDraft {
-  std::string name;              // of the knob
-  const Field* field = nullptr;  // null: a fault, already reported
+  std::string name;              // name of the knob
+  const Field* field = nullptr;  // nullptr: a fault that is already reported
   Place place;                   // of the key
   PlacedText assertion;
 };
@@ -45,26 +45,26 @@ struct VariantDraft {
   std::vector<Setting> settings;
 };
 
-// Limit of one scenario. Every round takes every variant, so a scenario with more would never end;
-// and nothing here may cost more than the files are long.
+// The most variants of a scenario. A round runs every variant, so a scenario with more would not
+// end. The limit also bounds the work of reading a file.
 inline constexpr std::size_t most_variants = 256;
 
 struct ScenarioDraft {
   std::optional<PlacedText> claim;
   std::string source;
   std::vector<std::string> tags;
-  std::vector<Setting> settings;  // of the base step and of the scenario as a whole
+  std::vector<Setting> settings;  // settings of the base step and of the scenario
   std::vector<VariantDraft> variants;
   std::vector<CalibrationDraft> calibrate;
   std::vector<AssertionDraft> regime;
   std::vector<AssertionDraft> expect;
-  std::vector<std::string> refused_keys;  // top-level keys with faults inside: not missing as well
+  std::vector<std::string> refused_keys;  // with errors in their values: not missing
 };
 
-// The file's `extends`; nothing when it has none or it is no string (which read_into reports).
+// The file's `extends`; nullopt when there is none or it is no string (which read_into reports).
 std::optional<PlacedText> extends_of(const TomlTable& file);
 
-// Adds one file to the draft, over what is there. Every fault is one more diagnostic.
+// Adds a file to the draft; its settings override earlier ones. Adds a diagnostic for every error.
 void read_into(ScenarioDraft&, const TomlTable& file, std::vector<Diagnostic>& diagnostics);
 
 }  // namespace stepgate

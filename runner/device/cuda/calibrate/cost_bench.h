@@ -25,17 +25,17 @@ class CostBench {
 
   CostBench();
 
-  // Nanoseconds, all of them. Of the call on the host, on an idle device.
+  // All times are in nanoseconds. The time of the call on the host, with an idle device.
   std::int64_t host_time(const std::function<void()>& call) const;
-  // Time of the work on the device.
+  // The time of the enqueued work on the device.
   std::int64_t device_time(const std::function<void()>& enqueue) const;
-  // From start to start on the device while the host is far ahead: a long kernel first holds the
-  // stream.
+  // The time from start to start of repeated work on the device with a full queue: a long kernel
+  // holds the stream while the host enqueues.
   std::int64_t time_in_full_queue(const std::function<void()>& enqueue, int count) const;
 
-  // The shortest kernel there is.
+  // Launches the shortest possible kernel.
   void launch_small() const;
-  // A kernel that keeps the stream busy for this long.
+  // Launches a kernel that keeps the stream busy for this long.
   void hold(std::int64_t microseconds) const;
   // Prepares a matrix product; multiply() enqueues it on scratch memory.
   Launch prepare_gemm(const kernels::Matmul::Shape&, DType) const;

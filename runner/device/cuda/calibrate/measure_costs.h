@@ -10,10 +10,10 @@
 
 namespace stepgate {
 
-// Costs of calls on the host; all but the wake-up from a wait.
+// Measures the costs of calls on the host, except the wake-up from a wait.
 HostCosts measure_host_costs(const CostBench&);
 
-// Costs of work on the device, and the host's wake-up.
+// Costs of work on the device, and the host's wake-up from a wait.
 struct DeviceCosts {
   ComputeCosts compute;
   std::int64_t wake_up_nanoseconds = 0;

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// One of many calls in a row.
+// The time of one call among many in a row.
 std::int64_t time_of_one(const CostBench& bench, int calls, const std::function<void()>& call) {
   return bench.host_time([&] {
     for (int made = 0; made < calls; ++made) call();
@@ -85,7 +85,7 @@ void measure_host_registration(const CostBench& bench, HostCosts& costs) {
   std::vector<std::int64_t> locks;
   std::vector<std::int64_t> unlocks;
   for (int repeat = 0; repeat < cost_repeats; ++repeat) {
-    // Steps pin while the device works, which takes longer than on an idle one.
+    // Steps pin memory while the device works, which takes longer than on an idle device.
     bench.hold(hold_microseconds);
     const auto begin = steady_clock::now();
     check(cudaHostRegister(block.get(), static_cast<std::size_t>(bytes), cudaHostRegisterDefault),

@@ -28,17 +28,17 @@ struct ActivityRecords {
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
   std::optional<std::vector<PageEvent>> page_events;  // absent where they are not recorded
-  // The operation of each piece of work of the step's graph, in its order. A library may have made
-  // several of one.
+  // The operation of each piece of work in the step's graph, in order. A library may issue several
+  // for one operation.
   std::vector<int> graph_work;
   std::chrono::nanoseconds collected_in{0};  // wall time
 };
 
-// The trace of these steps. A call belongs to the span that it began in; work, to the call that it
-// is correlated with; what belongs to no span is left out. Calls of the driver inside a call of the
-// runtime are that call. Of work from a graph, the n-th in time is the n-th that was captured:
-// collectives of each kind by themselves, which are on a stream beside the rest, and of all else,
-// whatever streams it was captured on. It was collected in the time of the records and its own.
+// Assembles the trace of these steps. A call belongs to the span in which it began, and work to the
+// call with its correlation id. Work outside of all spans is left out. A driver call inside a
+// runtime call counts as that runtime call. In a graph, the n-th work in time is the n-th captured.
+// Collectives of each kind are counted apart from all other work, since they run on another stream.
+// The collection time is that of the records plus its own.
 Trace assemble_trace(const StepPlan&, ActivityRecords, std::vector<HostSpan>,
                      std::int64_t first_step, std::int64_t steps);
 

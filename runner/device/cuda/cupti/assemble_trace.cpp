@@ -13,8 +13,8 @@
 namespace stepgate {
 namespace {
 
-// Libraries ask for the device, for attributes and for errors all the time; a trace of a step need
-// not show it.
+// Calls that only query: libraries query devices, attributes and errors often, and a trace omits
+// them.
 bool only_asks(std::string_view call) {
   return call.starts_with("cudaGet") || call.starts_with("cudaPeek") ||
          call.starts_with("cudaFuncGet") || call.starts_with("cudaDeviceGet");
@@ -22,7 +22,7 @@ bool only_asks(std::string_view call) {
 
 constexpr auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
 
-// Index of the span that the time lies in; -1: none. Spans are in order and do not overlap.
+// Index of the span that contains the time; -1 if there is none. Spans are in order and disjoint.
 int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
   const auto after =
       std::upper_bound(spans.begin(), spans.end(), time,
@@ -32,13 +32,13 @@ int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
   return time <= found->end ? static_cast<int>(found - spans.begin()) : -1;
 }
 
-// Kernels of NCCL, whatever version and algorithm they are of.
+// Whether this is a kernel of NCCL, of any version and algorithm.
 bool is_of_nccl(std::string_view kernel) {
   return kernel.starts_with("ncclDevKernel") || kernel.starts_with("ncclSymkDevKernel") ||
          kernel.starts_with("ncclKernel");
 }
 
-// Their names have the collective's: "ncclDevKernel_AllGather_RING_LL".
+// NCCL's kernels are named after the collective: "ncclDevKernel_AllGather_RING_LL".
 std::optional<CollectiveKind> kind_named_in(const DeviceWork& work) {
   if (work.kind != WorkKind::kernel || !is_of_nccl(work.name)) return std::nullopt;
   for (const CollectiveKind kind :
@@ -53,7 +53,7 @@ class Assembly {
   Assembly(const StepPlan& plan, ActivityRecords records, Trace& trace)
       : plan_(plan), records_(std::move(records)), trace_(trace) {}
 
-  // Most records are of steps before the traced ones, and go before anything is sorted.
+  // First removes the records of steps before the traced ones, which are the most.
   void assemble() {
     std::erase_if(records_.calls, [&](const CallRecord& call) { return !inside(call.begin); });
     std::sort(records_.calls.begin(), records_.calls.end(), [](const auto& a, const auto& b) {
@@ -107,7 +107,7 @@ class Assembly {
     }
   }
 
-  // The action of the plan's operation; null where the span is the runner's own.
+  // The action of the plan's operation; nullptr where the span is the runner's own.
   const Action* action_of(int operation) const {
     return operation < 0 ? nullptr : &operation_at(plan_, operation).action;
   }
@@ -117,10 +117,9 @@ class Assembly {
     return action != nullptr && std::holds_alternative<Collective>(*action);
   }
 
-  // An allocator that looks whether another stream is done with a block polls nothing that the step
-  // waits for, and how often it looks depends on the time. How NCCL launches its kernels and orders
-  // its streams is its own business, as a GEMM's is the library's that has it: a collective is one
-  // call of the plan, which counts it as neither launch nor wait.
+  // An allocator's event queries are no polls of the step, and their number depends on timing.
+  // NCCL's own launches and stream waits inside a collective do not count either: the plan counts
+  // it as one call.
   CallMeaning meaning_within(int span, std::string_view name) const {
     CallMeaning meaning = meaning_of_call(name);
     const int index = trace_.spans[static_cast<std::size_t>(span)].operation;
@@ -158,8 +157,8 @@ class Assembly {
     for (const auto& [correlation, works] : of_graph) give_to_captured(works);
   }
 
-  // Names the operations of the works of a graph's launch, which are in time. Collectives are
-  // beside everything else, and those of one kind are all of one stream.
+  // Assigns the works of a graph's launch, in order of time, to captured operations. Collectives of
+  // a kind are on one stream and are matched separately.
   void give_to_captured(const std::vector<int>& works) {
     std::map<std::optional<CollectiveKind>, std::vector<int>> operations;
     for (const int operation : records_.graph_work) {
@@ -201,8 +200,8 @@ class Assembly {
     }
   }
 
-  // They belong to no call. While the steps are steady, as many of earlier steps lie within the
-  // spans as of traced ones lie behind them.
+  // Page events belong to no call. In steady steps, events of earlier steps inside the spans
+  // balance those of traced steps after the spans.
   void take_page_events() {
     if (!records_.page_events) return;
     trace_.page_events.emplace();

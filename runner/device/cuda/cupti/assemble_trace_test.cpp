@@ -36,7 +36,7 @@ DeviceWork copy_work(std::uint32_t correlation, CopyEnd from, CopyEnd to) {
           .to = to};
 }
 
-// A span for each of two operations and one of the runner's own before them.
+// A span for each of two operations, after one of the runner's own.
 std::vector<HostSpan> spans() {
   return {{.operation = -1, .step = 4, .acts_for = 4, .begin = at(50), .end = at(90)},
           {.operation = 0, .step = 4, .acts_for = 4, .begin = at(100), .end = at(200)},
@@ -211,7 +211,7 @@ DeviceWork nccl_work(const char* name, std::int64_t begin, std::int64_t end) {
   return work;
 }
 
-// Two kernels and three collectives of two kinds, each behind what it is captured after.
+// Two kernels and three collectives of two kinds, with the dependencies of their capture.
 StepPlan a_graph_with_collectives() {
   StepPlan plan;
   plan.operations.resize(5);
@@ -238,7 +238,7 @@ std::vector<int> operations_of(const Trace& trace) {
   return operations;
 }
 
-// They begin in another order than that in which they were captured, which each kind keeps.
+// Collectives may begin in another order than captured, but those of one kind keep their order.
 TEST(AssembleTrace, CollectivesOfAGraphAreBesideItsOtherWork) {
   const char* const scatter = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL";
   const Trace trace = assemble_trace(

@@ -17,7 +17,7 @@ struct Row {
   bool always_can_block;
 };
 
-// The first row that fits counts, so longer names stand before their beginnings.
+// The first matching row counts, so longer names come before their prefixes.
 constexpr std::array call_rows{
     Row{"cudaLaunchKernel*", CallKind::launch, returns},
     Row{"cudaLaunchCooperativeKernel*", CallKind::launch, returns},
@@ -65,7 +65,7 @@ constexpr std::array call_rows{
     Row{"cuMemHostUnregister", CallKind::unpin, blocks},
 };
 
-// Copies and fills come in too many shapes for a list: what they end with tells them apart.
+// There are too many variants of copies and fills to list: parts of their names tell them apart.
 CallMeaning meaning_of_transfer(std::string_view name) {
   const bool asynchronous = name.find("Async") != std::string_view::npos;
   if (name.starts_with("cudaMemset") || name.starts_with("cuMemset")) {

@@ -15,13 +15,13 @@ std::string plain_call_name(std::string_view name);
 
 struct CallMeaning {
   CallKind kind = CallKind::other;
-  // Whatever its arguments are, the host may wait for the device in this call. False for
-  // asynchronous copies: there the kind of host memory decides.
+  // The host may wait for the device in this call, whatever its arguments. False for asynchronous
+  // copies, where the kind of host memory decides.
   bool always_can_block = false;
 };
 
-// The meaning of a plain name. NVIDIA's "API synchronization behavior" tells which calls block and,
-// where that leaves it open, so does what an H200 did behind a pending kernel.
+// The meaning of a plain call name. Sources are NVIDIA's "API synchronization behavior", and, where
+// that leaves it open, tests on an H200 behind a pending kernel.
 CallMeaning meaning_of_call(std::string_view plain_name);
 
 }  // namespace stepgate

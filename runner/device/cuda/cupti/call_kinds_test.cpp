@@ -26,7 +26,8 @@ struct Known {
   bool blocks;
 };
 
-// As section "what blocks the host behind a pending kernel" of the measurements on an H200 has it.
+// Expected values from the section "what blocks the host behind a pending kernel" of the
+// measurements on an H200.
 TEST(CallKinds, CallsBlockAsTheyDidBehindAPendingKernel) {
   for (const Known& known : {Known{"cudaDeviceSynchronize", CallKind::wait_for_device, true},
                              Known{"cuCtxSynchronize", CallKind::wait_for_device, true},

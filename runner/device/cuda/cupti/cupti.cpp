@@ -38,8 +38,8 @@ struct Filled {
   std::size_t bytes = 0;
 };
 
-// Buffers that CUPTI's threads have filled and that are still unread. Its callbacks take no
-// argument of ours, so there can be only one.
+// Buffers that CUPTI's threads have filled and that are unread. There is one instance, since
+// CUPTI's callbacks take no user argument.
 struct FilledBuffers {
   std::mutex mutex;
   std::vector<Filled> all;
@@ -65,7 +65,7 @@ void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, st
 
 void CUPTIAPI ignore_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
-// In this order, so that a library that knows fewer kinds fails at the least important.
+// Ordered by importance, so that an older library fails only at the last kinds.
 constexpr std::array recorded_kinds{
     CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
     CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
@@ -112,8 +112,8 @@ TraceTime trace_now() {
   return TraceTime(static_cast<std::int64_t>(raw_nanoseconds()));
 }
 
-// The functions, typed by the header that the build has. Records only grow from version to version,
-// so fields of that header can be read as far as the oldest version had them.
+// The functions of the library, with the types of the build's header. Records only grow from
+// version to version, so fields that the oldest version had can be read.
 struct Cupti::Library {
   std::string unavailable;
   CUpti_SubscriberHandle subscriber = nullptr;
@@ -144,7 +144,7 @@ struct Cupti::Library {
   }
 
   void open() {
-    // Two profilers in one process may wait for each other instead of saying so.
+    // Two profilers in one process may wait for each other instead of reporting an error.
     if (const auto mark = attached_tool()) {
       unavailable = fmt::format("another tool is attached to the process: {} is set", *mark);
       return;
@@ -178,7 +178,7 @@ struct Cupti::Library {
     start();
   }
 
-  // Only one tool at a time can hold CUPTI, and being subscribed is how it shows.
+  // Subscribes to CUPTI, which fails if another tool already has.
   void start() {
     std::array<char, 2 * CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> holder{};
     CUptiResult result = CUPTI_SUCCESS;
@@ -236,8 +236,8 @@ Cupti::Cupti() : library_(std::make_unique<Library>()) {
   library_->open();
 }
 
-// The library stays open: its threads may still be at work when the process ends. Counters that
-// stay configured could not be configured again.
+// Does not close the library, since its threads may still run when the process ends. Disables the
+// counters, since configured ones could not be configured again.
 Cupti::~Cupti() {
   if (library_->watches_pages) {
     if (library_->disable) (void)library_->disable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);

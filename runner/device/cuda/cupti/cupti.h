@@ -10,28 +10,28 @@
 
 namespace stepgate {
 
-// Now, by the clock that CUPTI stamps its records with.
+// The current time of the clock that CUPTI uses for its records.
 TraceTime trace_now();
 
 class Cupti {
  public:
-  // Must come before the process first uses CUDA, and lives until it ends: turning recording off
-  // does not take its cost away. Does not throw; `unavailable` says what is missing. The library is
-  // $STEPGATE_CUPTI, or that of the toolkit.
+  // Must be created before the process first uses CUDA, and live until its end: disabling the
+  // recording does not remove its cost. Does not throw; unavailable() says what is missing. Loads
+  // $STEPGATE_CUPTI, or the toolkit's library.
   Cupti();
   ~Cupti();
   Cupti(const Cupti&) = delete;
   Cupti& operator=(const Cupti&) = delete;
 
-  // Why nothing is recorded, in words; empty when something is.
+  // Why nothing is recorded; empty when recording works.
   const std::string& unavailable() const;
 
-  // Records managed memory too, from now on. CUDA has started, and the memory is not there yet.
-  // Where the library cannot, traces have no page events.
+  // Records page events of managed memory from now on. Call it after CUDA has started and before
+  // the memory is allocated. Without the library's support traces have no page events.
   void watch_pages();
 
-  // Everything recorded since the last time. The device must have nothing left to do. Throws
-  // DeviceError when records were lost: counts would be lies.
+  // Returns everything recorded since the last call. The device must be idle. Throws DeviceError
+  // when records were lost, since counts would be wrong.
   ActivityRecords take();
 
  private:

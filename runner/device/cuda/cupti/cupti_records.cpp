@@ -148,8 +148,8 @@ void CuptiRecords::read_fill(const CUpti_ActivityMemset4& fill, ActivityRecords&
                           .to = end_of_copy(static_cast<std::uint8_t>(fill.memoryKind))});
 }
 
-// The value of a device's fault is how many faults of one page came together; of a host's fault it
-// is an address in the program, and every record is one fault.
+// The value of a device's page fault is the number of faults of that page. The value of a host's
+// fault is an address, and each record is one fault.
 void CuptiRecords::read_pages(const CUpti_ActivityUnifiedMemoryCounter3& counter,
                               ActivityRecords& records) {
   const auto kind = page_event_kind(counter.counterKind);

@@ -13,13 +13,13 @@
 
 namespace stepgate {
 
-// Remembers names, which thousands of records share.
+// Shares the strings of names that occur in thousands of records.
 class CuptiRecords {
  public:
   explicit CuptiRecords(decltype(&cuptiGetCallbackName) callback_name)
       : callback_name_(callback_name) {}
 
-  // Adds what the record says; nothing for kinds that no trace needs.
+  // Adds the record to `records`; ignores kinds that no trace needs.
   void read(const CUpti_Activity&, ActivityRecords&);
 
  private:

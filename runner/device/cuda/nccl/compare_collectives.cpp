@@ -27,7 +27,7 @@ const Collective& collective_of(const PlannedCollective& planned) {
   return std::get<Collective>(planned.operation->action);
 }
 
-// When NCCL was asked for them, in words.
+// The occasion on which collectives were issued to NCCL, for messages.
 struct Occasion {
   std::string_view of;      // "step": that the number is of
   std::string_view during;  // "in the traced steps"
@@ -41,7 +41,8 @@ bool is_of(const Operation& operation, int communicator) {
   return collective != nullptr && collective->communicator == communicator;
 }
 
-// In the order in which the host issues them. What a graph has NCCL does not see then.
+// The plan's collectives in the order in which the host issues them. NCCL does not see launches of
+// a graph.
 std::vector<PlannedCollective> issued_on(const StepPlan& plan, const IssuedSteps& steps,
                                          int communicator) {
   std::vector<PlannedCollective> all;
@@ -82,7 +83,7 @@ std::string in_words(const PlannedCollective& planned, const Occasion& when) {
                      nccl_name_of(collective.dtype));
 }
 
-// Whether it was captured only where that is not what was to be.
+// Mentions the capture only where it is unexpected.
 std::string in_words(const RecordedCollective& recorded, const Occasion& when) {
   const bool should_be_captured = &when == &in_graphs;
   const std::string_view instead = recorded.captured == should_be_captured ? ""
@@ -91,7 +92,7 @@ std::string in_words(const RecordedCollective& recorded, const Occasion& when) {
   return fmt::format("{} of {} {}{}", recorded.function, recorded.count, recorded.type, instead);
 }
 
-// Empty where both are the same.
+// Empty if plan and record agree.
 std::string difference_on(int communicator, const Occasion& when,
                           const std::vector<PlannedCollective>& planned,
                           const std::vector<RecordedCollective>& recorded) {
@@ -147,7 +148,7 @@ void keep_each_once(std::vector<CollectiveAlgorithm>& algorithms) {
   algorithms.erase(std::unique(algorithms.begin(), algorithms.end()), algorithms.end());
 }
 
-// A collective's channel is a thread block. Empty where there are no more than may be.
+// Compares channels, each of which is a thread block, with the limit. Empty if none is exceeded.
 std::string more_channels(const RanksPlan& ranks,
                           const std::vector<CollectiveAlgorithm>& algorithms) {
   for (const CollectiveAlgorithm& one : algorithms) {
@@ -196,7 +197,7 @@ LibraryRecord library_record_of(const StepPlan& plan, const IssuedSteps& steps,
   }
   keep_each_once(said.algorithms);
   if (said.difference.empty()) said.difference = more_channels(plan.ranks, said.algorithms);
-  // Counts of a record that is not whole say nothing.
+  // If records were lost, the counts cannot be compared.
   const std::int64_t lost = records.captured.lost + records.issued.lost;
   if (lost > 0) {
     said.difference = fmt::format(

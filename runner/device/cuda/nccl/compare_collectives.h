@@ -20,7 +20,7 @@ struct IssuedSteps {
   std::int64_t graphs = 0;  // that the load has captured, one for each combination of slots
 };
 
-// Records of one loaded step; each has all that was enqueued while it was written.
+// Records of one loaded step; each contains all collectives enqueued during its recording.
 struct NcclRecordsOfStep {
   NcclRecord captured = {};  // into its graphs, of whose launches NCCL says nothing
   NcclRecord issued = {};    // in these steps

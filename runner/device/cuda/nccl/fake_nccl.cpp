@@ -28,7 +28,7 @@ struct FakeCommunicator {
   void* context = nullptr;
   int chosen_events = 0;
 };
-// More than a test has at a time.
+// More communicators than any test has at a time.
 std::array<FakeCommunicator, 8> communicators;
 std::size_t made = 0;
 

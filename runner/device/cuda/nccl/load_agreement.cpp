@@ -50,7 +50,7 @@ void LoadAgreement::tell_of_failure() noexcept {
   try {
     (void)all_can(false);
   } catch (const std::exception&) {
-    // They will notice at their deadline; what made the load fail is the better story.
+    // The other ranks notice it at their deadline; the first error is more helpful.
   }
 }
 

@@ -12,23 +12,23 @@
 
 namespace stepgate {
 
-// Waits until the streams have done what is in their queues, under the communicator's deadline: a
-// call that waits would never return if a rank does not come. Throws DeviceError.
+// Waits for the streams with the communicator's deadline: a plain wait would never return if a rank
+// is missing. Throws DeviceError.
 void wait_for_collectives(NcclCommunicator&, const std::vector<cudaStream_t>&,
                           std::string_view what);
 
 class LoadAgreement {
  public:
-  // Takes what it needs and connects the ranks, since a rank that lacks memory has to say so. The
-  // communicator outlives it. Throws DeviceError.
+  // Allocates in advance and connects the ranks, so that a rank without memory can still report
+  // that. The communicator must outlive this object. Throws DeviceError.
   explicit LoadAgreement(NcclCommunicator&);
 
-  // Before a load, and before what of it comes after an agreement, of all ranks alike.
+  // Begins a load, or its next part after an agreement; all ranks call it alike.
   void begin() { is_told_ = false; }
-  // Once since then, at every rank: whether all of them can go on. Throws DeviceError.
+  // Called once after begin() by every rank; returns whether all ranks can continue. Throws
+  // DeviceError.
   bool all_can(bool this_one);
-  // For the handler of whatever made a load fail: tells the others, if nothing was told before.
-  // Does not throw.
+  // Called when a load fails: tells the other ranks unless all_can() already did. Does not throw.
   void tell_of_failure() noexcept;
 
  private:

@@ -12,20 +12,20 @@ namespace stepgate {
 
 class Nccl {
  public:
-  // Opens the file that STEPGATE_NCCL names, or the usual one. Does not throw: what fails is
-  // unavailable(). The library stays open until the process ends, since it starts threads.
+  // Loads the file that STEPGATE_NCCL names, or the usual one. Does not throw; unavailable() says
+  // what failed. The library stays loaded until the process ends, since it starts threads.
   Nccl();
 
-  // Why there is none that can be used, with a way out; empty where there is one.
+  // Why NCCL cannot be used, with a hint; empty if it can.
   const std::string& unavailable() const { return unavailable_; }
   // "2.28.9"; empty where there is no library.
   const std::string& version() const { return version_; }
-  // Where the loader found it.
+  // The file that the dynamic loader found.
   const std::string& file() const { return file_; }
-  // All of them are there unless it is unavailable.
+  // The functions; all are set unless unavailable() says otherwise.
   const nccl_api::Functions& call() const { return functions_; }
 
-  // The name by which the ranks of one communicator find each other: 128 bytes. Throws DeviceError.
+  // Makes the 128 bytes by which the ranks of one communicator find each other. Throws DeviceError.
   std::string make_unique_id() const;
 
   // "NCCL 2.28.9 cannot all_reduce: unhandled cuda error: (the library's own words)"

@@ -35,9 +35,8 @@ constexpr int average = 4;
 constexpr int version_of_declarations = 21900;
 constexpr int undefined = std::numeric_limits<int>::min();
 
-// ncclConfig_t as far as 2.19 had it. The library takes from its size how much of it there is, and
-// what it knows besides as it is by default; the last number is one that it got later, where 2.19
-// has nothing but the structure's padding.
+// ncclConfig_t as of NCCL 2.19. The library reads only `size` bytes and uses its defaults for the
+// rest. The last member was added later, in what was padding in 2.19.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
@@ -63,7 +62,7 @@ struct Functions {
   Result (*comm_abort)(Handle) = nullptr;
   const char* (*get_error_string)(Result) = nullptr;
   const char* (*get_last_error)(Handle) = nullptr;
-  // The counts are elements: of all, of what a rank gets, of what a rank gives.
+  // `count` is in elements: of the whole, of what a rank receives, of what a rank sends.
   Result (*all_reduce)(const void* from, void* to, std::size_t count, int type, int operation,
                        Handle, Stream) = nullptr;
   Result (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int operation,

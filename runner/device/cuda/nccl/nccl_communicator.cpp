@@ -20,9 +20,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// The result of a call that may wait for other processes, on a thread of its own. Nothing where it
-// takes longer: then the thread is left to itself, so the call owns all that it touches. It does
-// not throw.
+// Runs a call that may wait for other processes in another thread. Returns its result, or nullopt
+// after the limit. The thread is then abandoned, so the call must own all that it uses. It must not
+// throw.
 std::optional<int> call_within(std::chrono::nanoseconds limit, std::function<int()> call) {
   std::packaged_task<int()> task(std::move(call));
   std::future<int> answer = task.get_future();
@@ -100,13 +100,13 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
   if (recorded_communicators() == recorded_before + 1) recorded_as_ = recorded_before;
 }
 
-// Destroying waits for what is in the queues, which never ends when another rank has gone.
+// Destroying the communicator waits for the queues, which would never end if another rank has gone.
 NcclCommunicator::~NcclCommunicator() {
   if (connection_->handle == nullptr) return;
   (void)(working_ ? nccl_.call().comm_destroy : nccl_.call().comm_abort)(connection_->handle);
 }
 
-// On another thread than the one that chose the GPU.
+// Wraps the call for another thread, which must select the GPU first.
 std::function<int()> NcclCommunicator::on_gpu(std::function<int()> call) const {
   return [choose_gpu = choose_gpu_, call = std::move(call)] {
     try {
@@ -147,7 +147,7 @@ void NcclCommunicator::check_while_waiting(steady_clock::time_point since, std::
   if (steady_clock::now() - since > limits_.deadline) fail_at_deadline(what);
 }
 
-// NCCL_COMM_BLOCKING=0 makes calls return before they are done, whatever they were asked for.
+// With NCCL_COMM_BLOCKING=0 calls return before they are done, whatever the configuration says.
 void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
   const auto begin = steady_clock::now();
   while (result == nccl_api::in_progress) {
@@ -161,8 +161,8 @@ void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
   if (result != nccl_api::success) fail(nccl_.describe(result, what, connection_->handle));
 }
 
-// Aborting ends what waits on the GPU for ranks that have gone. NCCL returns from it when the
-// graphs that have its collectives are gone too, which this thread may still have.
+// Aborts, which ends GPU work that waits for missing ranks. NCCL's abort returns only after graphs
+// with its collectives are destroyed, and this thread may still have such graphs.
 void NcclCommunicator::fail(std::string words) {
   working_ = false;
   if (connection_->handle != nullptr) {

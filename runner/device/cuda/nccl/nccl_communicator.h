@@ -19,7 +19,7 @@
 
 namespace stepgate {
 
-// A collective of a plan on addresses.
+// A collective with the addresses of its buffers.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
   const void* from = nullptr;
@@ -37,9 +37,9 @@ struct CommunicatorLimits {
 
 class NcclCommunicator {
  public:
-  // Returns when all ranks have come; `choose_gpu` makes the rank's GPU that of the thread that
-  // calls it. The library outlives it. Throws DeviceError, also at the deadline: then the thread
-  // that waits is left to itself, and the process should end.
+  // Returns when all ranks have joined. `choose_gpu` selects the rank's GPU in the calling thread.
+  // The library must outlive this object. Throws DeviceError, also at the deadline: then the
+  // waiting thread is abandoned, and the process should end.
   NcclCommunicator(const Nccl&, const RankMembership&, std::function<void()> choose_gpu,
                    const CommunicatorLimits& = {});
   // Work that uses it must be done and graphs that have its collectives gone, unless it has failed.
@@ -47,13 +47,13 @@ class NcclCommunicator {
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // Puts it into the stream's queue. Throws DeviceError.
+  // Enqueues the collective on the stream. Throws DeviceError.
   void issue(const CollectiveCall&, nccl_api::Stream);
-  // The same of one that may connect and allocate, and so wait for other ranks on the host.
+  // Like issue(), for the first time: may connect and allocate, and so wait for other ranks.
   void issue_first(const CollectiveCall&, nccl_api::Stream);
 
-  // For waits of the caller's: throws DeviceError when NCCL has noticed that something failed, or
-  // when that has taken longer than the deadline. What is in the queues ends then.
+  // To be polled during waits. Throws DeviceError when NCCL reports a failure, or when the wait
+  // exceeds the deadline; enqueued work then ends.
   void check_while_waiting(std::chrono::steady_clock::time_point since, std::string_view what);
 
   // Its number in NCCL's record (nccl_record.h); absent where NCCL keeps none.
@@ -74,7 +74,7 @@ class NcclCommunicator {
   RankMembership membership_;
   CommunicatorLimits limits_;
   std::function<void()> choose_gpu_;
-  // Shared with a call that is left to itself.
+  // Shared with an abandoned call.
   std::shared_ptr<Connection> connection_;
   bool working_ = false;
   std::optional<int> recorded_as_;

@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// Held for a few assignments at a time; NCCL calls from threads of its own too, and a mutex might
-// throw into it.
+// A lock held for a few assignments. NCCL calls from its own threads, into which a mutex might
+// throw.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -39,22 +39,22 @@ struct Store {
   std::string reason_against;
 };
 
-// NCCL's interface has no place for an object of ours before the first communicator, and a thread
-// that was left to itself may still call when the process ends: so it is one, and stays.
+// A single global object, never destroyed. NCCL's interface has no user argument before the first
+// communicator, and abandoned threads may still call when the process ends.
 Store& store() {
   static Store* const the_one = new Store;
   return *the_one;
 }
 
-// A handle must not be null, or NCCL would go on with the one before; this stands for calls that
-// there was no room for.
+// A dummy handle for calls that exceed the capacity. A null handle would make NCCL continue with
+// the previous one.
 RecordedCollective nowhere;
 
 int add_communicator(void** context, std::uint64_t, int* chosen_events, const char*, int, int, int,
                      void (*)()) noexcept {
   Store& all = store();
   const std::lock_guard held(all.lock);
-  // A number in the place of an address; null would mean that there is nothing to finalize.
+  // Stores a number as a pointer, not null, which would mean that there is nothing to finalize.
   *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(++all.communicators));
   *chosen_events =
       all.collectives == nullptr

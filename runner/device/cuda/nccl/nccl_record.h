@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// The strings belong to NCCL and stay valid while the library is open.
+// A recorded collective. Its strings belong to NCCL and are valid while the library is loaded.
 struct RecordedCollective {
   int communicator = 0;       // in the order in which NCCL made them, from 0
   const char* function = "";  // "AllReduce"
@@ -37,11 +37,10 @@ inline constexpr std::size_t most_recorded = std::size_t{1} << 17;
 // that path only once, so call this before the first NCCL call.
 void begin_nccl_record();
 
-// Why nothing is recorded, as far as this program knows: the user's plugin is another one. Empty
-// where nothing is in the way.
+// Why nothing can be recorded: the user has set another plugin. Empty otherwise.
 std::string reason_against_nccl_record();
 
-// Communicators that NCCL has told its plugin of so far.
+// The number of communicators that NCCL has reported to the plugin so far.
 int recorded_communicators();
 
 // Returns everything recorded since the last call. All requested collectives must have been issued.

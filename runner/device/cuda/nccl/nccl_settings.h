@@ -21,15 +21,16 @@ struct NcclSetting {
   bool operator==(const NcclSetting&) const = default;
 };
 
-// As NCCL reads them: the environment's count first, then the files' in this order. By name.
+// NCCL's settings by name, with NCCL's precedence: the environment first, then the files in this
+// order.
 std::vector<NcclSetting> nccl_settings(const char* const* environment,
                                        std::span<const std::filesystem::path> files);
 // The settings of this process.
 std::vector<NcclSetting> nccl_settings();
 std::optional<NcclSetting> nccl_setting(std::string_view name);
 
-// All that a step of several ranks depends on besides NCCL's version, with the variable by which
-// CUDA lets streams share a queue. Without the profiler plugin that this program is itself.
+// All settings beside NCCL's version that affect a step of several ranks, including CUDA's variable
+// for shared queues. The plugin of this program itself is left out.
 std::vector<DeviceKey> settings_of_communication();
 
 }  // namespace stepgate

@@ -17,10 +17,10 @@ namespace stepgate {
 // "2.28.9" of 22809, "2.8.4" of 2804: up to 2.8 a thousand stood for a major version.
 std::string nccl_version_in_words(int version);
 
-// Why a library of that version will not do, with a way out; nothing where it does.
+// Why that version of the library cannot be used, with a hint; nullopt if it can.
 std::optional<std::string> reason_against_nccl(const std::string& file, int version);
 
-// Where NCCL is looked for, and how else to get one.
+// The usual file of NCCL, and how to install it.
 inline constexpr const char* usual_nccl = "libnccl.so.2";
 inline constexpr const char* how_to_get_nccl = "`pip install nvidia-nccl-cu13` has it";
 

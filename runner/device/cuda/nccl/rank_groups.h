@@ -23,7 +23,7 @@ using Communicators = std::vector<std::unique_ptr<NcclCommunicator>>;
 
 struct RankGroup {
   RankMembership membership;
-  // By how many thread blocks their collectives may have; without a limit at least one.
+  // Communicators by the most thread blocks of a collective; nullopt: no limit.
   std::map<std::optional<std::int64_t>, Communicators> communicators;
   std::size_t names_taken = 0;  // of the rendezvous
 
@@ -43,13 +43,13 @@ class RankGroups {
   // have joined. Throws DeviceError, and then there is no group of this size.
   void join(const Nccl&, const RankMembership&);
   void leave(int count) { groups_.erase(count); }
-  // Communicators that a plan needs. Missing ones are made: all ranks of a group load the same
-  // plans in one order, so that they come together. Throws DeviceError.
+  // The communicators that a plan needs; creates missing ones. All ranks of a group load the same
+  // plans in one order, so they create them together. Throws DeviceError.
   const Communicators& communicators_for(const Nccl&, RankGroup&, const RanksPlan&) const;
 
-  // Null if the device is in no such group.
+  // The group of so many ranks; nullptr if the device is in none.
   RankGroup* of(int count);
-  // Its membership among so many; where it is in no group of them, that in the largest.
+  // The membership in the group of so many ranks; if there is none, that in the largest group.
   RankMembership membership_among(int count) const;
 
  private:

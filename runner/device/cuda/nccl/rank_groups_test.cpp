@@ -31,7 +31,7 @@ class RankGroupsOfAFakeNccl : public testing::Test {
     std::construct_at(fake_);
   }
 
-  // Its names have one letter each: this one and those behind it.
+  // The rendezvous names of this membership have one letter each: `first` and the letters after it.
   static RankMembership first_of(int count, char first) {
     std::string names;
     for (int made = 0; made < most_communicators; ++made)

@@ -19,7 +19,7 @@ constexpr Result driver_not_loaded = 9;
 int the_device = 0;
 int another_device = 0;
 
-// The test's answer for `name`; null when it gives none: then the call is not supported.
+// The test's answer for `name`; nullptr if there is none, and then the call is not supported.
 const char* said(const char* name) {
   return std::getenv((std::string("FAKE_NVML_") + name).c_str());
 }

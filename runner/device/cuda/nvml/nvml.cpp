@@ -63,7 +63,7 @@ std::optional<std::int64_t> integer_in(const FieldValue& field) {
 
 }  // namespace
 
-// The functions, by their exported names; null where this driver does not have one.
+// The functions of the library; nullptr where this driver lacks one.
 struct Nvml::Library {
   DynamicLibrary library;
   Handle device = nullptr;
@@ -119,7 +119,7 @@ struct Nvml::Library {
                   {"nvmlDeviceGetMaxPcieLinkGeneration", &link_generation, optional},
                   {"nvmlDeviceGetCurrPcieLinkWidth", &link_width, optional},
                   {"nvmlDeviceGetP2PStatus", &p2p_status, optional}});
-    // Its name in older drivers.
+    // Older drivers have it under this name.
     if (active_reasons == nullptr)
       library.bind({{"nvmlDeviceGetCurrentClocksThrottleReasons", &active_reasons, optional}});
     unavailable = library.unavailable();
@@ -148,7 +148,7 @@ struct Nvml::Library {
     }
   }
 
-  // One number; nothing where the function is missing or refuses.
+  // Returns a number; nullopt where the function is missing or fails.
   std::optional<unsigned> number(Result (*ask)(Handle, unsigned*)) const {
     unsigned value = 0;
     if (!ask || ask(device, &value) != success) return std::nullopt;
@@ -191,8 +191,8 @@ struct Nvml::Library {
     return known;
   }
 
-  // A GPU in slices lists the processes of all of them: others' are no company, since memory and
-  // multiprocessors of a slice are its own. Which is ours, our own process says.
+  // On a GPU in MIG slices, keeps only the processes of our own slice, which alone share its memory
+  // and multiprocessors. Our own entry tells which slice that is.
   static void keep_own_instance(std::vector<ProcessInfo>& listed) {
     const auto own = std::ranges::find(listed, static_cast<unsigned>(getpid()), &ProcessInfo::pid);
     if (own == listed.end() || own->gpu_instance == no_instance) return;
@@ -205,7 +205,7 @@ struct Nvml::Library {
     if (!processes) return std::nullopt;
     std::vector<ProcessInfo> listed(16);
     Result result = insufficient_size;
-    // The list may grow between being told its length and asking again; not for ever.
+    // The list may grow between asking for its length and reading it, so a few attempts are made.
     for (int attempt = 0; attempt < 4 && result == insufficient_size; ++attempt) {
       auto count = static_cast<unsigned>(listed.size());
       result = processes(device, &count, listed.data());
@@ -240,7 +240,7 @@ EnvironmentReading Nvml::read() const {
   EnvironmentReading reading;
   reading.unavailable = nvml.unavailable;
   if (!nvml.unavailable.empty()) return reading;
-  // First what an idle GPU soon changes.
+  // Reads first what changes soon when the GPU is idle.
   reading.sm_clock_hertz = nvml.scaled(nvml.number(nvml.clock, clock_sm), hertz_per_megahertz);
   reading.active = nvml.active();
   reading.power_watts = nvml.scaled(nvml.number(nvml.power), watts_per_milliwatt);

@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// How CUDA names a GPU; NVML numbers them in another order.
+// Names of a GPU that both CUDA and NVML know; their indices differ.
 struct GpuName {
   std::string uuid;     // "GPU-" and 32 digits
   std::string pci_bus;  // "0000:17:00.0"; tried when the uuid is unknown
@@ -20,21 +20,22 @@ struct GpuName {
 
 class Nvml {
  public:
-  // Opens the library of that name, or what STEPGATE_NVML names. Does not throw: what fails is what
-  // every reading says.
+  // Loads that library, or the one that STEPGATE_NVML names. Does not throw: errors are part of
+  // every reading.
   explicit Nvml(const GpuName&, const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Every call of the library takes between some microseconds and some milliseconds. What this GPU
-  // or driver does not tell is absent.
+  // Reads the environment; each call of the library takes some microseconds to some milliseconds.
+  // Values that GPU or driver do not report are absent.
   EnvironmentReading read() const;
 
-  // VBIOS, power limit, ECC, MIG, PCIe link, highest clock: those that are known, in this order.
+  // Known values, in this order: VBIOS, power limit, ECC, MIG, PCIe link, highest clock.
   std::vector<DeviceKey> keys() const;
 
-  // How this GPU is linked to that one; empty: not known, or it is the same. Does not throw.
+  // The link between this GPU and that one; empty if unknown or if both are the same. Does not
+  // throw.
   std::string link_to(const std::string& uuid) const;
 
  private:

@@ -33,7 +33,7 @@ void check_allocation(cudaError_t status, const Buffer& buffer) {
                             static_cast<double>(free_bytes) / mebibyte));
 }
 
-// More managed memory than there is room for can hang a GPU, and not this process alone.
+// More managed memory than physical memory can hang a GPU for all processes.
 void require_modest(const StepPlan& plan) {
   constexpr double largest_share = 0.25;
   double needed = 0;
@@ -109,7 +109,7 @@ MemoryPool make_pool(const StepPlan& plan) {
   return owned;
 }
 
-// The buffers that the step pins itself.
+// Whether the step itself pins the buffer.
 bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [&](const Operation& operation) {
@@ -120,7 +120,7 @@ bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
 
 constexpr std::int64_t worth_a_look = 1 << 20;  // bytes of a slot
 
-// No operation of the step changes what the buffer holds.
+// Whether no operation of the step writes the buffer.
 bool is_only_read(const StepPlan& plan, std::size_t buffer) {
   return std::ranges::none_of(plan.operations, [&](const Operation& operation) {
     return std::ranges::any_of(accesses_of(plan, operation), [&](const BufferAccess& access) {
@@ -219,8 +219,8 @@ CudaBuffers::~CudaBuffers() {
     if (comes_and_goes(plan_.buffers[index])) {
       for (void* left : slots_[index]) (void)cudaFree(left);
     } else if (locked_by_the_step(plan_, index)) {
-      // A step that failed half-way may have left them locked, and the driver would still know the
-      // pages after they have been freed.
+      // A step that failed may have left memory pinned, and the driver would still know the pages
+      // after they are freed.
       for (void* left : slots_[index]) {
         if (is_pinned(left)) (void)cudaHostUnregister(left);
       }
@@ -284,7 +284,7 @@ std::optional<KeptKind> CudaBuffers::kept_kind(std::size_t index) const {
   if (comes_and_goes(buffer)) return std::nullopt;
   switch (buffer.memory) {
     case MemoryKind::device:
-      // Without bytes it lies in an arena.
+      // A buffer without bytes is part of an arena.
       if (plan_.allocator || buffer.bytes == 0) return std::nullopt;
       return KeptKind::device;
     case MemoryKind::pinned:
@@ -363,7 +363,7 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, int stream, cudaStream
   const auto bytes = static_cast<std::size_t>(asked.bytes);
   count(asked, asked.bytes);
   if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, stream);
-  // A step that never releases comes back to a slot that it still holds.
+  // A step that never releases buffers reaches a slot that it still holds.
   if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
     check_allocation(cudaMalloc(&slot, bytes), asked);
@@ -400,8 +400,8 @@ void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
   }
 }
 
-// A pool knows what it took from the driver. What the plan keeps counts as if it lay in memory of
-// its own: that a block was larger for another step in its place is no property of this one.
+// A pool knows what it took from the driver. Persistent memory counts by the sizes of this step's
+// buffers, since its blocks may be larger for another step.
 MemoryUse CudaBuffers::use() const {
   MemoryUse use;
   for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {

@@ -19,14 +19,14 @@
 
 namespace stepgate {
 
-// Managed memory of one step, within bounds, and what the driver is told of it.
+// Managed memory of one step, with its limit and the advice to the driver.
 class ManagedBuffers {
  public:
-  // Throws DeviceError where the plan wants more managed memory than is modest, or where the host
-  // may not touch it while the device works.
+  // Throws DeviceError where the plan needs more managed memory than the limit, or where the host
+  // may not access it while the device works.
   explicit ManagedBuffers(const StepPlan&);
 
-  // Lives as long as this. Throws DeviceError.
+  // Allocates memory that lives as long as this object. Throws DeviceError.
   void* take(const Buffer&);
 
   std::int64_t bytes() const { return bytes_; }
@@ -36,17 +36,17 @@ class ManagedBuffers {
   std::int64_t bytes_ = 0;
 };
 
-// The driver's stream-ordered memory pool of one step, so that what one variant keeps does not
-// serve another, and what to say when it refuses.
+// The driver's stream-ordered memory pool of one step, so that memory kept for one variant does not
+// serve another. Describes its refusals.
 class StepPool {
  public:
-  // With the plan's threshold and cap. Throws DeviceError.
+  // Creates a pool with the plan's threshold and cap. Throws DeviceError.
   explicit StepPool(const StepPlan&);
 
-  // In the stream's order. Throws DeviceError; where the pool refuses, with what it had.
+  // Allocates in stream order. Throws DeviceError; if the pool refuses, with the pool's state.
   void* take(const Buffer&, std::int64_t step, cudaStream_t) const;
 
-  // The most that it has taken from the device.
+  // The most memory that the pool has taken from the device.
   std::int64_t most_reserved_bytes() const { return bytes(cudaMemPoolAttrReservedMemHigh); }
 
  private:
@@ -59,52 +59,51 @@ class StepPool {
 
 class CudaBuffers {
  public:
-  // Takes everything that the plan keeps and fills it, device memory in the order of the compute
-  // stream. Throws DeviceError; for a lack of memory with
-  // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
-  // outlive it.
+  // Allocates and fills everything that the plan keeps; device memory is filled on the compute
+  // stream. Throws DeviceError; for a lack of memory with the requested and the free bytes. Only
+  // this step may use `kept` until this object is destroyed. The streams must outlive it.
   CudaBuffers(const StepPlan&, ContentsCache&, PersistentMemory& kept, const StepStreams&);
   ~CudaBuffers();
 
-  // Address in the slot that the step uses. Null while a buffer that comes and goes is not there.
+  // Address of the slot that the step uses; nullptr while a temporary buffer is not allocated.
   void* address(int buffer, std::int64_t step) const {
     const std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
     return slots[static_cast<std::size_t>(step) % slots.size()];
   }
 
-  // Gives a buffer that is kept its first contents again, in the stream's order. Others have none.
+  // Restores the initial content of a persistent buffer, in stream order. Does nothing for others.
   void fill_again(int buffer, ContentsCache&, cudaStream_t) const;
 
-  // For buffers that come and go.
+  // Allocate and release temporary buffers.
   void allocate(int buffer, std::int64_t step, int stream, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
   // For the step's own allocator, if it has one.
   void empty_cache();
-  // Around the capture of a graph: what it allocates lies in memory that stays its own.
+  // To be called around the capture of a graph, whose allocations get private memory.
   void begin_capture();
   void end_capture();
 
   // Excludes bytes that the driver has allocated since loading from the memory of the step.
   void leave_out(std::int64_t bytes) { free_at_first_ -= bytes; }
 
-  // Since it was loaded. Asks the driver too, so all work must be done.
+  // Memory used since loading. Queries the driver too, so all work must be done.
   MemoryUse use() const;
 
-  // Copies a slot to host memory, waiting for it.
+  // Copies a slot to host memory and waits for the copy.
   std::vector<std::byte> read(int buffer, std::int64_t step) const;
 
  private:
   void begin_use(PersistentMemory&);
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, int stream);
-  // The kind of persistent memory that holds the buffer; nothing if none does.
+  // The kind of persistent memory that holds the buffer; nullopt if none does.
   std::optional<KeptKind> kept_kind(std::size_t buffer) const;
   void take(std::size_t buffer, std::vector<void*>& slots);
   void count(const Buffer&, std::int64_t bytes);
   void fill(std::size_t buffer, ContentsCache&, const std::vector<void*>& slots,
             cudaStream_t) const;
 
-  // Gives the memory back for the next step, after everything below has gone.
+  // Releases the memory for the next step, after all members below are destroyed.
   struct EndOfUse {
     void operator()(PersistentMemory* kept) const noexcept { kept->end(); }
   };
@@ -118,8 +117,8 @@ class CudaBuffers {
   ManagedBuffers managed_;
   std::optional<StepPool> pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
-  // Now and at most, in program order: device memory by purpose, all of it together, what of it
-  // came straight from the driver while steps ran, and locked host memory.
+  // Current value and maximum of a sum of bytes, in program order. There is one by purpose, of all
+  // device memory, of what came from the driver during steps, and of pinned host memory.
   struct Level {
     std::int64_t now = 0;
     std::int64_t most = 0;

@@ -31,10 +31,10 @@ unsigned flags_of(SyncWait style) {
   return cudaDeviceScheduleSpin;
 }
 
-// Writes down when the host issued what, by the clock of the trace.
+// Records when the host issued each operation, by the clock of the trace.
 class SpanRecorder : public StepObserver {
  public:
-  // Room for that many, so that recording does not allocate.
+  // Reserves space, so that recording does not allocate.
   explicit SpanRecorder(std::size_t spans) { spans_.reserve(spans); }
 
   void begin(int operation, std::int64_t step, std::int64_t acts_for) override {
@@ -52,7 +52,7 @@ class SpanRecorder : public StepObserver {
 }  // namespace
 
 void CudaStep::begin_run() {
-  // No step can begin from what a failed run left in queues, slots and loader.
+  // After a failed run queues, slots and loader are in an unknown state, so no step can begin.
   if (running_) {
     throw DeviceError("variant '" + plan_.variant +
                       "' failed in an earlier run and must be loaded again");
@@ -131,8 +131,8 @@ void CudaStep::issue_segment(const Interleaving& how, bool scored) {
   processor_ += processor_time() - processor_before;
 }
 
-// The stamps of a segment lie one after the other, so a scored step's time is that since the stamp
-// of its own step before.
+// The stamps of a segment are consecutive, so the time of a scored step starts at the previous
+// stamp of the same step.
 StepResult CudaStep::end_interleaved(const Interleaving& how) {
   StepResult result;
   harvest();
@@ -179,7 +179,7 @@ void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserv
 // run that nobody traces.
 Trace CudaStep::traced(const Observe& observe, StepResult& result) {
   const std::int64_t first = next_step_;
-  // Every operation, and three spans of the runner's own, at every step.
+  // One span for every operation and three of the runner's own, in every step.
   const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
   SpanRecorder recorder(spans);
   const bool is_of_several = plan_.ranks.count > 1;
@@ -219,9 +219,9 @@ void CudaStep::run_steps(std::int64_t count) {
   }
 }
 
-// The driver accepts about a thousand launches and then blocks; a real input pipeline holds back
-// far earlier. Progress is looked at once every half of the run-ahead, since marking it takes time
-// on the device: then the half before the last one must be done.
+// The driver accepts about a thousand launches and then blocks; a real input pipeline throttles far
+// earlier. Progress is checked once per half of steps_in_flight, since recording an event takes
+// time on the device. By then the half before the last one must be done.
 void CudaStep::throttle() {
   const std::int64_t half = plan_.steps_in_flight / 2;
   if (next_step_ % half != 0) return;

@@ -28,7 +28,7 @@
 
 namespace stepgate {
 
-// Services that steps of one device share. All of them outlive the steps.
+// Services that the steps of a device share; they must outlive the steps.
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
@@ -37,14 +37,14 @@ struct CudaServices {
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: none
-  // Empty if the device is the only rank, so no plan has several. A later plan may add one.
+  // Empty if the device is the only rank; a plan of several ranks may add communicators later.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
   LoadAgreement* agreement = nullptr;  // null: likewise
 };
 
 class CudaStep : public LoadedStep {
  public:
-  // In memory that outlives it, or in its own when `kept` is null.
+  // Loads the step into `kept`, which must outlive it, or into memory of its own if `kept` is null.
   CudaStep(const StepPlan&, const CudaServices&, const LoadDraw&, PersistentMemory* kept,
            std::shared_ptr<CudaStreams>);
   ~CudaStep() override;
@@ -53,17 +53,18 @@ class CudaStep : public LoadedStep {
   StepResult run(const Observe&) override;
   bool restart() override;
 
-  // An interleaved run of several steps on their common stream: each begins, issues its segments
-  // when their turn comes, and is read at the end.
+  // Parts of an interleaved run of several steps on a common stream: begin, issue the segments in
+  // turn, read the results.
   void begin_interleaved();
   void issue_segment(const Interleaving&, bool scored);
   StepResult end_interleaved(const Interleaving&);
 
-  // "variant 'fix', step 12, 'update'": what is being issued, or was when something threw.
+  // The position for messages: "variant 'fix', step 12, 'update'", of the current or the failed
+  // operation.
   std::string place() const;
 
  private:
-  // One operation, prepared as far as it can be before the step runs.
+  // An operation, prepared as far as possible before the step runs.
   struct Prepared {
     const Operation* operation = nullptr;
     cudaStream_t stream = nullptr;

@@ -16,8 +16,8 @@ namespace {
 constexpr unsigned threads = 256;
 constexpr std::int64_t most_blocks = 2048;  // of a stretch: more than run at once
 
-// A transformer's parameters are hundreds of stretches, most of them tiny: a launch takes many. As
-// an argument of a kernel, where 4 KiB have room.
+// Stretches for one launch, as a kernel argument of at most 4 KiB. A transformer's parameters are
+// hundreds of stretches, most of them tiny, so a launch takes many.
 struct Stretches {
   static constexpr std::size_t most = 64;
   DrawnStretch all[most];
@@ -33,7 +33,7 @@ __device__ void store(Stored* to, DType dtype, std::int64_t place, double number
   }
 }
 
-// Blocks in x share a stretch, y is which.
+// Blocks along x share a stretch; y is its index.
 template <class Stored>
 __global__ void __launch_bounds__(threads)
     draw(Stored* to, DType dtype, std::uint64_t seed, const __grid_constant__ Stretches stretches) {

@@ -23,7 +23,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
-// No multiples of anything, besides a few that are.
+// Element counts that are mostly no multiples of the sizes of words and blocks.
 constexpr std::array<std::int64_t, 12> element_counts{1,   2,    3,    7,       255,     256,
                                                       257, 1023, 4096, 100'003, 524'288, 1'234'567};
 constexpr std::int64_t guard_bytes = 512;
@@ -34,7 +34,7 @@ Bytes on_the_host(const Buffer& buffer, std::int64_t slot, std::uint64_t seed) {
   return bytes;
 }
 
-// Into memory that held something else, and no byte behind it.
+// Fills memory that held other bytes, and checks that no byte beyond it is written.
 Bytes on_the_device(const Buffer& buffer, std::int64_t slot, std::uint64_t seed) {
   constexpr int before = 0xa5;
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
@@ -96,7 +96,7 @@ TEST(FillOnDevice, WritesTheWeightsOfTheHostInEveryType) {
   }
 }
 
-// Subnormal, and too large for fp16: what rounding has to say about them is the host's too.
+// Numbers that are subnormal or too large for fp16 must be rounded as on the host.
 TEST(FillOnDevice, RoundsWhatHardlyFitsTheType) {
   const std::uint64_t seed = random_seed();
   for (const DType dtype : dtypes) {
@@ -111,7 +111,7 @@ TEST(FillOnDevice, RoundsWhatHardlyFitsTheType) {
   }
 }
 
-// With centres, so that a product that is not rounded before the sum would show.
+// With centres, a missing rounding between multiplication and addition would show.
 TEST(FillOnDevice, WritesTheWeightsOfEveryPart) {
   const std::uint64_t seed = random_seed();
   std::mt19937_64 random(seed);
@@ -123,7 +123,7 @@ TEST(FillOnDevice, WritesTheWeightsOfEveryPart) {
       Buffer buffer{.name = "parameters", .content = Content::weights, .dtype = dtype};
       std::int64_t elements = 0;
       for (int part = 0; part < parts; ++part) {
-        // Some empty, most small, one now and then larger than what one wave of blocks takes.
+        // Some parts are empty, most small, a few larger than one wave of blocks.
         const auto size =
             static_cast<std::int64_t>(random() % 8 == 0 ? random() % 100'000 : random() % 50);
         buffer.parts.push_back({size, part % 3 == 0 ? 0.0 : number(2), number(0.5)});

@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// Properties by which NCCL decides how it carries a collective out.
+// The properties by which NCCL chooses its algorithm.
 using CollectiveClass = std::tuple<int, CollectiveKind, DType, Reduction, std::int64_t>;
 
 CollectiveClass class_of(const Collective& collective) {
@@ -41,7 +41,7 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
   std::set<int> written;
   std::vector<cudaStream_t> used;
   std::vector<DeviceMemoryBlock> scratch;
-  // The contents are there: they were filled on the compute stream.
+  // The contents must be complete; they are filled on the compute stream.
   check(cudaStreamSynchronize(stream(compute_stream)), "fill the buffers");
   const std::int64_t free_before = free_memory();
   for (const Operation& operation : plan_.operations) {
@@ -63,8 +63,8 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
   }
   if (used.empty()) return;
   wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
-  // NCCL has taken the memory that it keeps in the first load that needed it, and no step is to
-  // have more memory than another for that.
+  // NCCL allocates memory in the first load that needs it, and keeps it. It must not count as
+  // memory of this step.
   scratch.clear();
   buffers_.leave_out(free_before - free_memory());
   for (const int buffer : written)

@@ -21,9 +21,9 @@ class GradientReader {
   GradientReader(const StepPlan&, std::int64_t step);
 
   std::int64_t step() const { return step_; }
-  // Enqueues what sums up the gradients that an operation reads, whose operand lies there.
+  // Enqueues the sums over the gradients that an operation reads from this operand.
   void read(const Operation&, const void* operand, cudaStream_t);
-  // By the plan's parameters, when all streams are done.
+  // The results by the plan's parameters. All streams must be done.
   std::vector<GradientSketch> take() const;
 
  private:

@@ -28,14 +28,14 @@ class PersistentMemory {
   void begin(KeptSizes wanted, std::int64_t other_device_bytes, std::int64_t free_device_bytes);
   void end() { in_use_ = false; }
 
-  // The block's address in `memory`. The status is that of the allocation, if there was one; for
-  // pageable memory, cudaErrorMemoryAllocation where the host has none.
+  // Takes a block and sets `memory` to its address. Returns the status of the allocation, if one
+  // was necessary; for pageable memory cudaErrorMemoryAllocation if the host has none.
   cudaError_t take(KeptKind, void*& memory, std::int64_t bytes);
 
-  // KeptBlocks::mark_of of a block that was taken.
+  // KeptBlocks::mark_of for a block that was taken.
   const void*& mark_of(KeptKind, const void* memory);
 
-  // Device memory that is there, and what of it the present step has asked for.
+  // Bytes of device memory that are allocated, and those of them that the present step asked for.
   std::int64_t device_bytes() const { return device_.bytes(); }
   std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }
 

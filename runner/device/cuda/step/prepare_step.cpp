@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// A capture that an exception interrupts is ended all the same: until then the thread may not call
-// what a capture forbids, which is most of what cleaning up needs.
+// Ends a stream capture even after an exception. Until then the thread may not make most of the
+// calls that cleaning up needs.
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
@@ -72,7 +72,7 @@ class Capture {
   std::unordered_set<cudaGraphNode_t> known_;
 };
 
-// Something of it runs on the device. What a graph allocates does not.
+// Whether the operation runs work on the device; allocations in a graph do not.
 bool makes_work(const Operation& operation) {
   return std::holds_alternative<LaunchKernel>(operation.action) ||
          std::holds_alternative<CopyBytes>(operation.action) ||
@@ -140,8 +140,8 @@ bool CudaStep::restart() {
 }
 
 CudaStep::~CudaStep() {
-  // Nothing may still be running when the buffers go, on the legacy stream neither. An error of the
-  // work was reported by the run; the next step's launches must not see it.
+  // All work, also on the legacy stream, must end before the buffers are freed. Its error was
+  // reported by the run and must not appear at the next step's launches.
   (void)cudaDeviceSynchronize();
   (void)cudaGetLastError();
 }
@@ -170,7 +170,7 @@ void CudaStep::prepare(const CudaServices& services) {
 }
 
 Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context) {
-  // Layers of one shape share what was prepared for the first.
+  // Layers of one shape share a prepared launch.
   for (const Prepared& earlier : prepared_) {
     if (!earlier.launch) continue;
     const auto& other = std::get<LaunchKernel>(earlier.operation->action);
@@ -198,7 +198,7 @@ void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
   }
 }
 
-// All of several ranks can launch their graphs or none does: a launch waits for those of the
+// Either all ranks can launch their graphs or none does, since a launch waits for those of the
 // others.
 void CudaStep::capture_graphs(const CudaServices& services) {
   std::int64_t period = 1;
@@ -213,7 +213,7 @@ void CudaStep::capture_graphs(const CudaServices& services) {
   if (!any) return;
   const bool is_of_several = plan_.ranks.count > 1;
   if (is_of_several) services.agreement->begin();
-  // NCCL speaks of what is captured now, and never again of what its launches do.
+  // NCCL reports collectives only while they are captured, and not when the graph is launched.
   const bool is_told_by_nccl = cupti_ && is_of_several;
   if (is_told_by_nccl) (void)take_nccl_record();
   for (std::int64_t step = 0; step < period; ++step) {

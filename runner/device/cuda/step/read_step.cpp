@@ -26,7 +26,7 @@ void append_ring(std::vector<Number>& to, const std::vector<std::byte>& ring, st
 
 }  // namespace
 
-// The rings count the steps since the load.
+// Reads the rings of losses and stamps, which count steps since the load.
 void CudaStep::harvest() {
   check(cudaStreamSynchronize(stream(compute_stream)), "wait before reading the losses");
   const std::int64_t begin = harvested_ - first_step_;

@@ -10,10 +10,10 @@
 
 namespace stepgate {
 
-// Numbers that one block leaves behind: the sum of squares, then the projections.
+// The numbers that a block writes: the sum of squares, then the projections.
 inline constexpr std::int64_t sketch_numbers = 1 + std::int64_t{gradient_projections};
 
-// Blocks that share so many elements.
+// The number of blocks for so many elements.
 std::int64_t sketch_blocks(std::int64_t elements);
 
 // Enqueues the sums over a part of `operand`, which the dtype stores. Each block writes

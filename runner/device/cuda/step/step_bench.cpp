@@ -32,7 +32,7 @@ constexpr std::int64_t wash_out_steps = 20;
 constexpr std::int64_t steps = 200;
 constexpr std::uint64_t seed = 1;
 
-// The loop that one would write without stepgate.
+// The same step as a loop without stepgate.
 class PlainStep {
  public:
   explicit PlainStep(std::int64_t rows) : stream_(make_stream()), blas_(make_blas()) {

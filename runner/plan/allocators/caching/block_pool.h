@@ -24,24 +24,24 @@ struct BlockByAddress {
   }
 };
 
-// A part of a segment; its neighbours in it are linked.
+// A part of a segment, linked to its neighbours in the segment.
 struct CachedBlock {
   BlockId id;
   Address address = 0;
   std::int64_t bytes = 0;
   std::int64_t requested_bytes = 0;
   StreamId stream = 0;
-  bool held = false;    // by the program
-  bool mapped = true;   // has memory behind it; only expandable segments have blocks without
-  int open_points = 0;  // that must pass before it is free
+  bool held = false;    // held by the program
+  bool mapped = true;   // has memory; false only in expandable segments
+  int open_points = 0;  // stream points that must pass before it is free
   BlockPool* pool = nullptr;
   ExpandableSegment* expandable = nullptr;
   CachedBlock* before = nullptr;
   CachedBlock* after = nullptr;
-  std::vector<StreamId> used_by;            // other streams, each once
-  std::vector<StreamId> used_by_capturing;  // those of them that were added during a capture
-  std::int64_t free_since = 0;              // number of its pool's searches when it became free
-  FreeBlockPlace place{};                   // while it is free and mapped
+  std::vector<StreamId> used_by;            // other streams, without duplicates
+  std::vector<StreamId> used_by_capturing;  // those added during a capture
+  std::int64_t free_since = 0;              // value of the pool's `searches` when it became free
+  FreeBlockPlace place{};                   // valid while it is free and mapped
 
   bool is_split() const { return before || after; }
   bool is_free() const { return !held && open_points == 0 && used_by.empty(); }
@@ -49,16 +49,16 @@ struct CachedBlock {
 
 struct CapturePool;
 
-// The free blocks of one size of pool, of all streams.
+// The free blocks of one pool size, for all streams.
 struct BlockPool {
   explicit BlockPool(PoolSize pool_size, CapturePool* pool_owner = nullptr)
       : size(pool_size), owner(pool_owner) {}
 
   PoolSize size;
-  CapturePool* owner;  // null: of no graph
+  CapturePool* owner;  // nullptr: belongs to no graph
   FreeBlocks free;
   std::set<BlockByAddress> unmapped;
-  std::int64_t searches = 0;  // while garbage collection is on: the clock of ages
+  std::int64_t searches = 0;  // counted with garbage collection on: measures a block's age
 
   void put(CachedBlock& block) {
     block.free_since = searches;
@@ -70,14 +70,13 @@ struct BlockPool {
   std::int64_t age(const CachedBlock& block) const { return searches - block.free_since; }
 };
 
-// Memory that only captured graphs use: an address that is baked into a graph must not be reused
-// elsewhere.
+// Memory for captured graphs only. Addresses in a graph are fixed and must not be reused elsewhere.
 struct CapturePool {
   BlockPool small{PoolSize::small, this};
   BlockPool large{PoolSize::large, this};
   int id = 0;
-  int graphs = 1;    // that use it; at 0 its free memory may be given back
-  int segments = 0;  // of it that were not given back yet
+  int graphs = 1;    // graphs that use it; at 0 its free memory may be freed
+  int segments = 0;  // its segments that are not yet given back
 
   BlockPool& of(PoolSize size) { return size == PoolSize::small ? small : large; }
 };

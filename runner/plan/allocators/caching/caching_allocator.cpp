@@ -37,7 +37,7 @@ BlockOrRefusal CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
     refused_by_ = RefusedBy::size;
     return refuse({bytes, bytes, bytes, stream, large_});
   }
-  if (captures_.empty()) free_passed();  // asking a stream is not allowed while one is captured
+  if (captures_.empty()) free_passed();  // CUDA allows no event query during a capture
   const std::int64_t rounded = rounded_size(bytes, rules_);
   const Request request{bytes, rounded, segment_size(rounded), stream, pool_of(rounded, stream)};
   CachedBlock* block = find_free(request);
@@ -63,8 +63,8 @@ CachedBlock* CachingAllocator::find_free(const Request& request) {
   if (collects_garbage()) ++pool.searches;
   CachedBlock* best = pool.free.smallest_of_at_least(request.bytes, request.stream);
   if (!best) return nullptr;
-  // A block in front of unmapped addresses counts as what it could grow to, so that the open end of
-  // a segment is used last.
+  // A block before unmapped addresses counts as large as it could grow to, so that the growing end
+  // of a segment is used last.
   const auto could_be = [](const CachedBlock& block) {
     return block.bytes + (block.after && !block.after->mapped ? block.after->bytes : 0);
   };
@@ -142,7 +142,7 @@ HeldBlock CachingAllocator::hand_out(CachedBlock& found, const Request& request)
   return {block->id, block->address, block->bytes};
 }
 
-// The front of the block as one of its own. The rest is free.
+// Splits off the front of the block; the rest is free.
 CachedBlock& CachingAllocator::split(CachedBlock& rest, std::int64_t bytes) {
   CachedBlock& front = part_of(rest, rest.address, bytes);
   front.before = rest.before;

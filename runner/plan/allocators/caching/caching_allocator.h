@@ -20,8 +20,8 @@ struct MappedRange {
   std::int64_t bytes = 0;  // 0: none
 };
 
-// Addresses for more memory than the device has, and pages mapped to some of them: a segment that
-// grows at its end instead of a new one beside it. The allocator knows which blocks lie in it.
+// A reserved address range larger than the device's memory, with pages mapped to parts of it. It
+// grows at its end instead of adding another segment. The allocator tracks its blocks.
 struct ExpandableSegment {
   // Reserves addresses for 9/8 of the device's memory, so that pages unmapped in front can be
   // mapped again behind.
@@ -30,10 +30,10 @@ struct ExpandableSegment {
   ExpandableSegment(const ExpandableSegment&) = delete;
   ExpandableSegment& operator=(const ExpandableSegment&) = delete;
 
-  // As many whole pages as the range needs, from its start on, which is the start of a page. May
-  // reach further than the range. None when the device refuses.
+  // Maps as many whole pages as the range needs, from its page-aligned start. The result may be
+  // larger than the range; its size is 0 when the device refuses.
   MappedRange map(MappedRange);
-  // The whole pages inside the range. Waits for the stream.
+  // Unmaps the whole pages inside the range. Waits for the stream.
   MappedRange unmap(MappedRange);
 
   DeviceMemory& memory;
@@ -46,7 +46,7 @@ struct ExpandableSegment {
 class CachingAllocator : public MemoryAllocator {
  public:
   CachingAllocator(DeviceMemory&, const CachingRules&, std::optional<std::int64_t> cap_bytes = {});
-  // Gives everything back, held or not.
+  // Gives all segments back, even with held blocks.
   ~CachingAllocator() override;
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -54,16 +54,16 @@ class CachingAllocator : public MemoryAllocator {
   BlockOrRefusal allocate(std::int64_t bytes, StreamId) override;
   void free(BlockId) override;
   void record_stream(BlockId, StreamId) override;
-  // Not while a graph is captured: it waits.
+  // Must not be called during a capture, since it waits for the device.
   void empty_cache() override;
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
 
-  // In between, nothing is waited for or given back. Captures that share a pool add up; each is
-  // released once.
+  // Between these two calls nothing is waited for or given back. Several captures may share a pool;
+  // each is released once.
   void begin_capture(int pool, std::vector<StreamId> streams) override;
   void end_capture(int pool) override;
-  // A graph of the pool is gone. With the last one, the pool's free memory may be given back, and
-  // its number serves no further capture.
+  // To be called when a graph of the pool is destroyed. With the last one the pool's free memory
+  // may be given back, and its number must not be used again.
   void release_capture(int pool);
 
   const MemoryStatistics& statistics() const override { return statistics_; }
@@ -74,7 +74,7 @@ class CachingAllocator : public MemoryAllocator {
   struct Request {
     std::int64_t requested_bytes;
     std::int64_t bytes;          // rounded
-    std::int64_t segment_bytes;  // to take when no free block serves
+    std::int64_t segment_bytes;  // size of the segment to take if no free block serves
     StreamId stream;
     BlockPool& pool;
   };
@@ -87,7 +87,7 @@ class CachingAllocator : public MemoryAllocator {
     CachedBlock* block;
   };
 
-  // Finding a block, in caching_allocator.cpp.
+  // Functions that find a block, in caching_allocator.cpp.
   BlockPool& pool_of(std::int64_t rounded_bytes, StreamId);
   bool collects_garbage() const { return cap_bytes_ && rules_.garbage_collection_threshold > 0; }
   CachedBlock* find_free(const Request&);
@@ -98,7 +98,7 @@ class CachingAllocator : public MemoryAllocator {
   CachedBlock& split(CachedBlock&, std::int64_t bytes);
   Refusal refuse(const Request&);
 
-  // Blocks becoming free, in caching_free.cpp.
+  // Functions that free blocks, in caching_free.cpp.
   void make_free(CachedBlock&);
   std::int64_t merge(CachedBlock& into, CachedBlock* neighbour);
   void record_points(CachedBlock&);
@@ -106,14 +106,14 @@ class CachingAllocator : public MemoryAllocator {
   void free_passed();
   void free_after_waiting();
 
-  // Memory going back to the device, in caching_release.cpp.
+  // Functions that give memory back to the device, in caching_release.cpp.
   void give_back(CachedBlock&);
   bool give_back_too_large_ones(const Request&);
   bool give_back_cache();
   void give_back_free_of(BlockPool&);
   void collect_garbage();
 
-  // Expandable segments, in caching_expandable.cpp.
+  // Functions for expandable segments, in caching_expandable.cpp.
   CachedBlock* grow(const Request&);
   CachedBlock& expandable_block(const Request&);
   bool map(CachedBlock&, std::int64_t bytes);
@@ -124,7 +124,7 @@ class CachingAllocator : public MemoryAllocator {
   DeviceMemory& memory_;
   CachingRules rules_;
   std::optional<std::int64_t> cap_bytes_;
-  RefusedBy refused_by_ = RefusedBy::device;  // the last attempt
+  RefusedBy refused_by_ = RefusedBy::device;  // the reason why the last attempt failed
   MemoryStatistics statistics_;
   SlotTable<CachedBlock> blocks_;
   BlockPool small_{PoolSize::small};

@@ -45,23 +45,23 @@ MappedRange ExpandableSegment::unmap(MappedRange range) {
   return unmapped;
 }
 
-// A block of at least so many bytes, mapped where it was not. Null when the device refuses; what
-// was mapped until then stays, free.
+// Returns a block that is large enough, and maps its pages where necessary. nullptr when the device
+// refuses; pages that were mapped until then stay, as free blocks.
 CachedBlock* CachingAllocator::grow(const Request& request) {
-  if (request.bytes > memory_.total_bytes()) return nullptr;  // no addresses are reserved for that
+  if (request.bytes > memory_.total_bytes()) return nullptr;  // no address range is that large
   CachedBlock* block = &expandable_block(request);
   if (!block->mapped && !map(*block, std::min(block->bytes, request.bytes))) return nullptr;
   while (block->bytes < request.bytes) {
     CachedBlock& behind = *block->after;
     if (!map(behind, std::min(request.bytes - block->bytes, behind.bytes))) return nullptr;
-    block = &behind;  // it has the bytes in front of it too now
+    block = &behind;  // it now includes the bytes before it
   }
   request.pool.take(*block);
   return block;
 }
 
-// The lowest place in the stream's segments where free and unmapped blocks together have room, or a
-// new segment.
+// Finds the lowest place in the stream's segments where adjacent free and unmapped blocks are large
+// enough, or makes a new segment.
 CachedBlock& CachingAllocator::expandable_block(const Request& request) {
   BlockPool& pool = request.pool;
   const auto has_room = [&](const CachedBlock* block) {
@@ -91,7 +91,7 @@ CachedBlock& CachingAllocator::expandable_block(const Request& request) {
   return block;
 }
 
-// The first bytes of an unmapped block, in whole pages; it joins free neighbours.
+// Maps the first bytes of an unmapped block, in whole pages, and merges it with free neighbours.
 bool CachingAllocator::map(CachedBlock& block, std::int64_t bytes) {
   const MappedRange mapped = block.expandable->map({block.address, bytes});
   if (mapped.bytes == 0) return false;
@@ -117,7 +117,7 @@ bool CachingAllocator::map(CachedBlock& block, std::int64_t bytes) {
   return true;
 }
 
-// The whole pages of a free block; what is left of it in front and behind stays mapped.
+// Unmaps the whole pages inside a free block; the remainders before and behind stay mapped.
 void CachingAllocator::unmap(CachedBlock& block) {
   const MappedRange unmapped = block.expandable->unmap({block.address, block.bytes});
   if (unmapped.bytes == 0) return;
@@ -153,7 +153,7 @@ void CachingAllocator::unmap(CachedBlock& block) {
   if (!block.is_split()) drop_expandable(block);
 }
 
-// A segment without a mapped page.
+// Releases the addresses of a segment without mapped pages.
 void CachingAllocator::drop_expandable(CachedBlock& block) {
   require(block.bytes == block.expandable->bytes, "an unmapped block without neighbours is all");
   block.pool->take_unmapped(block);

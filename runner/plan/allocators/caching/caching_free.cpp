@@ -34,7 +34,7 @@ void CachingAllocator::free(BlockId id) {
 void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   CachedBlock& block = blocks_.at(id);
   require(block.held, "only a block that is held is used");
-  if (stream == block.stream) return;  // its own stream's order is enough
+  if (stream == block.stream) return;  // the order within the block's own stream is enough
   add_once(block.used_by, stream);
   if (!captures_.empty()) add_once(block.used_by_capturing, stream);
 }
@@ -65,7 +65,8 @@ void CachingAllocator::make_free(CachedBlock& block) {
   block.requested_bytes = 0;
 }
 
-// The bytes that the neighbour had, which is gone then; 0 when it must stay.
+// Merges `neighbour` into `into` if both may be merged. Returns the size of the neighbour, which no
+// longer exists; otherwise 0.
 std::int64_t CachingAllocator::merge(CachedBlock& into, CachedBlock* neighbour) {
   if (!neighbour || !neighbour->is_free() || neighbour->mapped != into.mapped) return 0;
   if (neighbour->mapped) {
@@ -96,8 +97,8 @@ void CachingAllocator::record_points(CachedBlock& block) {
   block.used_by_capturing.clear();
 }
 
-// Work that was captured runs when its graph does, and a graph has its own memory: only uses from
-// before the capture have a point to wait for.
+// Captured work runs when its graph is launched, from the graph's own memory. So only uses from
+// before the capture get a stream point to wait for.
 void CachingAllocator::record_postponed_points() {
   for (CachedBlock* block : postponed_) {
     std::erase_if(block->used_by, [&](StreamId stream) {

@@ -12,7 +12,7 @@ void CachingAllocator::empty_cache() {
   give_back_cache();
 }
 
-// A whole free segment.
+// Gives a whole free segment back to the device.
 void CachingAllocator::give_back(CachedBlock& block) {
   require(!block.is_split() && !block.expandable, "a segment is given back whole");
   BlockPool& pool = *block.pool;
@@ -26,8 +26,8 @@ void CachingAllocator::give_back(CachedBlock& block) {
   blocks_.give_back(block);
 }
 
-// With split_max: one free block that is large enough by itself, or else the largest ones until
-// together they are. Whether there is room for the request now.
+// With max_split_size: gives back one free block that is large enough, or else the largest ones
+// until their sum is. Returns whether the request has room now.
 bool CachingAllocator::give_back_too_large_ones(const Request& request) {
   if (!rules_.split_max_bytes || rules_.segments == SegmentKind::expandable) return false;
   FreeBlocks& free = request.pool.free;
@@ -46,8 +46,7 @@ bool CachingAllocator::give_back_too_large_ones(const Request& request) {
   return given_back >= needed;
 }
 
-// Everything free that lies in a segment of its own, after the streams are done with what was
-// freed.
+// Waits for the streams, then gives back every segment that is wholly free.
 bool CachingAllocator::give_back_cache() {
   free_after_waiting();
   give_back_free_of(large_);
@@ -73,8 +72,8 @@ void CachingAllocator::give_back_free_of(BlockPool& pool) {
   }
 }
 
-// Large whole segments, those first that were free for at least the average time, until the rest is
-// below the threshold. Waits for nothing.
+// Gives back large, wholly free segments that were free for at least the average time, the oldest
+// first, until the rest is below the threshold. Does not wait.
 void CachingAllocator::collect_garbage() {
   const auto threshold = static_cast<std::int64_t>(rules_.garbage_collection_threshold *
                                                    static_cast<double>(*cap_bytes_));
@@ -87,7 +86,7 @@ void CachingAllocator::collect_garbage() {
   std::int64_t collected = 0;
   while (!whole.empty() && collected < excess) {
     const double old = static_cast<double>(ages) / static_cast<double>(whole.size());
-    // There is always one that is at least as old as the average.
+    // At least one block is as old as the average, so this loop makes progress.
     std::erase_if(whole, [&](CachedBlock* block) {
       const std::int64_t age = large_.age(*block);
       if (static_cast<double>(age) < old) return false;

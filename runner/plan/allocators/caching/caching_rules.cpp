@@ -12,7 +12,7 @@ std::int64_t next_multiple(std::int64_t bytes, std::int64_t of) {
   return (bytes + of - 1) / of * of;
 }
 
-// The room between two powers of two is divided evenly.
+// Rounds up to the next of `divisions` evenly spaced sizes between two powers of two.
 std::int64_t next_division(std::int64_t bytes, std::int64_t divisions) {
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
   return power == bytes ? bytes : next_multiple(bytes, power / divisions);

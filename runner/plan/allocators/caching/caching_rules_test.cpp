@@ -16,8 +16,8 @@ TEST(CachingRules, RoundBlocksToMultiplesOf512Bytes) {
   EXPECT_EQ(rounded_size(MiB + 1, rules), MiB + 512);
 }
 
-// 1200 lies between 1024 and 2048: with four divisions the steps are 1024, 1280, 1536, 1792. Small
-// sizes are left alone, so the example is scaled up.
+// PyTorch's example: 1200 lies between 1024 and 2048; four divisions give 1024, 1280, 1536, 1792.
+// Small sizes are not divided, so the example is scaled up.
 TEST(CachingRules, DivideTheRoomBetweenPowersOfTwo) {
   const CachingRules rules{.round_divisions = 4};
   EXPECT_EQ(rounded_size(1200, rules), 1536) << "up to 512 bytes for each division: as ever";

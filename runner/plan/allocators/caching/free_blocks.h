@@ -15,7 +15,7 @@ namespace stepgate {
 
 struct CachedBlock;
 
-// The key is beside the pointer, so that a search touches no block but the one that it finds.
+// A copy of the block's key beside the pointer, so that a search accesses no other blocks.
 struct FreeBlockKey {
   std::int64_t bytes;
   Address address;
@@ -30,21 +30,22 @@ using FreeBlockPlace = std::set<FreeBlockKey>::iterator;
 
 class FreeBlocks {
  public:
-  // The block's size, address and stream do not change in between.
+  // Adds or removes a block. Its size, address and stream must not change in between.
   void put(CachedBlock&);
   void take(CachedBlock&);
 
-  // Free blocks of one stream. Null when there is none.
+  // Search the free blocks of one stream; nullptr when there is none.
   CachedBlock* smallest_of_at_least(std::int64_t bytes, StreamId) const;
   CachedBlock* next_larger(const CachedBlock&) const;
   CachedBlock* largest(StreamId) const;
 
-  // In their order.
+  // All blocks, in order.
   std::vector<CachedBlock*> all() const;
 
  private:
   using Set = std::set<FreeBlockKey>;
-  // Eight to each power of two of blocks of 512 bytes; enough for the largest request.
+  // Eight size classes for each power of two, in units of 512 bytes; enough for the largest
+  // request.
   static constexpr std::size_t class_count = 416;
   static std::size_t class_of(std::int64_t bytes);
 
@@ -52,12 +53,12 @@ class FreeBlocks {
     std::array<Set, class_count> classes;
     std::array<std::uint64_t, (class_count + 63) / 64> occupied{};
 
-    // The first at or after it that has blocks; class_count when there is none.
+    // The first class with blocks at or after `from`; class_count when there is none.
     std::size_t next_occupied(std::size_t from) const;
   };
 
   std::map<StreamId, OfStream> streams_;
-  std::vector<Set::node_type> spare_;  // for blocks to come: no malloc
+  std::vector<Set::node_type> spare_;  // reused for later blocks, without malloc
 };
 
 }  // namespace stepgate

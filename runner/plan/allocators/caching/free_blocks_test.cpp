@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// The order that the answers must follow, in the plainest form.
+// A simple reference for the order of blocks.
 struct Ordered {
   bool operator()(const CachedBlock* a, const CachedBlock* b) const {
     return std::tie(a->stream, a->bytes, a->address) < std::tie(b->stream, b->bytes, b->address);

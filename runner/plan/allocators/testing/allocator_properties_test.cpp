@@ -47,7 +47,7 @@ std::vector<std::uint8_t> random_bytes(std::uint64_t seed, std::size_t count) {
   return bytes;
 }
 
-// New in every run, so that over time much is tried; a failure prints it.
+// A new seed in every run, so that many are tried over time. A failure prints it.
 std::uint64_t fresh_seed() {
   return std::random_device()();
 }
@@ -105,7 +105,7 @@ TEST_P(AnyAllocator, GivesTheSameAnswersToTheSameRequests) {
   EXPECT_GT(first.size(), 100U);
 }
 
-// An expandable segment is mapped in whole pages, which the cap's arithmetic does not know:
+// An expandable segment maps whole pages, which the cap does not take into account. This is
 // PyTorch's rule, shown in caching_expandable_test.
 TEST_P(AnyAllocator, ReservesNoMoreThanItsCap) {
   const std::uint64_t seed = fresh_seed();

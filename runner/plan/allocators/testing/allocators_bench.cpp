@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t device_bytes = std::int64_t{1} << 50;  // never full
+constexpr std::int64_t device_bytes = std::int64_t{1} << 50;  // never exhausted
 constexpr std::size_t prepared_requests = 1 << 16;
 
 struct Prepared {
@@ -22,7 +22,8 @@ struct Prepared {
   std::int64_t bytes;
 };
 
-// From 512 bytes to 32 MiB, evenly over the exponents, and which live block makes room.
+// Random sizes from 512 bytes to 32 MiB, uniform in the exponent, and the index of the live block
+// to free first.
 std::vector<Prepared> prepare() {
   Random random(1);
   std::vector<Prepared> requests(prepared_requests);
@@ -41,7 +42,7 @@ void run_pairs(benchmark::State& state, Allocator& allocator) {
     return std::get<HeldBlock>(allocator.allocate(request.bytes, 0)).id;
   };
   for (BlockId& id : live) id = take(requests[next++ % prepared_requests]);
-  for (std::size_t step = 0; step < 20 * live.size(); ++step) {  // until the cache is as it stays
+  for (std::size_t step = 0; step < 20 * live.size(); ++step) {  // fills the cache
     const Prepared& request = requests[next++ % prepared_requests];
     BlockId& id = live[request.which % live.size()];
     allocator.free(id);
@@ -77,8 +78,8 @@ void first_fit_pair(benchmark::State& state) {
 }
 BENCHMARK(first_fit_pair)->Arg(10)->Arg(1000);
 
-// A million events: requests, frees and now and then a use on another stream, up to a thousand
-// blocks live.
+// A million requests, frees and occasional uses on another stream, with up to a thousand live
+// blocks.
 AllocationRecording long_recording() {
   constexpr std::size_t events = 1'000'000;
   Random random(2);

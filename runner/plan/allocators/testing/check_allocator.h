@@ -13,7 +13,7 @@ namespace stepgate {
 // Returns the first broken invariant, or nothing. Blocks tile their segments, segments do not
 // overlap, mergeable free blocks are never adjacent, and the statistics match the snapshot.
 std::optional<std::string> broken_property(const MemoryAllocator&);
-// For callers that have the snapshot already: taking it is most of the time.
+// For callers that already have the snapshot, which takes most of the time.
 std::optional<std::string> broken_property(std::span<const SegmentState> snapshot,
                                            const MemoryStatistics&);
 

@@ -18,9 +18,9 @@ namespace {
 constexpr int layers = 12;
 constexpr std::int64_t hidden = 768, sequence = 256, words = 8192, half = 2, whole = 4;
 constexpr std::int64_t state_bytes = 12 * hidden * hidden * 16;  // of a layer
-// Tensors that a layer keeps for its backward pass, each in multiples of tokens by hidden. They are
-// the normed input, queries with keys and values, attention, the normed middle, the wide GEMM, what
-// is behind its activation, and the output.
+// Sizes of the tensors that a layer keeps for its backward pass, in multiples of [tokens][hidden].
+// They are: normed input, q with k and v, attention, second normed input, MLP GEMM, its activation,
+// output.
 constexpr std::int64_t kept_of_layer[] = {1, 3, 1, 1, 4, 4, 1};
 constexpr int all_steps = 140;
 
@@ -35,8 +35,8 @@ class Training {
     for (int layer = 0; layer < layers; ++layer) ask(state_bytes, state_);
   }
 
-  // One step with so many sequences. When a request is refused the step ends there and lets
-  // everything go.
+  // Runs one step with so many sequences. When a request is refused, the step ends and frees
+  // everything.
   bool step(std::int64_t sequences) {
     const bool whole_step = forward(sequences * sequence) && backward(sequences * sequence);
     for (std::vector<BlockId>& blocks : kept_) let_go(blocks);
@@ -69,7 +69,7 @@ class Training {
         if (!ask(width * tokens * hidden * half, kept)) return false;
       }
     }
-    // Logits, the same in full precision for the loss, and their gradient.
+    // The logits, a full-precision copy for the loss, and their gradient.
     std::vector<BlockId> logits;
     const bool served = ask(tokens * words * half, logits) && ask(tokens * words * whole, logits) &&
                         ask(tokens * words * half, logits) &&
@@ -78,7 +78,8 @@ class Training {
     return served;
   }
 
-  // The gradient of each tensor needs the one behind it; after that both it and the tensor go.
+  // A tensor's gradient is computed from that of the next tensor; then the tensor and that gradient
+  // are freed.
   bool backward(std::int64_t tokens) {
     for (int layer = layers; layer-- > 0;) {
       for (auto width = std::rbegin(kept_of_layer); width != std::rend(kept_of_layer); ++width) {
@@ -111,9 +112,9 @@ std::int64_t need() {
 struct Case {
   const char* name;
   const Shapes& shapes;
-  double cap;  // of need; 0: none
+  double cap;  // as a multiple of need; 0: none
   int refused;
-  double reserved;  // of need, at its peak
+  double reserved;  // peak, as a multiple of need
   CachingRules rules = {};
   bool largest_first = false;
 };

@@ -110,7 +110,7 @@ std::optional<std::string> RandomRequests::broken() const {
     reserved += segment.bytes;
     for (const BlockState& block : segment.blocks) {
       if (block.use != BlockUse::live) continue;
-      // Both are in the order of addresses.
+      // `held` and the snapshot's blocks are both ordered by address.
       const bool is_held = live < held.size() && held[live]->block.address == block.address &&
                            held[live]->block.bytes == block.bytes;
       if (!is_held) return fmt::format("block {:#x} is live, but nobody holds it", block.address);

@@ -13,34 +13,34 @@
 
 namespace stepgate {
 
-// Bytes that requests are made of. Runs out when a fuzzer's bytes do.
+// A source of bytes from which requests are made. It ends when a fuzzer's input does.
 class RequestBytes {
  public:
   explicit RequestBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
   bool empty() const { return bytes_.empty(); }
   std::uint8_t next();
-  // Evenly over the exponents, so that small and large ones are as frequent.
+  // A random size, uniform in the exponent.
   std::int64_t size();
 
  private:
   std::span<const std::uint8_t> bytes_;
 };
 
-// An allocator, what it was asked for, and whether it keeps its promises.
+// Makes random requests to an allocator and checks its invariants.
 class RandomRequests {
  public:
   RandomRequests(SimulatedMemory& memory, MemoryAllocator& allocator)
       : memory_(memory), allocator_(allocator) {}
 
-  // One request, chosen by the next bytes. Captures only where the allocator has them.
+  // Makes one request, chosen by the next bytes. Captures only if `captures` is not null.
   void step(RequestBytes&, CachingAllocator* captures);
-  // Nothing is held, cached or captured after this.
+  // Frees everything: afterwards nothing is held, cached or captured.
   void let_everything_go(CachingAllocator* captures);
-  // The first promise that is not kept.
+  // The first broken invariant.
   std::optional<std::string> broken() const;
 
-  // Where blocks were, in the order in which they were asked for; refusals as 0.
+  // Addresses of the blocks in the order of the requests; 0 for a refusal.
   const std::vector<Address>& addresses() const { return addresses_; }
   std::optional<std::int64_t> cap() const { return cap_; }
 

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 3> uses{"live", "pending", "free"};
   throw RequestError(std::move(diagnostic));
 }
 
-// One line, asked for its members. What is absent or of the wrong kind is said with its place.
+// Access to the members of one line. Reports missing members and wrong types with their place.
 class Line {
  public:
   Line(const Json& json, const Place& place) : json_(json), place_(place) {
@@ -134,7 +134,7 @@ class Reader {
       json = Json::parse(text);
     } catch (const Json::parse_error& wrong) {
       refuse(static_cast<int>(wrong.byte), "this is no JSON");
-    } catch (const Json::exception&) {  // such as a number beyond all numbers
+    } catch (const Json::exception&) {  // e.g. a number out of range
       refuse(1, "this is JSON that nobody can pass");
     }
     return true;
@@ -248,7 +248,7 @@ class Reader {
     return state;
   }
 
-  // Memory that lies in two places at once would be handed out twice.
+  // Segments must not overlap, since their memory would be handed out twice.
   void check_overlap(const Line& line, const RecordedState& state) {
     for (const Address address : state.gone) segments_.erase(address);
     for (const SegmentState& segment : state.segments) segments_[segment.address] = segment.bytes;
@@ -286,7 +286,7 @@ class Reader {
   AllocationRecording recording_;
   std::size_t blocks_ = 0;
   std::unordered_map<std::int64_t, std::size_t> held_;
-  std::map<Address, std::int64_t> segments_;  // as they are after the event
+  std::map<Address, std::int64_t> segments_;  // state after the event
 };
 
 }  // namespace

@@ -36,16 +36,16 @@ struct RecordedEvent {
   RecordedAction action = RecordedAction::allocate;
   RecordedOutcome outcome = RecordedOutcome::unknown;
   StreamId stream = 0;
-  std::size_t block = 0;  // counted from 0 in the order in which they were asked for
+  std::size_t block = 0;  // index in the order of the requests
   std::int64_t bytes = 0;
   std::optional<std::int64_t> cap_bytes;
   int line = 0;
-  std::optional<std::size_t> found;  // which of AllocationRecording::found
+  std::optional<std::size_t> found;  // index into AllocationRecording::found
 };
 
-// State that was found after an event, as far as it had changed.
+// State found after an event; contains only what has changed.
 struct RecordedState {
-  std::vector<std::pair<std::size_t, std::int64_t>> statistics;  // by index of the table of names
+  std::vector<std::pair<std::size_t, std::int64_t>> statistics;  // by index into the table of names
   std::vector<SegmentState> segments;
   std::vector<Address> gone;
 };
@@ -57,15 +57,15 @@ struct AllocationRecording {
   std::int64_t device_bytes = 0;
   std::uint64_t seed = 0;
   CachingRules rules;
-  std::vector<std::size_t> statistics;  // those that were recorded
+  std::vector<std::size_t> statistics;  // the recorded statistics
   bool has_segments = false;
   std::size_t blocks = 0;
   std::vector<RecordedEvent> events;
   std::vector<RecordedState> found;
 };
 
-// Throws RequestError, placed in the file, at the first thing that is wrong with it. After that,
-// every block that is freed or used is held.
+// Throws RequestError, placed in the file, at the first error in it. In a valid recording every
+// block that is freed or used is held.
 AllocationRecording read_recording(const std::filesystem::path&);
 AllocationRecording read_recording(std::istream&, const std::string& file);
 

@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// Where no recorded segment can be: for expandable segments that the recording does not have.
+// No recorded segment is here: addresses of expandable segments that the recording lacks.
 constexpr Address beyond_all = Address{1} << 62;
 
 std::string text_of(const SegmentState& segment) {
@@ -126,7 +126,7 @@ class Replay {
   RecordedMemory& memory_;
   MemoryAllocator& allocator_;
   std::vector<std::int64_t> expected_;  // every statistic
-  std::vector<BlockId> ids_;            // of the recorded blocks
+  std::vector<BlockId> ids_;            // the replayed ids of recorded blocks
 };
 
 }  // namespace

@@ -10,16 +10,15 @@
 
 namespace stepgate {
 
-// The device of a recording: it hands out the very addresses that the recorded device did, so that
-// blocks can be compared one by one, and refuses what that one refused. It also refuses requests
-// beyond the recording.
+// The device of a recording. It returns the recorded addresses, so that blocks can be compared one
+// by one, and refuses what was refused then. It also refuses requests beyond the recording.
 class RecordedMemory : public SimulatedMemory {
  public:
   explicit RecordedMemory(const AllocationRecording&);
 
-  // From now on the segments are to become those after this event.
+  // Prepares for the segments after this event.
   void begin(const RecordedEvent&);
-  // The segments that there are after the event, by address.
+  // The segments after the event, by address.
   const std::map<Address, SegmentState>& segments() const { return segments_; }
 
   std::optional<Address> take_segment(std::int64_t bytes) override;
@@ -36,25 +35,25 @@ class RecordedMemory : public SimulatedMemory {
   std::map<Address, std::int64_t> reserved_;
 };
 
-// The first thing that is not as it was recorded.
+// The first difference between replay and recording.
 struct ReplayDifference {
   std::size_t event = 0;  // counted from 1
-  int line = 0;           // of the recording
+  int line = 0;           // line of the recording
   std::string what;       // a statistic, a segment, or whether the request was refused
   std::string expected;
   std::string got;
 };
 
 struct ReplayResult {
-  std::size_t events = 0;  // carried out
+  std::size_t events = 0;  // number replayed
   std::optional<ReplayDifference> difference;
 };
 
-// The allocator asks this memory. A recording without states is carried out and compared with
-// nothing but its outcomes.
+// The allocator must use this memory. If the recording contains no states, only the outcomes of
+// requests are compared.
 ReplayResult replay(const AllocationRecording&, RecordedMemory&, MemoryAllocator&);
 
-// "x.jsonl:7:1: event 6: reserved_bytes.all.current is 2097152, but was recorded as 0"
+// Writes "x.jsonl:7:1: event 6: reserved_bytes.all.current is 2097152, but was recorded as 0".
 std::string to_string(const ReplayDifference&, const AllocationRecording&);
 
 }  // namespace stepgate

@@ -12,8 +12,8 @@
 
 namespace stepgate {
 
-// A stretch of the flat buffer of gradients, up to where the next bucket begins: padding that
-// aligns tensors belongs to the tensors before it.
+// A range of the flat buffer of gradients, up to the next bucket. Padding that aligns a tensor
+// belongs to the tensor before it.
 struct Bucket {
   std::int64_t first = 0;  // element
   std::int64_t elements = 0;
@@ -25,21 +25,20 @@ struct BucketLimits {
   BucketOrder order = BucketOrder::reverse;
 };
 
-// Where a tensor begins in the flat buffer, how many elements it has, and with which others it is
-// gathered where every rank keeps only its part of the weights: those of one block, or what is
-// before the blocks or behind them.
+// The position and size of a tensor in the flat buffer. With sharded weights, tensors of the same
+// unit are gathered together: a block, or what is before or behind the blocks.
 struct FlatTensor {
   std::int64_t first = 0;
   std::int64_t elements = 0;
   int unit = 0;
 };
 
-// In the order in which they are reduced. Tensors in the order of the forward pass, which is that
-// of the flat buffer.
+// Buckets in the order of their reduction. `tensors` are in the order of the forward pass and of
+// the flat buffer.
 std::vector<Bucket> buckets_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements,
                                std::int64_t element_bytes, const BucketLimits&);
 
-// Units instead, from the last to the first.
+// Like buckets_of, with a bucket for each unit, from the last to the first.
 std::vector<Bucket> units_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements);
 
 }  // namespace stepgate

@@ -209,7 +209,7 @@ TEST(Ranks, GatherAsFarAheadAsTheyAreTold) {
   }
 }
 
-// From the first reduction to the end of the backward pass.
+// GEMMs leave multiprocessors free from the first reduction to the end of the backward pass.
 TEST(Ranks, LeaveMultiprocessorsToTheReductionsBesideTheirGemms) {
   Knobs knobs = gpt();
   knobs.ranks.spare_sms = 16;

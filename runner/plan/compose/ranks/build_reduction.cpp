@@ -19,8 +19,8 @@
 namespace stepgate {
 namespace {
 
-// A stretch of the flat buffer as it would be, and the buffer that has it: the flat buffer of all,
-// or, where a rank keeps only its part, memory that a bucket has until it is reduced.
+// A range of the flat buffer of gradients and the buffer that holds it. This is the flat buffer,
+// or, where a rank keeps only its part, memory of a bucket until it is reduced.
 struct GradientPlace {
   Bucket stretch;
   int buffer = 0;
@@ -40,7 +40,7 @@ class BucketPlaces {
     std::ranges::sort(stretches_, {}, &Bucket::first);
   }
 
-  // So that whatever one operand touches lies in one of them.
+  // Joins places, so that the whole range of each operand is within one place.
   void join_for(const BufferUse& use) {
     if (use.buffer != learned_.gradients) return;
     const auto begin = of(use.offset_bytes / element_bytes_);
@@ -71,7 +71,7 @@ class BucketPlaces {
     use.offset_bytes -= place->stretch.first * element_bytes_;
   }
 
-  // One fill of all gradients is one of each place.
+  // Replaces a fill of all gradients by a fill of each place.
   std::vector<Operation> fills(const Operation& all) const {
     std::vector<Operation> fills;
     for (const GradientPlace& place : places_) {
@@ -136,7 +136,7 @@ std::vector<GradientPlace> give_buckets_their_own(StepBuilder& builder, const Le
   return made;
 }
 
-// The place that has the bucket.
+// The place that contains the bucket.
 const GradientPlace& place_of(const std::vector<GradientPlace>& places, const Bucket& bucket) {
   const auto place = std::ranges::find_if(
       places, [&](const GradientPlace& one) { return bucket.first < end_of(one.stretch); });
@@ -200,7 +200,7 @@ class GradientReduction {
         reduce_after(passes_[pass]);
         if (knobs.ranks.spare_sms > 0) spare_multiprocessors(passes_[pass]);
       }
-      // Gradients to which the next part adds must have been reduced.
+      // Gradients must be reduced before the next part adds to them.
       if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
         before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
     }
@@ -212,7 +212,7 @@ class GradientReduction {
  private:
   static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
 
-  // Behind the last operation of the pass that writes a gradient of the bucket.
+  // The index after the last operation of the pass that writes a gradient of the bucket.
   std::size_t end_of(const Bucket& bucket, const BackwardPass& pass) const {
     const BufferUse whole = written(bucket);
     const std::int64_t begin = whole.offset_bytes;
@@ -238,7 +238,7 @@ class GradientReduction {
     }
   }
 
-  // From the first reduction on, GEMMs leave those beside them room.
+  // From the first reduction on, GEMMs leave multiprocessors to concurrent reductions.
   void spare_multiprocessors(const BackwardPass& pass) {
     for (std::size_t index = end_of(buckets_.front(), pass); index < pass.end; ++index) {
       auto* launch = std::get_if<LaunchKernel>(&plan_.operations[index].action);
@@ -275,14 +275,14 @@ class GradientReduction {
       act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
   }
 
-  // Where the backward pass leaves it.
+  // The range in which the backward pass leaves the bucket's gradients.
   BufferUse written(const Bucket& bucket) const {
     const GradientPlace& place = place_of(places_, bucket);
     return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
   }
 
-  // The part of the bucket that the rank has afterwards: in place, or, where a bucket has its own
-  // memory, what it keeps.
+  // The rank's part of the reduced bucket: in place, or separate where buckets have their own
+  // memory.
   BufferUse kept(std::size_t index) const {
     if (knobs_.ranks.shard == Shard::none) return written(buckets_[index]);
     const UpdatedPiece& piece = pieces_[index];
@@ -292,7 +292,7 @@ class GradientReduction {
                              piece.flat.rank_stride);
   }
 
-  // The same on the wire, where it is wider: all buckets in one place, in turns.
+  // The bucket in the wider type of the wire; all buckets use one buffer in turns.
   BufferUse whole_on_wire(std::size_t index) const {
     return StepBuilder::part(*wire_, 0, buckets_[index].elements * word_bytes);
   }
@@ -313,7 +313,7 @@ class GradientReduction {
 
   bool divides_before() const { return knobs_.ranks.average == Averaging::before; }
 
-  // In place, as they are on the wire.
+  // Divides the bucket by the number of ranks, in place and in the type of the wire.
   LaunchKernel divided(std::size_t index) const {
     const BufferUse all = wire_ ? whole_on_wire(index) : written(buckets_[index]);
     return {.kernel = KernelRef(kernels::StridedScale::name),
@@ -341,7 +341,7 @@ class GradientReduction {
     return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
   }
 
-  // A square of a number that is not finite makes its sum so.
+  // A number that is not finite makes the sum of squares not finite.
   LaunchKernel square_sums(std::size_t index) const {
     const std::int64_t numbers = buckets_[index].elements;
     const std::int64_t pieces = square_sum_pieces(numbers);
@@ -358,7 +358,7 @@ class GradientReduction {
     return {flat, first * bytes, count * bytes, rank_stride * bytes};
   }
 
-  // The stream has its collectives in order, so the last one is enough.
+  // A wait for the last collective is enough, since the stream runs them in order.
   Operation wait_of_compute(Phase phase) const {
     return {.name = "wait until the gradients are reduced",
             .phase = phase,

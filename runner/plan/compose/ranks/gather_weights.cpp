@@ -59,7 +59,7 @@ class Gathering {
     return static_cast<std::size_t>(unit - units_.begin());
   }
 
-  // In the order of their first uses.
+  // Finds all visits, in the order of their first uses.
   void find_visits(std::size_t first) {
     for (std::size_t index = first; index < plan_.operations.size(); ++index) {
       Operation& operation = plan_.operations[index];
@@ -98,8 +98,8 @@ class Gathering {
     }
   }
 
-  // As soon as the visit begins that is so many before, and the one before that is over, so that
-  // no more units than it and those ahead are there at a time.
+  // A gather is issued when the visit `ahead_` before it begins and the one before that is over. So
+  // only that unit and those ahead are in memory.
   std::size_t place_of(std::size_t index, std::size_t first) const {
     std::size_t place = index < ahead_ ? first : visits_[index - ahead_].first;
     if (index > ahead_) place = std::max(place, visits_[index - ahead_ - 1].last + 1);

@@ -10,10 +10,10 @@
 
 namespace stepgate {
 
-// Moves what the operations of forward and backward passes from `first` on do with the weights to
-// memory that a unit has for one visit, fills it beforehand, and leaves the weights' buffer as
-// large as a rank's part of all units, one behind the other as in updated_pieces. A unit's visit is
-// its use in one pass; two visits with no other unit's between them are one.
+// Gathers weights unit by unit for the forward and backward passes from operation `first` on. A
+// unit has memory for one visit, which is filled beforehand. The buffer of weights keeps only the
+// rank's part of all units, in the order of updated_pieces. A visit is the use of a unit in one
+// pass; two visits without another unit between them are one.
 void gather_weights(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
 
 }  // namespace stepgate

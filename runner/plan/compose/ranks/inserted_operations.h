@@ -16,7 +16,7 @@ class InsertedOperations {
   // as it was.
   std::vector<Operation>& operator[](std::size_t index) { return before_[index]; }
 
-  // From behind, so that indices stay what they are.
+  // Inserts from the back, so that indices stay valid.
   void put_into(std::vector<Operation>& all) const {
     for (auto place = before_.rbegin(); place != before_.rend(); ++place) {
       all.insert(all.begin() + static_cast<std::ptrdiff_t>(place->first), place->second.begin(),

@@ -31,13 +31,13 @@ constexpr bool shards_weights(const Knobs& knobs) {
   return shards_the_update(knobs) && knobs.ranks.shard == Shard::parameters;
 }
 
-// By what 'ranks' says; those of a unit each where weights are sharded. Tensors in the order of the
-// forward pass.
+// The buckets that 'ranks' asks for; with sharded weights one for each unit. Tensors are in the
+// order of the forward pass.
 std::vector<Bucket> gradient_buckets(const Knobs&, std::span<const FlatTensor> tensors,
                                      std::int64_t flat_elements);
 
-// A piece of the flat buffers of parameters that a rank updates, which lies `packed` elements
-// behind the start of buffers that have nothing else. Everything where nothing is sharded.
+// A piece of the flat parameter buffers that this rank updates. In buffers that hold only the
+// rank's pieces it starts at element `packed`. Without sharding it is everything.
 struct UpdatedPiece {
   RankPiece flat;
   std::int64_t packed = 0;

@@ -22,7 +22,7 @@ class EmbeddingTables {
   // Appends the tables to the parameters, one after the other without a gap.
   EmbeddingTables(StepBuilder&, const Knobs&, ParameterList&);
 
-  // Buffers of what is neither parameters nor features.
+  // Adds the buffers except parameters and features.
   void add_buffers();
 
   // The functions below take indices of buffers: flat ones of all parameters, or of their
@@ -31,7 +31,7 @@ class EmbeddingTables {
   // Reads the batch.
   void look_up(int batch, std::int64_t sample_bytes, int weights, int features, int labels) const;
 
-  // Adds the gradient of the features to that of the tables; to zeros where nothing is there yet.
+  // Adds the gradient of the features to that of the tables, or to zeros if `fill_with_zeros`.
   void add_gradient(int d_features, int gradients, bool fill_with_zeros) const;
 
  private:

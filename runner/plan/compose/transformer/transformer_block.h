@@ -37,7 +37,7 @@ struct BlockBuffers {
   int activation = 0;
 };
 
-// Buffers that no block keeps.
+// Buffers whose content no block keeps.
 struct TemporaryBuffers {
   int branch = 0;        // the result of the GEMM that is added next
   int d_stream = 0;      // gradient of the residual stream
@@ -65,17 +65,17 @@ class TransformerBlocks {
   TransformerBlocks(StepBuilder&, const TransformerShape&, const ParameterTable&,
                     const TransformerBuffers&, Fuse);
 
-  // Operations that follow have names that begin so.
+  // Operations that follow get this prefix to their names.
   void name_as(std::string prefix) { prefix_ = std::move(prefix); }
   // Gradients of parameters that follow are added to what is there, or overwrite it.
   void add_to_gradients(bool add) { accumulate_ = add; }
 
-  // The norm of `stream`, which is the buffers' sum as it is.
+  // Norm of `stream`, which already is the sum of its inputs.
   void norm(const NormBuffers&, std::size_t weight);
   // The norm of stream + branch; `gemm` is the weight of the GEMM that made the branch.
   void add_and_norm(int stream, std::size_t gemm, const NormBuffers&, std::size_t weight);
-  // From the gradient of the norm in d_hidden to that of the stream, which it is added to unless
-  // this is the first.
+  // Computes the gradient of the stream from the gradient of the norm in d_hidden, and adds it
+  // unless it is the first.
   void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
 
   // From norm1's output to mid and norm2's output.
@@ -84,7 +84,7 @@ class TransformerBlocks {
   void mlp_up(std::int64_t layer, const BlockBuffers&);
   void mlp_down(std::int64_t layer, const BlockBuffers&);
 
-  // From the gradient of the stream behind the block to that before it.
+  // Computes the gradient of the block's input stream from that of its output stream.
   void backward(std::int64_t layer, const BlockBuffers&);
 
  private:
@@ -110,12 +110,12 @@ class TransformerBlocks {
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
-  // Gradient of the activation behind mlp_up, from d_activation to d_mlp.
+  // Computes d_mlp from d_activation: the gradient of the activation after mlp_up.
   void activation_gradient(const BlockBuffers&);
   // Turns queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
-  // Where the GEMM of qkv leaves q, k and v, which attention takes from `repeated`, or its gradient
-  // gives back there: the same buffer, unless heads are shared.
+  // The buffer of q, k and v at the GEMM. Attention reads `repeated`, or writes its gradient there;
+  // both are one buffer unless heads are shared.
   int qkv_of_gemm(int repeated) const {
     return shape_.shares_heads() ? buffers_.temporaries.shared_qkv : repeated;
   }

@@ -13,8 +13,8 @@ constexpr std::int64_t alignment_elements = 64;
 constexpr double embedding_scale = 0.035;  // as wide as GPT-2's normal numbers of deviation 0.02
 constexpr double norm_scale = 0.1;         // so that a wrong norm shows in the first step
 
-// Two matrices of 4 hidden or three of 8/3 hidden have as many parameters (Touvron et al.: LLaMA,
-// 2023, section 2.2).
+// The default MLP width. Two matrices of width 4 hidden or three of width 8/3 hidden have equally
+// many parameters (Touvron et al.: LLaMA, 2023, section 2.2).
 std::int64_t usual_ffn(const ModelKnobs& model) {
   constexpr std::int64_t unit = 64;
   if (model.mlp == ModelMlp::gelu) return 4 * model.hidden;

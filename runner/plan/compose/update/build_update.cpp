@@ -103,7 +103,7 @@ class Update {
     builder_.act("wait until the square sum is reduced", StreamWaitsEvent{reduced});
   }
 
-  // Beside what follows on the compute stream.
+  // Enqueues a collective that runs concurrently with what follows on the compute stream.
   void communicate(const std::string& what, int there, const Collective& collective, int done) {
     builder_.act(what + " is there", RecordEvent{there});
     builder_.enter(Phase::optimizer, communication_stream(builder_));

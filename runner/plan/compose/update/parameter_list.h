@@ -25,7 +25,7 @@ class ParameterList {
  public:
   // The index of the new tensor, which begins where the last one ends.
   std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
-  // The next tensor begins at a multiple of so many elements.
+  // Aligns the next tensor to a multiple of `elements`.
   void align(std::int64_t elements);
 
   // Tensors that follow are gathered together (ranks/buckets.h).
