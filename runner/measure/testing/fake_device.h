@@ -26,7 +26,7 @@ class FakeDevice : public Scripted<Device> {
   }
 };
 
-// Plans of no operations, one for each name; 64 samples a step.
+// Returns plans without operations, one for each name, of 64 samples per step.
 inline std::vector<StepPlan> plans_named(const std::vector<std::string>& names) {
   std::vector<StepPlan> plans;
   for (const std::string& name : names) {

@@ -118,8 +118,7 @@ TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
             "(34603008 bytes), and 32 MiB by the plan (33554432)");
 }
 
-// The library records that count are those of rank 0, and the difference of another rank is not
-// lost.
+// The counted library records come from rank 0; a difference on another rank must still be found.
 TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
   Traced traced = traced_as_planned();
   for (TracedRound& round : traced.rounds) {
