@@ -34,7 +34,7 @@ double mean_step_seconds(std::span<const Round> rounds, int variant) {
   return std::exp(sum / static_cast<double>(rounds.size()));
 }
 
-// Nothing when one round does not know.
+// Returns nullopt when the time of a round is unknown.
 std::optional<StoredTime> stored_time(std::span<const Round> rounds, int variant, int anchor,
                                       Metric metric) {
   StoredTime stored{.metric = metric, .contrasts = {}};

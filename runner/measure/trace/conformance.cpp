@@ -21,7 +21,7 @@ bool agrees(double planned, double traced) {
   return std::abs(planned - traced) <= 1e-6 * std::max(std::abs(planned), std::abs(traced));
 }
 
-// What one operation of the plan contributes to a metric in the timeline.
+// The contribution of one operation of the plan to a metric in the timeline.
 struct OfOperation {
   double amount = 0;
   std::set<std::string> calls;
