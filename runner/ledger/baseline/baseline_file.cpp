@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// A digest of the measured values alone, without author and date: a simulated device repeats them
-// exactly with the same seed.
+// Digest of the measured values, without their provenance. A simulated device repeats them exactly
+// with the same seed.
 std::uint64_t measured_in(StoredRun run) {
   run.provenance = {};
   return digest_of(run);
