@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `run --ledger`: a scenario is decided by what earlier runs of the same pair found and what this
-// one adds.
+// `run --ledger` decides a scenario by the evidence of earlier runs of the same pair and of this
+// run.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,23 @@ namespace stepgate {
 
 struct LedgerRequest {
   std::filesystem::path folder;
-  Provenance provenance;  // of every run, but for the scenario
+  Provenance provenance;  // of every run, except for the scenario
 };
 
-// Reads what --ledger and --subject ask for; nothing without them. Throws RequestError, before
-// anything is measured, when a file is damaged, cannot be written, or has a run of this seed
-// already.
+// Reads the settings of --ledger and --subject; nullopt without them. Throws RequestError, before
+// anything is measured, when a file is damaged, cannot be written, or already has a run with this
+// seed.
 std::optional<LedgerRequest> ledger_for(const Arguments&, std::span<const Planned>, Device&,
                                         std::uint64_t seed);
 
-// That a file of the ledger can be written, as check_writable says. Throws RequestError for one
-// that lies among stored runs, be it by a link: only `accept` writes those; and for a ledger that
-// is no folder.
+// Checks that a file of the ledger can be written. Throws RequestError as check_writable does, for
+// a file that lies among stored runs, possibly through a link, since only `accept` writes those,
+// and for a ledger that is not a folder.
 void check_ledger_writable(const std::filesystem::path&, const Arguments&);
 
-// Measures nothing when the earlier evidence alone decides. Every round is in the ledger as soon as
-// it has ended, whatever ends the run; none is when they are not to be trusted. A run that `accept`
-// would store is something to compare other builds with, too.
+// Measures nothing when the earlier evidence alone decides. Every round is stored in the ledger as
+// soon as it ends, and removed if the rounds cannot be trusted. If `accept` would store the run,
+// other builds can be compared with it.
 Decided decide_with_ledger(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                            const LedgerRequest&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A job that a verb gives another process of this program, `stepgate serve`, as one line of JSON on
-// its standard input. Behind that line both speak the protocol of the task.
+// its standard input. After this line, both use the protocol of the task.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace stepgate {
 
-// Traces scenarios, as the lines of trace_all.h ask.
+// Traces scenarios, as requested by the lines of trace_all.h.
 struct TraceTask {
   bool operator==(const TraceTask&) const = default;
 };
 
-// Is one rank of a run, as rank_protocol.h asks.
+// Runs as one rank, as requested by rank_protocol.h.
 struct RankTask {
   std::int64_t rank = 0;
   bool traces = false;
-  std::int64_t probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
-  std::optional<std::uint64_t> noise;  // as of WorkerArguments
+  std::int64_t probes = 0;             // number of ranks of measured collectives; 0: runs scenarios
+  std::optional<std::uint64_t> noise;  // as in WorkerArguments
   std::vector<std::string> injected;
   std::string fault;  // for tests: "load:KILL"
   bool operator==(const RankTask&) const = default;
 };
 
-// Measures a run of the only scenario and stores it, as `accept` does; says nothing more.
+// Measures a run of the only scenario and stores it, as `accept` does, without further output.
 struct AcceptTask {
   std::string commit;
   std::string baseline_reset;
@@ -52,7 +52,7 @@ struct Job {
   std::vector<std::string> overrides;
   std::vector<std::string> tags;
   std::vector<std::string> excluded_tags;
-  std::string device;  // empty: the best there is, as everywhere
+  std::string device;  // empty: the best available
   std::uint64_t seed = 0;
   Task task;
   bool operator==(const Job&) const = default;
@@ -74,16 +74,16 @@ inline constexpr auto fields_of<Job> =
     fields<&Job::baselines, &Job::files, &Job::overrides, &Job::tags, &Job::excluded_tags,
            &Job::device, &Job::seed, &Job::task>;
 
-// A task on the scenarios and with the knobs of the verb that asks.
+// Makes a job with this task, and with the scenarios and knobs of the calling verb.
 Job job_of(const Arguments&, std::string device, std::uint64_t seed, Task);
-// The job as if it had been typed; what is its task's alone is left out.
+// Returns the job as command-line arguments, without the parts that belong only to its task.
 Arguments arguments_of(const Job&);
 
 std::string to_line(const Job&);
-// Throws RequestError for what no verb of this build asks.
+// Throws RequestError for a job that no verb of this build makes.
 Job read_job(std::string_view line);
 
-// This program as the process that reads a job.
+// The command that starts this program for reading a job.
 Command serve_command();
 
 }  // namespace stepgate

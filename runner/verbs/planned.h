@@ -19,52 +19,52 @@
 
 namespace stepgate {
 
-// Everything of one scenario that is known before it is measured.
+// Everything about one scenario that is known before the measurement.
 struct Planned {
   Scenario scenario;
-  std::vector<PlannedStep> plans;      // and those of anchors
-  std::optional<Baseline> baseline{};  // what `stored.` means
-  std::string compared_with{};         // which runs these are, in words, where a ledger has some
-  std::int64_t fewest_rounds = 0;      // that the measurement should have
-  bool stretches = false;              // beyond its budget, where that has no room for them
-  std::optional<Traced> traced{};      // absent when nobody asked
+  std::vector<PlannedStep> plans;      // including those of anchors
+  std::optional<Baseline> baseline{};  // the runs that `stored.` refers to
+  std::string compared_with{};         // describes these runs, if they come from a ledger
+  std::int64_t fewest_rounds = 0;      // that the measurement needs
+  bool stretches = false;              // may exceed its budget to get the fewest rounds
+  std::optional<Traced> traced{};      // absent when no trace was requested
 };
 
-// The scenario files among the given ones; a folder stands for those in it, in the order of their
-// names. Throws RequestError when there are none.
+// Returns the scenario files among the arguments. A folder stands for its files in the order of
+// their names. Throws RequestError when there are none.
 std::vector<std::filesystem::path> scenario_files(const Arguments&);
 
-// Reads and plans every file before anything runs, so that a typo in the last one does not cost the
-// others' time. Throws RequestError with the faults of all of them.
+// Reads and plans every file before anything runs, so that an error in the last one costs no
+// measuring time. Throws RequestError with the errors of all files.
 std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
 
-// The scenario read anew, with one more override.
+// Reads the scenario again, with one more override.
 Scenario with_knob(const Planned&, const Arguments&, const std::string& knob,
                    const std::string& value);
 
-// Steps that do something besides that no plan says: what a gate must find.
+// Returns steps that do more than their plans say, which a gate must find.
 std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
                                          const std::vector<std::string>& injected);
 
-// Settings of a run of all of them.
+// Returns the settings for a run of these scenarios together.
 JudgeSettings settings_for(std::span<const Planned>);
 
-// Throws RequestError for scenarios whose [calibrate] only a run can solve.
+// Throws RequestError for scenarios with [calibrate], which only a run can resolve.
 void refuse_calibration(const std::vector<Planned>&);
 
-// For verbs that only measure. Throws RequestError that names the scenarios without a device.
+// Throws RequestError that names planned-only scenarios, for verbs that only measure.
 void refuse_planned_only(const std::vector<Planned>&);
 
-// Whether any of its assertions speaks of stored runs.
+// Returns whether any of its assertions refers to stored runs.
 bool names_any_stored(const Scenario&);
 
-// For scenarios that speak of stored runs: reads them and adds what else must be measured to
-// compare with them. Where `accept` stored none on this device, runs of other builds in the ledger
-// take their place. Throws RequestError with what is wrong in any of the files.
+// For scenarios that refer to stored runs: reads these runs and adds the anchors that must be
+// measured for the comparison. Where `accept` has stored none on this device, uses runs of other
+// builds in the ledger. Throws RequestError with all errors in the files.
 void add_baselines(std::span<Planned>, const DeviceIdentity&, const Arguments&);
 
-// Names what is under test: this build where --subject does not say. Throws RequestError for a
-// character that is not printable ASCII.
+// Names the tested version: --subject, or else this build. Throws RequestError for characters that
+// are not printable ASCII.
 std::string subject_under_test(const Arguments&);
 std::string build_in_words();
 
@@ -72,41 +72,40 @@ std::string build_in_words();
 // not depend on it.
 Provenance provenance_of(const Arguments&, const Scenario&, std::uint64_t seed, DeviceKind);
 
-// The day and second to write into a file: what was given, or now.
+// The date and time to write into a file: the given one, or now.
 std::string date_of(const Arguments&);
 
-// The device that was asked for, or the best there is.
+// Opens the requested device, or the best one available.
 OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
 // Whether --tag and --exclude-tag select the scenario.
 bool has_wanted_tags(const Scenario&, const Arguments&);
 
-// Reads the given files, as they are written, with wanted tags: at least one. Throws RequestError,
-// also for a tag that none of them has.
+// Reads the given files without planning and selects those with wanted tags, at least one. Throws
+// RequestError, also for a tag that none of them has.
 std::vector<Scenario> scenarios_with_wanted_tags(const Arguments&);
 
-// How much slower the option allows: "1%" is 0.01. Throws RequestError.
+// The allowed slowdown in an option: "1%" is 0.01. Throws RequestError.
 double margin_of(const std::string& option);
 
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
 
-// Seed of one scenario's coins: the coins of two scenarios of a run have nothing to do with each
-// other.
+// The seed for one scenario's random draws, which are independent between the scenarios of a run.
 std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 
-// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
-// --commit where it was given, "unknown" where git does not know.
+// The commit of the scenario's folder, with "-dirty" when tracked files are changed; --commit if it
+// was given, "unknown" where git does not know.
 std::string commit_of(const Arguments&, const std::filesystem::path& scenario_file);
 
-// Describes this program and this moment, about these scenarios on that device.
+// Describes this program, the current time, and these scenarios.
 RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
                     std::uint64_t seed);
-// Describes also the device that takes part.
+// Also describes the device.
 RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);
 
-// Whether rounds are to be measured, and not all is decided by plans.
+// Returns whether rounds must be measured, since plans do not decide everything.
 bool needs_device(std::span<const Planned>);
 
 }  // namespace stepgate

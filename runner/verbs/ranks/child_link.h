@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// Throws std::system_error when the system has no process or pipe left. The child and all that it
-// started end with the link.
+// Throws std::system_error when no process or pipe can be created. The child and all its
+// descendants end with the link.
 std::unique_ptr<RankLink> start_rank(const Job&);
 
 }  // namespace stepgate

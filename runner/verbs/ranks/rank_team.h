@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the ranks of a run come to be: processes of this program, which this process starts or a
-// launcher's other processes start for it. They are started anew for whatever must not share a
-// process, such as tracing and timing.
+// Starts the ranks of a run: processes of this program, started by this process or, for it, by a
+// launcher's other processes. Tracing and timing must not share a process, so each gets new ones.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +32,11 @@ class RankTeam {
   virtual void end(int /*code*/) {}
 };
 
-// The ranks that `--ranks` asks for, or that the plans need of the GPUs that there are; null where
-// a run needs none but its own process.
+// Returns the ranks that `--ranks` requests, or that the plans need on the GPUs present; null where
+// the run needs only its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Planned>&);
 
-// Why a knob that is to be calibrated is not, where ranks carry the scenario out.
+// Why a knob with [calibrate] is not calibrated where ranks run the scenario.
 inline constexpr std::string_view ranks_do_not_calibrate =
     "ranks that run in processes of their own do not calibrate";
 
@@ -45,9 +44,9 @@ inline constexpr std::string_view ranks_do_not_calibrate =
 // no team: this process runs it on its own device.
 bool is_of_ranks(const Planned&);
 
-// The scenarios that one device of a run carries out.
+// The scenarios that run on one device.
 struct PartOfRun {
-  RankTeam* team = nullptr;  // null: the device of this process
+  RankTeam* team = nullptr;  // null: this process's own device
   std::span<Planned> scenarios;
 };
 
@@ -61,32 +60,33 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 // DeviceLost.
 std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments&, int count, std::uint64_t seed);
 
-// Leads as the launcher's rank 0, before anything else is done. Throws RequestError.
+// Leads as rank 0 of the launcher; must be called first. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const Arguments&, const LaunchedAs&);
-// Serves as another rank of the launcher: does what rank 0 asks and says nothing. Returns the exit
-// code.
+// Serves as another rank of the launcher: does what rank 0 requests, without output. Returns the
+// exit code.
 int attend(const Arguments&, const LaunchedAs&);
 
-// The part's. The plans are as they are on it, and those of all ranks alike. Throws RequestError,
-// DeviceLost.
+// Opens the device of the part, fits the plans to it, and checks that all ranks have equal plans.
+// Throws RequestError, DeviceLost.
 OpenedDevice open_device_of(const PartOfRun&, const Arguments&, std::uint64_t seed);
 
-// The traces of each scenario of the part, made in processes that are gone by then. Where ranks
-// trace, one that fails ends the run: throws DeviceLost, Interrupted.
+// Returns the traces of each scenario of the part, made in processes that have ended by then. Where
+// ranks trace, a failed rank ends the run: throws DeviceLost, Interrupted.
 std::vector<Traced> trace_part(const PartOfRun&, const Arguments&, const JudgeSettings&,
                                std::uint64_t seed);
 
-// For verbs that start ranks themselves or none. Throws RequestError with that reason.
+// Throws RequestError with this reason under a launcher, for verbs that start their own ranks or
+// none.
 void refuse_launcher(const std::string& reason);
 
-// Ranks share no GPU. Throws RequestError where one is named.
+// Throws RequestError where a single GPU is named, since ranks cannot share a GPU.
 void refuse_one_gpu(const Arguments&);
 
-// The knobs of the first step of several ranks: what NCCL asks for once in a process is the same in
-// all. Throws RequestError where it is not.
+// The knobs of the first step of several ranks. What NCCL reads once per process must be equal in
+// all steps. Throws RequestError where it is not.
 CollectiveKnobs collectives_of_process(std::span<const Planned>);
-// Refuses what GPUs cannot carry out in one run: knobs that are decided once for a process and
-// differ, and too many communicators. Throws RequestError.
+// Throws RequestError for scenarios that GPUs cannot run together: they differ in knobs that are
+// fixed per process, or need too many communicators.
 void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const Arguments&);

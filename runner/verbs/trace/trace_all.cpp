@@ -23,7 +23,7 @@
 namespace stepgate {
 namespace {
 
-// Longer than a trace takes, and than CUPTI's start on a slow machine.
+// Time limit: longer than a trace, or the start of CUPTI on a slow machine.
 constexpr std::chrono::seconds stall{120};
 
 Traced read(const std::filesystem::path& file) {
@@ -38,7 +38,7 @@ Traced read(const std::filesystem::path& file) {
 constexpr char between_paths = '\t';
 constexpr std::string_view timelines_too = "timelines";
 
-// A suite's take a second to write and read.
+// Returns whether timelines are needed; those of a suite take a second to write and read.
 bool draws_timelines(const Arguments& arguments) {
   return !arguments.trace.empty() || !arguments.picture.empty() || !arguments.report.empty();
 }
@@ -103,8 +103,8 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
                                   .into = file_of(index).string(),
                                   .with_timelines = draws_timelines(arguments)}));
       traced[index] = read(file_of(index));
-      // The rest is time that the process does not account for; with the first scenario that is
-      // mostly its start.
+      // Adds the time that the process does not account for; for the first scenario this is mostly
+      // its start.
       const auto now = std::chrono::steady_clock::now();
       WallTimes& times = traced[index].wall_times;
       times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();
@@ -117,7 +117,7 @@ std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planne
     child.finish("");
   } catch (const WorkerError& error) {
     give_up(error.what());
-  } catch (const std::system_error& error) {  // no folder, no process
+  } catch (const std::system_error& error) {  // no folder or process can be created
     give_up(std::string("the tracing process cannot be started: ") + error.what());
   } catch (const WaitStopped&) {  // the run ends before it decides anything
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tracing process of a run: the same program once more, before anything is timed and gone by
-// then, since a process that traces once is slow for good.
+// Runs the tracing process of a run: this program again, before anything is timed. It ends before
+// timing starts. A process that has traced once stays slow.
 #pragma once
 
 #include <span>
@@ -13,19 +13,19 @@
 
 namespace stepgate {
 
-// The answer of the process after a scenario at which its device was lost; it has no traces of
-// those after it.
+// The answer of the process after the scenario that lost its device; later scenarios have no
+// traces.
 constexpr std::string_view tracer_lost_its_device = "lost";
 
 // The order in which scenarios are traced, as indices. Those with managed memory come last: once a
 // process has counted page events, every later trace waits for such counts, 13 ms on an H200.
 std::vector<std::size_t> tracing_order(std::span<const Planned>);
 
-// The traces of each of these scenarios of the run, in their order. The process failing is no error
-// of the run: every scenario without a trace says why.
+// Returns the traces of each of these scenarios, in order. A failed process is not an error of the
+// run: every scenario without a trace says why.
 std::vector<Traced> trace_all(const Arguments&, std::span<const Planned>, std::uint64_t seed);
 
-// A request to the process: to trace the scenario of this file into that one.
+// Requests that the process traces a scenario into a file.
 struct TraceLine {
   std::string scenario;
   std::string into;
@@ -34,7 +34,7 @@ struct TraceLine {
 std::string to_line(const TraceLine&);
 TraceLine read_trace_line(const std::string&);
 
-// The knobs that were calibrated, as the scenarios must be planned with them.
+// Plans the scenarios again with the calibrated knobs.
 void apply_calibrations(std::vector<Planned>&, const Arguments&, std::uint64_t seed);
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One planned scenario, traced in this process: what a run's tracing process does for each, and
-// what suffices where nothing is timed for good.
+// Traces one planned scenario in this process: used by a run's tracing process, and directly where
+// nothing is timed.
 #pragma once
 
 #include "measure/trace/traced.h"
@@ -8,11 +8,11 @@
 
 namespace stepgate {
 
-// Whether timelines are drawn, or traces are judged alone.
+// Whether timelines are drawn, or traces are only judged.
 enum class Timelines { drawn, judged };
 
 // Calibrates the knob first if the scenario requests it. If timelines are not drawn, keeps only
-// those of traces that differ from their plans: they show where the two part. Throws DeviceError.
+// those of traces that differ from their plans, to show where they differ. Throws DeviceError.
 Traced trace_planned(Device&, const Arguments&, const Planned&, const JudgeSettings&,
                      std::uint64_t seed, Timelines = Timelines::drawn);
 
