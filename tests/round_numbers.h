@@ -6,7 +6,7 @@
 
 namespace stepgate {
 
-// A quiet GPU's, as most tests want it.
+// The noise of a quiet GPU, for most tests.
 inline constexpr NoiseCosts usual_noise{
     .within_rounds = 0.003, .between_loads = 0.001, .between_slots = 0.002};
 

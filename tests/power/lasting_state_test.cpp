@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A state of one variant that outlasts a round, another process on the GPU, a clock that drops in
-// the middle of a run: how often an assertion at its limit is decided all the same, and what of
-// that the doubts take back. Made-up rounds, as in rule_grid_test; every seed is fixed.
+// Measures how often an assertion at its limit is wrongly decided when a state of one variant
+// outlasts a round, another process uses the GPU, or the clock rate drops during a run, and how
+// many of these decisions the doubts revoke. Rounds are artificial, as in rule_grid_test; every
+// seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ constexpr double noise = 0.003;  // of a segment
 constexpr int most_rounds = 60;
 constexpr std::int64_t steps = 100;  // a segment
 
-// Adds what the surroundings do to the log of a step's time in one segment.
+// Changes the log of a step's time in one segment.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
@@ -69,8 +70,7 @@ class Neighbour : public Surroundings {
   bool there_ = false;
 };
 
-// In some rounds, while one of the two runs and not the other: whichever comes at that moment, or,
-// planted, the fix.
+// In some rounds, one variant is disturbed and not the other: a random one or, if planted, the fix.
 class InOneArm : public Surroundings {
  public:
   InOneArm(Random random, bool always_the_fix) : random_(random), always_the_fix_(always_the_fix) {}
@@ -94,7 +94,7 @@ class InOneArm : public Surroundings {
   double slow_ = 0;
 };
 
-// From the middle of a round on everything is slower, the fix by so much more, in logarithms.
+// From the middle of a round, everything is slower, and the fix more so, in logarithms.
 class ClockDrop : public Surroundings {
  public:
   ClockDrop(int round, double more) : round_(round), more_(more) {}

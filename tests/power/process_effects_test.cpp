@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process keeps the effect that it is drawn when it starts. Rounds tell of this process, and only
-// estimates of many processes tell of the next one. Identical code on the simulated device, a seed
-// a process, with process effects of 0.05 to 0.5 %; a table of what either says.
+// Tests effects that a process keeps from its start. Rounds measure only this process; estimates
+// from many processes predict the next one. Runs identical code on the simulated device, one seed
+// per process, with process effects of 0.05 to 0.5 %, and prints a table of both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::unique_ptr<Device> process(double deviation, const Identical& gate, std::ui
 constexpr NoiseCosts like_a_gpu{
     .within_rounds = 0.01, .between_rounds = 0.001, .between_loads = 0.002};
 
-// b over a in that process, whoever measures for ever.
+// The ratio b / a in that process without noise.
 double own_ratio(double deviation, const Identical& gate, std::uint64_t seed) {
   const auto device = process(deviation, gate, seed, {});
   std::vector<double> times;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The error rates of the rule in every kind of noise: 11 noise models x 5 true effects x suites of
-// 1, 10 and 50 lines, each by thousands of gates on made-up step times of 10 ms. No device and no
-// plan: only what a round deals and the test of an assertion. Every seed is fixed.
+// Measures the error rates of the decision rule: 11 noise models x 5 true effects x suites of 1, 10
+// and 50 lines, each with thousands of gates on artificial step times of 10 ms. It uses no device
+// and no plan, only the randomisation of rounds and the test of an assertion. Every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class Machine {
   virtual ~Machine() = default;
   // The log of how much slower the next step is, of that variant: 0 the baseline, 1 the fix.
   virtual double next(int variant) = 0;
-  // The effect of a slot, whatever lies in it, for the life of the machine.
+  // The constant effect of a slot on this machine.
   virtual double of_slot(int) const { return 0; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps of two ranks on two GPUs through NCCL: all ranks end with the same weights, and with those
-// of one GPU that has the batches of both. A process a rank, forked before anything calls CUDA.
+// Tests steps of two ranks on two GPUs through NCCL: all ranks end with the same weights, which
+// equal those of one GPU with both batches. Each rank is a process, forked before any CUDA call.
 // Skips where there are not two GPUs or no NCCL.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ std::unique_ptr<Device> joined_device(const RankChannel& channel,
   return device;
 }
 
-// Bytes of the numbers of every rank.
+// Returns the numbers of every rank as bytes.
 std::vector<std::string> run_on_ranks(const StepPlan& plan) {
   return run_ranks(plan.ranks.count, 1, [&plan](const RankChannel& channel) {
     const auto device = joined_device(channel);
@@ -174,7 +174,7 @@ Knobs knobs_of(const RanksCase& ranks) {
   return knobs;
 }
 
-// One rank that has the batches of all, in as many parts.
+// Returns one rank with all batches, in as many parts.
 Knobs alone(Knobs knobs) {
   knobs.batch.size *= ranks_count;
   knobs.batch.accumulate *= ranks_count;
@@ -524,7 +524,7 @@ std::string said_by_nccl(const Trace& trace) {
   return lines;
 }
 
-// A witness that neither the plan nor CUPTI knows: fails too where NCCL is older than 2.28.3 or
+// NCCL's profiler is independent of the plan and of CUPTI. Fails where NCCL is older than 2.28.3 or
 // NCCL_PROFILER_PLUGIN is set.
 TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
@@ -547,7 +547,7 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   std::printf("%s\n", words.front().c_str());
 }
 
-// Fails where there is no NCCL besides, which the others skip.
+// Fails without NCCL, where the other tests skip.
 TEST(RanksOnGpusSay, WhatTheyCommunicateWithAndHowTheyAreLinked) {
   const std::string reason = reason_against_ranks_here(ranks_count);
   if (!reason.empty()) GTEST_SKIP() << reason;

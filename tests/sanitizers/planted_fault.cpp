@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// planted_fault NAME: does one thing that a sanitizer must report, and ends with 0 if none did. A
-// build whose sanitizer is not at work would otherwise be as green as one without faults.
+// planted_fault NAME does one thing that a sanitizer must report, and returns 0 if it did not. It
+// shows that a build's sanitizer works.
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Nobody knows when compiling what it is.
+// Hides the value from the compiler.
 template <class Value>
 Value hidden(Value value) {
   static volatile Value kept;
