@@ -64,9 +64,9 @@ std::optional<StepPlan> accepted_plan(const Knobs&);
 // Aborts where plans refuse the knobs.
 StepPlan plan_of(const Knobs&);
 
-// A step whose batches are copied over the side stream, and the same with a third asynchronous
-// stream: the side stream copies to memory in between, from which the third one copies to where the
-// model reads. Nothing but events orders the three.
+// A step whose batches are copied on the side stream; and the same with a third asynchronous
+// stream. There the side stream copies to an intermediate buffer, from which the third stream
+// copies to the model's input. Only events order the three streams.
 StepPlan plan_over_the_side_stream();
 StepPlan plan_over_three_streams();
 

@@ -10,8 +10,8 @@
 namespace stepgate {
 namespace {
 
-// The plan pins the same pages twice in every n-th step, which the driver refuses with work
-// in the queues and memory locked.
+// The plan pins the same pages twice in every n-th step. The driver refuses this while work is
+// queued and memory is pinned.
 StepPlan failing_every(std::int64_t steps, StepPlan plan) {
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     Operation again = plan.operations[index];

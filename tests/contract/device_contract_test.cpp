@@ -75,7 +75,7 @@ TEST_P(DeviceContract, ComputesTheSameWithReadingsOfItsEnvironmentInBetween) {
   std::vector<float> losses;
   for (int piece = 0; piece < 3; ++piece) {
     const auto reading = device_->read_environment();
-    // Nothing, or at least why there is nothing.
+    // A device may return no environment, except on CUDA.
     EXPECT_TRUE(kind_ != DeviceKind::cuda || reading);
     const std::vector<float> more = run_in_pieces(*step, {{0, 10}});
     losses.insert(losses.end(), more.begin(), more.end());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what a run decides on a given device, and how many wrong verdicts are luck.
+// For tests only: makes the decisions of a run on a given device, and says how many wrong verdicts
+// may be random.
 #pragma once
 
 #include <algorithm>

@@ -321,7 +321,7 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
       fmt::print("{}, {}, {}: losses {:.2g}, gradients {:.2g} of '{}'\n", test.name,
                  testing::PrintToString(static_cast<int>(GetParam())), way.name, worst.loss,
                  worst.gradient, worst.parameter);
-      // Other kernels round at other places; what a run compares has the same ones.
+      // Other kernels round differently; a run compares only variants with equal kernels.
       const bool other_kernels = way.name == "pointwise" || way.name == "attention";
       EXPECT_LT(worst.loss, loss_bound(GetParam(), 0) / 2);
       EXPECT_LT(worst.gradient,

@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// Throws RequestError, and nothing else.
+// Throws only RequestError.
 inline Scenario read_fuzzed_scenario(std::string_view text) {
   return parse_scenario(text, "fuzz.toml", [](const std::string& file) -> TextOrProblem {
     if (file == "base.toml") return "[model]\nhidden = 64\n";

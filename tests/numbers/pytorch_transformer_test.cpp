@@ -47,8 +47,8 @@ const Precision precisions[] = {
     {"fp16_master", DType::fp16, true, 2e-3, 1e-2, 3e-3, false},
 };
 
-// The bias of the keys moves all scores of a query alike, so its gradient is nothing but rounding,
-// which AdamW makes as large as any other.
+// The bias of the keys shifts all scores of a query equally. So its gradient is only rounding
+// error, which AdamW scales to the size of any other gradient.
 constexpr double bound_of_key_bias = 2e-3;
 
 // A variation that computes the same numbers.

@@ -238,8 +238,8 @@ TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   }
 }
 
-// However they are bucketed, ordered and waited for: bit by bit, as a sum over ranks does not
-// depend on which others are in its bucket.
+// Tests all bucket sizes, orders and waits. Results are equal bit by bit, since a sum over ranks
+// does not depend on the other contents of its bucket.
 TEST_P(RankNumbers, DependOnNoBucket) {
   const Numbers expected = numbers_of(of_ranks(model_of(GetParam()), 2));
   std::vector<Knobs> others(4, of_ranks(model_of(GetParam()), 2));
@@ -288,7 +288,7 @@ StepPlan without(StepPlan plan, const std::string& operation) {
   return plan;
 }
 
-// AdamW makes nearly the same step of it, so that losses and weights hardly tell.
+// AdamW makes nearly the same update, so losses and weights hardly show the fault.
 TEST(RankFaults, ASumForAMeanShowsInTheGradients) {
   const Knobs knobs = model_of(DType::fp32);
   const StepPlan plan = plan_of(of_ranks(knobs, 4));

@@ -62,7 +62,7 @@ class StepByHand {
   }
 
  private:
-  // In the plan's order: parts of a batch take turns.
+  // Runs operations in the plan's order, in which parts of a batch alternate.
   template <class Chosen>
   void carry_out(Chosen chosen) {
     for (const Operation& operation : plan_.operations) {

@@ -118,7 +118,7 @@ TEST_P(CudaStepNumbers, AgreeWithTheReferenceWithinTheRoundingOfTheirFormat) {
   EXPECT_LE(losses, bounds.loss);
 }
 
-// Without one, cuBLASLt may take another algorithm: the same numbers but for rounding.
+// Without a workspace, cuBLASLt may choose another algorithm, with the same numbers up to rounding.
 TEST_P(CudaStepNumbers, NeedNoWorkspace) {
   Knobs knobs = knobs_of(GetParam());
   const auto expected = make_reference_device(1)->load(plan_of(knobs))->run({0, 20}).losses;

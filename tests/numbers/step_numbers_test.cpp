@@ -54,7 +54,7 @@ std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
   return active;
 }
 
-// The central difference of the loss; nothing where the loss has a kink in between.
+// Returns the central difference of the loss; nullopt where the loss has a kink in between.
 std::optional<double> slope(const StepPlan& plan, StepByHand& forward, std::size_t index,
                             float distance) {
   const float middle = forward.weight(index);

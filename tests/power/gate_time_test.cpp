@@ -202,7 +202,7 @@ class GateTime : public testing::Test {
     profile_.noise = {};  // what was recorded has all of it
   }
 
-  // Each step of HEAD takes so many times as long.
+  // Makes each step of HEAD take `factor` times as long.
   ComparisonVerdict gate(double factor, std::uint64_t seed) {
     spent_ = {};
     ComparisonRequest request;

@@ -151,8 +151,8 @@ struct Shares {
   double doubted = 0;  // of the decided ones, taken back
 };
 
-// Outcomes of an assertion whose true difference is its limit, plus `beyond`. At least so many
-// rounds: other lines of the scenario may need them.
+// Returns the outcomes of an assertion whose true difference is its limit plus `beyond`, with at
+// least `least_rounds` rounds, as other assertions of the scenario may need them.
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
   static const Expectation assertion =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
@@ -206,10 +206,10 @@ void expect_promised_rates(const std::string& what, const Shares& shares) {
   EXPECT_LE(shares.held, most_of(gates, JudgeSettings{}.beta)) << what;
 }
 
-// A state of one variant that lasts for a few rounds looks like the code, and nothing randomises
-// it. From a memory of 0.6 on the rates are NOT those promised. Doubts, which need a dozen rounds,
-// take back next to nothing, since most of these gates are over before. The rates below were
-// measured, here and in docs/verdict.md; they may fall, not rise.
+// A state of one variant that lasts for a few rounds looks like an effect of the code, and
+// randomisation does not help. From a memory of 0.6 on, the promised rates do NOT hold. Doubts need
+// a dozen rounds and revoke almost nothing, since most of these gates end earlier. The rates below
+// were measured, here and in docs/verdict.md; they may only decrease.
 TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
   for (const DocumentedRates& row : {DocumentedRates{0.3, 0.014, 0.059},
                                      {0.6, 0.042, 0.109},
@@ -229,7 +229,7 @@ TEST(LastingState, ThatChangesTheRatioIsDoubtedWhereTheRoundsGoOn) {
   const Shares to_the_end = shares_of(changing, -change / 2, 40);
   print_row("the ratio crosses the limit in round 20 of 40", to_the_end);
   EXPECT_GE(to_the_end.doubted, 0.98);
-  // A run that is over by then tells of its own time alone.
+  // A run that ends before the change only measures the time before it.
   const Shares decided = shares_of(changing, -change / 2);
   print_row("the same, at an end when it is decided", decided);
   EXPECT_LE(decided.failed, most_of(gates, JudgeSettings{}.alpha));
@@ -243,7 +243,7 @@ TEST(Disturbance, ThatComesToWhoeverRunsKeepsTheRates) {
   expect_promised_rates("one segment of three rounds in ten", shares_of(in_one_arm(false)));
 }
 
-// The rows above would show it: the same in the segments of the fix alone.
+// This is the control for the rows above, with the disturbance only in segments of the fix.
 TEST(Disturbance, OfOneVariantAloneIsThatVariants) {
   const Shares shares = shares_of(in_one_arm(true));
   print_row("both segments of the fix, three rounds in ten", shares);

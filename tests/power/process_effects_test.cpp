@@ -53,8 +53,8 @@ Identical identical(double margin) {
   return same;
 }
 
-// A process with effects of that deviation. Its draws are those of the seed, whatever else is
-// noisy, as long as the variants are loaded in this order first.
+// A process with effects of this standard deviation. They depend only on the seed, whatever other
+// noise there is, as long as the variants are first loaded in this order.
 std::unique_ptr<Device> process(double deviation, const Identical& gate, std::uint64_t seed,
                                 NoiseCosts noise) {
   noise.between_processes = deviation;
@@ -140,8 +140,8 @@ double most(double rate) {
   return processes * most_of(processes, rate);
 }
 
-// At most 1 and 5 % of runs are wrong about their process. About the code they are as wrong as
-// these rows say, and no round can tell: the rates are what was measured, here and in
+// At most 1 and 5 % of runs are wrong about their own process. About the code they are wrong with
+// the rates in these rows, which no round can show. The rates were measured, here and in
 // docs/verdict.md.
 TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   // Rates for a variant's deviation, and for identical code at the limit within one process.

@@ -183,7 +183,7 @@ const std::vector<NoiseModel>& noise_models() {
   return models;
 }
 
-// One round as measure runs it: both variants loaded anew, an order and its mirror.
+// Returns a round as measure makes it: both variants loaded anew, an order and its mirror.
 Round round_on(Machine& machine, double effect, Random& coins) {
   Round round;
   const std::vector<int> slots = permutation(2, coins);
@@ -272,7 +272,7 @@ double share(const std::vector<Gate>& gates, std::size_t size, Outcome outcome) 
   return static_cast<double>(with) / static_cast<double>(gates.size());
 }
 
-// Share of suites of so many consecutive gates that have a failed line.
+// Returns the share of suites, of consecutive gates each, that have a failed line.
 double share_of_failed_suites(const std::vector<Gate>& gates, std::size_t size) {
   const std::size_t lines = suite_sizes[size];
   const std::size_t suites = gates.size() / lines;
@@ -291,8 +291,8 @@ double mean_seconds(const std::vector<Gate>& gates, std::size_t size) {
   return rounds / static_cast<double>(gates.size()) * round_seconds;
 }
 
-// So much more than the rate may be luck: three standard errors, where the counts are large enough
-// for a normal distribution, and as probable where they are not.
+// Returns the largest rate that may be random: three standard errors above `rate` for large counts,
+// and the same probability for small ones.
 double most(double rate, std::size_t count) {
   constexpr double below_three_standard_errors = 0.99865;
   const boost::math::binomial_distribution<> counts(static_cast<double>(count), rate);
@@ -399,7 +399,7 @@ TEST(TotalTime, KeepsWhatStallsFromHolding) {
       }
       held += test.outcome() == Outcome::passes;
       held_by_rounds_alone += typical.outcome() == Outcome::passes;
-      // The same with the first verdict after 40 rounds: total time of all of them.
+      // Judges again with the first verdict after 40 rounds, so that total time covers all of them.
       Round all;
       for (std::size_t number = 0; number < 40; ++number)
         all.segments.insert(all.segments.end(), rounds[number].segments.begin(),

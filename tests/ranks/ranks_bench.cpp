@@ -85,7 +85,7 @@ class PlainCommunicator {
   nccl_api::Handle handle_ = nullptr;
 };
 
-// In place, as steps have them.
+// Returns a call in place, as steps make them.
 CollectiveCall call_of(CollectiveKind kind, std::int64_t bytes, void* memory, int rank, int count) {
   const std::int64_t part = bytes / count;
   std::byte* whole = static_cast<std::byte*>(memory);
@@ -133,7 +133,7 @@ double captured_time(NcclCommunicator& communicator, const CollectiveCall& call,
   const CudaEvent last = make_event();
   std::vector<double> times;
   for (int turn = 0; turn < turns; ++turn) {
-    // Behind another one, so that all ranks have come.
+    // The first event follows another collective, so that all ranks have arrived.
     check(cudaGraphLaunch(instance, stream), "launch collectives");
     check(cudaEventRecord(first.get(), stream), "mark the first collective");
     check(cudaGraphLaunch(instance, stream), "launch collectives");

@@ -34,7 +34,7 @@ void signed_overflow() {
   hidden(hidden(std::numeric_limits<int>::max()) + 1);
 }
 
-// As if 4 GiB and a byte were a byte.
+// Truncates 4 GiB plus one byte to one byte.
 void truncation() {
   const std::int64_t bytes = hidden((std::int64_t{1} << 32) + 1);
   std::int32_t few = 0;

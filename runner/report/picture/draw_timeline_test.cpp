@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of fake traces, read back as the text that they are.
+// Tests pictures of fake traces by their SVG text.
 #include "report/picture/pictures.h"
 
 #include <gtest/gtest.h>
