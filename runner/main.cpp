@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From arguments to a verb, and from what it threw to an exit code.
+// Calls the verb of the command line, and converts its errors to exit codes.
 #include <exception>
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a device whose costs are round numbers, with the noise that a test is about.
+// For tests only: a device with round costs and the noise that a test needs.
 #pragma once
 
 #include "device/profile.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only. Under a sanitizer everything takes about ten times as long, and tests do less.
+// For tests only. Under a sanitizer everything takes about ten times as long, so tests do less.
 #pragma once
 
 namespace stepgate {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assertions that traced rounds decide: counts, which must be the same in every round, and shares.
+// Tests assertions that traced rounds decide: counts, which must be equal in every round, and
+// shares.
 #include "judge/decide_by_rounds.h"
 
 #include <gtest/gtest.h>

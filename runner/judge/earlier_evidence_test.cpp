@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gain from running again, with evidence that is kept and without.
+// Tests what repeating a run gains, with and without stored evidence.
 #include "judge/earlier_evidence.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When a measurement may stop: the timed tests of a scenario, fed each new round once.
+// Decides when a measurement may stop, by the timed tests of a scenario, which get each new round
+// once.
 #include <algorithm>
 #include <memory>
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Slower in cycles, or slower because the clock is lower: known clocks and times in, words out.
+// Tests, with known clock rates and times, the words for slowdowns by cycles and by a lower clock
+// rate.
 #include "judge/judge_clocks.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Closed testing over the comparisons of a suite.
+// Tests closed testing over the comparisons of a suite.
 #include "judge/judge_suite.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts on fake devices: known means, noise and outliers in, outcomes and reasons out.
+// Tests outcomes and reasons on fake devices with known means, noise and outliers.
 #include "judge/judge.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times of collectives on a device of several ranks, for its profile.
+// Measures the times of collectives on a device of several ranks, for its profile.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A planned step as a subject, and the measuring of plans on a device that loads them.
+// Makes a subject from a planned step, and measures plans on a device that loads them.
 #pragma once
 
 #include <span>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The length of segments and the order of rounds.
 #include "measure/schedule.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many steps a segment and its wash-out have.
+// Tests the number of steps in a segment and in its wash-out.
 #include "measure/schedule.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A gate as a report: its findings once each, its answer, and cases for all that was compared.
+// Makes the report of a gate: each finding once, the result, and cases for everything compared.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

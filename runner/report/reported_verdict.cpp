@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A verdict, its assertions and its traces in words and tables.
+// Makes the texts and tables for a verdict, its assertions and its traces.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

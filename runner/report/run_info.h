@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which run it was: what a reader of its report may want to know years later.
+// Identifies a run, for readers of its report years later.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One report with every outcome and every kind of finding: each of the six writers says all of it.
+// Tests that each of the six writers writes all facts of a report with every outcome and every kind
+// of finding.
 #include "report/writers.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where device profiles and stored runs lie when --baselines does not say.
+// The default folder of device profiles and stored runs, without --baselines.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line: verbs, their options, and what is wrong with what was typed.
+// The command line: verbs, their options, and errors in the arguments.
 #pragma once
 
 #include <CLI/CLI.hpp>

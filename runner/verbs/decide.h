@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measuring and judging one planned scenario: what `run` and `accept` share.
+// Measures and judges one planned scenario, for `run` and `accept`.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenario after scenario on one device, which may fail at any of them.
+// Decides scenarios one after the other on one device, which may fail at any of them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A suite on a device that fails in the middle of it.
+// Tests a suite on a device that fails in the middle of it.
 #include "verbs/decide_on_device.h"
 
 #include <gtest/gtest.h>

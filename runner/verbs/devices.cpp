@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate devices`: what can be run on, and the profile of the local GPUs.
+// `stepgate devices` lists the available devices and measures the profile of the local GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>

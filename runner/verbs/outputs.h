@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that a verb is to write, before it writes them.
+// Checks the files that a verb will write, before it writes them.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Reading and planning.
 #include "verbs/planned.h"
 
 #include <fmt/chrono.h>

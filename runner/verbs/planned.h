@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From arguments to plans: what every verb that names scenario files starts with.
+// Makes plans from the arguments, which is the first step of every verb that reads scenario files.
 #pragma once
 
 #include <cstdint>

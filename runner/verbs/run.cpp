@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run`: the whole line, scenario after scenario.
+// `stepgate run` decides one scenario after the other with all stations.
 #include <unistd.h>
 
 #include <iostream>

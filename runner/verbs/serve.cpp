@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate serve`: the other end of job.h.
+// `stepgate serve` runs the jobs of job.h.
 #include <iostream>
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fork, exec and waitpid (POSIX).
+// Uses fork, exec and waitpid (POSIX).
 #include "tests/cli/child_process.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run --ledger` from outside.
+// Tests `stepgate run --ledger` from outside.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests how much memory a run that never decides takes, its JSON included.
+// Tests the memory of a run that never decides, including its JSON.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

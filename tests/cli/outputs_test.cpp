@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that stepgate writes: what it never writes over, and what it writes through.
+// Tests the files that stepgate writes: which it never overwrites, and which it writes in place.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

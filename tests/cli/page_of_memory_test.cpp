@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// docs/memory.md shows what the program prints and draws today, shortened where it says "...".
+// Tests that docs/memory.md shows what the program prints and draws, shortened where it says "...".
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signals: whatever stepgate is at, it ends soon and says what it leaves.
+// Tests that stepgate ends soon after a signal, and says what it leaves.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

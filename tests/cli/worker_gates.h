@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: gates of two command lines of workers, and those workers.
+// For tests only: gates of two command lines of workers, and well-behaved and hostile workers.
 #pragma once
 
 #include "tests/cli/command_line.h"

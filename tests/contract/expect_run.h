@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Expectations of the device contract about one run, and about its losses beside those of another.
+// Expectations of the device contract for one run, and for its losses compared with another run's
+// losses.
 #pragma once
 
 #include <cstdint>

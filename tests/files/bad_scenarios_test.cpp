@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every text of tests/scripts/scenarios is refused with exactly the messages below it.
+// Tests that every text in tests/scripts/scenarios is refused with exactly the messages below it.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For fuzz targets only: any text as a scenario, which may extend itself or a small base.
+// For fuzz targets only: reads text as a scenario, which may extend itself or a small base.
 #pragma once
 
 #include "scenario/read/read_scenario.h"

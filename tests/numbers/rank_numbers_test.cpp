@@ -180,7 +180,7 @@ TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
       const Numbers found = numbers_of(knobs);
       EXPECT_EQ(found.losses, expected.losses);
       EXPECT_EQ(found.weights, expected.weights);
-      // Elsewhere than in its own part they are still those of the rank.
+      // With Shard::optimizer, gradients outside of a rank's own part are unreduced and differ.
       if (shard != Shard::optimizer) {
         EXPECT_EQ(found.gradients, expected.gradients);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Naive on purpose: one sample, one unit and one weight at a time.
+// Deliberately naive: processes one sample, one unit and one weight at a time.
 #include "tests/numbers/step_numbers_textbook.h"
 
 #include <algorithm>

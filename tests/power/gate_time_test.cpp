@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How long a gate of the whole suite takes, by the clock of the simulated H200, and what it spends
-// that on. What no simulated device knows, the start of a process and a first load, takes here
-// about as long as on H200s. Every seed is fixed, so every number is the same again.
+// Measures how long a gate of the whole suite takes, by the clock of the simulated H200, and for
+// what. The start of a process and a first load, which no simulated device knows, take about as
+// long as on H200s. Every seed is fixed, so the numbers are reproducible.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

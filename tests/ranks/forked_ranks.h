@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a process for each rank, forked from one that has never called CUDA.
+// For tests only: runs each rank in a process, forked from one that has never called CUDA.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which workloads two programs are compared on.
+// Selects the workloads on which two programs are compared.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a gate times all workloads of a suite in the time that a comparison has for a few.
+// Settings with which a gate times all workloads of a suite in the time that a comparison needs for
+// a few.
 #pragma once
 
 #include <chrono>

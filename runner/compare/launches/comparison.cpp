@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pairs of launches: pilot, warm-up, superblocks.
+// Runs pairs of launches: pilot, warm-up and superblocks.
 #include "compare/launches/comparison.h"
 
 #include <fmt/format.h>

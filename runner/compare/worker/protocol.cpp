@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON of the messages' fields, and the lines that are no message.
+// Reads and writes the JSON of messages, and refuses invalid lines.
 #include "compare/worker/protocol.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requests over a child's pipes, and answers that are believed only as far as they can be checked.
+// Sends requests over a child's pipes, and checks its answers as far as possible.
 #include "compare/worker/worker.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The result of a measured assertion, in the terms that its author wrote.
+// The result of a measured assertion, in the terms of its author.
 #pragma once
 
 #include <string>

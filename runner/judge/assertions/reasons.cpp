@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Assertions about assertions.
 #include "judge/assertions/reasons.h"
 
 #include <fmt/format.h>

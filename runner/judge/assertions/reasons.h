@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why an assertion came out as it did, in words with numbers. Decides nothing.
+// Describes the reason for an assertion's outcome, in words with numbers. Decides nothing.
 #pragma once
 
 #include <cstddef>

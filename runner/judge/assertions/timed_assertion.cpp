@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Claims, their e-processes and their outcome.
 #include "judge/assertions/timed_assertion.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The error rates of an assertion's test, and what it reports when it is undecided.
+// Tests the error rates of an assertion's test, and what it reports when it is undecided.
 #include "judge/assertions/timed_assertion.h"
 
 #include <gtest/gtest.h>

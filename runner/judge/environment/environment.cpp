@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of keys.
+// The table of environment keys.
 #include "judge/environment/environment.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a measurement to a stored run.
+// Makes a stored run from a measurement.
 #include "judge/stored/baseline.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matching runs, and the decision against them.
+// Finds the stored runs that match a run, and compares the run with them.
 #include "judge/stored/stored_assertion.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Assertions about stored runs: what decides them, and what forbids comparing.
+// Tests assertions about stored runs: what decides them, and what forbids a comparison.
 #include "judge/stored/stored_assertion.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Assertions about assertions about stored runs.
 #include "judge/stored/stored_reasons.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why an assertion about stored runs came out as it did, in words. Decides nothing.
+// Describes the reason for the outcome of an assertion about stored runs, in words. Decides
+// nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of raw value, anchor and normalised value, row by row and as a whole.
+// Tests the decision table of raw value, anchor and normalised value, row by row and as a whole.
 #include "judge/stored/stored_rule.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a scenario of one small step, made-up runs of it, and baselines of such runs.
+// For tests only: a scenario of one small step, artificial runs of it, and baselines of such runs.
 #pragma once
 
 #include <cmath>

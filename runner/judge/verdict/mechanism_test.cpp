@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Diagnosis, separation and notes of traces that are written down by hand.
+// Tests diagnosis, separation and notes with handwritten traces.
 #include <gtest/gtest.h>
 
 #include <cmath>

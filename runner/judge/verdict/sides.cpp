@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Evaluating sides.
 #include "judge/verdict/sides.h"
 
 #include <algorithm>

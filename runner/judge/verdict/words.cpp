@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Digits.
 #include "judge/verdict/words.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers in words, the same in reasons and reports.
+// Writes numbers as text, in the same way for reasons and reports.
 #pragma once
 
 #include <cstdint>

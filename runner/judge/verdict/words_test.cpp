@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as people read them.
+// Tests numbers written as text.
 #include "judge/verdict/words.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a run may become part of a baseline. Measuring and storing it is for others.
+// Decides whether a run may become part of a baseline. It neither measures nor stores runs.
 #pragma once
 
 #include <optional>

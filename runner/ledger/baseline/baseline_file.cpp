@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lock, read again, write whole.
+// To add a run, locks the file, reads it again and writes it whole.
 #include "ledger/baseline/baseline_file.h"
 
 #include <fmt/format.h>

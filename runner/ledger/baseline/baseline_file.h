@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where baselines lie, and how a run is added to one so that nothing is ever lost.
+// Finds baseline files, and adds runs to them so that nothing is ever lost.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One line a key; short lists are one line, so that a diff shows records as blocks.
+// Writes one line per key. Short lists are one line, so that a diff shows records as blocks.
 #include "ledger/record/record.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading; and adding a run: lock, read, write whole after every round.
+// Reads ledgers. To add a run, locks the file, reads it, and writes it whole after every round.
 #include "ledger/runs/ledger.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ledgers: their text, what comes back, and everything that is wrong with a damaged one.
+// Tests ledgers: their text, reading it back, and all errors of damaged ones.
 #include "ledger/runs/ledger.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs to periods and series, and series to an outcome.
+// Groups runs into periods and series, and judges each series.
 #include "ledger/series/history.h"
 
 #include <fmt/format.h>

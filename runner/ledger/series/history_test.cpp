@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Histories of made-up runs: which runs are compared, and what counts as drift.
+// Tests histories of artificial runs: which runs are compared, and what counts as drift.
 #include "ledger/series/history.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Warm-up and rounds.
 #include "measure/rounds/measure.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When losses of two variants count as the same.
+// Tests when losses and gradients of two variants count as equal.
 #include "measure/rounds/same_step.h"
 
 #include <fmt/format.h>

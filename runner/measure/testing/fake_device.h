@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a device of scripted steps, and plans for it.
+// For tests only: a device whose steps have given times, and plans for it.
 #pragma once
 
 #include <memory>

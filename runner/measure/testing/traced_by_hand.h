@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what traces would have told of variants, written down by hand.
+// For tests only: handwritten results of traces.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Communication in a trace of one rank, and when the other ranks came.
+// Metrics of communication in a trace of one rank, using the arrival times of the other ranks.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cost of communication in a step, from traces made by hand.
+// Tests the cost of communication in a step with handwritten traces.
 #include "measure/trace/communication.h"
 
 #include <gtest/gtest.h>

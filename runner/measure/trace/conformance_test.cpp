@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether traces that are written down by hand are those of their plans.
+// Tests with handwritten traces whether they match their plans.
 #include "measure/trace/conformance.h"
 
 #include <gtest/gtest.h>

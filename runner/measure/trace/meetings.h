@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When the ranks came to each collective of a trace. communication.h draws the conclusions.
+// The arrival times of the ranks at each collective of a trace. communication.h computes metrics
+// from them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When device and host did what, in a trace: unions of intervals within one window of whole steps.
+// Computes, from a trace, when device and host did what: unions of intervals within one window of
+// whole steps.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How fast kernels move what is useful, from traces made by hand.
+// Tests the useful throughput of kernels with handwritten traces.
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"

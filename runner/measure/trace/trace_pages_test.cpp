@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Managed memory in traces: faults, moved bytes, and the time that moving takes.
+// Tests managed memory in traces: page faults, migrated bytes, and the time of migrations.
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"

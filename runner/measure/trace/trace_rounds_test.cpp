@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many steps are traced, how often and in which state; on a simulated device.
+// Tests how many steps are traced, how often and in which state, on a simulated device.
 #include "measure/trace/trace_rounds.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Written traces are read back, and no damage goes unseen or does harm.
+// Tests that written traces are read back, and that all damage is detected and harmless.
 #include "measure/trace/traced_file.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run or a gate as a page.
+// Writes a run or a gate as an HTML page.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run and a gate for programs.
+// Writes a run or a gate as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

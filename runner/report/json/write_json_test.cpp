@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests what is in the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
+// Tests the content of the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
 #include <gtest/gtest.h>
 
 #include <cmath>

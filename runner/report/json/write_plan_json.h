@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenarios and plans for programs: what `list --json` and `plan --json` write.
+// Writes scenarios and plans as JSON, for `list --json` and `plan --json`.
 #pragma once
 
 #include <iosfwd>

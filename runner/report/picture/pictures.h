@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of steps, of their memory and of stored runs, each an SVG in a file of its own.
+// Draws pictures of steps, of their memory and of stored runs, each as an SVG file.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reports of verdicts, for tests.
+// For tests only: makes reports of verdicts.
 #pragma once
 
 #include <string>

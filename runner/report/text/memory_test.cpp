@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory of steps as a screen and as a picture, and the groups of operations that both show.
+// Tests the memory of steps as text and as picture, and the groups of operations that both show.
 #include <gtest/gtest.h>
 
 #include <algorithm>

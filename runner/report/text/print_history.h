@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Prints what histories of stored runs say: a line a variant, and JSON. draw_history.h draws them.
+// Prints histories of stored runs: one line per variant, and JSON. pictures.h draws them.
 #pragma once
 
 #include <iosfwd>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Short lines about scenarios, devices, stored runs and what a run costs.
+// Prints short lines about scenarios, devices, stored runs and the cost of a run.
 #pragma once
 
 #include <chrono>

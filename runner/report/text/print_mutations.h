@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which mutations of a scenario its assertions notice.
+// Prints which mutations of a scenario its assertions notice.
 #pragma once
 
 #include <iosfwd>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A planned step for people: its operations, buffers and counts, or its device memory.
+// Prints a planned step: its operations, buffers and counts, or its device memory.
 #pragma once
 
 #include <cstddef>

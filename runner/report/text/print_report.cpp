@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run and a gate as text.
+// Prints a run or a gate as text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

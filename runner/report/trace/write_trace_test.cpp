@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces as files, read back as Perfetto and HolisticTraceAnalysis read them.
+// Tests trace files by reading them as Perfetto and HolisticTraceAnalysis do.
 #include "report/trace/write_trace.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A gate as it was asked for, which its stages read.
+// The request of a gate, which all its stages read.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts BASE and HEAD and hears what they are.
+// Starts BASE and HEAD and reads their hellos.
 #pragma once
 
 #include <memory>

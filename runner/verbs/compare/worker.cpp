@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate worker`: one side of a gate. Standard output belongs to the protocol.
+// `stepgate worker`: one side of a gate. Standard output is used by the protocol.
 #include <algorithm>
 #include <iostream>
 #include <memory>

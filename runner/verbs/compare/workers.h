@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two programs of a gate as worker processes.
+// Starts the two programs of a gate as worker processes.
 #pragma once
 
 #include <chrono>

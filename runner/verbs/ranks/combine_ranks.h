@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Combines what ranks say of one run into one result.
+// Combines the results of all ranks of a run into one result.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where rank 0 of a launcher's processes can be found, as a file that all of them know.
+// The address of rank 0 among a launcher's processes, in a file whose path all of them know.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan as a number: two processes that have the same one carry out the same steps.
+// Digest of a plan: two processes with equal digests run the same steps.
 #pragma once
 
 #include <span>

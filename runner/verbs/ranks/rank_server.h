@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs in the process of a rank: carries out requests on its device. Decides nothing.
+// Carries out requests in the process of a rank, on its device. Decides nothing.
 #pragma once
 
 #include <functional>
