@@ -2,15 +2,15 @@
 // Judges the lines of a suite together: which lines fail when all of them share one error rate, and
 // whether the suite as a whole is slower although no single line is. A line is a comparison of two
 // variants.
-// || The method is closed testing (Marcus, Peritz and Gabriel 1976) of the e-values against the
-// lines: a line fails when every set of lines that contains it is rejected. A set is tested by the
-// mean of its e-values, which is an e-value under any dependence (Vovk and Wang, E-values:
-// calibration, combination and applications, 2021).
-// The set of all lines has a second test. Scenarios are randomised independently, so the product
-// over them of (1 + mean of their e-values) / 2 is an e-value too, and many small slowdowns
-// multiply in it. This set is tested by nine tenths of the mean plus one tenth of the product. So
-// the probability that any true line fails, or the suite although all lines are true, is at most
-// alpha.
+//
+// The method is closed testing (Marcus, Peritz and Gabriel 1976) of the e-values against the lines:
+// a line fails when every set of lines that contains it is rejected. A set is tested by the mean of
+// its e-values, which is an e-value under any dependence (Vovk and Wang, E-values: calibration,
+// combination and applications, 2021). The set of all lines has a second test. Scenarios are
+// randomised independently, so the product over them of (1 + mean of their e-values) / 2 is an
+// e-value too, and many small slowdowns multiply in it. This set is tested by nine tenths of the
+// mean plus one tenth of the product. So the probability that any true line fails, or the suite
+// although all lines are true, is at most alpha.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@ namespace stepgate {
 // must be writable. Otherwise an output or an input would be lost. Inputs are scenarios with the
 // files they extend, files in a folder of scenarios, profiles, stored runs and `more`, such as
 // programs. Throws RequestError.
-// || Where an output is standard output, text for people goes to standard error from now on.
+//
+// Where an output is standard output, text for people goes to standard error from now on.
 void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});
 
 // The stream for people's text, which determines whether colours are used.

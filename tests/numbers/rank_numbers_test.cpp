@@ -139,7 +139,7 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   Knobs parts = model_of(GetParam());
   parts.batch.size = 4;
   parts.batch.accumulate = 2;
-  // The parts lie in another order in one large batch, and their sum does not depend on it.
+  // In one large batch the parts have another order, which does not change their sum.
   const Numbers once = numbers_of(of_ranks(parts, 2));
   Knobs each = of_ranks(parts, 2);
   each.ranks.sync_each_part = true;

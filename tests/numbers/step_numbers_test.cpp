@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the whole step: its gradients against finite differences of its own loss, its
-// updates against a textbook in double, and that it learns. kernels_test.cpp tests single kernels.
+// Tests the numbers of the whole step: its gradients against finite differences of its loss, its
+// updates against a textbook implementation in double, and that it learns. kernels_test.cpp tests
+// single kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>

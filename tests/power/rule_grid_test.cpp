@@ -425,7 +425,7 @@ TEST(TotalTime, KeepsWhatStallsFromHolding) {
   }
 }
 
-// Seven rounds are the fewest that can refute, so that noise decides how many more it takes.
+// A comparison needs at least seven rounds to fail; noise determines how many more it takes.
 TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
   struct Row {
     double deviation;  // of a step

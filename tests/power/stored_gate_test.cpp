@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The gate against stored runs as a whole, on simulated machines that deal every process its own
-// luck. It shows how often it refutes wrongly at the limit, and how often it finds a slowdown.
-// base/stats/prediction_interval_test.cpp tests the rule alone.
+// Tests the gate against stored runs as a whole, on simulated machines whose processes have random
+// effects. It measures how often the gate fails wrongly at the limit, and how often it finds a
+// slowdown. base/stats/prediction_interval_test.cpp tests the rule alone.
 #include <gtest/gtest.h>
 
 #include <chrono>

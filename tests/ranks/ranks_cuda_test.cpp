@@ -386,8 +386,8 @@ TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWhenTheyHaveJoinedTwice) {
   EXPECT_EQ(again, once);
 }
 
-// Variants of one scenario: both are loaded while the other one runs, and the last two ranks idle
-// where there are two.
+// Two variants of one scenario: each stays loaded while the other runs, and the variant of two
+// ranks leaves the last two idle.
 TEST(RanksOfSeveralCounts, HaveTheSameBitsByTurns) {
   constexpr int all = 4;
   const std::string reason = reason_against_ranks_here(all);
@@ -435,7 +435,7 @@ TEST_P(OtherWaysOnGpus, ChangeNoBit) {
   EXPECT_EQ(run_on_ranks(plan_of(knobs_of(GetParam()))), run_on_ranks(plan_of(knobs_of(usual))));
 }
 
-// Steps with other limits and with none, at a time: each limit has communicators of its own.
+// Runs steps with other limits and without any; each limit has its own communicators.
 TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const StepPlan other =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a script holds texts and what the product says of them, many in one file. Its
-// format is that of cockroachdb/datadriven, which etcd-io/raft has its tests in:
+// For tests only: a script is a file with many texts and the product's output for each. Its format
+// is that of cockroachdb/datadriven, which etcd-io/raft has its tests in:
 //
 //   # A comment stands before a step.
 //   refuse cap_as_a_number base=bases/knob.toml

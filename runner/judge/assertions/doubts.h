@@ -21,10 +21,12 @@ namespace stepgate {
 std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<const Subject>,
                                                  const Measurement&, double ratio);
 
-// Returns the first doubt about a comparison, in words: ||- rare work, as above; ||- carry-over:
-// the ratio after steps of the same variant differs from that after steps of others, by more than a
-// fifth of the distance to the limit; ||- the ratio changed during measurement by more than half
-// that distance: the halves of the run differ, or successive rounds are correlated.
+// Returns the first doubt about a comparison, in words:
+// - rare work, as above;
+// - carry-over: the ratio after steps of the same variant differs from that after steps of others,
+//   by more than a fifth of the distance to the limit;
+// - the ratio changed during measurement by more than half that distance: the halves of the run
+//   differ, or successive rounds are correlated.
 // The last two are tested at a level of 0.1 % each.
 std::optional<std::string> doubt_about(const Expectation&, std::span<const Subject>,
                                        const Measurement&, const TimedEvidence&);

@@ -14,12 +14,13 @@
 namespace stepgate {
 
 // An assertion makes one or two claims about the contrasts' centre theta = log(left / right):
-//  >=, >  theta > 0         <=, <  theta < 0
-//  ~=     theta > log(1 - within) and theta < log(1 + within)
+//   >=, >  theta > 0         <=, <  theta < 0
+//   ~=     theta > log(1 - within) and theta < log(1 + within)
 // It passes when every claim's e-value has reached 1 / beta. If the assertion is false, the
 // probability of this is at most beta, since one false claim suffices. It fails when the mean of
 // the e-values against its claims reaches 1 / alpha. If it is true, the probability of this is at
 // most alpha. Both hold for any stopping rule.
+//
 // Where total time is known, it must be on the same side of the limit, or the assertion stays
 // undecided. This only removes outcomes, so the error rates still hold. The e-value against the
 // assertion is kept from when it was decided, so that those of a suite can be combined.

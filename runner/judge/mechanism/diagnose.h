@@ -36,11 +36,14 @@ std::optional<double> timed_ratio(const Measurement&, std::size_t first, std::si
 // and which work is rarer than the traced steps.
 Separation separation_of(std::span<const Subject> variants, const PairToExplain&, const Traced&);
 
-// The rules, in this order: ||1. A step is bound by what keeps kernels from running, if that takes
-// share_that_binds of the step: copies alone, or idle time after waits, for data or for the host;
-// the largest of them. ||2. Otherwise it is bound by what its kernels wait for (arithmetic, device
-// memory or dependent loads), or by the pauses between kernels; the largest of them. ||3. If the
-// second largest is within this share of the step of the largest, no single part bounds it.
+// The rules, in this order:
+// 1. A step is bound by what keeps kernels from running, if that takes share_that_binds of the
+// step:
+//    copies alone, or idle time after waits, for data or for the host; the largest of them.
+// 2. Otherwise it is bound by what its kernels wait for (arithmetic, device memory or dependent
+//    loads), or by the pauses between kernels; the largest of them.
+// 3. If the second largest is within this share of the step of the largest, no single part bounds
+//    it.
 constexpr double clear_lead = 0.05;
 
 // The part that bounds the step; nullopt where no single part does or nothing was traced.

@@ -2,7 +2,8 @@
 // A record in a file that stepgate wrote: TOML of a value with listed fields (fields.h). Writer and
 // reader both iterate over this list, so that they cannot disagree. Equal values are written as
 // equal text, and the reader reports all errors.
-// || Strings are written as text, std::uint64_t as hexadecimal digits, and records as tables
+//
+// Strings are written as text, std::uint64_t as hexadecimal digits, and records as tables
 // [environment]. A list of records is [[run]], or [variant.<name>] where a field is the name of its
 // table. Any other type needs a form: a value with the functions `write(RecordWriter&, key, value)`
 // and `read(RecordReader&, key, value)`.

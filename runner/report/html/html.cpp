@@ -15,8 +15,9 @@ namespace {
 
 // The style of report.html: light and dark, for phones, wide screens and paper. All text colours
 // have a contrast of at least 4.5, which ci/look_at_report measures.
-// || The CSS has no < and &, so that the page stays valid XML. Pictures are drawn for white paper.
-// The dark rules change their greys, which have no meaning, and keep their colours.
+//
+// The CSS has no < and &, so that the page stays valid XML. Pictures are drawn for white paper. The
+// dark rules change their greys, which have no meaning, and keep their colours.
 constexpr std::string_view html_style = R"css(:root{color-scheme:light dark;
 --ink:#1c2024;--dim:#545b63;--paper:#fff;--card:#f6f7f9;--line:#d5d9de;--focus:#0b57b8;
 --good:#0b6638;--goodpale:#dcf3e4;--bad:#a51c14;--badpale:#fde4e1;--open:#704c00;--openpale:#fbeecb;

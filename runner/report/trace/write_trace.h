@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Writes a trace as a file in the format of the PyTorch profiler, which Perfetto and
 // chrome://tracing show and HolisticTraceAnalysis reads.
-// || A file holds one variant. HolisticTraceAnalysis expects one rank per file, with the GPU as
+//
+// A file holds one variant. HolisticTraceAnalysis expects one rank per file, with the GPU as
 // process 0 and its streams as threads, and numbers steps by ProfilerStep#n. It would read two
 // variants in one file as one rank that runs every step twice. To compare variants, draw them
 // (pictures.h) or open two tabs.
-// || The file holds all ranks, and the process number of a GPU is its rank. So viewers show the
-// ranks on one time axis, but HolisticTraceAnalysis cannot distinguish them.
+//
+// The file holds all ranks, and the process number of a GPU is its rank. So viewers show the ranks
+// on one time axis, but HolisticTraceAnalysis cannot distinguish them.
 #pragma once
 
 #include <filesystem>
