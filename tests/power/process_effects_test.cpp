@@ -165,7 +165,7 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   }
 }
 
-// Estimates of processes see the next process.
+// The margin that a self-test recommends from several processes also holds for the next process.
 TEST(ProcessEffects, AreWhatASelfTestNamesAMarginFor) {
   for (const double deviation : {0.0005, 0.001, 0.003, 0.005}) {
     SCOPED_TRACE(deviation);
