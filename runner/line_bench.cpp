@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host costs of the line: reading and planning a scenario file, and deciding one on the simulated
+// Benchmarks of host costs: reading and planning a scenario file, and deciding one on the simulated
 // device.
 #include <benchmark/benchmark.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From arguments to a verb, and from what it threw to an exit code.
+// Calls the verb of the command line, and converts its errors to exit codes.
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -62,7 +62,7 @@ int run(int argc, char** argv) {
   }
 }
 
-// Whoever reads nothing is not to take that for an answer. What is graver stays.
+// Returns an error if the output could not be written, unless `status` is worse.
 int after_output(int status) {
   if (std::cout.flush()) return status;
   std::cerr << "standard output cannot be written; make room, or write it elsewhere\n";

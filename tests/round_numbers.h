@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a device whose costs are round numbers, with the noise that a test is about.
+// For tests only: a device with round costs and the noise that a test needs.
 #pragma once
 
 #include "device/profile.h"
 
 namespace stepgate {
 
-// A quiet GPU's, as most tests want it.
+// The noise of a quiet GPU, for most tests.
 inline constexpr NoiseCosts usual_noise{
     .within_rounds = 0.003, .between_loads = 0.001, .between_slots = 0.002};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only. Under a sanitizer everything takes about ten times as long, and tests do less.
+// For tests only. Under a sanitizer everything takes about ten times as long, so tests do less.
 #pragma once
 
 namespace stepgate {
@@ -10,8 +10,8 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
-// First in a test that simulates rates and nothing else: what it runs others run too, and its rates
-// are those of the same program as released.
+// Skips a test under sanitizers that only simulates rates: other tests cover its code, and its
+// rates equal those of the released program.
 #define STEPGATE_RATES_AS_RELEASED() \
   if (sanitized) GTEST_SKIP() << "rates are simulated as released"
 

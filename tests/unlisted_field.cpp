@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Must not compile: whoever walks the fields of a record that leaves a member out is told.
+// Must not compile: code that iterates over a record's fields gets an error if the list lacks a
+// member.
 #include <string>
 
 #include "base/record/fields.h"

@@ -19,10 +19,10 @@ const Segment& segment_of(const Round& round, int variant) {
                        [&](const Segment& segment) { return segment.variant == variant; });
 }
 
-// The round without the fastest and the slowest of ten steps of each variant, for trimmed means.
-// Now and then something holds up the host, or a step catches up with what held up others. Which
-// variant that step belongs to says nothing, and such steps are a fifth to a half of the variance
-// between rounds of launch-bound steps (judge/recorded/h200_interleaved.csv).
+// Returns the round without the fastest and the slowest tenth of each variant's steps, for trimmed
+// means. Occasionally something delays the host, or a step catches up after a delay. Such steps hit
+// variants at random and make up a fifth to a half of the variance between rounds of launch-bound
+// steps (judge/recorded/h200_interleaved.csv).
 Round trimmed(const Round& round) {
   constexpr std::ptrdiff_t one_in = 10;
   Round typical;
@@ -51,7 +51,7 @@ std::int64_t outliers_allowed(std::int64_t rounds) {
   constexpr std::int64_t one_in = 6;
   const double as_likely = std::exp2(-static_cast<double>(fewest_rounds_without_randomisation));
   std::int64_t allowed = 0;
-  double exactly = std::exp2(-static_cast<double>(rounds));  // so many, by a fair coin
+  double exactly = std::exp2(-static_cast<double>(rounds));  // binomial probability of no outlier
   double at_most = exactly;
   for (std::int64_t next = 1; next * one_in <= rounds; ++next) {
     exactly *= static_cast<double>(rounds - next + 1) / static_cast<double>(next);
@@ -88,8 +88,8 @@ double AssertionTest::log_ratio_of_percentiles(double left, double right) const 
   return std::log(left) - std::log(limit_of(assertion_) * right);
 }
 
-// An earlier run decided by both numbers, and its decisions stay. Where it is not known what its
-// rounds took, they decide nothing by themselves.
+// Adds earlier rounds with their total times, since both decided the earlier run and its decisions
+// stay. Rounds with unknown times decide nothing by themselves.
 void AssertionTest::add_earlier(std::span<const double> contrasts, std::span<const double> times) {
   const bool has_total = tails_ || is_about_step_time(assertion_);
   const bool times_are_known = times.size() == 3 * contrasts.size();
@@ -177,7 +177,8 @@ std::optional<double> AssertionTest::contrast_in_total(const Sources& round) {
   return contrast_of(assertion_, sources);
 }
 
-// Estimates the error of a ratio of two sums over rounds (Cochran, Sampling Techniques, 1977, 6.4).
+// Estimates the standard error of a ratio of two sums over rounds (Cochran, Sampling Techniques,
+// 1977, 6.4).
 double AssertionTest::error_in_total() const {
   const double rounds = static_cast<double>(sides_.size());
   if (rounds < 2) return 0;
@@ -238,7 +239,8 @@ bool AssertionTest::is_open() const {
          outliers() <= outliers_allowed(most_rounds_of_a_level);
 }
 
-// Its contrasts are counts: the ratio, the interval and the sides are those of the percentiles.
+// Describes a comparison of high percentiles. Its contrasts are counts, so the ratio and the sides
+// are taken from the percentiles.
 void AssertionTest::describe_tails(double confidence, AssertionVerdict& verdict) const {
   const bool has_own_rounds = std::ssize(contrasts_) > earlier_rounds_;
   const std::span<const double> last = has_own_rounds ? std::span(times_) : earlier_times_;

@@ -16,7 +16,7 @@
 namespace stepgate {
 namespace {
 
-// Names the value that a round does not tell.
+// Names the value that a round does not know.
 std::string reason_of_unknown_value(const Expectation& assertion,
                                     const std::vector<Sources>& rounds) {
   for (const Sources& round : rounds) {
@@ -25,15 +25,16 @@ std::string reason_of_unknown_value(const Expectation& assertion,
   return "its sides are not both positive numbers";
 }
 
-// The median of a side over the rounds, since a side may be nothing in some of them.
+// The median of a side over the rounds, where a geometric mean fails because some values may be 0.
 double typical(const Side& side, const std::vector<Sources>& rounds) {
   std::vector<double> values;
   for (const Sources& round : rounds) values.push_back(side_value(side, round).value_or(0));
   return quantile(std::move(values), 0.5);
 }
 
-// Geometric mean of the right side, and the left one so that their ratio is the estimate. Where the
-// right side is nothing there is no such mean, and the ratio is to what counts for it.
+// Fills in the right side as a geometric mean and the left side so that left / right is the
+// estimate. Where the right side is 0 in a round, both sides are medians, and the ratio is relative
+// to nearly_nothing.
 void fill_in_timed_sides(const Expectation& assertion, const std::vector<Sources>& rounds,
                          double ratio, AssertionVerdict& verdict) {
   double log_right = 0;
@@ -50,7 +51,7 @@ void fill_in_timed_sides(const Expectation& assertion, const std::vector<Sources
   verdict.left = *verdict.right * ratio;
 }
 
-// Why there are no rounds of this run, in words; nothing where there are or might be.
+// Returns why this run has no rounds, in words; nullopt where it has rounds or may get some.
 std::optional<std::string> reason_without_rounds(const Expectation& assertion,
                                                  const Scenario& scenario,
                                                  const Measurement& measurement) {
@@ -83,12 +84,12 @@ void decide_by_rounds(const Expectation& assertion, const Scenario& scenario,
   } else if (verdict.evidence == Evidence::traced) {
     verdict.left = typical(assertion.left, rounds);
     verdict.right = typical(assertion.right, rounds);
-  } else if (!verdict.left) {  // percentiles have theirs
+  } else if (!verdict.left) {  // percentiles have filled in their sides
     fill_in_timed_sides(assertion, rounds, ratio_of(verdict), verdict);
   }
   if (rounds.empty() && verdict.right && !verdict.left)
     verdict.left = std::max(*verdict.right, nearly_nothing(assertion)) * ratio_of(verdict);
-  // A class is no number to estimate.
+  // A class is not a number and has no estimate.
   if (!names_a_bound(assertion)) verdict.estimate = estimate_of(assertion, verdict);
   if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(assertion, measurement);
   verdict.reason = reason_by_rounds(assertion, verdict, measurement, scenario.measure.confidence,
@@ -96,7 +97,7 @@ void decide_by_rounds(const Expectation& assertion, const Scenario& scenario,
   if (verdict.outcome == Outcome::undecided && missing) verdict.reason = *missing;
   if (verdict.evidence == Evidence::traced && !rounds.empty())
     verdict.reason += ranks_in_words(assertion, subjects, *measurement.traced);
-  if (outcome_before != Outcome::undecided) return;  // what trusted rounds have decided stays so
+  if (outcome_before != Outcome::undecided) return;  // trusted earlier rounds decided it
   std::optional<std::string> doubt;
   if (disturbance) {
     doubt = "environment: " + *disturbance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decides assertions about times, and about where the time of a traced step goes: by their tests, a
-// contrast a round. The measuring decides which rounds there are, and when.
+// Decides assertions about times, and about shares of time in a traced step, by their tests, with
+// one contrast per round. The measurement determines how many rounds there are.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace stepgate {
 
-// An assertion of timed or traced evidence, into the verdict that names it; its test goes on from
-// earlier contrasts. It stays undecided where the rounds themselves raise a doubt (doubts.h) or
-// something disturbed them, unless earlier runs have decided it.
+// Decides an assertion of timed or traced evidence and fills in its verdict; the test continues
+// from earlier contrasts. It stays undecided where the rounds raise a doubt (doubts.h) or were
+// disturbed, unless earlier runs have decided it.
 void decide_by_rounds(const Expectation&, const Scenario&, std::span<const Subject>,
                       const Measurement&, const JudgeSettings&, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, AssertionVerdict&);
 
-// Whether more rounds than these, without any from earlier, could change the outcome of no
-// assertion of traced evidence.
+// Returns whether these rounds, without earlier ones, decide every assertion of traced evidence, so
+// that more rounds would change no outcome.
 bool traced_rounds_decide(const Scenario&, std::span<const Subject>, const Traced&,
                           const JudgeSettings&);
 

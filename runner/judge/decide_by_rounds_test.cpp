@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assertions that traced rounds decide: counts, which must be the same in every round, and shares.
+// Tests assertions that traced rounds decide: counts, which must be equal in every round, and
+// shares.
 #include "judge/decide_by_rounds.h"
 
 #include <gtest/gtest.h>
@@ -218,8 +219,8 @@ TEST(TracedAssertion, GoesOnFromEarlierTracedRounds) {
   EXPECT_EQ(second.assertions.front().not_randomised->earlier_rounds, 4);
 }
 
-// A share that lies at its limit on average, with noise from round to round, stays undecided; a
-// comparison at its limit keeps its rate.
+// A share that is at its limit on average, with noise between rounds, stays undecided. A comparison
+// at its limit fails no more often than its error rate.
 TEST(TracedAssertion, FailsAtItsLimitNoMoreOftenThanStated) {
   constexpr std::uint64_t seeds = 300;
   int levels_decided = 0;
@@ -240,14 +241,14 @@ TEST(TracedAssertion, FailsAtItsLimitNoMoreOftenThanStated) {
         decided(fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1), traced).outcome ==
         Outcome::fails;
   }
-  // By three rounds of 20 or fewer on one side, once in 390; more than 5 of 300 come with a
+  // Three rounds of 20 or fewer lie on one side with probability 1/390. More than 5 of 300 have a
   // probability below 1 in 1000.
   EXPECT_LE(levels_decided, 5);
-  // 1 % of 300 is 3; more than 9 come with a probability below 1 in 1000.
+  // The expected number is 1 % of 300, which is 3. More than 9 have a probability below 1 in 1000.
   EXPECT_LE(failed, 9);
 }
 
-// A share of each variant's ranks around a median each, with noise from round to round.
+// Returns traced rounds with a share for each rank of each variant, which scatters around a median.
 Traced traced_of_ranks(const std::vector<std::vector<double>>& medians, std::int64_t rounds,
                        std::uint64_t seed, double noise) {
   Random random(seed);
@@ -283,8 +284,8 @@ TEST(TracedAssertion, NamesTheRanksThatItIsAbout) {
   EXPECT_EQ(reason({{0.2}, {0.1}}).find("rank"), std::string::npos);
 }
 
-// At its limit, where four ranks are alike on the left side and one is on the right one: which is
-// worst is noise, and that the worst is chosen speaks against the assertion.
+// The left side has four equal ranks and the right side has one. Which rank is worst is noise, and
+// choosing the worst biases the ratio against the assertion.
 TEST(TracedAssertion, OfRanksThatAreAlikeFailsAtItsLimitNoMoreOftenThanOneOfSoManyAssertions) {
   constexpr int seeds = 300;
   constexpr int ranks = 4;
@@ -297,7 +298,8 @@ TEST(TracedAssertion, OfRanksThatAreAlikeFailsAtItsLimitNoMoreOftenThanOneOfSoMa
         Outcome::fails;
   }
   std::cout << "four ranks alike at the limit: failed " << failed << " of " << seeds << '\n';
-  // 4 % of 300 is 12; more than 24 come with a probability below 1 in 1000.
+  // The expected number is 4 % of 300, which is 12. More than 24 have a probability below 1 in
+  // 1000.
   EXPECT_LE(failed, 24);
 }
 
@@ -314,7 +316,7 @@ TEST(NotRandomised, PassesWhereEveryRoundIsInsideAndFailsWhereEveryRoundIsOutsid
   EXPECT_EQ(level_of(values, 0.042).outcome, Outcome::undecided);
 }
 
-// Something held up the host in one: four more decide, and of twelve two may be such.
+// With one outlier, four more rounds are needed to decide. Of twelve rounds, two may be outliers.
 TEST(NotRandomised, IsDecidedByNearlyAllOfItsRounds) {
   const auto of = [](std::size_t inside, std::size_t outside) {
     std::vector<double> values(inside, 0.04);
@@ -381,7 +383,7 @@ TEST(NotRandomised, OfATimeBesideALimitOfNothingSaysNothingForTheLimit) {
   EXPECT_TRUE(failed.reason.ends_with("; the limit is 0 s")) << failed.reason;
 }
 
-// Steps of 1 ms that need 494.7e9 FLOPs, on a GPU whose peak for tf32 is 494.7e12 a second.
+// Judges steps of 1 ms that need 494.7e9 FLOPs, on a GPU with a tf32 peak of 494.7e12 FLOP/s.
 AssertionVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit,
                                  int ranks = 1) {
   std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
@@ -446,7 +448,7 @@ TEST(Rates, MfuIsNotDecidedWhereThePeakIsNotKnown) {
       "mfu");
 }
 
-// The same time per launch in every round but for one kernel.
+// All kernels but one have the same time per launch in every round.
 TEST(KernelTime, IsComparedBetweenVariantsByTheKernelThatTheAssertionNames) {
   TracedStep slow = traced_step({.math = 100});
   TracedStep fast = traced_step({.math = 100});

@@ -19,14 +19,15 @@ bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// Without negative zeros, which a file reads as another number.
+// Replaces negative zeros by zeros, since a file does not preserve them.
 std::vector<double> as_kept(std::span<const double> numbers) {
   std::vector<double> kept(numbers.begin(), numbers.end());
   for (double& number : kept) number += 0.0;
   return kept;
 }
 
-// As they are bet on. Nothing of an assertion with a round that does not know its values.
+// Returns the contrasts as the tests received them. An assertion with an unknown value in a round
+// has none.
 EarlierRounds rounds_in(const std::vector<Expectation>& assertions,
                         std::span<const Subject> subjects, const Measurement& measurement,
                         const JudgeSettings& settings) {
@@ -43,8 +44,7 @@ EarlierRounds rounds_in(const std::vector<Expectation>& assertions,
   return all;
 }
 
-// Adds the run's look for assertions about stored times; there is none before the run has all the
-// rounds for it.
+// Adds this run's result for assertions about stored times, once the run has enough rounds.
 void add_looks(const std::vector<Expectation>& assertions, std::span<const Subject> subjects,
                const Measurement& measurement, EarlierEvidence& to) {
   for (const Expectation& assertion : assertions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gain from running again, with evidence that is kept and without.
+// Tests what repeating a run gains, with and without stored evidence.
 #include "judge/earlier_evidence.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr int rounds_of_a_run = 12;
 constexpr int runs_at_most = 30;
 constexpr int all_series = sanitized ? 200 : 1000;
-// Three standard errors of a rate over so many series.
+// Three standard errors of a rate that is estimated from all series.
 const double series_slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
 const double series_slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);
 
@@ -26,21 +26,21 @@ Expectation no_slower() {
   return fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
 }
 
-// The test of the assertion where earlier runs have left it.
+// Returns the test of the assertion after the earlier runs.
 TimedAssertion continued(const Expectation& assertion, const Contrasts& earlier) {
   TimedAssertion test(assertion, alpha, beta);
   for (const double contrast : contrasts_for(assertion, earlier)) test.add(contrast);
   return test;
 }
 
-// How a run ends besides by its rounds or by an outcome.
+// How a run may end besides its limit of rounds or an outcome.
 enum class Ends {
   by_itself,
-  // a user watches the run and ends it as soon as the rounds look bad
+  // A user watches the run and ends it as soon as the result looks bad.
   when_it_looks_bad,
 };
 
-// One run, on top of what earlier runs found; what it measured is added to that.
+// Makes one run that continues from the earlier runs, and appends its contrasts.
 Outcome run_once(Contrasts& earlier, double centre, Ends ends, Random& random) {
   const Expectation assertion = no_slower();
   TimedAssertion test = continued(assertion, earlier);
@@ -56,8 +56,8 @@ Outcome run_once(Contrasts& earlier, double centre, Ends ends, Random& random) {
   return test.outcome();
 }
 
-// Series of runs that stop at the first that passes; `keeps` says whether a run knows of the
-// others.
+// Counts outcomes of series of runs that each stop at the first pass; `keeps` says whether a run
+// uses the evidence of the earlier ones.
 struct Series {
   int failed = 0;
   int held = 0;
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(EarlierEvidence, RunAgain,
 TEST(EarlierEvidence, LetsARunAgainDecideWhatOneRunCannot) {
   constexpr std::uint64_t seed = 2027;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  const double small = 0.3 * 0.01;  // of the noise: one run is too short for it
+  const double small = 0.3 * 0.01;  // standard deviations: too small for one run to show
   const Series slower = run_until_it_holds(Keeps::evidence, -small, Ends::by_itself, seed);
   const Series faster = run_until_it_holds(Keeps::evidence, small, Ends::by_itself, seed);
   EXPECT_GT(slower.failed, 0.9 * all_series);
@@ -128,7 +128,7 @@ TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
   EXPECT_EQ(test.outcome(), Outcome::fails);
 }
 
-// Whole runs of a fake device.
+// Makes whole runs of a fake device.
 struct Continued {
   Scenario scenario = scenario_of({no_slower()});
   std::vector<Subject> subjects = counted_by_script();
@@ -188,7 +188,7 @@ TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
   EXPECT_EQ(verdict.outcome, Outcome::fails);
   EXPECT_EQ(verdict.rounds, 0);
   EXPECT_EQ(verdict.assertions.front().timed->ratio, first.verdict.assertions.front().timed->ratio);
-  // A stricter alpha, of a larger suite, may take the outcome back: then there is something left.
+  // The stricter alpha of a larger suite may revoke the outcome, so that more rounds are needed.
   line.settings.alpha = 1e-12;
   EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));
 }
@@ -198,7 +198,7 @@ TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
   line.scenario =
       scenario_of({no_slower()}, {assertion("host_bound", {{of("baseline", Metric::host_share)}},
                                             Relation::at_least, {{0.5}})});
-  const Judged first = line.run(1, 1);  // a host share of 25 %
+  const Judged first = line.run(1, 1);  // the host share is 25 %
   ASSERT_EQ(first.verdict.assertions[0].outcome, Outcome::skipped);
   line.settings.earlier = line.evidence(first);
   EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.subjects, line.settings));

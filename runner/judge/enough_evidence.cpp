@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When a measurement may stop: the timed tests of a scenario, fed each new round once.
+// Decides when a measurement may stop, by the timed tests of a scenario, which get each new round
+// once.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -17,15 +18,15 @@ bool is_decided_by(const Expectation& assertion, Evidence evidence) {
   return evidence_of(assertion) == evidence && !names_stored(assertion);
 }
 
-// Visits both lists of assertions.
+// Visits the assertions of [regime] and of [expect].
 template <class Visit>
 void for_each_assertion(const Scenario& scenario, const JudgeSettings& settings, Visit visit) {
   for (const Expectation& assertion : scenario.regime) visit(assertion, settings.earlier.regime);
   for (const Expectation& assertion : scenario.expect) visit(assertion, settings.earlier.expect);
 }
 
-// The most rounds of this run that an assertion of that evidence takes, where a comparison takes so
-// many and earlier runs leave it the rest; at least 1.
+// Returns the largest number of rounds of this run that an assertion of that evidence needs, at
+// least 1. A comparison needs `of_a_comparison` rounds, and earlier rounds count.
 std::int64_t own_rounds(std::int64_t of_a_comparison, Evidence evidence, const Scenario& scenario,
                         const JudgeSettings& settings) {
   std::int64_t most = 1;
@@ -57,7 +58,7 @@ class Watch {
     watch(scenario.regime, settings.earlier.regime, regime_);
     watch(scenario.expect, settings.earlier.expect, expect_);
   }
-  // The tests refer to settings and subjects.
+  // Cannot be copied, since the tests hold references to its settings and subjects.
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
@@ -73,7 +74,7 @@ class Watch {
         for (AssertionTest& test : *tests) test.add(sources);
       }
     }
-    // Whatever more rounds say, no timed assertion will be decided.
+    // After a disturbance, no number of rounds decides a timed assertion.
     if (environment_.disturbance()) return true;
     if (std::ssize(measurement.rounds) < fewest_rounds_) return false;
     const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const AssertionTest& test) {
@@ -101,7 +102,7 @@ class Watch {
 
 Enough enough_evidence(const Scenario& scenario, std::vector<Subject> subjects,
                        const JudgeSettings& settings) {
-  // A std::function must be copyable; its copies are the same watch.
+  // A std::function must be copyable, so its copies share one Watch.
   const auto watch = std::make_shared<Watch>(scenario, std::move(subjects), settings);
   return [watch](const Measurement& measurement) { return watch->enough(measurement); };
 }
@@ -114,7 +115,7 @@ std::int64_t fewest_rounds_to_refute(const Scenario& scenario, const JudgeSettin
   return own_rounds(fewest_rounds(settings.alpha), Evidence::timed, scenario, settings);
 }
 
-// A count that differs from one round to the next is none, and one round cannot tell.
+// Counts must agree between rounds, so at least two rounds are needed.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
   constexpr std::int64_t to_compare_counts = 2;
   return std::max(own_rounds(fewest_rounds(settings.beta), Evidence::traced, scenario, settings),
@@ -148,7 +149,7 @@ std::optional<Forecast> forecast(const ExpectedCost& expected, const Scenario& s
   if (expected.round.count() == 0) return std::nullopt;
   Forecast made{
       .round = expected.round,
-      // A run that is compared with stored ones takes as many as those have.
+      // A run that is compared with stored runs needs as many rounds as they have.
       .rounds_to_hold = std::max(fewest_rounds_to_hold(scenario, settings), expected.fewest_rounds),
       .rounds_to_refute = fewest_rounds_to_refute(scenario, settings),
       .rounds_for_one_percent = {},

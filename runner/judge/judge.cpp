@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decides assertions: counts by comparison, timed and traced evidence by its test, and those only
-// inside the scenario's regime.
+// Decides assertions: counts by comparison, timed and traced metrics by their tests. Assertions of
+// [expect] are decided only inside the scenario's regime.
 #include "judge/judge.h"
 
 #include <fmt/format.h>
@@ -62,9 +62,10 @@ VariantSummary summary_of(const Subject& subject, int variant, const Measurement
   return summary;
 }
 
-// For reading, not deciding: one for each subject, in order, with the counts that assertions of the
-// scenario name. Mean over all scored steps; percentiles by nearest rank over the single step
-// times; nothing where there were no rounds or the device does not know.
+// Returns a summary of each subject, in order, with the counts that assertions of the scenario
+// name. It is for readers and decides nothing. It has the mean over all scored steps, and
+// percentiles by nearest rank over single step times; they are absent without rounds or where the
+// device does not time steps.
 std::vector<VariantSummary> summaries_of(const Scenario& scenario,
                                          std::span<const Subject> subjects,
                                          const Measurement& measurement) {
@@ -116,7 +117,7 @@ class Judge {
     return verdicts;
   }
 
-  // Timed and traced assertions mean something only inside the regime.
+  // Decides timed and traced assertions, which are meaningful only inside the regime.
   std::vector<AssertionVerdict> assertions(const std::vector<AssertionVerdict>& regime) const {
     const AssertionVerdict* outside = nullptr;
     for (const AssertionVerdict& line : regime) {
@@ -128,8 +129,9 @@ class Judge {
       verdicts.push_back(decide(assertion, settings_.earlier.expect));
       AssertionVerdict& verdict = verdicts.back();
       if (!outside || verdict.evidence < Evidence::timed) continue;
-      // A claim is about its regime. That this is slower than stored runs of it is a finding, all
-      // the more where the step has left the regime that it was in then.
+      // A claim is limited to its regime. But being slower than stored runs of the same variant
+      // remains a finding outside of it, since the slowdown itself may have moved the step out of
+      // its regime.
       if (names_stored(assertion) && verdict.outcome == Outcome::fails) {
         verdict.reason +=
             fmt::format("; outside its regime too: {} ({})", outside->text, outside->reason);
@@ -183,9 +185,9 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   return verdict;
 }
 
-// The pairs of variants that assertions compare by the clock or by their timelines, each once:
-// those of failed lines first, then those of undecided ones. Where there are none the first variant
-// and each other one.
+// Returns the pairs of variants that timed or traced assertions compare, each once: those of failed
+// assertions first, then those of undecided ones. If there are none, returns the first variant with
+// each other variant.
 std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
                                             std::span<const Subject> subjects,
                                             const Measurement& measurement,
@@ -214,7 +216,7 @@ std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
   return pairs;
 }
 
-// Adds what the trace shows, and whether it is what was planned.
+// Adds the results of the trace, and whether it matches the plans.
 void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
                    const Measurement& measurement, Verdict& verdict) {
   const Traced& traced = *measurement.traced;
@@ -234,7 +236,7 @@ void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
 
 }  // namespace
 
-// Counts are exact up to the rounding of fractions such as 1/3.
+// Compares with a tolerance, since counts may be rounded fractions such as 1/3.
 bool relation_holds(const Expectation& assertion, double left, double right) {
   const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
   switch (assertion.relation) {
@@ -264,7 +266,7 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   verdict.regime = judge.regime();
   verdict.assertions = judge.assertions(verdict.regime);
   verdict.outcome = worst(verdict.assertions);
-  // Anchors are no variants of the scenario.
+  // Anchors are not variants of the scenario.
   verdict.variants = summaries_of(
       scenario, subjects.first(std::min(subjects.size(), scenario.variants.size())), measurement);
   verdict.batch_bytes = subjects.front().batch_bytes;
@@ -285,8 +287,8 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   const bool split =
       std::any_of(verdict.assertions.begin(), verdict.assertions.end(),
                   [](const AssertionVerdict& assertion) { return assertion.clocks.has_value(); });
-  if (!split) {  // otherwise the assertions say it
-    // Either direction at beta, as an assertion passes.
+  if (!split) {  // otherwise the assertions report clocks
+    // Tests each direction at beta, as a passing assertion does.
     for (std::string& note : clock_notes(measurement, 2 * settings.beta)) {
       verdict.notes.push_back(std::move(note));
     }

@@ -13,11 +13,11 @@
 namespace stepgate {
 namespace {
 
-// Clocks that differ by less are the same: the stamps tell no more.
+// Clocks that differ by less count as equal, which is the resolution of the time stamps.
 constexpr double same_clock = 0.0005;
 constexpr double noted_clock = 0.001;
 
-// The variant whose time a side is about; nothing when it is about something else or about more.
+// The variant whose time a side measures; nullopt when the side is another metric or has several.
 std::optional<std::string> variant_of(const Side& side) {
   if (!factor_of_single_metric(side)) return std::nullopt;
   const MetricOf metric = metrics_in(side).front();
@@ -25,13 +25,13 @@ std::optional<std::string> variant_of(const Side& side) {
   return metric.variant;
 }
 
-// Means over the segments of a variant, as logarithms.
+// Means over the segments of a variant, of logarithms.
 struct Means {
   double log_step_nanoseconds = 0;
   double log_hertz = 0;
 };
 
-// Nothing for interleaved rounds: steps that take turns all share the clock.
+// Returns nullopt for interleaved rounds, whose variants share the clock.
 std::optional<Means> means_of(std::span<const Round> rounds, int variant) {
   Means sums;
   double count = 0;

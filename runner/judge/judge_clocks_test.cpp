@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Slower in cycles, or slower because the clock is lower: known clocks and times in, words out.
+// Tests, with known clock rates and times, the words for slowdowns by cycles and by a lower clock
+// rate.
 #include "judge/judge_clocks.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ Judged judged_at(double fix_ratio, double fix_megahertz, double baseline_megaher
 }
 
 TEST(Clocks, ExplainASlowdownByTheClock) {
-  // As many cycles, at a clock that is 1.77 % lower.
+  // Both variants need the same cycles, at clock rates that differ by 1.77 %.
   const Judged judged = judged_at(1.001 * 1980 / 1945, 1945, 1980);
   const AssertionVerdict& line = judged.verdict.assertions[0];
   EXPECT_EQ(line.outcome, Outcome::fails) << "time decides, not cycles";

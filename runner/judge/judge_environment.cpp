@@ -16,14 +16,14 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t most_named = 3;
 
-// Causes of disturbance, the most telling first: the hardware's plain "slowdown" goes along with
-// one of its two causes and is named only when neither is. Drivers also report it while a clock
-// changes, so one reading of it says nothing.
+// Causes of disturbance, the most informative first. The general hardware "slowdown" is always
+// reported together with its cause, so it is named only when neither specific cause is. Drivers
+// also report it while a clock changes, so a single reading of it is ignored.
 struct Cause {
   ClockEvent event;
   std::string_view name;
   bool by_heat;
-  int fewest_readings;  // that must show it where its time is not counted
+  int fewest_readings;  // readings that must have it where its duration is unknown
 };
 constexpr std::array disturbing{
     Cause{ClockEvent::hardware_thermal, "thermal throttling by the hardware", true, 1},
@@ -41,7 +41,7 @@ std::string range_in_words(double low, double high, const char* unit) {
   return from == to ? fmt::format("{} {}", to, unit) : fmt::format("{} to {} {}", from, to, unit);
 }
 
-// "process 4711 (512 MiB)"; beyond three of them only how many.
+// "process 4711 (512 MiB)"; more than three processes are only counted.
 std::string named(const std::vector<ComputeProcess>& processes) {
   std::vector<std::string> names;
   for (const ComputeProcess& process : processes) {
@@ -87,8 +87,8 @@ void EnvironmentLog::add_times(const std::vector<ClockEventTime>& times) {
   }
 }
 
-// A process that does not find itself among those listed may be any one of them, but only one; and
-// it starts no others, so a list that grows has a neighbour in it.
+// Where this process is not found in the list, one listed process may be this one, and the rest are
+// neighbours. This process starts no others on the GPU, so a list that grows has a neighbour too.
 void EnvironmentLog::add_processes(const ComputeProcesses& processes) {
   const std::size_t others = processes.others.size();
   const std::size_t listed = others + (processes.self_is_listed ? 1 : 0);
@@ -110,7 +110,7 @@ void EnvironmentLog::add_processes(const ComputeProcesses& processes) {
 
 nanoseconds EnvironmentLog::time_of(ClockEvent event) const {
   const auto found = times_.find(event);
-  // Counters start again when the driver does.
+  // Counters restart at 0 when the driver restarts.
   return found == times_.end()
              ? nanoseconds(0)
              : std::max(nanoseconds(0), found->second.second - found->second.first);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the surroundings of the GPU let times be trusted, and what they were, in words with
-// numbers. Fed the readings between the rounds; judge.cpp draws the conclusions for assertions.
+// Checks whether the environment of the GPU allows trusting the times, and describes it in words
+// with numbers. Reads the environment readings between rounds; judge.cpp draws the conclusions for
+// assertions.
 #pragma once
 
 #include <map>
@@ -13,19 +14,19 @@
 
 namespace stepgate {
 
-// The conclusion from several readings. Heat, the power brake and a neighbour disturb a
-// measurement: they come and go with the room and the machine's other users. A software power cap,
-// chosen clocks and sync boost do not: they are how this GPU is run.
+// Summarises several readings. Heat, the power brake and a neighbour process disturb a measurement,
+// since they vary with the room and with other users. A software power cap, chosen clocks and sync
+// boost do not: they are how this GPU is configured.
 class EnvironmentLog {
  public:
-  // In the order in which they were read.
+  // Readings must be added in the order in which they were made.
   void add(const EnvironmentReading&);
 
-  // Why the times between the first and the last reading are not to be trusted; nothing when no
-  // reading speaks against them, be it for lack of readings.
+  // Why the times between the first and the last reading cannot be trusted; nullopt when no reading
+  // shows a disturbance, also when there are no readings.
   std::optional<std::string> disturbance() const;
 
-  // For the reader of a report. None when there was no reading.
+  // Describes the environment for readers of a report. Empty when there was no reading.
   std::vector<std::string> in_words() const;
 
  private:
@@ -50,13 +51,13 @@ class EnvironmentLog {
   std::optional<Range> temperature_;
   std::optional<Range> power_;
   std::optional<double> power_limit_;
-  std::map<ClockEvent, int> active_;  // in how many readings
-  // The first and the last time that each cause was read.
+  std::map<ClockEvent, int> active_;  // number of readings with each event
+  // The first and the last counter value of each event.
   std::map<ClockEvent, std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>> times_;
   bool processes_known_ = false;
   bool self_was_listed_ = false;
   std::size_t fewest_listed_ = 0;
-  std::string neighbours_;  // of the reading with the most of them; empty when there are none
+  std::string neighbours_;  // in the reading with the most of them; empty when there are none
   std::size_t most_neighbours_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Readings written by hand: what disturbs a measurement, what does not, and what follows.
+// Tests with handwritten readings which events disturb a measurement, and what follows.
 #include "judge/judge_environment.h"
 
 #include <gtest/gtest.h>

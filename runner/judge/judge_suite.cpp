@@ -7,7 +7,8 @@
 namespace stepgate {
 namespace {
 
-constexpr double share_of_the_mean = 0.9;  // in the test of all lines; the rest is the product's
+// Weight of the mean in the test of all lines; the product has the rest.
+constexpr double share_of_the_mean = 0.9;
 
 double weight_of_the_mean(std::size_t lines) {
   return lines > 1 ? share_of_the_mean : 1;
@@ -22,7 +23,7 @@ bool has_evidence(const AssertionVerdict& assertion) {
   return assertion.timed && assertion.outcome != Outcome::skipped;
 }
 
-// A line that is in doubt, or that total time speaks for, adds nothing.
+// A line in doubt, or one that total time supports, adds no evidence.
 double evidence_against(const AssertionVerdict& assertion) {
   return assertion.in_doubt || assertion.timed->held_back_by_total
              ? 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Closed testing over the comparisons of a suite.
+// Tests closed testing over the comparisons of a suite.
 #include "judge/judge_suite.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Verdict scenario_with(const std::string& name, const std::vector<double>& eviden
   return verdict;
 }
 
-// By the definition: a line falls when every set of lines with it in has a mean beyond the
+// Applies the definition: a line fails when every set that contains it has a mean beyond the
 // threshold.
 std::vector<bool> by_all_sets(const std::vector<double>& evidence, double threshold,
                               const std::vector<double>& weights) {
@@ -48,7 +48,7 @@ std::vector<bool> by_all_sets(const std::vector<double>& evidence, double thresh
   return failed;
 }
 
-// An e-value of a true line: its mean is 1, and it is heavy in the tail.
+// Returns an e-value of a true line: its mean is 1 and its tail is heavy.
 double of_a_true_line(Random& random) {
   constexpr double spread = 2;
   return std::exp(spread * random.normal() - spread * spread / 2);
@@ -89,7 +89,7 @@ TEST(JudgeSuite, FailsTrueLinesOrATrueSuiteNoMoreOftenThanItSays) {
   for (int index = 0; index < suites; ++index) {
     std::vector<Verdict> suite;
     for (int scenario = 0; scenario < 6; ++scenario) {
-      const double shared = of_a_true_line(random);  // lines of a scenario hang together
+      const double shared = of_a_true_line(random);  // correlates the lines of a scenario
       suite.push_back(scenario_with("s", {shared, shared, of_a_true_line(random)}));
     }
     const SuiteVerdict verdict = judge_suite(suite, suite_alpha);

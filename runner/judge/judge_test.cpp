@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts on fake devices: known means, noise and outliers in, outcomes and reasons out.
+// Tests outcomes and reasons on fake devices with known means, noise and outliers.
 #include "judge/judge.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Judge, ShowsASpeedupInFewRounds) {
   EXPECT_FALSE(judged.measurement.budget_spent);
   const AssertionVerdict& line = judged.verdict.assertions.front();
   ASSERT_TRUE(line.timed && line.timed->shown.low);
-  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // five rounds of 1 % noise
+  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // five rounds with 1 % noise
   EXPECT_FALSE(line.timed->interval) << "five rounds have a bound on one side";
   EXPECT_GT(*line.timed->shown.low, 1);
   EXPECT_LT(*line.timed->shown.low, line.timed->ratio);
@@ -135,7 +135,7 @@ TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {
   EXPECT_EQ(settings.suite_lines, 3);
 }
 
-// A level has no error rate, so it takes no share of it.
+// A level has no error rate, so it takes no share of alpha.
 TEST(Judge, GivesNoAlphaToALevel) {
   const Expectation level =
       assertion("level", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{0.002}});
@@ -192,7 +192,7 @@ TEST(Judge, KnowsThatAStepOfOneRankCommunicatesWithNobody) {
     EXPECT_EQ(line.outcome, Outcome::passes) << line.name << ": " << line.reason;
 }
 
-// Such as two programs: nothing of them is known but their waits.
+// Two programs without plans have no known counts but their waits.
 TEST(Judge, DecidesWhatNobodyHasPlanned) {
   const std::vector<Subject> programs{
       {.name = "baseline", .counts = {{Metric::host_waits_per_step, 1}}},
@@ -262,7 +262,7 @@ TEST(RoundValue, OfSlowStepsIsTheLongestOneAndTheShareBeyondTwiceTheMedian) {
   EXPECT_EQ(round_value(round, 1, 1, Metric::step_ms_max), std::nullopt);
 }
 
-// One step in five of the baseline takes ten times as long.
+// Every fifth step of the baseline takes ten times as long.
 TEST(Judge, DecidesAssertionsAboutSlowStepsWithoutClaimingARate) {
   Script script;
   script.step_time = [usual = noisy(1, 3, 0.01, 0)](const std::string& variant,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rule on step times that a real GPU produced: identical code is never called slower, and what
-// is known to be slower is.
+// Tests the decision rule on step times that a real GPU produced: identical code is never called
+// slower, and code that is known to be slower is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace stepgate {
 namespace {
 
-using Blocks = std::map<int, double>;                                    // microseconds a step
+using Blocks = std::map<int, double>;                                    // microseconds per step
 using Recording = std::map<std::string, std::map<std::string, Blocks>>;  // by shape, by variant
 
-// Rows of shape, variant, block or round, and a time.
+// Reads rows of shape, variant, block or round, and a time.
 Recording read_recording(const std::string& name) {
   std::ifstream file(STEPGATE_SOURCE_DIR "/runner/judge/recorded/" + name);
   Recording times;
@@ -41,7 +41,7 @@ Recording recording() {
   return read_recording("h200_blocks.csv");
 }
 
-// log(variant / good) of each mirrored round: blocks 2k and 2k + 1.
+// Returns log(variant / good) of each mirrored round, made of blocks 2k and 2k + 1.
 std::vector<double> contrasts(const std::map<std::string, Blocks>& shape, const std::string& name) {
   const Blocks& good = shape.at("good");
   const Blocks& variant = shape.at(name);
@@ -84,7 +84,7 @@ TEST(RecordedRounds, ShowThatIdenticalCodeIsNoSlowerWhereTheGpuIsBusy) {
   }
 }
 
-// 7 to 12 % slower, in quiet rounds with outliers of 5 to 20 % from the host.
+// These variants are 7 to 12 % slower, in quiet rounds with host outliers of 5 to 20 %.
 TEST(RecordedRounds, RefuteLaunchBoundSlowdownsWithinTheRecording) {
   const Recording shapes = recording();
   for (const char* variant : {"sync_device", "sync_item", "malloc"}) {
@@ -109,7 +109,7 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
   }
 }
 
-// log(variant / good) of every round. Each round loaded all variants anew into every slot.
+// Returns log(variant / good) of every round. Each round loaded all variants anew into every slot.
 std::vector<double> contrasts_of_loads(const std::string& shape, const std::string& variant) {
   const Recording rounds = read_recording("h200_rounds.csv");
   std::vector<double> contrasts;
@@ -119,7 +119,7 @@ std::vector<double> contrasts_of_loads(const std::string& shape, const std::stri
   return contrasts;
 }
 
-// A gate that begins at any of the recorded rounds and may take so many.
+// Returns the outcomes of gates that begin at each recorded round and have at most `rounds` rounds.
 std::vector<Outcome> gates_of(const std::vector<double>& contrasts, std::size_t rounds,
                               double margin) {
   std::vector<Outcome> outcomes;
@@ -145,7 +145,8 @@ TEST(RecordedLoads, NeverRefuteIdenticalCodeNotEvenWithoutAMargin) {
   }
 }
 
-// 8.8 % slower, in rounds of 0.31 s of the GPU for all three variants: decided in three seconds.
+// This variant is 8.8 % slower. A round of all three variants takes 0.31 s on the GPU, so it is
+// decided within three seconds.
 TEST(RecordedLoads, FailALaunchBoundSlowdownWithinNineRounds) {
   const auto gates = gates_of(contrasts_of_loads("1024x64", "sync_device"), 9, 0.005);
   EXPECT_EQ(count(gates, Outcome::fails), std::ssize(gates));
@@ -156,14 +157,14 @@ TEST(RecordedLoads, ShowThatIdenticalCodeIsNoSlowerWithinTenRoundsWhereTheGpuIsB
   EXPECT_EQ(count(gates, Outcome::passes), std::ssize(gates));
 }
 
-// One wait a step costs 0.7 % there, in rounds that differ by 0.2 %.
+// One wait per step costs 0.7 % in this shape, and rounds differ by 0.2 %.
 TEST(RecordedLoads, TellSevenTenthsOfAPercentFromNothingWithinTwelveRounds) {
   const auto gates = gates_of(contrasts_of_loads("1024x4096", "sync_device"), 12, 0);
   EXPECT_EQ(count(gates, Outcome::fails), std::ssize(gates));
 }
 
-// Gates of 30 rounds, 2.5 s, of all recorded processes of the step; `slower` by so much, in
-// logarithms.
+// Returns outcomes of gates of 30 rounds (2.5 s) in all recorded processes of the step. `slower` is
+// added to the contrasts, in logarithms.
 std::vector<Outcome> interleaved_gates(const std::string& step, const std::string& of,
                                        double slower) {
   const Recording recorded = read_recording("h200_interleaved.csv");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stored runs and the libraries that a step depends on: what one of them forbids to compare, and
-// what it must not touch.
+// Tests which comparisons with stored runs the libraries of a step forbid, and which they do not.
 #include <gtest/gtest.h>
 
 #include "base/files/temporary_folder.h"
@@ -13,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// The version of cuDNN that the step depends on; empty: it depends on none.
+// The version of cuDNN that the step depends on; empty for a step without cuDNN.
 std::vector<DeviceKey> cudnn(const std::string& version) {
   if (version.empty()) return {};
   return {{.name = "cuDNN", .value = version}};
@@ -54,7 +53,7 @@ TEST(StoredLibraries, AllowToCompareWhereTheyAreTheSameOrOneSideHasNone) {
   EXPECT_EQ(against("", "9.14.0").outcome, Outcome::passes) << "stored before this was";
 }
 
-// A step of several ranks depends on them as on the library that goes by them.
+// A step of several ranks depends on the settings of NCCL as on its version.
 TEST(StoredLibraries, NameASettingThatIsAnotherOne) {
   const std::vector<DeviceKey> plain{{"NCCL", "2.28.9"}};
   const std::vector<DeviceKey> set{{"NCCL", "2.28.9"}, {"NCCL_ALGO", "Ring"}};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Where device profiles and stored runs lie when --baselines does not say.
+// The default folder of device profiles and stored runs, without --baselines.
 #pragma once
 
 #include <filesystem>
 
 namespace stepgate {
 
-// The folder that the environment variable STEPGATE_BASELINES names, else baselines/ in the working
-// directory, else the folder that is installed with this program, share/stepgate/baselines beside
-// its bin/. Where none of them exists, the one in the working directory.
+// The folder in the environment variable STEPGATE_BASELINES, else baselines/ in the working
+// directory, else the folder installed with this program, share/stepgate/baselines beside its bin/.
+// If none exists, returns the one in the working directory.
 std::filesystem::path default_baselines();
 
 }  // namespace stepgate

@@ -23,7 +23,7 @@ Measurement by_plans_alone(const Planned& planned, DeviceIdentity device) {
   return none;
 }
 
-// Why a knob that is to be calibrated has no value, in words.
+// Returns why a knob with [calibrate] has no value, in words.
 std::optional<std::string> calibration_failure(const Planned& planned) {
   if (planned.traced && planned.traced->calibrated) {
     const std::string& failure = planned.traced->calibrated->failure;
@@ -83,7 +83,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   };
   Measurement measurement = measure(device, planned.plans, request);
   measurement.traced = planned.traced;
-  if (interrupted) return {{}, std::move(measurement)};  // nobody waits for what it says
+  if (interrupted) return {{}, std::move(measurement)};  // the verdict is not needed
   Decided decided;
   decided.wall_times = measurement.wall_times;
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measuring and judging one planned scenario: what `run` and `accept` share.
+// Measures and judges one planned scenario, for `run` and `accept`.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct Decided {
   WallTimes wall_times = {};  // of measuring and judging
 };
 
-// After every round, with what was measured so far.
+// Called after every round with the measurement so far.
 using AfterRound = std::function<void(const Measurement&)>;
 
 // Asks for evidence until every assertion is decided and the scenario has the rounds that it wants,
@@ -25,16 +25,16 @@ using AfterRound = std::function<void(const Measurement&)>;
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
                    const ProgressSink& = {}, const AfterRound& = {});
 
-// Decides what needs no round: by plans alone, or skipped for what the device cannot do. Nothing
-// for a scenario that is to be measured.
+// Decides without rounds: by plans alone, or skipped because the device cannot run the scenario.
+// nullopt for a scenario that must be measured.
 std::optional<Decided> decide_before_rounds(const Planned&, const DeviceIdentity&, JudgeSettings);
 
-// Decides a scenario whose device failed half-way, for that reason: by its plans and its trace,
-// which another process made. Nothing that takes rounds is decided.
+// Decides a scenario whose device failed, with that reason: by its plans and its trace, which come
+// from another process. Assertions that need rounds stay undecided.
 Decided decide_without_rounds(const Planned&, const DeviceIdentity&, std::uint64_t seed,
                               JudgeSettings, const std::string& failure);
 
-// A measurement that decide_one made, judged anew.
+// Judges a measurement of decide_one again.
 Verdict judge_one(const Planned&, const Measurement&, JudgeSettings);
 
 }  // namespace stepgate

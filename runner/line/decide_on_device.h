@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenario after scenario on one device, which may fail at any of them.
+// Decides scenarios one after the other on one device, which may fail at any of them.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace stepgate {
 
-// Where and how all scenarios of a run are decided.
+// The device and the settings for all scenarios of a run.
 struct Line {
   Device& device;
-  DeviceIdentity identity;  // as it was before anything could fail
+  DeviceIdentity identity;  // read before anything could fail
   std::uint64_t seed = 0;
   JudgeSettings settings;
   std::optional<LedgerRequest> ledger;
@@ -34,7 +34,7 @@ class DecideOnDevice {
   Decided not_run(const Planned&) const;
 
   Line line_;
-  std::string lost_at_;  // the scenario; empty while the device is there
+  std::string lost_at_;  // name of the scenario; empty while the device works
 };
 
 }  // namespace stepgate

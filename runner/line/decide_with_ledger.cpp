@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// Libraries of all plans, each once.
+// Returns the libraries of all plans, without duplicates.
 std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
   std::vector<DeviceKey> libraries;
   for (const StepPlan& plan : planned.plans) {
@@ -32,12 +32,13 @@ std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
   return libraries;
 }
 
-// Nothing is kept of a scenario that has nothing to go on from and compares with no stored run.
+// Returns false for a scenario that neither continues earlier evidence nor compares with stored
+// runs.
 bool is_kept(const Scenario& scenario) {
   return has_assertion_to_go_on_from(scenario) || names_any_stored(scenario);
 }
 
-// The run before its first round.
+// Returns the run as it is before its first round.
 StoredRun begun_run(const LedgerRequest& request, const Planned& planned, Device& device) {
   StoredRun run{.provenance = request.provenance,
                 .libraries = libraries_in_words(libraries_of(planned, device)),
@@ -51,8 +52,8 @@ std::filesystem::path file_of(const LedgerRequest& request, const Planned& plann
   return baseline_path(request.folder, device.identity(), planned.scenario.name);
 }
 
-// A change of a subject, a limit or a name begins anew, so the report names what was found before
-// under another one. Empty where there is nothing to name.
+// Names evidence under another subject, limit or name, since such a change starts without earlier
+// evidence. Empty where there is none.
 std::string note_on_others(const Baseline& ledger, const StoredRun& begun, const Planned& planned,
                            JudgeSettings settings) {
   constexpr std::size_t most_named = 3;
@@ -80,8 +81,8 @@ void tell_always(const std::string& note, Verdict& verdict) {
   ++verdict.notes_told_always;
 }
 
-// The file has this run from before its first round on and every round as soon as it has ended, so
-// that an interrupted run counts as far as it got.
+// Stores the run in the file before its first round, and every round as soon as it ends, so that an
+// interrupted run counts as far as it got.
 class RunOnRecord {
  public:
   RunOnRecord(LedgerTurn& turn, const Planned& planned, const JudgeSettings& settings,
@@ -93,11 +94,11 @@ class RunOnRecord {
     turn_.keep(run_);
   }
 
-  // While its rounds are not to be trusted the run has found nothing.
+  // Stores no evidence while the rounds cannot be trusted.
   void keep(const Measurement& so_far) {
     run_.found = {};
     if (is_trusted(so_far)) {
-      // The traced rounds came first and are no part of what is being measured.
+      // The traced rounds were made before and are not part of the measurement.
       run_.found = found_in(so_far);
       append(run_.found.regime, by_traces_.regime);
       append(run_.found.expect, by_traces_.expect);
@@ -146,7 +147,7 @@ Decided decide_in_turn(const Planned& planned, Device& device, std::uint64_t see
   LedgerTurn turn(file_of(request, planned, device), planned.scenario.name);
   settings.earlier = earlier_in(turn.before(), begun);
   settings.is_kept = true;
-  // Stored baselines are compared with rounds of this run.
+  // Comparisons with stored baselines need rounds of this run.
   if (planned.fewest_rounds == 0 &&
       nothing_left_to_measure(planned.scenario, subjects_of(planned.plans), settings)) {
     Measurement none =
@@ -164,8 +165,8 @@ Decided decide_in_turn(const Planned& planned, Device& device, std::uint64_t see
   return decided;
 }
 
-// Where a file or a link to nothing is in the place of a folder, making it would fail with less to
-// say.
+// Refuses a file, or a dangling link, in place of a folder, for which creating the folder would
+// fail with a less helpful error.
 void refuse_what_is_no_folder(const std::filesystem::path& path, const std::string& ledger) {
   std::error_code unreadable;
   const bool is_link = std::filesystem::is_symlink(path, unreadable);

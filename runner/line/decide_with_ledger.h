@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `run --ledger`: a scenario is decided by what earlier runs of the same pair found and what this
-// one adds.
+// `run --ledger` decides a scenario by the evidence of earlier runs of the same pair and of this
+// run.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace stepgate {
 
 struct LedgerRequest {
   std::filesystem::path folder;
-  Provenance provenance;  // of every run, but for the scenario
+  Provenance provenance;  // of every run, except for the scenario
 };
 
 // Reads what --ledger and --subject ask for; nothing without them. Throws RequestError, before

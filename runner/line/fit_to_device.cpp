@@ -15,8 +15,8 @@
 namespace stepgate {
 namespace {
 
-// Compute capability since which tensor cores take such numbers (CUDA C++ programming guide,
-// arithmetic instructions); 0: plain arithmetic.
+// Lowest compute capability whose tensor cores support this type (CUDA C++ programming guide,
+// arithmetic instructions); 0 for plain arithmetic.
 double least_compute_capability(DType dtype) {
   switch (dtype) {
     case DType::fp32:
@@ -31,7 +31,7 @@ double least_compute_capability(DType dtype) {
   return 0;
 }
 
-// Gives the word of scenario files: "bf16".
+// The name of the type in scenario files: "bf16".
 std::string_view word_of(DType dtype) {
   for (const Choice& choice : field_named("model.dtype")->values.choices) {
     if (choice.value == static_cast<std::int64_t>(dtype)) return choice.name;
@@ -45,7 +45,7 @@ bool has_share_of_a_device(const auto& plans) {
                      [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
 }
 
-// A capability of 0 is that of no GPU, or of one that did not say.
+// A compute capability of 0 means no GPU, or an unknown one.
 void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
                    std::vector<Diagnostic>& wrong) {
   for (const Variant& variant : planned.scenario.variants) {

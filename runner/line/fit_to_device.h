@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decides what needs a device to be known: caps that are a share of its memory, and numbers that it
-// cannot multiply. plan/ defines what such a cap means.
+// Resolves what depends on the device: caps that are a share of its memory, and number types that
+// it cannot multiply. plan/ defines the meaning of such a cap.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace stepgate {
 
-// The scenario's plans on that device, whose memory a cap may be a share of. Throws RequestError.
+// Returns the scenario's plans on that device, whose memory a cap may be a share of. Throws
+// RequestError.
 std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
-// Plans anew those whose cap is such a share, before anything of them is loaded or counted. Throws
-// RequestError, also for variants whose dtype the device has no hardware for.
+// Replans variants whose cap is a share of memory, before any step is loaded or counted. Throws
+// RequestError, also for variants whose dtype the device does not support in hardware.
 void fit_to_device(std::span<Planned>, const DeviceIdentity&, std::uint64_t seed);
 
-// For verbs without a device. Throws RequestError that names the variants that need one.
+// Throws RequestError that names the variants that need a device, for verbs without one.
 void refuse_shares_of_a_device(const Planned&);
 
 }  // namespace stepgate

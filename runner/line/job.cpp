@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// In the order of Task.
+// The names are in the order of Task's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Task>> task_names{"trace", "rank",
                                                                              "accept"};
 
@@ -24,7 +24,7 @@ RequestError no_job(const std::string& fact) {
 
 }  // namespace
 
-// {"rank": {"rank": 1, ...}}
+// The JSON form of a task: {"rank": {"rank": 1, ...}}.
 template <>
 struct JsonForm<Task> {
   static RecordJson write(const Task& task) {
@@ -81,7 +81,7 @@ Job read_job(std::string_view line) try {
       nests_too_deep(line) ? RecordJson() : RecordJson::parse(line, nullptr, false);
   if (!json.is_object()) throw no_job("is not a JSON object");
   Job job = record_from<Job>(json);
-  // Whatever else it says would be left undone without a word.
+  // Refuses unknown members, which would otherwise be ignored silently.
   if (record_json(job) != json) throw no_job("has more than a job of this build");
   return job;
 } catch (const WrongRecord& wrong) {

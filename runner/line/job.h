@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A job that a verb gives another process of this program, `stepgate serve`, as one line of JSON on
-// its standard input. Behind that line both speak the protocol of the task.
+// its standard input. After this line, both use the protocol of the task.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace stepgate {
 
-// Traces scenarios, as the lines of trace_all.h ask.
+// Traces scenarios, as requested by the lines of trace_all.h.
 struct TraceTask {
   bool operator==(const TraceTask&) const = default;
 };
 
-// Is one rank of a run, as rank_protocol.h asks.
+// Runs as one rank, as requested by rank_protocol.h.
 struct RankTask {
   std::int64_t rank = 0;
   bool traces = false;
@@ -33,7 +33,7 @@ struct RankTask {
   bool operator==(const RankTask&) const = default;
 };
 
-// Measures a run of the only scenario and stores it, as `accept` does; says nothing more.
+// Measures a run of the only scenario and stores it, as `accept` does, without further output.
 struct AcceptTask {
   std::string commit;
   std::string baseline_reset;
@@ -52,7 +52,7 @@ struct Job {
   std::vector<std::string> overrides;
   std::vector<std::string> tags;
   std::vector<std::string> excluded_tags;
-  std::string device;  // empty: the best there is, as everywhere
+  std::string device;  // empty: the best available
   std::uint64_t seed = 0;
   Task task;
   bool operator==(const Job&) const = default;
@@ -80,10 +80,10 @@ Job job_of(const LineArguments&, std::string device, std::uint64_t seed, Task);
 LineArguments arguments_of(const Job&);
 
 std::string to_line(const Job&);
-// Throws RequestError for what no verb of this build asks.
+// Throws RequestError for a job that no verb of this build makes.
 Job read_job(std::string_view line);
 
-// This program as the process that reads a job.
+// The command that starts this program for reading a job.
 Command serve_command();
 
 }  // namespace stepgate

@@ -37,11 +37,10 @@
 namespace stepgate {
 namespace {
 
-// Asks git about the checkout that a file lies in. Files there may come from anybody, and a
-// repository may name programs for git to run.
+// Runs git on the checkout that contains a file. Files there may be untrusted, and a repository may
+// name programs for git to run.
 
-// Nothing is written, and no hook, no monitor of files and no repository runs that lies among the
-// files of a checkout (as a folder that is the inside of a bare one).
+// Writes nothing. Hooks, file monitors and bare repositories inside the checkout are disabled.
 std::optional<std::string> ask_git(const std::filesystem::path& folder,
                                    std::vector<std::string> question) {
   std::vector<std::string> command{
@@ -53,8 +52,8 @@ std::optional<std::string> ask_git(const std::filesystem::path& folder,
   return first_line_of(command);
 }
 
-// Programs that git passes files through before it compares them, which no option turns off: those
-// that the repository or the working tree configures, not those of the user.
+// Returns whether the repository or the working tree configures filter programs, which git runs
+// before comparing files. No option disables them. The user's own filters are trusted.
 bool filters_files(const std::filesystem::path& folder) {
   return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
                         "safe.bareRepository=explicit", "-C", folder.string(), "config",
@@ -63,16 +62,16 @@ bool filters_files(const std::filesystem::path& folder) {
       .has_value();
 }
 
-// Submodules have configurations of their own, so nothing is asked in their working trees.
+// Submodules have their own configurations, so git does not look into their working trees.
 bool is_dirty(const std::filesystem::path& folder) {
   return ask_git(folder, {"diff", "--no-ext-diff", "--no-textconv", "--name-only",
                           "--ignore-submodules=dirty", "HEAD"})
       .has_value();
 }
 
-// The commit, with "-dirty" where tracked files differ from it; "unknown" where there is no
-// repository, or where to compare files git would run what the repository's own configuration
-// names.
+// The commit, with "-dirty" where tracked files differ from it. "unknown" where there is no
+// repository, or where comparing files would make git run a program from the repository's own
+// configuration.
 std::string commit_of_checkout(const std::filesystem::path& folder) {
   if (filters_files(folder)) return "unknown";
   const auto commit = ask_git(folder, {"describe", "--always", "--abbrev=40", "--exclude=*"});
@@ -126,7 +125,7 @@ std::string subject_under_test(const LineArguments& arguments) {
 
 namespace {
 
-// Number of this machine's boot, where the system tells it; a hash of it is stored.
+// A hash of this boot's identifier; empty where the system does not provide one.
 std::string number_of_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string line;
@@ -171,7 +170,7 @@ void look_into_ledger(Planned& planned, const DeviceIdentity& device,
     return;
   }
   constexpr std::size_t most_named = 3;
-  std::vector<std::string> subjects;  // the newest first
+  std::vector<std::string> subjects;  // newest first
   for (const StoredRun& run : others->runs | std::views::reverse) {
     std::string subject = fmt::format("'{}'", run.provenance.subject);
     if (std::ranges::find(subjects, subject) == subjects.end())
@@ -201,7 +200,7 @@ void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }
-    // A run of a ledger is one that later builds are compared with.
+    // Later builds may be compared with any run of a ledger, so it needs anchors.
     if (arguments.ledger.empty() && !(planned.baseline && needs_anchors(scenario))) continue;
     planned.plans = with_anchors(std::move(planned.plans));
     planned.fewest_rounds = rounds_of_stored_run;
@@ -218,8 +217,8 @@ std::string date_of(const LineArguments& arguments) {
 
 namespace {
 
-// A scenario that is named as reports name it, or mistyped: the file of such a name in the folder
-// that is named, or in scenarios/.
+// Suggests the file for a missing path: a scenario given by its name in reports, or mistyped, in
+// the named folder or in scenarios/.
 void refuse_missing(const std::filesystem::path& given) {
   std::error_code unknown;
   if (std::filesystem::exists(given, unknown) || unknown) return;
@@ -237,15 +236,16 @@ void refuse_missing(const std::filesystem::path& given) {
   const bool is_there = std::find(names.begin(), names.end(), wanted) != names.end();
   const auto meant =
       is_there ? std::optional<std::string_view>(wanted) : nearest(wanted, candidates);
-  if (!meant) return;  // whoever reads it says that it is not there
+  if (!meant) return;  // reading it reports the missing file
   throw RequestError(
       {{given.string(), 0, 0},
        "no such file",
        fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
 }
 
-// A file that the user names is trusted. A file found in a folder may come from a pull request. As
-// a link it could expose files elsewhere, so it has the limits of `extends`.
+// Refuses links out of the allowed folders. A file that the user names is trusted, but a file found
+// in a folder may come from a pull request, and as a link it could expose other files. So it has
+// the limits of `extends`.
 void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
   std::error_code unknown;
   if (!std::filesystem::is_symlink(found, unknown)) return;
@@ -264,7 +264,7 @@ std::vector<std::filesystem::path> scenario_files(const LineArguments& arguments
     refuse_missing(given);
     std::error_code unknown;
     if (!std::filesystem::is_directory(given, unknown)) {
-      files.push_back(given);  // whoever reads it says what is wrong with it
+      files.push_back(given);  // reading it reports the error
       continue;
     }
     const BaseFolders allowed(given / "any.toml");

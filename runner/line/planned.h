@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From arguments to plans: what every verb that names scenario files starts with.
+// Makes plans from the arguments, which is the first step of every verb that reads scenario files.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace stepgate {
 
-// Everything of one scenario that is known before it is measured.
+// Everything about one scenario that is known before the measurement.
 struct Planned {
   Scenario scenario;
-  std::vector<PlannedStep> plans;      // and those of anchors
-  std::optional<Baseline> baseline{};  // what `stored.` means
-  std::string compared_with{};         // which runs these are, in words, where a ledger has some
-  std::int64_t fewest_rounds = 0;      // that the measurement should have
-  bool stretches = false;              // beyond its budget, where that has no room for them
-  std::optional<Traced> traced{};      // absent when nobody asked
+  std::vector<PlannedStep> plans;      // including those of anchors
+  std::optional<Baseline> baseline{};  // the runs that `stored.` refers to
+  std::string compared_with{};         // describes these runs, if they come from a ledger
+  std::int64_t fewest_rounds = 0;      // that the measurement needs
+  bool stretches = false;              // may exceed its budget to get the fewest rounds
+  std::optional<Traced> traced{};      // absent when no trace was requested
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -41,20 +41,20 @@ std::vector<Planned> plan_all(const LineArguments&, std::uint64_t seed);
 Scenario with_knob(const Planned&, const LineArguments&, const std::string& knob,
                    const std::string& value);
 
-// Steps that do something besides that no plan says: what a gate must find.
+// Returns steps that do more than their plans say, which a gate must find.
 std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
                                          const std::vector<std::string>& injected);
 
-// Settings of a run of all of them.
+// Returns the settings for a run of these scenarios together.
 JudgeSettings settings_for(std::span<const Planned>);
 
-// Throws RequestError for scenarios whose [calibrate] only a run can solve.
+// Throws RequestError for scenarios with [calibrate], which only a run can resolve.
 void refuse_calibration(const std::vector<Planned>&);
 
-// For verbs that only measure. Throws RequestError that names the scenarios without a device.
+// Throws RequestError that names planned-only scenarios, for verbs that only measure.
 void refuse_planned_only(const std::vector<Planned>&);
 
-// Whether any of its assertions speaks of stored runs.
+// Returns whether any of its assertions refers to stored runs.
 bool names_any_stored(const Scenario&);
 
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
@@ -87,15 +87,14 @@ std::vector<Scenario> scenarios_with_wanted_tags(const LineArguments&);
 // The given seed, or a random one.
 std::uint64_t seed_of(const LineArguments&);
 
-// Seed of one scenario's coins: the coins of two scenarios of a run have nothing to do with each
-// other.
+// The seed for one scenario's random draws, which are independent between the scenarios of a run.
 std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 
 // The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
 // --commit where it was given, "unknown" where git does not know.
 std::string commit_of(const LineArguments&, const std::filesystem::path& scenario_file);
 
-// Whether rounds are to be measured, and not all is decided by plans.
+// Returns whether rounds must be measured, since plans do not decide everything.
 bool needs_device(std::span<const Planned>);
 
 }  // namespace stepgate

@@ -11,8 +11,8 @@
 namespace stepgate {
 namespace {
 
-constexpr int turns = 3;               // of each place
-constexpr std::int64_t wash_out = 10;  // the host is ahead by then
+constexpr int turns = 3;               // repetitions in each slot
+constexpr std::int64_t wash_out = 10;  // steps after which the host is ahead of the device
 constexpr std::int64_t scored = 10;
 
 double time_of_a_step(LoadedStep& step) {
@@ -21,13 +21,13 @@ double time_of_a_step(LoadedStep& step) {
   return static_cast<double>(result.elapsed->count()) / static_cast<double>(scored);
 }
 
-// A step in another slot, or loaded anew, is another one: so each is in both slots.
+// Averages over both slots, since the slot and the load of a step change its time slightly.
 std::int64_t time_of(Device& device, const CollectiveProbe& probe) {
   double sum = 0;
   for (const int slot_of_fewer : {0, 1}) {
     const auto fewer = device.load_into(slot_of_fewer, probe.fewer);
     const auto more = device.load_into(1 - slot_of_fewer, probe.more);
-    std::vector<double> differences;  // of steps that run right behind each other
+    std::vector<double> differences;  // between steps that run directly after each other
     for (int turn = 0; turn < turns; ++turn) {
       const double shorter = time_of_a_step(*fewer);
       differences.push_back(time_of_a_step(*more) - shorter);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times of collectives on a device of several ranks, for its profile.
+// Measures the times of collectives on a device of several ranks, for its profile.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// By the probes of a count of ranks, which must be there; half a minute on GPUs. Throws
-// DeviceError, also where the device has no notion of time.
+// Runs the probes, which must be planned for the ranks that are present; takes half a minute on
+// GPUs. Throws DeviceError, also where the device does not measure time.
 CollectiveCosts measure_collective_costs(Device&, std::span<const CollectiveProbe>);
 
 }  // namespace stepgate

@@ -52,14 +52,14 @@ TEST(CollectiveCosts, AreThoseOfTheSimulatedMachineThatTheyAreMeasuredOn) {
   for (const int ranks : {2, 4, 8}) expect_own_times(quiet, ranks, 0.001);
 }
 
-// Two loads of a step differ by some tenths of a percent, and a step of small collectives holds the
-// stream for 40 us for each.
+// Two loads of a step differ by a few tenths of a percent, and each small collective occupies the
+// stream for 40 us.
 TEST(CollectiveCosts, AreAboutRightWhereStepsAreNoisy) {
   expect_own_times(profile_of("nvidia-h200"), 2, 0.15);
 }
 
-// A table that is read back gives the same times, so that a measured profile foretells what was
-// measured, between its sizes as well.
+// Reading a written cost table back gives the same times. So a measured profile predicts what was
+// measured, also between the measured sizes.
 TEST(CollectiveCosts, MakeAProfileThatGivesThemBack) {
   DeviceProfile profile = profile_of("nvidia-h200");
   profile.noise = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A planned step as a subject, and the measuring of plans on a device that loads them.
+// Makes a subject from a planned step, and measures plans on a device that loads them.
 #pragma once
 
 #include <span>
@@ -10,12 +10,13 @@
 
 namespace stepgate {
 
-// All that a plan knows of itself: everything but the libraries of a device.
+// Returns everything that the plan alone determines. Only the libraries are missing, since the
+// device knows them.
 Subject subject_of(const PlannedStep&);
 std::vector<Subject> subjects_of(std::span<const PlannedStep>);
 
-// The plans as subjects, each loaded by the device, which knows their libraries. At least one plan.
-// Throws DeviceError.
+// Measures the plans as subjects. The device loads each one and adds its libraries. Needs at least
+// one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);
 
 }  // namespace stepgate

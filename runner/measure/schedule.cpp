@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The length of segments and the order of rounds.
 #include "measure/schedule.h"
 
 #include <algorithm>
@@ -11,24 +10,25 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
-// A segment of the slowest variant may last so long for the sake of the fastest.
+// A segment of the slowest variant may last up to this time to give the fastest variant more steps.
 constexpr nanoseconds longest_for_the_fastest = std::chrono::milliseconds(8);
-// Beyond measure.steps, for the sake of whole periods.
+// Segments may exceed measure.steps up to this time to hold whole periods.
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
-// Or longer, where the budget allows so many rounds all the same, which have two segments of each
-// variant: of the fewest that decide, the warm-up and the wash-outs.
+// Longer segments are allowed where the budget still has room for this number of rounds of two
+// segments each: the fewest rounds for a verdict, plus warm-up and wash-out.
 constexpr double rounds_in_a_budget = 12;
-// A host that is not the limit has filled the queue by then; one that is never fills it.
+// Within this time, a host that is not the bottleneck has filled the queue. A host that is the
+// bottleneck never fills it.
 constexpr nanoseconds time_to_fill_the_queue = std::chrono::milliseconds(5);
-// After the batches that lay ready.
+// Counted after the prefetched batches are used up.
 constexpr std::int64_t steps_at_the_loaders_pace = 3;
 
 std::int64_t rounded_up(std::int64_t steps, std::int64_t period) {
   return (steps + period - 1) / period * period;
 }
 
-// Whole periods of all subjects; where those take too many steps, of the one with the longest
-// period that does not.
+// Returns the common period of all subjects. If it exceeds `most`, returns the longest period of a
+// subject that does not.
 std::int64_t period_of(std::span<const Subject> subjects, std::int64_t most) {
   std::int64_t of_all = 1;
   std::int64_t longest = 1;

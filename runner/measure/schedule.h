@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long a segment is and in which order the variants run: pure functions of a subject, the time
-// of its step and the seed. measure.cpp runs them.
+// Computes segment lengths and the order of variants, as pure functions of a subject, its step time
+// and the seed. measure.cpp runs the segments.
 #pragma once
 
 #include <chrono>
@@ -16,41 +16,44 @@
 
 namespace stepgate {
 
-// The number of steps after which all periodic work has completed whole periods; nothing if it
-// exceeds `most`.
+// Returns the number of steps after which all periodic work has completed whole periods; nullopt if
+// it exceeds `most`.
 std::optional<std::int64_t> common_period(const Subject&, std::int64_t most);
 
 // Describes periodic work whose period does not divide the length of a segment.
 struct UncoveredWork {
-  const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
-  double seconds_a_step = 0;             // on average
-  double most_seconds = 0;               // at once
-  double share_of_steps = 0;             // that have any of it, at most
+  const PeriodicWork* rarest = nullptr;  // null: segments hold whole periods of all work
+  double seconds_a_step = 0;             // mean time of uncovered work
+  double most_seconds = 0;               // longest uncovered work of one step
+  double share_of_steps = 0;             // share of steps with any uncovered work, at most
 };
 
-// Without what is rarer than `most` steps; nothing is known of segments of no steps.
+// Ignores work that happens less than once in `most` steps, and returns nothing for segments of 0
+// steps.
 UncoveredWork uncovered_work(std::span<const PeriodicWork>, std::int64_t segment_steps,
                              std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
-// Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
-// get, since the segment before it ended with an empty one, and that the batches are used up which
-// a loader made in the meantime. At least 1.
+// Returns the number of unscored steps at the start of a segment, at least 1. They fill the queue,
+// which is empty after the segment before, and use up the batches that a loader prefetched
+// meanwhile.
 std::int64_t wash_out_steps(const Subject&, std::chrono::nanoseconds step_time);
 
-// Scored steps a segment, as many for every variant: means, maxima and percentiles of different
-// numbers of steps are biased against each other where some steps take far longer than others.
-// About 5 ms of the fastest variant or 8 ms of the slowest, whichever are fewer steps, and no
-// fewer than the slowest one washes out, at most knobs.steps; no fewer than half of
-// knobs.fewest_steps, since a round has two. Then as many as make it hold whole periods of
-// everything that the subjects do every n steps, so that every segment pays for the same rare
-// operations: where knobs.steps allows it, and beyond that where it takes no variant longer than
-// 100 ms, or than leaves time for twelve rounds. `step_times` are those of the subjects, in
-// their order.
+// Returns the scored steps of a segment, the same for every variant: with different numbers of
+// steps, means, maxima and percentiles are biased against each other where some steps take far
+// longer.
+// A segment has about 5 ms of the fastest variant or 8 ms of the slowest, whichever is fewer steps,
+// and at least the slowest one's wash-out steps. It has at most knobs.steps, and at least half of
+// knobs.fewest_steps, since a round has two segments.
+// It is then rounded up to whole periods of all periodic work, so that every segment pays for the
+// same rare operations. This may exceed knobs.steps where no variant's segment takes longer than
+// 100 ms, or where the budget still has room for twelve rounds.
+// `step_times` has the step time of each subject, in their order.
 std::int64_t segment_steps(std::span<const Subject>, const MeasureKnobs&,
                            std::span<const std::chrono::nanoseconds> step_times);
 
-// A fresh uniform permutation of the first `count` numbers: the order of a round, and the slots of
-// its variants. Swapping the labels of two variants leaves its distribution unchanged.
+// Returns a random permutation of the first `count` numbers, uniformly distributed: the order of a
+// round, or the slots of its variants. Swapping the labels of two variants leaves its distribution
+// unchanged.
 std::vector<int> permutation(int count, Random&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many steps a segment and its wash-out have.
+// Tests the number of steps in a segment and in its wash-out.
 #include "measure/schedule.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
       << "but not where the scenario asks for them";
 }
 
-// 30 seconds are twelve rounds of two segments of 0.625 s for each of two variants.
+// 30 seconds hold twelve rounds with two segments of 0.625 s of each of two variants.
 TEST(Schedule, GoesOnForWholePeriodsWhereTheBudgetStillAllowsTwelveRounds) {
   const auto steps = [](std::size_t variants, std::int64_t every, nanoseconds time) {
     const std::vector<Subject> subjects(variants, with_periods({every}));
@@ -109,7 +109,7 @@ TEST(Schedule, DealsEveryPermutationAlike) {
   for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 120);
 }
 
-// Otherwise some segments would have one start of the loader's workers more than others.
+// Every segment must start the loader's workers equally often.
 TEST(Segments, HoldAsManyStartsOfTheLoaderAsOthers) {
   StepPlan plan = plans_named({"a"}).front();
   plan.operations.push_back(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The subject of a measurement and of a verdict: the name of a step, its units of work and its
-// counts. A planned step makes one (planned_subject.h), and so may a program that has no plan.
+// The subject of a measurement and of a verdict: a step with its name, units of work and counts. It
+// is made from a planned step (planned_subject.h) or by a program without a plan.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace stepgate {
 
-// A launch of the model, or a collective, which rounds where it adds as kernels do.
+// A kernel launch of the model, or a collective, which adds and rounds numbers as kernels do.
 struct ModelWork {
-  std::string name;  // of the kernel; of a collective with how it reduces
+  std::string name;  // of the kernel, or of the collective and its reduction
   KernelShape shape = {};
   DType dtype = DType::fp32;
   KernelAttributes attributes = {};
@@ -29,49 +29,49 @@ struct ModelWork {
   bool operator==(const ModelWork&) const = default;
 };
 
-// The arithmetic of a step: all that two steps must share, besides their ranks, sizes and dtype,
-// for their losses and gradients to be comparable, and that decides how near those then are.
+// The arithmetic of a step. Besides ranks, sizes and dtype, two steps must agree in it for their
+// losses and gradients to be comparable. It also determines the allowed difference.
 struct Arithmetic {
   std::uint64_t seed = 0;                 // of weights and batches
-  std::vector<std::int64_t> batch_sizes;  // of the steps, in turns
-  std::vector<std::int64_t> lengths;      // tokens of the samples, in turns; empty: all alike
+  std::vector<std::int64_t> batch_sizes;  // of the steps, repeated cyclically
+  std::vector<std::int64_t> lengths;      // tokens of samples, cyclically; empty: equally long
   ModelKnobs model;
-  std::int64_t workspace_bytes = 0;  // by which cuBLASLt chooses how a GEMM adds up
-  std::set<std::string> kernels;     // of model and optimizer; evaluation changes nothing
-  // Each kernel of the optimizer with the attributes that it is launched with, once.
+  std::int64_t workspace_bytes = 0;  // determines how cuBLASLt splits the sums of a GEMM
+  std::set<std::string> kernels;     // of model and optimizer; evaluation changes no weights
+  // The kernels of the optimizer and their launch attributes, without duplicates.
   std::vector<std::pair<std::string, KernelAttributes>> update;
   GemmChoice gemm_algorithms = GemmChoice::heuristic;
   std::vector<ModelWork> model_work;    // of forward and backward, in order
-  double rows = 0;                      // a step, on average, that a loss is the mean of
-  std::vector<std::string> parameters;  // by name, in the order of gradients
-  std::string against_gradients;        // why those cannot be read, in words; empty: they can
+  double rows = 0;                      // mean number of rows per step that the loss averages over
+  std::vector<std::string> parameters;  // names, in the order of the gradients
+  std::string against_gradients;        // why gradients cannot be read, in words; empty: they can
 };
 
-// Unknown facts are absent, and a metric that needs one is unknown too.
+// Unknown facts are absent, and so is every metric that needs one.
 struct Subject {
-  std::string name;                   // of the variant, or anchor_variant
-  int ranks = 1;                      // processes with a GPU each that do it together
-  std::optional<double> batch_size;   // samples a step, of all ranks together, on average
-  std::optional<double> tokens;       // a step, on average; 0: samples are no sequences
-  std::optional<double> model_flops;  // a step: what mfu counts
-  std::optional<DType> dtype;         // of its GEMMs: by whose peak rate mfu counts them
-  std::int64_t batch_bytes = 0;       // what assertions mean by batch_bytes and param_bytes
+  std::string name;  // of the variant, or anchor_variant
+  int ranks = 1;     // number of processes with one GPU each that run the step together
+  std::optional<double> batch_size;   // mean samples per step, over all ranks
+  std::optional<double> tokens;       // mean per step; 0: samples are not sequences
+  std::optional<double> model_flops;  // per step, as counted by mfu
+  std::optional<DType> dtype;         // of its GEMMs; mfu uses the peak rate for it
+  std::int64_t batch_bytes = 0;       // batch_bytes in assertions, and then param_bytes
   std::int64_t param_bytes = 0;
-  std::map<Metric, double> counts;        // a step, in base units; those that are known
-  std::array<Tally, phase_count> phases;  // of them what each phase adds, on average a step
-  // Phases with work of a graph, whose launches are one and of no phase.
+  std::map<Metric, double> counts;        // known counts per step, in base units
+  std::array<Tally, phase_count> phases;  // mean counts per step, by phase
+  // Phases with work inside a graph. The launch of the graph counts once and belongs to no phase.
   std::array<bool, phase_count> in_graph{};
-  std::vector<PeriodicWork> periodic;  // all that it does only every so many steps
+  std::vector<PeriodicWork> periodic;  // work that happens only every n steps
   std::string anchor;                  // measured beside it: "hbm.1"; empty: none is
-  // Why its steps cannot run between those of others, in words; empty: they can.
+  // Why its steps cannot run between those of other variants, in words; empty: they can.
   std::string against_interleaving;
   int steps_in_flight = 8;           // the host is never further ahead of the device than this
-  std::int64_t loader_depth = 0;     // batches that a loader makes ahead; 0: the host makes each
+  std::int64_t loader_depth = 0;     // batches made ahead; 0: the host makes each
   int prefetch_depth = 0;            // steps that the host starts before step 0
-  std::vector<DeviceKey> libraries;  // that it depends on besides the device (device.h)
+  std::vector<DeviceKey> libraries;  // that the steps depend on besides the device (device.h)
   std::optional<MemoryUse> planned_memory;                  // planned_memory.h
   std::optional<AllocatorSimulation> allocator_simulation;  // of its own, if it has one
-  // It comes with a dtype. Nobody compares losses and gradients of a step without arithmetic.
+  // A subject with arithmetic also has a dtype. Without it, losses and gradients are not compared.
   std::optional<Arithmetic> arithmetic;
 
   std::optional<double> count(Metric metric) const {

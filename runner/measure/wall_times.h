@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the wall time of a run went, by the machine's steady clock, also where a simulated device
-// has a clock of its own. No two parts overlap.
+// The parts of a run's wall time, by the machine's steady clock even where a simulated device has
+// its own clock. No two parts overlap.
 #pragma once
 
 #include <array>
@@ -16,21 +16,21 @@ enum class WallPart {
   planning,       // reads scenarios and plans them
   tracer,         // starts the tracing process with its plans and its device, and ends it
   calibration,    // finds the knobs that [calibrate] names, in the tracing process
-  trace_loads,    // loads and unloads steps there
-  trace_steps,    // runs them there, those before the traced ones included
-  trace_records,  // collects what the device recorded of them
-  trace_counts,   // counts what traces say, and judges whether there are enough
-  trace_reading,  // writes and reads what one process hands to the other
+  trace_loads,    // loads and unloads steps in the tracing process
+  trace_steps,    // runs steps in the tracing process, including the untraced ones
+  trace_records,  // collects the device's records of the traced steps
+  trace_counts,   // computes counts from traces, and judges whether there are enough
+  trace_reading,  // writes and reads what the processes exchange
   opening,        // opens the device, finds stored runs, draws traces
-  loads,          // loads the steps that are timed
-  same_step,      // first steps with their gradients, and the same begun again after the rounds,
-                  // also where they are loaded for it
-  warm_up,        // until the first round has ended, without loads and first steps
-  rounds,         // all further ones, likewise
+  loads,          // loads the timed steps
+  same_step,      // runs first steps with their gradients, and repeats them after the rounds,
+                  // including their loads
+  warm_up,        // until the end of the first round, without loads and first steps
+  rounds,         // all later rounds, without loads and first steps
   judging
 };
 
-// "trace_loads": in files.
+// The name in files: "trace_loads".
 constexpr std::string_view name_of(WallPart part) {
   return enumerators<WallPart>.at(static_cast<std::size_t>(part));
 }

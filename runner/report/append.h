@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Formats into a text that grows.
+// Appends formatted text to a string.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of docs/exit_codes.md.
+// Tests the table of docs/exit_codes.md.
 #include "report/exit_code.h"
 
 #include <gtest/gtest.h>

@@ -21,8 +21,8 @@ constexpr std::array all_outcomes{
     Outcome::passes,      Outcome::fails,          Outcome::undecided,     Outcome::skipped,
     Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower};
 
-// A failed assertion stays failed, whatever else is broken. An outcome that is not named here is
-// an error rather than an assertion that passed.
+// A failed assertion stays failed, whatever other errors there are. An outcome without a case here
+// becomes an error, never a pass.
 CaseEnd case_end(const ReportedVerdict& decided, Outcome outcome, UndecidedPolicy policy) {
   if (outcome == Outcome::fails) return CaseEnd::failed;
   if (!decided.fault.empty()) return CaseEnd::error;
@@ -31,7 +31,7 @@ CaseEnd case_end(const ReportedVerdict& decided, Outcome outcome, UndecidedPolic
   return CaseEnd::error;
 }
 
-// `among_others`: in words how the suite refutes it; empty where it does not.
+// `among_others` says why the suite makes it fail; empty where it does not.
 ReportedCase reported_case(const ReportedVerdict& decided, const ReportedAssertion& assertion,
                            const std::string& among_others, UndecidedPolicy policy) {
   const Verdict& verdict = decided.verdict;
@@ -54,8 +54,8 @@ ReportedCase reported_case(const ReportedVerdict& decided, const ReportedAsserti
   return reported;
 }
 
-// The case that says why the assertions of a scenario are skipped, at the line of the regime. It is
-// no failure, as the exit code is no failure either.
+// The case that says why the assertions of a scenario are skipped, with the line of the regime. It
+// is not a failure, in agreement with the exit code.
 ReportedCase reported_regime(const std::string& scenario, const ReportedAssertion& assertion,
                              UndecidedPolicy policy) {
   ReportedCase reported{.title = scenario + ".regime." + assertion.name,
@@ -119,11 +119,11 @@ void sum_up(ReportedScenario& scenario) {
   if (scenario.end == CaseEnd::passed && has_fault) scenario.end = CaseEnd::error;
 }
 
-// Files of the same name in different folders are scenarios of the same name, and readers of a
-// report keep one case per name. So each case gets a unique name.
+// Files of the same name in different folders have the same scenario name, but readers of a report
+// keep one case per name. So each case gets a unique name.
 void name_apart(std::vector<ReportedScenario>& scenarios) {
   std::set<std::string> taken;
-  std::map<std::string, int> highest;  // numbers behind titles: thousands may be the same
+  std::map<std::string, int> highest;  // last number used for each title
   for (ReportedScenario& scenario : scenarios) {
     for (ReportedCase& one : scenario.cases) {
       const std::string title = one_line(one.title);
@@ -138,7 +138,7 @@ std::string among_others_in_words(const SuiteVerdict& suite) {
   return fmt::format("undecided alone, by the evidence among all {} comparisons", suite.lines);
 }
 
-// The suite refutes some assertions that are undecided by themselves.
+// Marks assertions that are undecided alone but fail in the suite.
 void refute_among_others(ReportedScenario& scenario, const SuiteVerdict& suite,
                          UndecidedPolicy policy) {
   if (scenario.decided == nullptr || !scenario.decided->fault.empty()) return;
@@ -150,7 +150,7 @@ void refute_among_others(ReportedScenario& scenario, const SuiteVerdict& suite,
   }
 }
 
-// The comparisons that speak most against the suite, the first first.
+// Returns the comparisons with the most evidence against the suite, the strongest first.
 std::vector<std::string> lines_against(std::span<const ReportedScenario> scenarios) {
   constexpr std::size_t most_named = 3;
   std::vector<std::pair<double, std::string>> lines;
@@ -187,8 +187,8 @@ ReportedSuite reported_suite(const SuiteVerdict& suite,
   return reported;
 }
 
-// Adds the assertions that make the outcome of their scenario what it is, where that is not the
-// good one. A scenario that is skipped as a whole adds its own name.
+// Adds the assertions that determine the outcome of a scenario that does not pass. A scenario that
+// is skipped as a whole adds its own name.
 void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names) {
   if (verdict.outcome == Outcome::passes) return;
   if (!verdict.skipped_because.empty()) return names.push_back(verdict.scenario);
@@ -198,7 +198,7 @@ void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names)
   }
 }
 
-// "x", or "x, x.line failed": what fails counts whatever else became of its scenario.
+// "x", or "x, x.line failed": failed assertions are named whatever else happened to the scenario.
 std::string with_failed_lines(const Verdict& verdict) {
   std::string words = verdict.scenario;
   for (const AssertionVerdict& assertion : verdict.assertions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The content of every report of a run or a gate. report_of builds it from verdicts, gate_report
+// The content of every report of a run or a gate. report_of makes it from verdicts, and gate_report
 // from findings. The six writers of writers.h only format it. Texts are unescaped; each writer
 // escapes them for its format.
 #pragma once
@@ -31,38 +31,37 @@ namespace stepgate {
 // "scenarios/a.toml:12"; empty if not known.
 std::string place_in_words(const Place&);
 
-// A row of titles, then one row for each thing, all with equally many cells. Empty: no table.
+// A row of titles, then one row for each item, all with equally many cells. Empty means no table.
 using TextTable = std::vector<std::vector<std::string>>;
 
-// From where to where numbers go; infinite ends are open.
+// A range of numbers; infinite ends are open.
 struct Span {
   double low = 0;
   double high = 0;
 };
 
-// A number against the limit that it is held to, in the terms that the assertion's author wrote: in
-// base units, or a factor.
+// A number with its limit, in the terms of the assertion's author: in base units, or a factor.
 struct ReportedNumber {
   double value = 0;
   std::optional<RatioInterval> interval = {};
   double limit = 0;
-  Span allowed = {};                // the side of the limit on which the number should lie
+  Span allowed = {};                // the range allowed by the limit
   std::string value_words = {};     // "1.24x"; empty: a table says it
   std::string interval_words = {};  // " [1.2x, 1.3x]"
   std::string limit_words = {};     // "at least 1.05x"
 };
 
-// `relation` of the expectation says which side is allowed, `within` how far a value may be off
-// that should be about the limit. Nothing for assertions without such a number.
+// The expectation's `relation` determines the allowed side of the limit, and `within` the allowed
+// distance from it. nullopt for assertions without such a number.
 std::optional<ReportedNumber> number_of(const AssertionVerdict&, const Expectation*);
 
 struct ReportedAssertion {
   std::string name;
-  std::string text;  // as the file has it
+  std::string text;  // as written in the file
   Place place;
-  Outcome outcome = Outcome::undecided;  // by itself
+  Outcome outcome = Outcome::undecided;  // without the suite
   std::string reason;
-  std::string clocks;  // the difference taken apart; empty where that is not known
+  std::string clocks;  // the difference split by clock; empty if unknown
   std::optional<ReportedNumber> number;
 };
 
@@ -70,20 +69,20 @@ struct ReportedAssertion {
 enum class CaseEnd { passed, failed, error, skipped };
 CaseEnd end_of_undecided(UndecidedPolicy);
 
-// The type of a case that the run did not get to.
+// The type of a case that the run did not reach.
 inline constexpr std::string_view not_run = "not run";
 
-// An assertion, or anything else that a CI system counts: it ends in one way.
+// An assertion, or another item that a CI system counts, with its result.
 struct ReportedCase {
   std::string name = {};   // "scenario.assertion", of no other case of the run
-  std::string title = {};  // what people call it: the same without what tells namesakes apart
+  std::string title = {};  // the name for people, not necessarily unique
   Place place = {};
   CaseEnd end = CaseEnd::error;
   std::string type = {};  // in a word: "passes", "fails", "undecided", "broken", "device", ...
   std::string why = {};
-  std::string message = {};    // the assertion and why
+  std::string message = {};    // the assertion and the reason
   std::string by_itself = {};  // the assertion's own outcome and reason; empty where `why` has them
-  const ReportedAssertion* assertion = nullptr;  // of the verdict's [expect]; null for all else
+  const ReportedAssertion* assertion = nullptr;  // in the verdict's [expect]; null for other cases
 };
 
 struct CaseCounts {
@@ -91,11 +90,11 @@ struct CaseCounts {
 
   std::size_t operator[](CaseEnd end) const { return by_end[static_cast<std::size_t>(end)]; }
   std::size_t all() const;
-  // Failed, error, skipped, passed: the first that any case has; none without a case.
+  // The worst end of any case, in the order failed, error, skipped, passed; nullopt without cases.
   std::optional<CaseEnd> gravest() const;
 };
 
-// A knob table of a step, or what else there is to say of it.
+// A knob table of a step, or another of its properties.
 struct ReportedThing {
   struct Alike {
     std::string variants;  // "all", "baseline, item", of many the first
@@ -108,29 +107,29 @@ struct ReportedThing {
 };
 std::vector<ReportedThing> reported_steps(const std::vector<DescribedStep>&);
 
-// The mechanism, which traces tell. Memory by purpose is there only where it differs between the
-// variants or from the plan.
+// The mechanism from traces. Memory by purpose is included only where it differs between variants
+// or from the plan.
 struct ReportedMechanism {
   struct Diagnosed {
     std::string variant;
     std::string diagnosis;
   };
-  std::string unavailable;  // why nothing of what follows is there; empty where it is
+  std::string unavailable;  // why the following is missing; empty where it is not
   std::vector<Diagnosed> variants;
   std::vector<std::string> separations;
-  TextTable time;     // where the time of a traced step goes, a row a variant
-  TextTable slowest;  // at most eight rows: how often, how long, what share of a traced step
-  std::vector<std::string> ranks;  // which rank the numbers of a variant come from
+  TextTable time;                  // where the time of a traced step goes, one row per variant
+  TextTable slowest;               // at most eight rows: count, time and share of a traced step
+  std::vector<std::string> ranks;  // says which rank supplies each number of a variant
   TextTable memory;
   std::string cost;  // "7 traced rounds of 2 steps, 1.2 s; ..."
 };
 ReportedMechanism reported_mechanism(const Mechanism&);
 
-// A verdict in words.
+// A verdict with its texts.
 struct ReportedVerdict {
-  Verdict verdict;         // all its numbers, which programs read
-  bool simulated = false;  // nothing of it was measured
-  std::string device;      // in words; empty where none takes part
+  Verdict verdict;         // all its numbers, for programs
+  bool simulated = false;  // nothing was measured
+  std::string device;      // in words; empty where no device is used
   std::string where;       // "on NVIDIA H200", or that its plans decide
   std::string ended;       // in a word or two: its outcome, "not run", "device failed", "broken"
   std::string fault;       // "the device failed", "not run", "broken"; empty: its assertions decide
@@ -139,19 +138,19 @@ struct ReportedVerdict {
   std::vector<ReportedThing> steps;
   std::vector<ReportedAssertion> regime;
   std::vector<ReportedAssertion> assertions;
-  TextTable variants;  // their numbers; columns that nothing is known of are left out
+  TextTable variants;  // their numbers, without columns that are unknown for all
   std::optional<ReportedMechanism> mechanism;
   std::string cost;   // "after 6 rounds of 2 loads, 0.93 GPU seconds"; empty: nothing was measured
   std::string rates;  // how far it can be trusted: "; of this process: at most 1 % ..."
 };
 
-// The scenario may be null: then it is not known on which side of a limit a number should lie.
+// Without a scenario (null), the allowed side of each limit is unknown.
 ReportedVerdict reported_verdict(Verdict, const Scenario*);
 
 // A picture of a scenario, as draw_timeline and draw_memory write it.
 struct Picture {
   std::string title;  // "Timelines"
-  std::string words;  // what it shows, as alternative text
+  std::string words;  // description, as alternative text
   std::string svg;
 };
 
@@ -159,63 +158,63 @@ struct ReportedScenario {
   std::string name = {};
   std::vector<ReportedCase> cases = {};
   CaseCounts counts = {};
-  // In a word or two how it ended: "fails", "broken", "device failed", "not run". An assertion
-  // that the suite refutes counts.
+  // The result in a word or two: "fails", "broken", "device failed", "not run". Includes an
+  // assertion that only the suite makes fail.
   std::string ended = {};
-  CaseEnd end = CaseEnd::error;                         // the gravest of it
+  CaseEnd end = CaseEnd::error;                         // the worst of its cases
   std::shared_ptr<const ReportedVerdict> decided = {};  // null where there is no verdict
   std::span<const Picture> pictures = {};
 };
 
-// A case for every assertion of [expect], and for every one of [regime] that fails. The
-// scenario may be null.
+// Makes a case for every assertion of [expect], and for every failed one of [regime]. The scenario
+// may be null.
 ReportedScenario reported_scenario(Verdict, const Scenario*, UndecidedPolicy);
 
 struct GateSubject {
   std::string base;  // as given
   std::string head;
-  std::optional<Introduction> both;  // absent where one of them did not even say hello
+  std::optional<Introduction> both;  // absent where one of them sent no hello
   double margin = 0;
-  std::vector<GatePart> only = {};          // compared; empty: all
-  std::int64_t wider = 0;                   // workloads that have a larger one of their own
-  std::chrono::nanoseconds most_timing{0};  // of a comparison; 0 where there is none
+  std::vector<GatePart> only = {};          // compared parts; empty means all
+  std::int64_t wider = 0;                   // number of workloads with a wider margin
+  std::chrono::nanoseconds most_timing{0};  // limit of the comparison; 0 where there is none
 };
 
-// The program as given, with what it says of itself where it said anything (may be null).
+// The program as given, with its description of itself, if any (`hello` may be null).
 std::string program_in_words(const std::string& given, const Hello*);
 // "2 %, more for 9 workloads".
 std::string margin_in_words(const GateSubject&);
 
-// The things that a gate looked at.
+// The subjects that a gate compared.
 struct GateLooks {
-  std::vector<std::string> counted;  // workloads
+  std::vector<std::string> counted;  // names of workloads
   std::optional<ComparisonVerdict> comparison;
   std::vector<HeadAssertion> assertions;
 };
 
-// A finding that several workloads have in common, which is said once.
+// A finding that several workloads share, reported once.
 struct ReportedFinding {
-  Finding finding;                     // the first of them
-  std::vector<std::string> workloads;  // empty names: of the gate as a whole
-  std::string place;                   // in words, where a line is known
+  Finding finding;                     // the first of the merged findings
+  std::vector<std::string> workloads;  // an empty name stands for the gate as a whole
+  std::string place;                   // in words, where the line is known
   std::string accepted;  // "accepted up to 5 % by a until 2026-12-31: why"; may be empty
 };
 
-// All of a gate that has come to its end.
+// The content of a completed gate.
 struct ReportedGate {
   GateSubject subject;
   GateLooks looks;
-  GateVerdict verdict;  // every finding; `findings` has them for people
-  std::string base;     // in words, as `head`
+  GateVerdict verdict;  // `findings` has its findings for people
+  std::string base;     // in words, as is `head`
   std::string head;
-  std::string device;  // empty where neither said it
+  std::string device;  // empty where neither side reported it
   std::string margin;
   std::vector<ReportedFinding> findings;
   std::string answer;  // "BLOCKED: 3 x count", "PASSED: ..."
-  std::string policy;  // why an answer that is open ends as if it were none; may be empty
+  std::string policy;  // why an undecided gate passes or fails by policy; may be empty
 };
 
-// How many scenarios ended so, and the lines or scenarios that decide it.
+// The number of scenarios with this result, and the assertions or scenarios that cause it.
 struct TallyEntry {
   std::string_view how;  // "passes", or "pass" of several; "device failed", "not run"
   std::size_t count = 0;
@@ -224,57 +223,58 @@ struct TallyEntry {
 
 struct ReportedSuite {
   SuiteVerdict verdict;
-  std::vector<std::string> failed;  // what is: a line alone among the others, the suite
+  // The failures in the suite: a line among the others, or the whole suite.
+  std::vector<std::string> failed;
 };
 
 struct Report {
   std::string verb = "run";  // or "gate"
   RunInfo run = {};
-  bool simulated = false;  // something of it was computed instead of measured
+  bool simulated = false;  // some of it was computed instead of measured
   bool ended_early = false;
-  // Before all others one named "stepgate" of what belongs to no scenario, where there is any.
+  // Where there are cases without a scenario, they come first, in a scenario "stepgate".
   std::vector<ReportedScenario> scenarios = {};
   CaseCounts counts = {};
   std::vector<TallyEntry> tally = {};
-  std::optional<ReportedSuite> suite = {};  // absent before the end
-  bool failed_as_suite = false;             // though no scenario is by itself
+  std::optional<ReportedSuite> suite = {};  // absent before the end of the run
+  bool failed_as_suite = false;             // although no scenario fails by itself
   // Exit code of the process; absent before the end, and where a signal ended it.
   std::optional<ExitCode> code = {};
-  std::shared_ptr<const ReportedGate> gate = {};  // null for a run, and for a gate before its end
+  std::shared_ptr<const ReportedGate> gate = {};  // null for a run, and for an unfinished gate
 };
 
-// The cause that ended a run, or that leaves it without an answer.
+// The cause that ended a run early, or that leaves it without a result.
 struct RunFailure {
   std::string type;  // "request", "device", "interrupted", "not gated"
-  Place place;       // of what is wrong in a file
+  Place place;       // of the error, if it is in a file
   std::string message;
 };
 
-// A run as far as it has come.
+// The state of a possibly unfinished run.
 struct RunSoFar {
   RunInfo run = {};
   UndecidedPolicy undecided = UndecidedPolicy::skip;
-  std::vector<const Scenario*> scenarios = {};  // all that are to be decided, in order
-  std::vector<ReportedScenario> decided = {};   // the first of them
+  std::vector<const Scenario*> scenarios = {};  // all scenarios of the run, in order
+  std::vector<ReportedScenario> decided = {};   // the first ones, which are decided
   std::optional<SuiteVerdict> suite = {};       // absent before the end
   std::vector<RunFailure> failures = {};
-  bool ended = false;                                   // however: there is an exit code
-  std::span<const std::vector<Picture>> pictures = {};  // of the scenarios, in order; may be fewer
+  bool ended = false;                                   // true once there is an exit code
+  std::span<const std::vector<Picture>> pictures = {};  // by scenario, in order; may be shorter
 };
 
-// An assertion that the run did not reach counts as not passed. A suite that fails though no
-// assertion is has a case, and so has every failure.
+// An assertion that the run did not reach counts as not passed. Every failure has a case, and so
+// has a suite that fails although no assertion does.
 Report report_of(const RunSoFar&);
 
 // Reports a gate as four scenarios: "counts", "time", "assertions" and "scenarios". Each equal
-// comparison is a case, and so is each finding. A note passes, a blocking finding fails, and one
-// that is not gated or broke is an error. The policy decides undecided findings.
+// comparison is a case, and so is each finding. A note passes, a blocking finding fails, and a
+// finding that is not gated or failed is an error. The policy decides undecided findings.
 Report gate_report(const RunInfo&, GateSubject, GateLooks, GateVerdict, UndecidedPolicy);
 
-// A gate that has not ended is an error, so that one which is killed leaves no green report.
+// An unfinished gate is an error, so that a killed gate leaves no passing report.
 Report gate_that_has_not_ended(const RunInfo&, const std::string& reason);
 
-// Counts the cases and gives every one a name that no other has.
+// Counts the cases and makes their names unique.
 void count_and_name(Report&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A gate as a report: its findings once each, its answer, and cases for all that was compared.
+// Makes the report of a gate: each finding once, the result, and cases for everything compared.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -91,7 +91,7 @@ std::string accepted_in_words(const Accepted& entry) {
                      entry.until, entry.why);
 }
 
-// In the order of the findings.
+// Makes reported findings in the order of the findings.
 std::vector<ReportedFinding> reported_findings(const std::vector<Finding>& findings) {
   std::vector<ReportedFinding> all;
   for (const Finding& finding : findings) {
@@ -105,14 +105,14 @@ std::vector<ReportedFinding> reported_findings(const std::vector<Finding>& findi
                      .place = finding.place.line > 0 ? place_in_words(finding.place) : "",
                      .accepted = finding.accepted ? accepted_in_words(*finding.accepted) : ""});
     } else if (same->workloads.back() != finding.workload) {
-      // Several facts about one workload in the same words are said once.
+      // Equal findings about the same workload are reported once.
       same->workloads.push_back(finding.workload);
     }
   }
   return all;
 }
 
-// The exit code for the gravest finding about HEAD.
+// Returns the exit code for the worst finding about HEAD.
 ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
   switch (verdict.severity) {
     case Severity::blocks:
@@ -165,13 +165,14 @@ ReportedCase found_case(const Finding& finding, UndecidedPolicy policy) {
           .message = std::move(message)};
 }
 
-// A title that ends in a dot is of a whole workload.
+// A title that ends in a dot stands for a whole workload.
 bool is_about(const ReportedCase& found, const ReportedCase& looked_at) {
   return looked_at.title.ends_with('.') ? found.title.starts_with(looked_at.title)
                                         : found.title == looked_at.title;
 }
 
-// Cases of the findings of these kinds, and of what has none among `looked_at` that it passed.
+// Adds cases for the findings of these kinds, and passing cases for all in `looked_at` without a
+// finding.
 void add_part(Report& report, const std::string& name, std::span<const FindingKind> kinds,
               const std::vector<ReportedCase>& looked_at, UndecidedPolicy policy) {
   ReportedScenario part{.name = name};

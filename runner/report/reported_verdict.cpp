@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A verdict, its assertions and its traces in words and tables.
+// Makes the texts and tables for a verdict, its assertions and its traces.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -88,8 +88,8 @@ std::string_view words_of(Relation relation) {
   return "";
 }
 
-// For an assertion about stored runs: the estimate beside its anchor, which decides, in the terms
-// of the assertion's author.
+// For an assertion about stored runs: the normalised estimate, which decides, in the terms of the
+// assertion's author.
 std::optional<Estimate> stored_estimate(const StoredEvidence& stored,
                                         const Expectation* assertion) {
   if (!stored.normalised.interval) return std::nullopt;
@@ -143,14 +143,14 @@ std::optional<ReportedNumber> number_of(const AssertionVerdict& assertion,
 
 namespace {
 
-// ", 1.2 s"; nothing where that is not worth saying, as on a device that only computes times.
+// ", 1.2 s"; empty where it is negligible, as on a device that only computes times.
 std::string trace_cost_in_words(std::chrono::nanoseconds wall_time) {
   constexpr double hardly_anything = 0.1;
   const double seconds = std::chrono::duration<double>(wall_time).count();
   return seconds < hardly_anything ? "" : fmt::format(", {:.1f} s", seconds);
 }
 
-// "; a traced step takes 1.02x to 1.12x the time of a timed one", where both are known.
+// "; a traced step takes 1.02x to 1.12x the time of a timed one"; empty where either is unknown.
 std::string slowdown_in_words(const Mechanism& mechanism) {
   std::vector<double> slowdowns;
   for (const VariantMechanism& variant : mechanism.variants) {
@@ -166,7 +166,7 @@ std::string slowdown_in_words(const Mechanism& mechanism) {
       *most > too_slow ? ", so its host issues work more slowly than in timed ones" : "");
 }
 
-// Equal up to 4096 bytes, such as a flag that the host reads back.
+// Ignores differences up to 4096 bytes, such as a flag that the host reads back.
 bool same_memory(const MemoryUse& one, const MemoryUse& other) {
   constexpr std::int64_t hardly_anything = 4096;
   const auto about = [](std::int64_t a, std::int64_t b) {
@@ -191,17 +191,17 @@ std::vector<std::string> memory_row(std::string name, const MemoryUse& use,
   return row;
 }
 
-// A device that books no memory shows none.
+// Returns whether the device accounts for memory.
 bool is_booked(const VariantMechanism& variant) {
   return variant.memory.peak_allocated_bytes > 0;
 }
 
-// True also where there is no plan to compare with.
+// Returns true also where there is no plan.
 bool is_as_planned(const VariantMechanism& variant) {
   return !variant.planned || same_memory(variant.memory, *variant.planned);
 }
 
-// Nothing where neither the variants nor the plan differ.
+// Returns no table where neither the variants nor the plan differ.
 TextTable memory_table(const std::vector<VariantMechanism>& variants) {
   const bool worth_showing =
       std::any_of(variants.begin(), variants.end(), [&](const VariantMechanism& variant) {
@@ -250,7 +250,7 @@ std::string ranks_in_words(const std::string& variant, const WorstRanks& ranks) 
   return words;
 }
 
-// Names of the work that takes the most seconds in any variant.
+// Returns the names of the work that takes the most seconds in any variant.
 std::vector<std::string> slowest_first(const Mechanism& mechanism) {
   constexpr std::size_t most_rows = 8;
   std::map<std::string, double> seconds;
@@ -268,7 +268,7 @@ std::vector<std::string> slowest_first(const Mechanism& mechanism) {
 
 constexpr std::size_t most_whole_columns = 5;
 
-// Steps of one rank have no communication, and few kernels wait for one load after the other.
+// Leaves out communication for steps of one rank, and latency where no kernel has dependent loads.
 std::vector<TimePart> parts_shown(const Mechanism& mechanism) {
   const auto any = [&](auto&& has) { return std::ranges::any_of(mechanism.variants, has); };
   const bool communicates = any([](const VariantMechanism& variant) {
@@ -287,8 +287,8 @@ std::vector<TimePart> parts_shown(const Mechanism& mechanism) {
   return parts;
 }
 
-// "24x 1.2 ms 34.1 %", or the time alone where many variants stand side by side; work side by side
-// adds up to more than the step.
+// "24x 1.2 ms 34.1 %", or only the time where there are many variants. Concurrent work may add up
+// to more than the step.
 std::string cell_of(const WorkTime& work, const TimeBreakdown& time, bool whole) {
   if (!whole) return in_words(work.seconds, MetricUnit::seconds);
   const std::string share =
@@ -385,7 +385,7 @@ constexpr std::array all_columns{
              return in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
            }}};
 
-// Shown where they are known: most devices that are no GPU have no clock.
+// Shown only where known: most devices other than GPUs have no clock rate.
 constexpr std::array clock_columns{
     Column{"SM clock",
            [](Summary of) {
@@ -395,7 +395,7 @@ constexpr std::array clock_columns{
              return of.cycles_per_step ? fmt::format("{:.4g}k", *of.cycles_per_step / 1e3) : "-";
            }}};
 
-// A count of a step that has an allocator of its own; "-" for other steps.
+// A count of a step with its own allocator; "-" for other steps.
 std::string of_simulation(const VariantSummary& of, std::int64_t AllocatorSimulation::*what) {
   return of.allocator_simulation ? std::to_string((*of.allocator_simulation).*what) : "-";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which run it was: what a reader of its report may want to know years later.
+// Identifies a run, for readers of its report years later.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct RunInfo {
   std::string date;      // "2026-11-22T12:00:00Z"
   std::string host;
   std::uint64_t seed = 0;
-  std::string asked_for;   // the device, as `--device` names it; empty: the best there is
+  std::string asked_for;   // the device as given to `--device`; empty: the best available
   bool simulated = false;  // nothing was measured
-  bool gated = true;       // false: simulated only because there was no GPU, which ends with 4
-  int scenarios = 0;       // so many its JSON has; 0: not known yet
-  bool has_rounds = true;  // false: the times of steps are left out of JSON; a gate reads none
+  bool gated = true;  // false: simulated only because there was no GPU, which ends with exit code 4
+  int scenarios = 0;  // number of scenarios in the JSON; 0: not known yet
+  bool has_rounds = true;  // false: JSON omits step times, which gates do not read
 };
 
-// Set to "none" in the environment of a `run`, it leaves rounds out of its JSON.
+// With this variable set to "none", a `run` leaves rounds out of its JSON.
 inline constexpr const char* json_rounds_variable = "STEPGATE_JSON_ROUNDS";
 
 }  // namespace stepgate

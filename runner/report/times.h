@@ -6,7 +6,7 @@
 
 namespace stepgate {
 
-// How often the part stands in the text.
+// Counts the occurrences of `part` in the text.
 inline int times(const std::string& text, const std::string& part) {
   int found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One report with every outcome and every kind of finding: each of the six writers says all of it.
+// Tests that each of the six writers writes all facts of a report with every outcome and every kind
+// of finding.
 #include "report/writers.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ std::string text_by(Write&& write) {
   return out.str();
 }
 
-// The machine writers take a run and a gate alike.
+// The writers for machines handle runs and gates alike.
 void write_for_machines(const Report& report, Written& all) {
   all[2] = text_by([&](std::ostream& out) { write_html(out, report); });
   all[3] = text_by([&](std::ostream& out) { write_junit(out, report); });
@@ -63,13 +64,13 @@ Written write_gate(const Report& report) {
   return all;
 }
 
-// A fact of a report in words that nothing else has, and the writers that leave it to others.
+// A text in a report that marks one fact, and the writers that omit this fact.
 struct Fact {
   std::string words;
   std::set<WriterOf> silent = {};
 };
 
-// "junit: because of failed", for everything that a writer forgets.
+// "junit: because of failed", for every fact that a writer lacks.
 std::vector<std::string> forgotten(const Written& all, const std::vector<Fact>& facts) {
   std::vector<std::string> missing;
   for (std::size_t writer = 0; writer < all.size(); ++writer) {
@@ -82,7 +83,7 @@ std::vector<std::string> forgotten(const Written& all, const std::vector<Fact>& 
   return missing;
 }
 
-// If one line of a writer is removed, the test must notice that its fact is missing.
+// If any line of a writer's output is removed, the test must notice the missing fact.
 void expect_that_no_line_can_go(const Written& all, const std::vector<Fact>& facts) {
   for (std::size_t writer = 0; writer < all.size(); ++writer) {
     for (const Fact& fact : facts) {
@@ -100,7 +101,7 @@ void expect_that_no_line_can_go(const Written& all, const std::vector<Fact>& fac
   }
 }
 
-// Assertions that a CI system has nothing to do about.
+// These writers only report assertions that need attention.
 const std::set<WriterOf> only_what_is_wrong{WriterOf::markdown, WriterOf::annotations};
 
 constexpr std::array all_outcomes{
@@ -175,7 +176,7 @@ TEST(Writers, SayWhatBrokeAndWhatEndedTheRun) {
   const Written all = write_run(report_of(run));
   EXPECT_EQ(forgotten(all, facts), std::vector<std::string>());
   expect_that_no_line_can_go(all, facts);
-  // Whatever ends a run early has no verdict, and main says it to people and to programs.
+  // A run that ends early has no verdict; main reports the cause to people and programs.
   for (const char* type : {"request", "device", "interrupted", "not gated"}) {
     RunSoFar ended = run_of({verdict_of("good", Outcome::passes)});
     ended.failures = {{type, {"a.toml", 3, 1}, "cause of the end"}};
@@ -210,7 +211,7 @@ TEST(Writers, SayEveryFindingOfAGate) {
       facts.push_back({"words about " + name, silent});
       facts.push_back({"origin of " + name, silent});
       facts.push_back({name + "/fix", silent});
-      facts.back().silent.insert(WriterOf::markdown);  // which escapes the slash
+      facts.back().silent.insert(WriterOf::markdown);  // its slash is escaped
       if (!is_note) continue;
       verdict.findings.back().accepted = Accepted{.workload = "*",
                                                   .what = "thing",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
-// is a process of its own, since what one process is drawn at its start is the same in all of it.
-// The gate is checked after the run, so that a stored run starts as `run` does, and once a file: it
-// says of the machine that it tells no differences where there are none.
+// `stepgate accept` measures a run, checks the gate against itself, and stores the run. Every run
+// is a separate process, since random conditions at process start affect all its results. The
+// self-check comes after the run, so that a stored run starts as `run` does. It is made once per
+// file, since it shows whether the machine reports differences where there are none.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -36,13 +36,13 @@ int refuse(const Planned& planned, const std::string& reason) {
   return not_accepted_code;
 }
 
-// The stored runs, and the anchors of every variant.
+// Adds the stored runs and the anchors of every variant.
 void prepare(Planned& planned, const std::filesystem::path& path, const Arguments& arguments) {
   check_writable(path);
   planned.baseline = read_baseline_if_any(path, planned.scenario.name);
   planned.plans = with_anchors(std::move(planned.plans));
   planned.fewest_rounds = rounds_of_stored_run;
-  planned.stretches = !arguments.budget_seconds;  // what somebody typed stays
+  planned.stretches = !arguments.budget_seconds;  // an explicit budget is not exceeded
 }
 
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
@@ -97,7 +97,7 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
   return 0;
 }
 
-// Wherever it was: what is left is the same.
+// An interrupt leaves the same state at any place.
 int accept_or_be_interrupted(const Arguments& arguments, const std::filesystem::path& only_file,
                              bool gate_checked) {
   try {
@@ -108,12 +108,12 @@ int accept_or_be_interrupted(const Arguments& arguments, const std::filesystem::
   }
 }
 
-// One run of one file; `first` is the first of them.
+// The job for one run of one file; `first` marks the first run.
 Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::uint64_t seed,
             bool first, bool gate_checked) {
   Job job = job_of(arguments, arguments.device.spec, seed,
                    AcceptTask{.commit = arguments.commit,
-                              // The runs after it are of the period that the first of them began.
+                              // Later runs belong to the period that the first one began.
                               .baseline_reset = first ? arguments.baseline_reset : "",
                               .gate_checked = gate_checked,
                               .ranks = arguments.ranks.count,
@@ -141,7 +141,7 @@ int accept_runs(const Arguments& arguments) {
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
   if (given.size() == 1 && arguments.runs == 1)
     return accept_or_be_interrupted(arguments, given.front(), false);
-  // A fault in the last file is found before the first is measured.
+  // Errors in the last file are found before the first scenario is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
   std::vector<std::filesystem::path> files;
   for (std::size_t index = 0; index < all.size(); ++index) {
@@ -153,7 +153,7 @@ int accept_runs(const Arguments& arguments) {
   }
   if (files.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
-  const std::uint64_t seed = seed_of(arguments);  // of seeds
+  const std::uint64_t seed = seed_of(arguments);  // from which the seeds of all runs are drawn
   int worst = 0;
   AcceptedRuns runs{.asked = std::ssize(files) * arguments.runs};
   for (const std::filesystem::path& file : files) {

@@ -45,7 +45,7 @@ bool is_github_workflow() {
   return set != nullptr && std::string_view(set) == "true";
 }
 
-// Why the text is no number of seconds; empty when it is one.
+// Returns why the text is not a number of seconds; empty when it is one.
 std::string is_seconds(const std::string& text) {
   double seconds = 0;
   return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && seconds <= 1e7
@@ -53,7 +53,8 @@ std::string is_seconds(const std::string& text) {
              : "must be a number of seconds above 0, not '" + text + "'";
 }
 
-// The variable that a job names its folder by may be unset: that is no run without a ledger.
+// Rejects an empty name: a job's variable for the folder may be unset, and the run must not
+// silently go without a ledger.
 std::string is_folder_name(const std::string& text) {
   return text.empty() ? "is empty; name a folder, or leave the option out" : "";
 }
@@ -62,14 +63,14 @@ std::string is_text(const std::string& text) {
   return text.find_first_not_of(" \t") == std::string::npos ? "must say why" : "";
 }
 
-// One function a verb, and the options that several verbs share.
+// Has one function for each verb, and the options that several verbs share.
 class CommandLine {
  public:
   CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen)
       : app_(app), arguments_(arguments), chosen_(chosen) {}
 
   void declare() {
-    app_.require_subcommand(0, 1);  // none is refused by main, in better words
+    app_.require_subcommand(0, 1);  // main refuses a missing verb with a better message
     app_.set_version_flag("--version", version_text());
     declare_looking();
     declare_new();
@@ -252,7 +253,7 @@ class CommandLine {
         "--measure", arguments_.profile,
         "measure the local GPU's profile into this file, and of several GPUs their collectives");
     devices->add_option("--date", arguments_.date, "the date to write into the profile");
-    // Both for tests: of a simulated machine, whose profile is known.
+    // Both options are for tests with a simulated machine, whose profile is known.
     devices->add_option("--device", arguments_.device.spec)->needs(measure)->group("");
     devices->add_option("--seed", arguments_.seed)->needs(measure)->group("");
   }
@@ -288,7 +289,7 @@ class CommandLine {
         ->needs(ledger);
   }
 
-  // The verb is hidden: other verbs start it, people do not.
+  // This verb is hidden, since only other verbs start it.
   void declare_serve() {
     verb("serve", "do the job that another process of this program asks for on standard input",
          serve_job)
@@ -377,7 +378,7 @@ class CommandLine {
     takes_commands(gate);
   }
 
-  // Scenarios and what else is about them belong into the command lines.
+  // With complete command lines, scenarios and their options belong into these.
   void takes_commands(CLI::App* gate) {
     GateArguments& given = arguments_.gate;
     CLI::Option* base = gate->get_option("--base-command");
@@ -444,7 +445,7 @@ const CLI::App* verb_named(const CLI::App& app, std::string_view name) {
   return nullptr;
 }
 
-// Verbs for people: those that other verbs start have no group.
+// Returns the visible verbs; those that other verbs start have no group.
 std::vector<std::string> verbs_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -470,7 +471,7 @@ std::string nearest_in_words(std::string_view word, const std::vector<std::strin
 
 std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed) {
   const CLI::App* verb = nullptr;
-  bool is_value = false;  // of the only option before a verb that takes one
+  bool is_value = false;  // of the only option before a verb that has one
   for (std::string_view word : typed) {
     if (std::exchange(is_value, word == "--baselines")) continue;
     if (!word.starts_with('-')) {

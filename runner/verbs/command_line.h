@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line: verbs, their options, and what is wrong with what was typed.
+// The command line: verbs, their options, and errors in the arguments.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,11 +11,11 @@
 
 namespace stepgate {
 
-// Suggests the verb or option that was probably meant by one that does not exist: "did you mean
-// '--budget'?". Empty where nothing is near, or where that is not what is wrong.
+// Suggests the verb or option that a nonexistent one was probably meant to be: "did you mean
+// '--budget'?". Empty where no name is similar, or where the error is another one.
 std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed);
 
-// Adds the verbs and their options to the parser; the chosen one is left in `chosen`.
+// Adds the verbs and their options to the parser, which stores the chosen verb in `chosen`.
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate devices`: what can be run on, and the profile of the local GPUs.
+// `stepgate devices` lists the available devices and measures the profile of the local GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace stepgate {
 namespace {
 
-// Numbers of ranks that communicate: two, four and so on, as many as there are GPUs at most.
+// Returns the numbers of communicating ranks to measure: 2, 4 and so on, up to the number of GPUs.
 std::vector<int> counts_to_measure(const Arguments& arguments) {
   constexpr int of_a_simulated_machine = 4;
   const int there =
@@ -31,7 +31,7 @@ std::vector<int> counts_to_measure(const Arguments& arguments) {
   return counts;
 }
 
-// The link between every two of `count` GPUs; empty if the links differ or are unknown.
+// The link between each two of `count` GPUs; empty if the links differ or are unknown.
 std::string link_of_each_two(const DeviceIdentity& identity, std::size_t count) {
   const std::string link = link_between(identity, 0, 1);
   for (std::size_t rank = 0; rank < count; ++rank) {
@@ -42,7 +42,7 @@ std::string link_of_each_two(const DeviceIdentity& identity, std::size_t count) 
   return link;
 }
 
-// Into the profile, also how GPUs are linked.
+// Adds the costs of collectives and the links of the GPUs to the profile.
 void measure_collectives(DeviceProfile& profile, const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   for (const int count : counts_to_measure(arguments)) {
@@ -52,17 +52,17 @@ void measure_collectives(DeviceProfile& profile, const Arguments& arguments) {
   }
 }
 
-// Collectives in the profile that is replaced, where there is one that can be read.
+// Returns the collectives in the profile that is to be replaced; empty if it cannot be read.
 std::vector<CollectiveCosts> collectives_in(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
   try {
     return read_profile(file).collectives;
-  } catch (const RequestError&) {  // it is replaced
+  } catch (const RequestError&) {  // the damaged file is replaced
     return {};
   }
 }
 
-// Stretches, which nothing here measures, stay as somebody has written them down.
+// Keeps handwritten stretch factors, which are not measured here.
 void keep_stretches(DeviceProfile& profile, const std::vector<CollectiveCosts>& known) {
   for (CollectiveCosts& costs : profile.collectives) {
     const auto before = std::ranges::find(known, costs.ranks, &CollectiveCosts::ranks);
@@ -86,7 +86,7 @@ int show_devices(const Arguments& arguments) {
   try {
     profile.collectives.clear();
     measure_collectives(profile, arguments);
-  } catch (const DeviceError& error) {  // such as no NCCL: all else was measured
+  } catch (const DeviceError& error) {  // such as without NCCL; everything else was measured
     std::cerr << fmt::format("collectives of {} ranks are not measured: {}\n",
                              std::size_t{2} << profile.collectives.size(), error.what());
   }

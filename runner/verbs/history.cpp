@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate history`: reads what `accept` stored, or a ledger keeps, over the weeks, on whatever
-// devices, and says whether it creeps. Measures nothing.
+// `stepgate history` reads the stored runs of `accept` or of a ledger, on all devices, and says
+// whether step times drift over weeks. Measures nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Paths folders_in(const std::filesystem::path& folder) {
   return folders;
 }
 
-// Folders of every device, and of the simulated ones.
+// Returns the folders of every device, including simulated ones.
 Paths folders_of_devices(const Arguments& arguments) {
   const bool is_ledger = !arguments.ledger.empty();
   const std::filesystem::path& baselines =
@@ -56,8 +56,7 @@ Paths folders_of_devices(const Arguments& arguments) {
   return folders;
 }
 
-// Reads all files before it throws, so that a fault in the last one is not found after the first is
-// fixed.
+// Reads all files before it throws, so that all errors are reported at once.
 std::vector<Scenario> read_all(const Arguments& arguments) {
   std::vector<Scenario> scenarios;
   std::vector<Diagnostic> wrong;
@@ -117,7 +116,8 @@ ExitCode code_of(const Stored& stored) {
   return code;
 }
 
-// A file for the only variant; otherwise <folder>/<folder of the device>/<scenario>.<variant>.svg.
+// Draws into one file for a single variant; otherwise into <folder>/<folder of the
+// device>/<scenario>.<variant>.svg.
 void draw_all(const Stored& stored, const std::filesystem::path& plot) {
   const bool is_file = plot.extension() == ".svg";
   if (is_file && stored.histories.size() != 1) {

@@ -25,7 +25,7 @@ namespace stepgate {
 
 namespace {
 
-// Every file gets its line, so that one with a fault does not hide the others.
+// Writes a line for every file, so that an error in one does not hide the others.
 int list_for_programs(const Arguments& arguments) {
   int code = 0;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
@@ -51,7 +51,7 @@ int list_scenarios(const Arguments& arguments) {
 
 namespace {
 
-// The plans of every scenario that has a variant that was asked for, by scenario.
+// Returns, by scenario, the plans of scenarios with a requested variant.
 std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments) {
   std::vector<std::vector<PlannedStep>> scenarios;
   for (Planned& planned : plan_all(arguments, 1)) {
@@ -66,7 +66,7 @@ std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments
                      "`stepgate list` shows them");
 }
 
-// A line for every variant that has an allocator of its own.
+// Writes a line for every variant with its own allocator.
 void write_memory_lines(const std::vector<std::vector<PlannedStep>>& scenarios,
                         const std::filesystem::path& file) {
   std::ostringstream lines;
@@ -93,7 +93,7 @@ int print_plans(const Arguments& arguments) {
   bool first = true;
   for (std::vector<PlannedStep>& plans : scenarios) {
     for (PlannedStep& plan : plans) {
-      // The largest of several batch sizes that take turns needs the most.
+      // With several batch sizes in turn, the largest one needs the most memory.
       if (arguments.memory && plan->batch_sizes.size() > 1) plan = with_facts(largest_turn(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
       const auto print = arguments.memory ? print_memory : print_plan;

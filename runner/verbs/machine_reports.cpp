@@ -21,14 +21,14 @@
 namespace stepgate {
 namespace {
 
-// A file that GitHub gives every step; nullptr elsewhere. An empty name is none.
+// The name of the summary file that GitHub provides for every step; nullptr elsewhere.
 const char* step_summary() {
   const char* file = std::getenv("GITHUB_STEP_SUMMARY");
   return file == nullptr || *file == 0 ? nullptr : file;
 }
 
-// Bytes that others wrote there count too. A verdict is not lost because the page has no room or
-// cannot be written: the run says so and ends as it would have ended.
+// Appends to the summary; what others wrote there counts towards its size limit. If the file is
+// full or cannot be written, prints a message but keeps the exit code.
 void append_to_step_summary(const char* file, const Report& run) {
   std::error_code missing;
   const auto there = std::filesystem::file_size(file, missing);
@@ -41,7 +41,7 @@ void append_to_step_summary(const char* file, const Report& run) {
 
 constexpr std::size_t most_picture_bytes_of_a_run_at_work = most_picture_bytes / 4;
 
-// How the stored runs of every variant went, where an assertion compares with some.
+// Adds pictures of the stored runs of every variant, if an assertion compares with stored runs.
 void add_histories(const Planned& planned, std::vector<Picture>& pictures) {
   if (!planned.baseline) return;
   std::vector<VariantHistory> histories = histories_of(*planned.baseline, planned.scenario);
@@ -56,7 +56,7 @@ void add_histories(const Planned& planned, std::vector<Picture>& pictures) {
   }
 }
 
-// The variants' steps over time where they were traced, and their memory, which plans know.
+// Draws the variants' timelines where they were traced, and their planned memory.
 std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& device) {
   std::vector<Picture> pictures;
   const std::string& name = planned.scenario.name;
@@ -89,7 +89,7 @@ std::string new_token() {
   return token;
 }
 
-// A request is wrong in one place or several; everything else went wrong in none.
+// A request may have several errors with places; all other errors have no place.
 std::vector<RunFailure> failures_of(const std::exception& error) {
   std::vector<RunFailure> failures;
   if (const auto* request = dynamic_cast<const RequestError*>(&error)) {
@@ -142,7 +142,7 @@ void ReportFiles::write(const Report& report) const {
 }
 
 void ReportFiles::write(const Report& report, State state) const {
-  // A file that cannot be replaced is written at the end alone.
+  // A file that cannot be replaced, such as a pipe, is written only at the end.
   const auto is_due = [&](const std::filesystem::path& file) {
     return !file.empty() && (state == State::ended || !is_stream(file));
   };
@@ -154,7 +154,7 @@ void ReportFiles::write(const Report& report, State state) const {
   if (is_due(arguments_.summary)) write_file(arguments_.summary, summary_markdown(report));
   if (!is_due(arguments_.report)) return;
   std::ostringstream page;
-  // While a run is at work its page is written again and again: what holds is not drawn yet.
+  // The page is rewritten often during a run, so passing scenarios are not drawn before its end.
   write_html(page, report, report.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
   write_file(arguments_.report, page.str());
 }
@@ -220,7 +220,7 @@ void MachineReports::fail(const std::exception& error) {
     run_.suite.reset();
     run_.ended = true;
     end(report_of(run_));
-  } catch (const std::exception& second) {  // the first error is what the caller should hear
+  } catch (const std::exception& second) {  // the caller should get the first error
     if (std::string_view(second.what()) != error.what()) std::cerr << second.what() << '\n';
   }
 }

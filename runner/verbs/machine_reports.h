@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reports of a run that CI systems read: files that exist before the first round and say of
-// everything undecided that it is no pass, so that a run that is killed leaves no green one.
+// The reports of a run for CI systems. The files exist before the first round and count everything
+// undecided as not passed, so that a killed run leaves no passing report.
 #pragma once
 
 #include <exception>
@@ -24,11 +24,11 @@ RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedD
 // Where they go.
 class ReportFiles {
  public:
-  // Where annotations are wanted nothing that is printed from now on is a command.
+  // If annotations are requested, GitHub ignores commands in all output from now on.
   explicit ReportFiles(const Arguments&);
 
   void write(const Report&) const;
-  // And what is written once: annotations, and the page that GitHub gives a step.
+  // Also writes what is written once: annotations, and GitHub's summary of the step.
   void end(const Report&) const;
 
  private:
@@ -44,29 +44,29 @@ class MachineReports {
  public:
   explicit MachineReports(const Arguments&);
 
-  // All that the run will decide. The scenarios must outlive this.
+  // Sets all scenarios of the run. They must outlive this object.
   void plan(const std::vector<Planned>&, RunInfo);
-  // Draws the timelines and memory that the page shows of these scenarios, which come next in the
-  // same order. Draws nothing if no page was requested.
+  // Draws the timelines and memory pictures of these scenarios, which must be the next ones in the
+  // order of the run. Draws nothing if no page was requested.
   void draw(std::span<const Planned>, const DeviceIdentity&);
-  // The device is open: all that is known of the run, and why nothing here gates anything; empty
-  // when something does.
+  // Called when the device is open: sets what is known of the run. `not_gated` says why nothing is
+  // gated; empty when something is.
   void begin(RunInfo, const std::string& not_gated);
-  // The next scenario is decided.
+  // Adds the verdict of the next scenario.
   const ReportedScenario& add(Verdict);
-  // So far. Writes the files.
+  // Writes the files with the verdicts so far.
   void write() const;
-  // All scenarios are decided: the report of the run, which `end` writes.
+  // Called when all scenarios are decided: returns the report of the run, which `end` writes.
   Report finish(double suite_alpha);
   void end(const Report&) const;
-  // The end that it should not have had. Throws nothing.
+  // Reports an unexpected end of the run. Throws nothing.
   void fail(const std::exception&);
   void interrupted();
 
  private:
   const Arguments& arguments_;
   ReportFiles files_;
-  std::vector<std::vector<Picture>> pictures_;  // of the scenarios, in order
+  std::vector<std::vector<Picture>> pictures_;  // by scenario, in order
   RunSoFar run_;
 };
 

@@ -22,7 +22,7 @@
 namespace stepgate {
 namespace {
 
-// Everything there is, each with what it claims.
+// Lists all available starting scenarios with their claims.
 [[noreturn]] void refuse_none() {
   std::vector<Diagnostic> lines{{{}, "--like is missing", "say what the file begins with:"}};
   for (const Starter& starter : starters()) {
@@ -51,8 +51,8 @@ void refuse_as_name(const std::filesystem::path& file, const std::string& own_na
                         "name the file in it: " + (file / own_name).generic_string()});
   }
   if (file.extension() == ".toml") return;
-  // Named itself, any file is read: the ending would be missed in silence, on the day that somebody
-  // names the folder.
+  // A file of any name can be read when named itself, but without the ending .toml it would be
+  // silently ignored in a folder.
   std::filesystem::path named = file;
   throw RequestError({{file.generic_string(), 0, 0},
                       "does not end in .toml, and of a folder only files that do are scenarios",

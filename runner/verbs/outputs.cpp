@@ -32,16 +32,16 @@ using Path = std::filesystem::path;
 struct Output {
   std::string option;
   Path file;
-  bool is_folder = false;  // and all that is in it
+  bool is_folder = false;  // includes all files in it
 };
 
-// The inputs of the verb, as far as outputs must know them.
+// The inputs of the verb, as needed for checking its outputs.
 struct Read {
   std::vector<Path> files;
-  std::vector<Scenario> scenarios;  // those without faults
+  std::vector<Scenario> scenarios;  // without errors
 };
 
-// Errors are reported when the verb itself reads the files.
+// Errors are ignored here, since the verb itself reads the files and reports them.
 Read read_for_outputs(const Arguments& arguments) {
   Read read;
   std::vector<Path> files;
@@ -66,11 +66,11 @@ Read read_for_outputs(const Arguments& arguments) {
   return read;
 }
 
-// One row an option: what it names, and whether standard output can be that.
+// One row per option: the file that it names, and whether standard output is allowed.
 struct Option {
   std::string name;
   const Path* file;
-  std::string against_stream;  // why it cannot; empty where it can
+  std::string against_stream;  // why it is not allowed; empty where it is
 };
 
 std::vector<Option> options_of(const Arguments& arguments) {
@@ -86,7 +86,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
   return options;
 }
 
-// Adds a file for every variant.
+// Adds a trace file for every variant.
 void add_traces(const Path& asked_for, std::span<const Scenario> scenarios,
                 std::vector<Output>& outputs) {
   for (const Scenario& scenario : scenarios) {
@@ -109,7 +109,7 @@ void add_pictures(const Path& asked_for, std::span<const Scenario> scenarios,
   }
 }
 
-// Every file that the verb writes because an option names it: the only list there is.
+// The only list of all files that the verb writes because of an option.
 std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scenario> scenarios) {
   std::vector<Output> outputs;
   for (const Option& option : options_of(arguments)) {
@@ -127,18 +127,18 @@ std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scena
   return outputs;
 }
 
-// A file by all of its names: where it is, or will be, and the number that hard links share.
+// Identifies a file under all its names: by path and, for hard links, by inode.
 struct Identity {
   Path place;
   std::optional<std::pair<dev_t, ino_t>> number;
 };
 
-// None of a device, which takes any number of outputs.
+// Returns nullopt for a device, which may be several outputs at once.
 std::optional<Identity> identity_of(const Path& path) {
   std::error_code failed;
   const Path absolute = std::filesystem::absolute(path, failed);
   Identity identity{.place = std::filesystem::weakly_canonical(absolute, failed), .number = {}};
-  if (failed) identity.place = absolute;  // a link to a pipe leads to no place
+  if (failed) identity.place = absolute;  // such as a link to a pipe
   struct stat status {};
   const bool is_there = is_standard_output(path) ? ::fstat(STDOUT_FILENO, &status) == 0
                                                  : ::stat(path.c_str(), &status) == 0;
@@ -148,11 +148,11 @@ std::optional<Identity> identity_of(const Path& path) {
   return identity;
 }
 
-// Files that are taken, and by whom.
+// Files that are in use, with their owners.
 class Files {
  public:
-  // Returns the owner of a file that is taken already. Otherwise the file is the given owner's now,
-  // and nothing is returned.
+  // Returns the owner of a file that is already in use. Otherwise assigns the file to the given
+  // owner and returns nullopt.
   std::optional<std::string> take(const Path& path, const std::string& owner) {
     const auto identity = identity_of(path);
     if (!identity) return std::nullopt;
@@ -170,7 +170,7 @@ class Files {
     return found != by_number_.end() ? std::optional(found->second) : std::nullopt;
   }
 
-  // The owner of any file that lies below.
+  // Returns the owner of any file below the folder.
   std::optional<std::string> owner_in(const Path& folder) const {
     const auto identity = identity_of(folder);
     if (!identity) return std::nullopt;
@@ -185,7 +185,7 @@ class Files {
   std::map<std::pair<dev_t, ino_t>, std::string> by_number_;
 };
 
-// Folders of scenarios are among the inputs: a TOML file in one is a scenario next time.
+// Inputs include folders of scenarios: a TOML file written there would be a scenario next time.
 class Inputs {
  public:
   void add(const Path& path) {
@@ -208,7 +208,7 @@ class Inputs {
   Files folders_;
 };
 
-// Profiles and stored runs.
+// Adds profiles and stored runs.
 void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   std::error_code unreadable;
   for (auto entry = std::filesystem::recursive_directory_iterator(
@@ -219,8 +219,7 @@ void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
   }
 }
 
-// An option whose files are read and then written on purpose refuses by itself files that are not
-// of their kind.
+// An option whose files are both read and written refuses files of another kind itself.
 bool is_its_own_input(const Output& output) {
   return output.option == "--ledger" || output.option == "--measure";
 }
@@ -293,7 +292,7 @@ void check_outputs(const Arguments& arguments, std::span<const Path> more) {
     }
     if (output.is_folder) continue;
     check_writable(output.file);
-    // Runs write these line by line, into the file that is there.
+    // Runs append lines to this existing file.
     if (output.option == "--json") check_line_file(output.file);
   }
 }

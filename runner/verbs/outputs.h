@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that a verb is to write, before it writes them.
+// Checks the files that a verb will write, before it writes them.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@
 
 namespace stepgate {
 
-// Asks of every output that was named, before anything runs: that it is none of the inputs, no
-// other output and can be written. What is written would be gone, or the input would. Inputs are
-// the scenarios with what they extend, the files in a folder of scenarios, profiles, stored runs
-// and `more`: programs, say. Throws RequestError.
+// Checks every output file before anything runs: it must not be an input or another output, and
+// must be writable. Otherwise an output or an input would be lost. Inputs are scenarios with the
+// files they extend, files in a folder of scenarios, profiles, stored runs and `more`, such as
+// programs. Throws RequestError.
 //
-// Where one of them is standard output, what is for people goes to standard error from now on.
+// Where an output is standard output, text for people goes to standard error from now on.
 void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});
 
-// Where what is for people goes: a colour is for the terminal behind it.
+// The stream for people's text, which determines whether colours are used.
 int descriptor_of_text();
 
-// Says on standard error what a signal leaves in the middle: "interrupted: 'a' is not decided;
-// written: r.json, t.a.fix.json", or "; nothing was written". Returns the exit code.
+// Prints to standard error what a signal interrupted: "interrupted: 'a' is not decided; written:
+// r.json, t.a.fix.json", or "; nothing was written". Returns the exit code.
 int say_interrupted(const std::string& what);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run`: the whole line, scenario after scenario.
+// `stepgate run` decides one scenario after the other with all stations.
 #include <unistd.h>
 
 #include <iostream>
@@ -29,7 +29,7 @@ namespace stepgate {
 
 namespace {
 
-// Where the time of the whole run went, which began then.
+// Wall times of the whole run, from its begin.
 struct RunTimes {
   WallTimes by_part;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
@@ -54,7 +54,7 @@ class JsonFile {
   std::optional<LineFile> file_;
 };
 
-// How it is told to people.
+// The settings of text output.
 struct Telling {
   Style style;
   bool verbose;
@@ -106,7 +106,7 @@ bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all
   return true;
 }
 
-// Decides the scenarios of a run, one part of it after the other.
+// Decides the scenarios of a run, one part after the other.
 class RunOfParts {
  public:
   RunOfParts(const Arguments& arguments, std::uint64_t seed, const std::vector<Planned>& all,
@@ -119,8 +119,8 @@ class RunOfParts {
         reports_(reports),
         times_(times) {}
 
-  // On a device of its own, which is gone afterwards. The scenario at which a signal came; null
-  // where none did.
+  // Decides a part on a device of its own, which is closed afterwards. Returns the scenario where a
+  // signal came; null if none did.
   const Scenario* decide_part(const PartOfRun& part) {
     std::optional<TimeOfScope> opening(times_.by_part[WallPart::opening]);
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
@@ -144,20 +144,20 @@ class RunOfParts {
     return nullptr;
   }
 
-  // Refuses requests of later parts too, before anything is timed: they ask it of a device of the
-  // same kind.
+  // Refuses invalid requests of later parts too, before anything is timed, since they use the same
+  // kind of device.
   void refuse_wrong_requests(const DeviceIdentity& device) const {
     std::vector<Planned> tried = all_;
     fit_to_device(tried, device, seed_);
     add_baselines(tried, device, arguments_);
   }
 
-  // All parts are decided.
+  // Completes the run after all parts are decided.
   int finish() {
     const Report report = reports_.finish(settings_.suite_alpha);
     const auto whole = std::chrono::steady_clock::now() - times_.begin;
     if (all_.size() > 1) json_->append(report, times_.by_part, whole);
-    // A report says the same for the same seed, and this does not.
+    // Wall times are not part of the report, which must be equal for equal seeds.
     if (arguments_.verbose) print_wall_times(std::cerr, times_.by_part, whole);
     if (arguments_.verbose && all_.size() > 1) print_suite_table(std::cout, report, telling_.style);
     print_tally(std::cout, report, telling_.style);
@@ -166,7 +166,7 @@ class RunOfParts {
   }
 
  private:
-  // Decides one scenario and prints it; false when a signal came in between.
+  // Decides one scenario and prints it; returns false when interrupted.
   bool decide(const Planned& planned, DecideOnDevice& line) {
     Decided decided;
     try {
@@ -179,14 +179,14 @@ class RunOfParts {
     const ReportedScenario& scenario = reports_.add(std::move(decided.verdict));
     const auto print = telling_.verbose ? print_verdict : print_outcome;
     print(std::cout, scenario, telling_.style);
-    std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
+    std::cout << std::flush;  // shows every decided scenario in a log at once
     if (planned.traced) decided.wall_times += planned.traced->wall_times;
     json_->append(*info_, scenario, decided.measurement, decided.wall_times);
     times_.by_part += decided.wall_times;
     return true;
   }
 
-  // Begins the report with what the devices of all parts have in common.
+  // Begins the report with what the devices of all parts share.
   void begin(const OpenedDevice& opened) {
     info_ = run_info_of(arguments_, all_, opened, seed_);
     json_.emplace(arguments_.json);
@@ -245,7 +245,7 @@ int run_reported(const Arguments& arguments, RankTeam* launched) {
   }
 }
 
-// Runs as a launcher's rank 0: the other ranks end as it does.
+// Runs as a launcher's rank 0; the other ranks end with the same exit code.
 int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
   const std::unique_ptr<RankTeam> team = lead(arguments, as);
   const auto end = [&](ExitCode code) { team->end(status_of(code)); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scenarios that `stepgate new` begins a file with: those of scenarios/start, word for word.
-// They are part of the program, which may be installed without them.
+// The scenarios that `stepgate new` can start a file from: exact copies of scenarios/start. They
+// are compiled into the program, since an installation may lack the files.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 namespace stepgate {
 
 struct Starter {
-  std::string_view word;  // the thing of a step that it is about
+  std::string_view word;  // the part of a step that it shows
   std::string_view text;
 };
 
-// In the order of a step.
+// Starters in the order of the parts of a step.
 std::span<const Starter> starters();
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs. Each walks the line of stations and returns the exit code; throws RequestError and
-// DeviceError. Nothing is computed or formatted in them.
+// The verbs. Each calls the stations in order and returns the exit code; throws RequestError and
+// DeviceError. Verbs themselves compute and format nothing.
 #pragma once
 
 #include "verbs/arguments.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The only file that is compiled anew for another commit of the same code.
+// The only file that is recompiled for another commit with equal code.
 #include "verbs/version.h"
 
 #include "device/cuda/supported_gpu.h"

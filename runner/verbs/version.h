@@ -5,8 +5,8 @@
 
 namespace stepgate {
 
-// "stepgate 0.1.0, commit 0123456789ab-dirty" of what was built; "unknown" outside a repository.
-// With CUDA also for which GPUs: ", for GPUs of 80-real 90".
+// "stepgate 0.1.0, commit 0123456789ab-dirty" of the built sources; "unknown" outside a repository.
+// A CUDA build adds its GPU architectures: ", for GPUs of 80-real 90".
 std::string version_text();
 
 }  // namespace stepgate

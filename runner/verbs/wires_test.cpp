@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One table has every wire from one process of stepgate to another: each message carries all that
-// is in it, and a damaged one is refused.
+// Tests every protocol between processes of stepgate in one table: each message carries all its
+// fields, and a damaged one is refused.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace stepgate {
 
-// A trace without a step is none.
+// A planted trace needs at least one step.
 template <>
 struct Planted<Trace> {
   static void plant(Trace& value, int&) { value = Trace{.first_step = 3, .steps = 2}; }
@@ -31,8 +31,8 @@ namespace {
 
 struct Wire {
   std::string name;
-  std::string text;  // of a message with something in every field
-  // Reads a message and writes it anew; nothing where it is refused.
+  std::string text;  // a message with a value in every field
+  // Reads a message and writes it again; nullopt where it is refused.
   std::function<std::optional<std::string>(const std::string&)> again;
 };
 
@@ -103,7 +103,7 @@ std::optional<std::string> again(const Wire& wire, const std::string& text) {
   return std::nullopt;
 }
 
-// From one place of the text to the next where it is damaged.
+// Distance between damaged places of the text.
 std::size_t apart(const Wire& wire) {
   return 1 + wire.text.size() / (sanitized ? 100 : 300);
 }
@@ -121,7 +121,7 @@ TEST(Wires, RefuseWhatIsCutOff) {
   }
 }
 
-// A changed letter makes another message, or one that is refused, and ends no process.
+// A changed letter gives another message, or one that is refused, and never ends the process.
 TEST(Wires, ReadAChangedLetterAsItIsWrittenOrNotAtAll) {
   for (const Wire& wire : every_wire()) {
     for (std::size_t at = 0; at < wire.text.size(); at += apart(wire)) {
@@ -137,7 +137,7 @@ TEST(Wires, ReadAChangedLetterAsItIsWrittenOrNotAtAll) {
   }
 }
 
-// Two machines that differ in one key alone are to be told apart wherever their times are compared.
+// Two machines that differ in any one key must be distinguished wherever their times are compared.
 TEST(Wires, CarryEveryKeyOfADevice) {
   const std::vector<std::string> names{"ecc", "mig", "vbios", "cublas", "highest sm clock"};
   auto device = planted_record<DeviceIdentity>();

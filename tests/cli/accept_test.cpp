@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `stepgate accept` from outside, and `run` against what it stored: what is kept when processes
-// store at once or are killed, and machines that got slower. tests/scripts/cli/accept.txt has the
-// rest.
+// Tests `stepgate accept` from outside, and `run` against what it stored: what is kept when
+// processes store at once or are killed, and machines that became slower.
+// tests/scripts/cli/accept.txt tests the rest.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,13 +21,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Nobody's machine, a little different in every process; and one that is very different.
+// Adds profiles of invented machines: one differs slightly in every process, and one differs a lot.
 class AcceptVerb : public CommandLine {
  protected:
   AcceptVerb() {
     add_profile("usual", "0.001");
     add_profile("moody", "0.2");
-    add_profile("steady", "0");  // two variants that are equal stay undecided
+    add_profile("steady", "0");  // equal variants stay undecided
     add_slower("half_as_fast",
                std::regex("((?!spike).*_ns|.*(?:bytes|flops)_per_second) = ([0-9.e+]+)"));
     add_slower("slow_products", std::regex("(tf32_flops_per_second) = ([0-9.e+]+)"));
@@ -77,7 +77,7 @@ class AcceptVerb : public CommandLine {
   }
 
  private:
-  // Times take twice as long where the key matches.
+  // Copies the usual profile with twice the times where the key matches.
   void add_slower(const std::string& name, const std::regex& slower) const {
     std::istringstream usual(text_of(place() / "b/usual/device.toml"));
     std::ostringstream text;
@@ -120,7 +120,7 @@ TEST_F(AcceptVerb, HasWhatARunWasComparedWithInItsJson) {
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
 }
 
-// GEMMs take a third of it, and of its anchor nothing that they do.
+// GEMMs take a third of the step's time, and none of its anchor's time.
 const std::string memory_bound =
     "claim = \"as fast as it was\"\n"
     "model = { kind = \"mlp\", layers = 2, hidden = 4096, dtype = \"tf32\" }\n"
@@ -128,7 +128,8 @@ const std::string memory_bound =
     "[variant.fix]\n[expect]\n"
     "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
 
-// Neither passes, as its own anchor would have it, nor fails: with every --undecided.
+// The assertion neither passes, although the anchor slows down as much, nor fails, whatever
+// --undecided says.
 TEST_F(AcceptVerb, SaysThatTheMachineIsSlowerWhereEverythingTakesTwiceAsLong) {
   write("small.toml", memory_bound);
   ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
@@ -157,7 +158,7 @@ TEST_F(AcceptVerb, FailsAStepThatIsSlowerBesideAnAnchorThatIsNot) {
   EXPECT_FALSE(contains(slower.out, "this machine is slower")) << slower.out;
 }
 
-// One command for a folder as it is shipped.
+// Stores a whole folder of shipped scenarios with one command.
 TEST_F(AcceptVerb, StoresAFolderWithWhatIsCalibratedShortOfTimeOrDecidedByItsPlans) {
   write("all/calibrated.toml", text_of(STEPGATE_SOURCE_DIR "/scenarios/copy_overlap.toml"));
   write("all/hurried.toml", small(2000, "measure.max_seconds = 0.2\n"));
@@ -192,8 +193,8 @@ TEST_F(AcceptVerb, HasTheLooksAtItsRunsKept) {
   EXPECT_NE(text.str().find(kept, first + 1), std::string::npos) << text.str();
 }
 
-// Each run of a subject of its own, as of a build of its own would be: named so, since here all are
-// one program.
+// Each run has a subject of its own, as runs of different builds would have; here all have the same
+// program.
 TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
   const std::string folder = "l/simulated/gpu-of-round-numbers";
   for (int build = 1; build <= 5; ++build) {
@@ -201,7 +202,7 @@ TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
                                     std::to_string(build), "--seed", std::to_string(build)});
     EXPECT_TRUE(contains(run.out, "no run is stored for this device"))
         << "of one build: " << run.out;
-    // As another build would have written it.
+    // Changes the file as if another build had written it.
     Baseline ledger = read_baseline(place() / folder / "small.toml", "small");
     ledger.runs.back().provenance.build = std::to_string(build);
     ASSERT_FALSE(ledger.runs.back().variants.empty());
@@ -223,12 +224,12 @@ TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
                            folder + "/small.toml: '5', '4', '3', ...\n"))
       << same.out;
   EXPECT_TRUE(contains(same.out, "against 5 stored runs")) << same.out;
-  // The same build again: what it found itself is no stored run.
+  // The same build runs again; its own earlier run is not compared with.
   const Finished again = run({"small.toml", "--ledger", "l", "--seed", "10"});
   EXPECT_TRUE(contains(again.out, "against 5 stored runs")) << again.out;
   const Finished renamed = run({"small.toml", "--ledger", "l", "--seed", "11", "--subject", "x"});
   EXPECT_TRUE(contains(renamed.out, "against 5 stored runs")) << renamed.out;
-  // A build that is slower than the others is found, and nothing to compare with later.
+  // A slower build is detected, and its run is not stored for later comparisons.
   ledger = read_baseline(place() / folder / "small.toml", "small");
   ledger.runs.resize(5);
   for (StoredRun& other : ledger.runs) {
@@ -242,12 +243,12 @@ TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
   ledger = read_baseline(place() / folder / "small.toml", "small");
   EXPECT_EQ(ledger.runs.size(), 6U);
   EXPECT_TRUE(ledger.runs.back().variants.empty());
-  // History reads the same files; the same command without them has nothing.
+  // `history` reads the same ledger; without --ledger the same command finds nothing.
   const Finished history = stepgate({"--baselines", "b", "history", "small.toml", "--ledger", "l"});
   EXPECT_TRUE(contains(history.out, "small/fix")) << history.out << history.err;
   EXPECT_TRUE(
       contains(stepgate({"--baselines", "b", "history", "small.toml"}).out, "no run is stored"));
-  // Accepted runs win, and it says so.
+  // Accepted runs take precedence, and the output says so.
   ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
   const Finished accepted = run({"small.toml", "--ledger", "l", "--seed", "14"});
   EXPECT_TRUE(contains(accepted.out, "`stored.` is what was accepted into b/simulated/"))
@@ -262,7 +263,7 @@ TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
                        "a copy of itself fails ("))
       << refused.out;
   EXPECT_FALSE(exists(stored));
-  // A run after one that was refused is checked again; one after one that was stored is not.
+  // After a refused run the machine is checked again; after a stored run it is not.
   const Finished both =
       stepgate(on("moody", {"accept", "small.toml", "--runs", "2", "--seed", "1"}));
   EXPECT_TRUE(contains(both.out, "2 not accepted")) << both.out;
@@ -279,7 +280,7 @@ TEST_F(AcceptVerb, LosesNoRunWhenManyStoreAtOnce) {
   constexpr int processes = 12;
   std::vector<std::unique_ptr<ChildProcess>> children;
   for (int child = 0; child < processes; ++child) {
-    // Every child's output goes to files of its folder's name: a folder each, the baseline shared.
+    // Each child runs in a folder of its own with its own output files; the baseline is shared.
     const std::filesystem::path folder = place() / std::to_string(child);
     std::filesystem::create_directories(folder);
     children.push_back(std::make_unique<ChildProcess>(
@@ -317,7 +318,7 @@ TEST_F(AcceptVerb, LosesNoRunWhenItIsKilledAtAnyMoment) {
   }
   EXPECT_GT(killed, 5);
   EXPECT_GE(stored_runs(), 1 + said_stored);
-  EXPECT_EQ(accept().exit_code, 0);  // neither a lock nor half a file is in its way
+  EXPECT_EQ(accept().exit_code, 0);  // neither a lock nor a partial file is left
   EXPECT_EQ(files_beside(), 1);
   EXPECT_NE(run().exit_code, 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fork, exec and waitpid (POSIX).
+// Uses fork, exec and waitpid (POSIX).
 #include "tests/cli/child_process.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ void redirect(const char* path, int flags, int stream) {
   if (descriptor < 0 || ::dup2(descriptor, stream) < 0) ::_exit(cannot_start_code);
 }
 
-// Without what makes stepgate speak to a CI system: the tests may run in one.
+// Returns the environment without variables of CI systems, since the tests may run in one.
 std::vector<char*> environment_of_tests() {
   std::vector<char*> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -50,17 +50,18 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
                            const std::vector<std::string>& arguments,
                            const std::filesystem::path& folder)
     : out_(folder.string() + ".out"), err_(folder.string() + ".err") {
-  // Everything that allocates happens before the fork.
+  // All allocations happen before the fork.
   const std::string name = program.string();
   std::vector<char*> argv{const_cast<char*>(name.c_str())};
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
-  // A folder of tests has no baselines of its own. Who has set another, or none (empty), keeps it.
+  // Test folders have no baselines of their own. A caller that sets the variable, even to nothing,
+  // keeps its value.
   ::setenv("STEPGATE_BASELINES", STEPGATE_SOURCE_DIR "/baselines", 0);
   std::vector<char*> environment = environment_of_tests();
-  // The output of an earlier child must not be taken for the words of this one.
+  // Output of an earlier child must not be mistaken for output of this one.
   for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file);
   process_ = ::fork();
   if (process_ < 0) throw std::system_error(errno, std::generic_category(), "fork");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For tests only: a child process whose output goes to files, so that it can be awaited, read while
-// it runs, and sent signals. What the child says is the tests' business.
+// it runs, and sent signals.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 
 namespace stepgate {
 
-// Text of the file; nothing where there is none.
+// Returns the text of the file; empty where there is none.
 std::string text_of(const std::filesystem::path&);
 
 struct Finished {
   int exit_code = -1;  // 128 + n when signal n ended it
   std::string out;
   std::string err;
-  std::int64_t peak_bytes = 0;   // of its memory that was resident at once; of its children too
-  double processor_seconds = 0;  // its own and its children's, in their code and the system's
+  std::int64_t peak_bytes = 0;   // peak resident memory, including its children
+  double processor_seconds = 0;  // user and system time, including its children
 };
 
 class ChildProcess {
@@ -31,14 +31,14 @@ class ChildProcess {
                const std::filesystem::path& folder);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
-  // Kills it when nobody awaited its end.
+  // Kills the child if it was not awaited.
   ~ChildProcess();
 
-  // Whether the words appear on its standard output within the time.
+  // Returns whether the words appear on its standard output within the time.
   bool says(const std::string& words, std::chrono::seconds within) const;
   void send(int signal) const;
   int number() const { return process_; }
-  // Whether it ends within the time.
+  // Returns whether it ends within the time.
   bool ends(std::chrono::milliseconds within);
   Finished wait();
 

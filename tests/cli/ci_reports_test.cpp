@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The reports that CI systems read, from outside: JUnit as python's XML parser sees it, the step's
-// summary and annotations as GitHub's runner would get them, and JSON against its schema. Also of
-// runs that do not come to their end.
+// Tests the reports for CI systems from outside: JUnit with python's XML parser, the summary and
+// annotations as GitHub's runner gets them, and JSON against its schema. Also tests runs that end
+// early.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One test case a line: name, how it ends, file, line, and whether attribute and content agree.
+// Prints one test case per line: name, result, file, line, and whether attribute and content agree.
 constexpr const char* read_junit = R"py(
 import sys, xml.etree.ElementTree as E
 root = E.parse(sys.argv[1]).getroot()
@@ -43,8 +43,8 @@ for case in cases:
     print(case.get("name"), end, case.get("file"), case.get("line"))
 )py";
 
-// A page, which must be XML and HTML alike and load nothing: its verdict, its exit code, and every
-// assertion with its badge, a line each; "open" where nothing folds it away.
+// Checks that a page is valid XML and HTML and loads nothing. Prints its verdict, its exit code,
+// and every assertion with its badge, one per line, with "open" where it is not collapsed.
 constexpr const char* read_page = R"py(
 import html.parser, re, sys, xml.etree.ElementTree as E
 text = open(sys.argv[1], encoding="utf-8").read()
@@ -107,7 +107,7 @@ class CiReports : public CommandLine {
     return ChildProcess(STEPGATE_PYTHON, words, place()).wait();
   }
 
-  // Cases read from the file, which must be as readers want it.
+  // Returns the cases in the file, after checking its format.
   std::string cases_in(const std::string& file) const {
     const Finished read = python(read_junit, {file});
     EXPECT_EQ(read.exit_code, 0) << read.err << text_of(place() / file);
@@ -120,7 +120,7 @@ class CiReports : public CommandLine {
     return read.out;
   }
 
-  // In an environment with more in it.
+  // Runs with additional environment variables.
   Finished simulate_in(std::vector<std::string> environment,
                        const std::vector<std::string>& arguments) const {
     const std::vector<std::string> words = simulating(arguments);
@@ -130,7 +130,7 @@ class CiReports : public CommandLine {
   }
 };
 
-// Whoever names a scenario `foreign` tries to get out of a report.
+// The scenario `foreign` tries to break out of reports.
 const std::string foreign =
     "claim = \"::error file=x::hi ]]> <b> | \\u001b[31m\"\n"
     "model = { kind = \"spin\", kernel_us = 20 }\n"
@@ -208,7 +208,7 @@ TEST_F(CiReports, KeepForeignTextInItsPlace) {
   EXPECT_EQ(cases_in("j.xml"), "foreign.line failure:fails foreign.toml 8\n");
   EXPECT_FALSE(contains(text_of(place() / "s.md"), "<b>"));
   EXPECT_FALSE(contains(text_of(place() / "s.md"), "\n::error"));
-  // The report itself may say what it likes: between the two commands nobody listens.
+  // The report may contain commands: GitHub ignores them between the two commands.
   std::smatch token;
   ASSERT_TRUE(std::regex_search(run.out, token, std::regex("^::stop-commands::(\\S{20,})\n")))
       << run.out;
@@ -220,7 +220,7 @@ TEST_F(CiReports, KeepForeignTextInItsPlace) {
             0U)
       << heard;
   EXPECT_EQ(std::count(heard.begin(), heard.end(), '\n'), 1) << heard;
-  // Nobody can know the next token.
+  // The next token must be unpredictable.
   const Finished again = simulate({"foreign.toml", "--annotations", "github"});
   EXPECT_FALSE(contains(again.out, token[1].str()));
 }
@@ -237,7 +237,7 @@ TEST_F(CiReports, LetNothingThatAFileSaysRunInAPage) {
   const std::string page = text_of(place() / "r.html");
   EXPECT_TRUE(contains(page, "&lt;script&gt;window.planted=1&lt;/script&gt;"));
   EXPECT_TRUE(contains(page, "\\x1b[31m \\u202e \\ufffe")) << page.substr(0, 20000);
-  // The reader of these tests finds what is not escaped.
+  // Checks that the reader of these tests detects unescaped text.
   write("planted.html", std::regex_replace(page, std::regex("&lt;(/?script)&gt;"), "<$1>"));
   EXPECT_NE(python(read_page, {"planted.html"}).exit_code, 0);
   write("loads.html", std::regex_replace(page, std::regex("<main>"), "<main><img src=\"x\"/>"));
@@ -396,7 +396,7 @@ TEST_F(JsonSchema, DescribesEveryOutcome) {
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
 }
 
-// Rank processes have a GPU each here, which no simulated device has.
+// Here each rank process has a GPU, which simulated devices lack.
 TEST_F(JsonSchema, DescribesTheRanksOfADevice) {
   write("a.toml", holding);
   simulate({"a.toml", "--json", "a.json"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run` from outside: its JSON file, a machine without a GPU, and what an interruption
-// leaves behind. tests/scripts/cli/run.txt has how runs end and what they print.
+// Tests `stepgate run` from outside: its JSON file, a machine without a GPU, and the state after an
+// interruption. tests/scripts/cli/run.txt tests exit codes and printed output.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -39,13 +39,13 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
     EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
   EXPECT_EQ(without_clock(run.err), "");
   const std::vector<Json> reports = lines(place() / "report.json");
-  ASSERT_EQ(reports.size(), 4U);  // the suite is the last
+  ASSERT_EQ(reports.size(), 4U);  // the last one is the suite
   EXPECT_TRUE(reports[0].at("failed").is_null());
   EXPECT_TRUE(reports[1].at("failed").get<std::string>().starts_with("variant 'only' needs "));
   EXPECT_EQ(reports[1].at("outcome"), "undecided");
   EXPECT_EQ(reports[2].at("outcome"), "undecided");
   EXPECT_EQ(reports[3].at("suite").at("simulated"), true);
-  // Exit codes have an order: what fails is told, whatever failed besides.
+  // Exit codes have an order: a failed assertion is reported, whatever else went wrong.
   write("failed.toml", fails);
   EXPECT_EQ(simulate({"big.toml", "failed.toml"}).exit_code, 1);
 }
@@ -65,7 +65,7 @@ TEST_F(RunVerb, SaysThatNothingIsMeasuredWhereThereIsNoGpu) {
   const Json info = parsed(place() / "report.json").at("run");
   EXPECT_EQ(info.at("simulated"), true);
   EXPECT_EQ(info.at("gated"), false);
-  // A policy about what is undecided gates nothing, and what fails is told all the same.
+  // A policy for undecided assertions gates nothing, but a failed assertion is still reported.
   EXPECT_EQ(stepgate({"run", "holding.toml", "--undecided", "pass"}).exit_code, 4);
   write("failed.toml", fails);
   EXPECT_EQ(stepgate({"run", "holding.toml", "failed.toml"}).exit_code, 1);
@@ -95,7 +95,7 @@ TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
       EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
     }
     EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
-    EXPECT_EQ(stepgate({"run", "planned.toml"}).exit_code, 0);  // takes no device
+    EXPECT_EQ(stepgate({"run", "planned.toml"}).exit_code, 0);  // uses no device
   }
   for (const char* value : {"", "0", "false"}) {
     const EnvironmentVariable ci("CI", value);
@@ -149,7 +149,7 @@ TEST_F(RunVerb, GatesNoWorkersThatSimulateUnasked) {
 }
 #endif
 
-// Nothing takes no time at all, and nothing is counted twice.
+// Every part takes some time, and no time is counted twice.
 TEST_F(RunVerb, SaysWhereItsWallTimeWent) {
   write("a.toml", holding);
   write("c.toml", calibrated);
@@ -207,7 +207,7 @@ TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {
     write("report.json", "of yesterday");
     ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "b.toml", "--json", "report.json"}),
                      place());
-    // The first verdict is out as soon as it is reached; by then signals are handled.
+    // The first verdict is printed as soon as it is reached; signals are handled by then.
     ASSERT_TRUE(run.says("a: passes", std::chrono::seconds(60)));
     run.send(signal);
     const Finished finished = run.wait();
@@ -222,7 +222,7 @@ TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {
   }
 }
 
-// The reference device computes for minutes here and asks nobody in between.
+// The reference device computes for minutes here without checking for signals.
 TEST_F(RunVerb, EndsAtOnceWhenInterruptedTwice) {
   write("a.toml", holding);
   write("b.toml",
@@ -230,7 +230,7 @@ TEST_F(RunVerb, EndsAtOnceWhenInterruptedTwice) {
         "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
   ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "b.toml", "--device", "reference"}, place());
   ASSERT_TRUE(run.says("a: undecided", std::chrono::seconds(60)));
-  // Two signals that are sent too close arrive as one.
+  // Two signals in quick succession may arrive as one.
   int sent = 0;
   while (!run.ends(std::chrono::milliseconds(50)) && sent < 100) {
     run.send(SIGINT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The built program from outside, where more than a call and its answer is tested, or where the
-// answer depends on the build. tests/scripts/cli has the other calls.
+// Tests the built program from outside, where a test needs more than a call with its output, or
+// where the output depends on the build. tests/scripts/cli tests the other calls.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -43,7 +43,7 @@ TEST_F(CommandLine, ListsDevicesAndSaysWhyOneIsMissing) {
 #endif
 }
 
-// Minutes of silence look like a hang. A cmake of our own stands for the real one.
+// Minutes without output look like a hang. A fake cmake replaces the real one.
 TEST_F(CommandLine, SaysWhatItsFrontDoorsAreDoing) {
   std::filesystem::create_directory(place() / "build");
   const auto build = [&](const std::string& cmake) {
@@ -63,7 +63,7 @@ TEST_F(CommandLine, SaysWhatItsFrontDoorsAreDoing) {
   EXPECT_EQ(bad.out, "a fault\n");
 }
 
-// An output that nobody could read is no answer.
+// Output that could not be written must not end with success.
 TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
   write("a.toml", holding);
   const std::string program = STEPGATE_PROGRAM;
@@ -77,7 +77,7 @@ TEST_F(CommandLine, FailsWhereItsOutputCannotBeWritten) {
     EXPECT_EQ(full.exit_code, 2) << call;
     EXPECT_TRUE(contains(full.err, "standard output cannot be written")) << full.err;
   }
-  // A graver fault is told all the same.
+  // A worse error still determines the exit code.
   write("r.toml", fails);
   EXPECT_EQ(ChildProcess("/bin/sh", {"-c", program + " run r.toml --device simulated >/dev/full"},
                          place())

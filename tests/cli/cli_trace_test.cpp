@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what `stepgate run` traces, from outside: the tracing process and the files that it makes.
-// tests/scripts/cli/trace.txt has what a trace decides.
+// Tests tracing by `stepgate run` from outside: the tracing process and the files that it makes.
+// tests/scripts/cli/trace.txt tests the assertions that a trace decides.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -20,8 +20,8 @@
 
 namespace stepgate {
 
-// Twenty kernels against ten, of 20 microseconds each: `fix` takes half the time of `baseline`.
-// `expect` is the text of one sentence, `more` comes before the variants.
+// A scenario with twenty kernels against ten, of 20 microseconds each: `fix` takes half the time of
+// `baseline`. `expect` has one assertion; `more` comes before the variants.
 inline std::string two_variants(const std::string& expect, const std::string& more = "") {
   return "claim = \"half the kernels take half the time\"\n"
          "model = { kind = \"spin\", kernel_us = 20 }\n" +
@@ -34,14 +34,14 @@ inline std::string two_variants(const std::string& expect, const std::string& mo
 
 const std::string holding = two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s");
 const std::string fails = two_variants("fix.samples_per_s >= 3 * baseline.samples_per_s");
-// Two variants that are the same, exactly at the limit: twelve rounds do not tell.
+// Two equal variants exactly at the limit: twelve rounds do not decide.
 const std::string undecided =
     "claim = \"a variant is as fast as itself\"\n"
     "model = { kind = \"spin\", kernels = 10 }\n"
     "measure = { rounds = 12 }\n"
     "[variant.baseline]\n[variant.fix]\n"
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
-// So many kernels exactly at the limit that nobody lives to see the end.
+// So many kernels, exactly at the limit, that the run never ends in practice.
 const std::string endless =
     "claim = \"a variant is as fast as itself\"\n"
     "model = { kind = \"spin\", kernels = 1000 }\n"
@@ -49,7 +49,7 @@ const std::string endless =
     "[variant.baseline]\n[variant.fix]\n"
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
 
-// One that finds out how much a sample has to be.
+// A scenario that calibrates the size of a sample.
 const std::string calibrated =
     "claim = \"a copy of a third of the step\"\n"
     "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
@@ -57,7 +57,7 @@ const std::string calibrated =
     "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
     "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n";
 
-// The words of `run -v` on standard error, without the line about its wall time.
+// Standard error of `run -v`, without the line about wall time.
 inline std::string without_clock(std::string err) {
   const std::size_t at = err.find(" s on the clock: ");
   if (at == std::string::npos) return err;
@@ -65,7 +65,7 @@ inline std::string without_clock(std::string err) {
   return err.erase(line, err.find('\n', at) + 1 - line);
 }
 
-// A variable of the environment that children see, for a while.
+// Sets an environment variable for child processes, until its destructor.
 class EnvironmentVariable {
  public:
   EnvironmentVariable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -89,12 +89,12 @@ class CommandLine : public testing::Test {
     std::string name = testing::TempDir() + "stepgate_XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     root_ = name;
-    ::unsetenv("CI");  // which changes what stepgate does; tests that want it say so
+    ::unsetenv("CI");  // it changes stepgate's behaviour; tests set it explicitly
     std::filesystem::create_directory(place());
   }
   ~CommandLine() override { std::filesystem::remove_all(root_); }
 
-  // Where stepgate runs; its output lies beside it.
+  // The working folder of stepgate; its output is beside this folder.
   std::filesystem::path place() const { return root_ / "place"; }
 
   void write(const std::string& file, const std::string& text) const {
@@ -106,8 +106,8 @@ class CommandLine : public testing::Test {
     return ChildProcess(STEPGATE_PROGRAM, arguments, place()).wait();
   }
 
-  // `run` on a simulated device that no measurement changes, with the same noise every time; tells
-  // all that it can tell.
+  // Arguments for `run` on a simulated device with constant times and the same noise every time,
+  // with verbose output.
   static std::vector<std::string> simulating(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(),
                      {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
@@ -129,7 +129,7 @@ class CommandLine : public testing::Test {
   std::filesystem::path root_;
 };
 
-// For a script that stands for a program: puts more options between its verb and its files.
+// For a script that replaces a program: inserts options between its verb and its files.
 inline std::string adding(const std::string& options) {
   return "folder=$2 verb=$3; shift 3; set -- --baselines \"$folder\" $verb " + options +
          " \"$@\"; ";

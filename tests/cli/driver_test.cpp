@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program with CUDA on a machine whose driver fails: a played one, so that no GPU is needed.
+// Tests the program with CUDA on a machine whose driver fails. The driver is fake, so no GPU is
+// needed.
 #include <algorithm>
 
 #include "tests/cli/command_line.h"

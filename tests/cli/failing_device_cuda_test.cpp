@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The real program on a real GPU that fails under it: a kernel that traps in the middle of a suite,
-// and memory that another process holds.
+// Tests the real program on a real GPU that fails: a kernel traps in the middle of a suite, or
+// another process holds the memory.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// So many rounds that something may happen in them.
+// Enough rounds that a fault can happen during them.
 const std::string long_one =
     "claim = \"a variant is as fast as itself\"\n"
     "model = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
@@ -27,7 +27,7 @@ const std::string by_plan =
     "model = { kind = \"spin\" }\n"
     "[variant.baseline]\nmodel.kernels = 20\n[variant.fix]\nmodel.kernels = 10\n"
     "[expect]\nline = \"fix.launches_per_step < baseline.launches_per_step\"\n";
-// Weights and gradients of 4 GiB each.
+// Weights and gradients take 4 GiB each.
 const std::string large =
     "claim = \"it is large\"\n"
     "model = { kind = \"mlp\", layers = 4, hidden = 16384, dtype = \"fp32\" }\nbatch.size = 8\n"
@@ -78,7 +78,7 @@ TEST_F(FailingDevice, ThatIsLostInTheMiddleKeepsWhatWasBeforeAndSaysOnceWhatWasN
       run.out, "5 scenarios, 1 device failed (2_lost), 2 not run (3_after, 4_after), 2 pass"))
       << run.out;
   const std::vector<Json> reports = lines("r.json");
-  ASSERT_EQ(reports.size(), 6U);  // and the suite
+  ASSERT_EQ(reports.size(), 6U);  // including the suite
   EXPECT_EQ(reports[0].at("outcome"), "passes");
   EXPECT_TRUE(contains(reports[1].at("failed"), "cudaError"));
   for (const std::size_t unrun : {2, 3}) {
@@ -100,7 +100,7 @@ TEST_F(FailingDevice, WhoseMemoryAnotherProcessPassesSaysSoAndGoesOn) {
   EXPECT_TRUE(contains(run.out, "1_large: the device failed: variant ")) << run.out;
   EXPECT_TRUE(contains(run.out, " MiB are free; ")) << run.out;
   EXPECT_TRUE(contains(run.out, "other processes")) << run.out;
-  // Measured, but beside a process that may compute too: its time decides nothing.
+  // The run is measured, but another process may compute too, so that its times decide nothing.
   EXPECT_TRUE(contains(run.out, "had the GPU open too; measured, but not to be trusted"))
       << run.out;
   EXPECT_TRUE(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For driver_test only: a driver of CUDA that is as old, and starts as badly, as environment
-// variables say. It has no GPU. Found by its name, libcuda.so.1, before the one of the machine.
+// For driver_test only: a CUDA driver without a GPU. Environment variables set its version and how
+// its start fails. It is found before the machine's driver by its name, libcuda.so.1.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate --self-test` from outside: what it prints of a program that does as it is told,
-// and that nothing that breaks is a pass. BASE is this build, or a script that runs it otherwise.
+// Tests `stepgate gate --self-test` from outside: its output for a correct program, and that errors
+// never pass. BASE is this build, or a script that runs it differently.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate` from outside: what was planted into HEAD is found and named, identical builds
-// pass, and nothing that breaks is a pass. On the simulated device, where HEAD is a script that
-// runs this build with another profile, another knob, or something done that no plan says.
+// Tests `stepgate gate` from outside: faults planted into HEAD are found and named, identical
+// builds pass, and errors never pass. On the simulated device, where HEAD is a script that runs
+// this build with another profile or knob, or with work that no plan has.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 const std::string program = STEPGATE_PROGRAM;
 const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
 
-// A step limited by arithmetic, whose copies hide; one that waits for every copy; one limited by
-// its launches; and one that waits for the device at every step, so that host workload shows.
+// Four steps: limited by arithmetic, with hidden copies; waiting for every copy; limited by its
+// launches; and waiting for the device in every step, so that host work shows.
 const std::string tensor_cores =
     "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
     "batch.size = 1024\ntransfer = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
@@ -60,7 +60,7 @@ class Gates : public CommandLine {
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   }
 
-  // HEAD on the device whose profile has all numbers of these keys multiplied.
+  // Makes HEAD run on a device whose profile has all values of these keys multiplied.
   void head_on_a_device_with(const std::string& keys, double factor) const {
     std::ifstream file(baselines + "/nvidia-h200/device.toml");
     const std::regex wanted("^(" + keys + ") = (.*)$");
@@ -94,7 +94,7 @@ class Gates : public CommandLine {
                        " \"$@\"\n");
   }
 
-  // HEAD whose worker does something at the end of every step that no plan says.
+  // Makes a HEAD whose worker does additional work at the end of every step.
   void head_that_injects(const std::string& what) const {
     script("head", "if [ \"$3\" = worker ]; then " + adding("--injected " + what) + "fi\nexec " +
                        program + " \"$@\"\n");
@@ -159,7 +159,7 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
   const Finished narrow = with_own("3%", "1%");
   EXPECT_EQ(narrow.exit_code, 1) << narrow.out << narrow.err;
   EXPECT_TRUE(contains(narrow.out, "the limit is +3 %")) << narrow.out;
-  // It widens what is asked of all, and narrows nothing.
+  // The variant's margin only widens the common margin and never narrows it.
   const Finished asked = with_own("3%", "20%");
   EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
   EXPECT_FALSE(contains(asked.out, "more for")) << asked.out;
@@ -176,7 +176,7 @@ TEST_F(Gates, KnobsOfTheCommandLineAreThoseOfTheGateToo) {
 }
 
 TEST_F(Gates, WhatFailsWhileTheMechanismIsLookedForChangesNoAnswer) {
-  // At its second start as one that counts, HEAD is gone.
+  // HEAD dies at its second start as a counting worker.
   script("head",
          "for word; do [ \"$word\" = --counts ] && counts=1; [ \"$word\" = --noise-seed ] && "
          "alone=1; done\n[ \"$counts$alone\" = 11 ] && exit 9\n"
@@ -277,7 +277,7 @@ TEST_F(Gates, BlockAFailedAssertionAndKnowWhatBaseFailsToo) {
   EXPECT_TRUE(contains(new_one.out, "blocks     assertion  tensor_cores")) << new_one.out;
 }
 
-// A tie at its limit, of which too few rounds are made to decide it.
+// Equal variants at their limit, with too few rounds to decide.
 const std::string tie =
     "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
     "measure.rounds = 6\n[variant.one]\n[variant.other]\n"
@@ -342,7 +342,7 @@ TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
   const Finished same_seed = comparison(2);
   EXPECT_EQ(same_seed.exit_code, 2) << same_seed.out;
   EXPECT_TRUE(contains(same_seed.err, "leave out --seed")) << same_seed.err;
-  // Another HEAD starts from nothing.
+  // Another HEAD starts without earlier evidence.
   script("head", "true\ntrue\nexec " + program + " \"$@\"\n");
   EXPECT_FALSE(contains(comparison(3).out, " before;"));
 }
@@ -443,7 +443,7 @@ TEST_F(Gates, WriteJUnitAndASummaryForCiSystems) {
 }
 
 TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
-  script("head", "kill -9 $PPID; sleep 1\n");  // the supervisor of the worker
+  script("head", "kill -9 $PPID; sleep 1\n");  // kills the supervisor of the worker
   const Finished run = gate({"waits"}, {"--junit", "j.xml"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   std::ifstream junit(place() / "j.xml");
@@ -465,7 +465,7 @@ class StoredGates : public Gates {
     const Finished run = stepgate(all);
     ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   }
-  // Stores runs for a HEAD on a device of its own.
+  // Stores runs for a HEAD that runs on another device.
   void head_knows_the_runs_of(const std::string& name) const {
     const std::string folder = "simulated/nvidia-h200";
     std::filesystem::create_directories(place() / "other" / folder);
@@ -497,7 +497,7 @@ TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
   head_knows_the_runs_of("tensor_cores");
   const Finished slower = gate_of_stored({"tensor_cores"});
-  // Its anchor multiplies too, so that the machine may be what is slower.
+  // The anchor multiplies matrices too, so the machine itself may be slower.
   EXPECT_EQ(slower.exit_code, 4) << slower.out << slower.err;
   EXPECT_TRUE(contains(slower.out, "not gated  time  tensor_cores/step")) << slower.out;
   EXPECT_TRUE(contains(slower.out, "machine slower: raw 1.0")) << slower.out;
@@ -511,7 +511,7 @@ TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
 }
 
 TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
-  // Its step waits every time and is compared with launches; what is slower are its GEMMs.
+  // This step waits each time and its anchor measures launches; only its GEMMs are slower.
   std::filesystem::copy(STEPGATE_SOURCE_DIR "/scenarios/sync_every_step.toml", place());
   accept({"sync_every_step"});
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
@@ -526,7 +526,7 @@ TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "`stepgate accept waits.toml` stores one")) << run.out;
   EXPECT_TRUE(contains(run.out, "  not gated  time  waits/step\n"))
-      << run.out;  // once, not by count
+      << run.out;  // only once, not for each count
 }
 
 TEST_F(StoredGates, AreNotGatedWhereHeadFindsNothingToMeasureWith) {
@@ -656,13 +656,13 @@ TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
 }
 
 TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
-  const Finished run = gate({"waits"});  // no HEAD was made
+  const Finished run = gate({"waits"});  // HEAD does not exist
   EXPECT_EQ(run.exit_code, 2) << run.out;
   EXPECT_TRUE(contains(run.err, "--head './head' is no program that can be started")) << run.err;
 }
 
 TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
-  // The worker that counts hears one request: it says hello and is gone.
+  // The counting worker answers only hello and ends.
   script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 1q | " + program +
                      " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"waits"}, {"--only", "counts", "--only", "time"});
@@ -672,7 +672,7 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
 }
 
 TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
-  // The worker that counts hears two requests: hello and one answer, of another plan than BASE's.
+  // The counting worker answers only hello and one count, of another plan than BASE's.
   script("head", "for word; do [ \"$word\" = --counts ] && { " + adding("--set sync.where=step") +
                      "sed -u 2q | " + program + " \"$@\"; exit 0; }; done\nexec " + program +
                      " \"$@\"\n");
@@ -684,7 +684,7 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
 }
 
-// HEAD answers for one workload, so that BASE is asked for that one whoever is faster.
+// HEAD answers for one workload, so BASE is asked only for that one, whichever side is faster.
 TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
   script("base",
          "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "
@@ -772,7 +772,7 @@ TEST_F(Gates, WhatAnotherGateLeftInTheJsonFileIsNotTheAnswer) {
   for (const Json& line : lines()) EXPECT_NE(line.value("answer", ""), "passed");
 }
 
-// A build folder, or the scenarios, would be gone before anything was compared.
+// Otherwise a build folder or the scenarios would be overwritten before the comparison.
 TEST_F(Gates, WriteNothingOverWhatTheyReadNorTwoAnswersIntoOneFile) {
   script("head", "exec " + program + " \"$@\"\n");
   write("accepted.toml", "");
@@ -850,7 +850,7 @@ TEST_F(Gates, SayThatWhatIsUndecidedPassesByAnOption) {
   EXPECT_TRUE(contains(last_line(failed.out), "; fails, as --undecided fail says")) << failed.out;
 }
 
-// The times of its steps take more than the gate would read.
+// The step times would exceed the size that the gate reads.
 TEST_F(Gates, ReadALongRunWithoutTheTimesOfItsSteps) {
   std::string variants;
   for (int variant = 0; variant < 12; ++variant)
@@ -881,7 +881,7 @@ TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
-// The program and what it started keep temporary files, which nobody else would take away.
+// The program and its children keep temporary files, which only the gate can remove.
 TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
   std::filesystem::create_directory(place() / "tmp");
   const EnvironmentVariable temporary("TMPDIR", (place() / "tmp").string());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `stepgate history` from outside: stored runs to which a drift was added alarm by the fifteenth
-// and wander before, those of unchanged code do not, and what cannot be read or compared is said.
-// The runs are those of `accept` on a simulated device whose processes differ; only their dates,
-// commits and the drift are added, by the library's own reader and writer.
+// Tests `stepgate history` from outside: stored runs with an added drift raise an alarm by the
+// fifteenth run and wander before, those of unchanged code do not, and unreadable or incomparable
+// runs are reported. The runs come from `accept` on a simulated device whose processes differ; only
+// dates, commits and drift are added, with the library's own reader and writer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class HistoryVerb : public CommandLine {
     write("small.toml", small);
   }
 
-  // So many runs, all of them now.
+  // Accepts this number of runs, all with the current date.
   void accept(int runs) const {
     const Finished accepted =
         stepgate({"--baselines", "b", "accept", "small.toml", "--runs", std::to_string(runs),
@@ -55,7 +55,7 @@ class HistoryVerb : public CommandLine {
   Baseline baseline() const { return read_baseline(place() / stored, "small"); }
   void store(const Baseline& baseline) const { write(stored, baseline_text(baseline)); }
 
-  // One a week, each so much slower than the one before.
+  // Spreads the runs over weeks, each slower than the one before by `a_week`.
   Baseline spread_over_weeks(double a_week) const {
     Baseline spread = baseline();
     for (std::size_t run = 0; run < spread.runs.size(); ++run) {
@@ -229,7 +229,7 @@ TEST_F(HistoryVerb, WritesTheJsonThatItsSchemaDescribes) {
   history({"small.toml", "--json", "few.json"});
   spread_over_weeks(0.003);
   history({"small.toml", "--json", "drift.json"});
-  Baseline stepped = spread_over_weeks(-0.003);  // which takes the drift back
+  Baseline stepped = spread_over_weeks(-0.003);  // undoes the drift
   for (std::size_t run = 6; run < 12; ++run) {
     for (double& contrast : stepped.runs[run].variants[0].times[0].contrasts) contrast += 0.05;
   }

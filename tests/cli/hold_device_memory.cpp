@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For failing_device_cuda_test only: takes the memory of the first GPU but for so many MiB, says
-// "held" and keeps it until it is killed.
+// For failing_device_cuda_test only: allocates all memory of the first GPU except for some MiB,
+// prints "held" and keeps the memory until it is killed.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that somebody else wrote, as a pull request brings them: what they say reaches no terminal
-// and no CI system as a command, and no program runs because of what lies beside them.
+// Tests files from an untrusted author, such as a pull request: their text reaches no terminal or
+// CI system as a command, and no program runs because of files beside them.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 using HostileFiles = CommandLine;
 
-// Finds letters that neither a terminal nor GitHub, Azure or TeamCity must see.
+// Finds control characters and commands that a terminal, GitHub, Azure or TeamCity would interpret.
 std::string fault_of(const std::string& output) {
   std::string line;
   for (const char letter : output + "\n") {
@@ -35,7 +35,7 @@ std::string fault_of(const std::string& output) {
   return "";
 }
 
-// Each a file that is refused or read, under a name of its own.
+// Files with hostile text, each valid or invalid in its own way.
 std::vector<std::pair<std::string, std::string>> hostile_scenarios() {
   const std::string good = two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s");
   const auto claimed = [&](const std::string& claim) {
@@ -85,7 +85,7 @@ TEST_F(HostileFiles, ReachNoTerminalAndNoCiSystem) {
       EXPECT_NE(finished.out + finished.err, "") << verb << " " << file;
     }
   }
-  // As whole folders are taken.
+  // The verbs read the whole folder.
   for (const char* verb : {"check", "list", "plan"}) {
     const Finished finished = stepgate({verb, "."});
     EXPECT_EQ(fault_of(finished.out), "") << verb;
@@ -96,13 +96,13 @@ TEST_F(HostileFiles, ReachNoTerminalAndNoCiSystem) {
 class Checkout : public CommandLine {
  protected:
   Checkout() {
-    // Nothing of the machine's and the user's git configuration is read.
+    // Ignores the git configuration of the machine and of the user.
     names_.emplace_back("GIT_CONFIG_GLOBAL", "/dev/null");
     names_.emplace_back("GIT_CONFIG_SYSTEM", "/dev/null");
     program("mark.sh", "touch '" + marker().string() + "'\ncat\n");
   }
 
-  // In the folder of the test, as somebody who is not asked for a name.
+  // Runs git in the test's folder with a fixed author.
   void git(const std::string& arguments, const std::string& folder = ".") const {
     const std::string command =
         "cd '" + (place() / folder).string() +
@@ -126,7 +126,7 @@ class Checkout : public CommandLine {
   std::list<EnvironmentVariable> names_;
 };
 
-// Ordinary files, which anybody may commit.
+// The bare repository consists of ordinary files, which anybody may commit.
 TEST_F(Checkout, RunsNothingThatABareRepositoryAmongItsFilesNames) {
   write("scenarios/a.toml", holding);
   git("init");
@@ -136,7 +136,7 @@ TEST_F(Checkout, RunsNothingThatABareRepositoryAmongItsFilesNames) {
   write("scenarios/config", "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = " +
                                 (place() / "scenarios").string() + "\nfsmonitor = " + mark() +
                                 "\n");
-  git("add .", "scenarios");  // which runs it: so the trap is one
+  git("add .", "scenarios");  // git runs the filter here, so the trap works
   git("commit -m m", "scenarios");
   ASSERT_TRUE(std::filesystem::exists(marker()));
   std::filesystem::remove(marker());
@@ -155,7 +155,7 @@ TEST_F(Checkout, RunsNothingThatItsOwnRepositoryNames) {
         "filter.marks.clean '" + mark() + "'"}) {
     program("hooks/post-index-change", "touch '" + marker().string() + "'\n");
     git("config " + setting);
-    // Another time than git knows makes it look at the file.
+    // A changed modification time makes git read the file.
     std::filesystem::last_write_time(place() / "scenarios/a.toml",
                                      std::filesystem::file_time_type::clock::now());
     write("scenarios/a.toml", holding);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate` of a HEAD whose `run` leaves what nobody should read, writes without an end, or
-// starts what should outlive it. The gate ends within the time that it gave, within its memory,
-// with 3 and one sentence, and nothing of HEAD runs on.
+// Tests `stepgate gate` with a HEAD whose `run` leaves unreadable files, writes endlessly, or
+// starts processes that should outlive it. The gate ends within its limits of time and memory, with
+// exit code 3 and one message, and no process of HEAD survives.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -18,11 +18,11 @@ using std::chrono::seconds;
 
 struct HostileHead {
   const char* name;
-  // Instead of `run`. $json is where its JSON should be; in_a_folder ends it where that is no file
-  // that it could replace, but a name that belongs to the machine.
+  // Shell commands instead of `run`. $json is the path for its JSON; in_a_folder stops where that
+  // path is not a replaceable file but a name of the machine.
   const char* does;
   std::string says;
-  // A sanitized gate takes 20 s to read 64 MiB of lines where the machine has other work.
+  // A sanitized gate takes 20 s to read 64 MiB of lines on a busy machine.
   double run_seconds = sanitized ? 100 : 20;
   int exit_code = 3;
 };
@@ -106,7 +106,7 @@ TEST_P(HostileHeads, EndTheGateInTimeWithOneSentenceAndNoProcess) {
 const std::string nothing = "HEAD's `run` decided nothing and ended with 0";
 const std::string too_late = "HEAD's `run` had not ended after 400 ms, which is what --run-seconds";
 const std::vector<HostileHead> hostile_heads{
-    // Files that lie where the JSON should be.
+    // Files in place of the JSON output.
     {"fifo", "in_a_folder; mkfifo $json; exit 0", nothing},
     {"endless_device", "in_a_folder; ln -s /dev/zero $json; exit 0", nothing},
     {"sparse_file", "in_a_folder; truncate -s 3G $json; exit 0", nothing},
@@ -117,7 +117,7 @@ const std::vector<HostileHead> hostile_heads{
     {"folder", "in_a_folder; mkdir $json; exit 0", nothing},
     {"swapped",
      "in_a_folder; (./note; while :; do mkfifo $json.x; mv $json.x $json; done) & exit 0", nothing},
-    // Output that it writes.
+    // Output that is too long.
     {"endless_line", "exec tr '\\0' x </dev/zero >$json", "wrote a line of more than 4 MiB"},
     {"endless_lines",
      "exec yes \"{\\\"x\\\":\\\"$(head -c 8000 /dev/zero | tr '\\0' x)\\\"}\" >$json",
@@ -139,7 +139,7 @@ const std::vector<HostileHead> hostile_heads{
      "head -n 800 | tr -d '\\n' >$json; echo ']}' >$json; done",
      "wrote more than 4 MiB of assertions"},
     {"no_output", "exec >&-; sh -c './note; exec sleep 60' & exec sleep 60", too_late, 0.4},
-    // Files that it puts in the place of the gate's own reports.
+    // Files in place of the gate's own reports.
     {"pipes_for_reports",
      "for f in gate.html gate.xml gate.json; do rm $f; mkfifo $f; done; behave \"$@\"", "PASSED",
      20, 0},
@@ -149,7 +149,7 @@ const std::vector<HostileHead> hostile_heads{
     {"a_link_to_the_scenario",
      "for f in gate.html gate.xml gate.json; do rm $f; ln -s waits.toml $f; done; behave \"$@\"",
      "PASSED", 20, 0},
-    // Processes that it starts; where that is all, it passes.
+    // HEADs that only start processes; the gate passes.
     {"new_session",
      "setsid sh -c 'trap \"\" TERM HUP; ./note; exec sleep 60' & noted 1; behave \"$@\"", "PASSED",
      20, 0},
@@ -157,7 +157,7 @@ const std::vector<HostileHead> hostile_heads{
      "(setsid sh -c '(./note; sh -c \"./note; exec sleep 60\" &) & ./note; exit' &); noted 3; "
      "behave \"$@\"",
      "PASSED", 20, 0},
-    {"forks_on",  // no process of it is old
+    {"forks_on",  // no process lives long
      "python3 -c 'import os, time\nos.setsid()\nwhile os.fork() == 0:\n  time.sleep(0.001)\n"
      "  open(\"alive\", \"a\").write(\".\")' & until [ -e alive ]; do sleep 0.01; done; "
      "behave \"$@\"",

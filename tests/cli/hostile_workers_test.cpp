@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate` of command lines of workers, and `stepgate worker`, from outside: workers that
-// stall, die, flood or lie, and ends that come early. Whatever a worker does, nothing of it may be
-// left.
+// Tests `stepgate gate` with command lines of workers, and `stepgate worker`, from outside: workers
+// that stall, die, flood or lie, and early ends. No process of a worker may survive.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -51,7 +50,8 @@ const std::vector<Hostile> hostile_workers{
     {"crash", "run", "was ended by signal 11 (Segmentation fault) instead of answering"},
     {"complain", "run", "the tail of its standard error:\\n  the dog ate the kernel"},
     {"flood", "run", "with more than 1 MiB without an end of line"},
-    {"flood_lines", "run", "; it wrote nothing to standard error\n"},  // which line is seen first?
+    // Which line is seen first is random.
+    {"flood_lines", "run", "; it wrote nothing to standard error\n"},
     {"flood_errors", "run", "ended with exit code 7"},
     {"close_output", "run", "closed its standard output instead of answering"},
     {"ignore_the_end", "run", "did not answer"},
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
 
-// A process that a shell had at work before it became stepgate is a child of stepgate too.
+// A process that a shell started before it became stepgate by exec is also a child of stepgate.
 TEST_F(WorkerGates, EndNobodyElseForASupervisorThatIsKilled) {
   ChildProcess run("/bin/sh",
                    {"-c",
@@ -155,8 +155,8 @@ TEST_F(WorkerGates, EndWithNothingLeftWhenInterrupted) {
 }
 
 TEST_F(WorkerGates, EndWithNothingLeftWhenKilled) {
-  // Introductions of both, a pair, and two children of the side that was asked first, one of them
-  // in a session of its own; all of those ignore SIGTERM.
+  // There are the introductions of both sides, a pair, and two children of the side that was asked
+  // first, one in a session of its own; all ignore SIGTERM.
   const std::string nests = hostile("nest", "run");
   ChildProcess run(STEPGATE_PROGRAM, call_of(nests, nests), place());
   ASSERT_TRUE(run.says("of timing", seconds(60)));
@@ -169,7 +169,7 @@ TEST_F(WorkerGates, EndWithNothingLeftWhenKilled) {
   EXPECT_TRUE(all_end(processes(), seconds(10)));
 }
 
-// The example of ci/WORKER.md, against the clock of this machine.
+// Runs the example of ci/WORKER.md with the real clock.
 TEST_F(WorkerGates, TheExampleIsNotFailedAgainstItself) {
   // At most one gate in a hundred may block; another machine's noise may leave it undecided.
   const Finished run = gate(example, example, {"--margin", "20%", "--workload", "sort*"});

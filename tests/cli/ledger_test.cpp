@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate run --ledger` from outside.
+// Tests `stepgate run --ledger` from outside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,11 +28,11 @@ class LedgerOption : public CommandLine {
   }
   Finished run(const std::vector<std::string>& more) const { return stepgate(words(more)); }
 
-  // Where the ledger has a scenario.
+  // The file of a scenario in the ledger.
   static std::string file_of(const std::string& scenario) {
     return "l/simulated/gpu-of-round-numbers/" + scenario + ".toml";
   }
-  // All that the ledger has.
+  // Returns the whole content of the ledger.
   std::string content() const {
     std::ostringstream text;
     std::error_code none;
@@ -41,7 +41,7 @@ class LedgerOption : public CommandLine {
     }
     return text.str();
   }
-  // A fault ends the wait too, and is found by what follows.
+  // Also ends after a timeout; the following checks then fail.
   static void wait_until(const std::function<bool()>& is_true) {
     for (int tries = 0; tries < 1000 && !is_true(); ++tries) std::this_thread::sleep_for(20ms);
   }
@@ -70,7 +70,7 @@ TEST_F(LedgerOption, MakesAFailedScenarioStayFailed) {
   EXPECT_EQ(content(), before);
 }
 
-// Its rounds are kept with what they took: total time is on its side as it was then.
+// The rounds are stored with their total times.
 TEST_F(LedgerOption, KeepsWhatHeldBefore) {
   write("holding.toml", holding);
   ASSERT_EQ(run({"holding.toml"}).exit_code, 0);
@@ -141,7 +141,7 @@ TEST_F(LedgerOption, RefusesWhatMakesNoSense) {
   EXPECT_EQ(content(), "");
 }
 
-// Only `accept` writes what was accepted, by whatever name it is reached.
+// Only `accept` writes stored runs, whichever name leads to their folder.
 TEST_F(LedgerOption, RefusesToLieAmongStoredRuns) {
   write("undecided.toml", undecided);
   write("b/simulated/gpu-of-round-numbers/x", "");
@@ -157,7 +157,7 @@ TEST_F(LedgerOption, RefusesToLieAmongStoredRuns) {
         << refused.err;
   }
   EXPECT_FALSE(exists("b/simulated/gpu-of-round-numbers/undecided.toml"));
-  // Where no option names it, a folder is known by what lies in it.
+  // Without an option that names it, a folder of stored runs is recognised by its content.
   std::filesystem::create_directories(place() / "c/gpu");
   std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/golden/baseline.toml",
                         place() / "c/gpu/small.toml");
@@ -191,7 +191,7 @@ TEST_F(LedgerOption, SaysWhatIsInThePlaceOfItsFolder) {
             "--ledger` keeps runs\n");
 }
 
-// A scenario that compares with no stored run has no anchors, and its times are kept all the same.
+// A scenario without stored comparisons has no anchors, but its times are stored too.
 TEST_F(LedgerOption, ShowsTheStepTimesOfEveryTimedScenario) {
   write("failed.toml", fails);
   const auto history = [&] {
@@ -241,7 +241,7 @@ TEST_F(LedgerOption, LosesNoRunWhenManyRunAtOnce) {
     EXPECT_NE(finished.exit_code, 2) << finished.err;
     if (!contains(finished.out, "nothing was measured")) measured.push_back(finished.out);
   }
-  // They took turns: each went on from one more.
+  // The runs took turns: each continued from one more earlier run.
   for (std::size_t before = 1; before < measured.size(); ++before) {
     const std::string words = " of " + std::to_string(before) + " earlier run";
     EXPECT_EQ(std::count_if(measured.begin(), measured.end(),
@@ -253,12 +253,12 @@ TEST_F(LedgerOption, LosesNoRunWhenManyRunAtOnce) {
   EXPECT_EQ(count("\nafter = "), std::ssize(measured) - 1);
 }
 
-// Whoever ends a run that does not look well, by whatever signal, has not got rid of it.
+// Ending a run with any signal does not remove its bad rounds from the ledger.
 TEST_F(LedgerOption, KeepsTheRoundsOfARunThatIsEnded) {
   write("endless.toml", endless);
   int runs = 0;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    // With a seed, since a tie may be decided in any run before the signal comes.
+    // Uses a seed, since a tie may be decided by chance before the signal arrives.
     ChildProcess child(STEPGATE_PROGRAM,
                        words({"endless.toml", "--seed", std::to_string(runs + 1)}), place());
     wait_until([&] { return count("[run.expect]\n") > runs; });
@@ -272,7 +272,7 @@ TEST_F(LedgerOption, KeepsTheRoundsOfARunThatIsEnded) {
   EXPECT_TRUE(contains(next.out, "of 3 earlier runs")) << next.out;
 }
 
-// Even one that shows nothing yet has begun.
+// A run without results is recorded too.
 TEST_F(LedgerOption, HasARunBeforeItsFirstRound) {
   write("endless.toml", endless);
   ChildProcess child(STEPGATE_PROGRAM,
@@ -292,7 +292,7 @@ TEST_F(LedgerOption, HasARunBeforeItsFirstRound) {
 
 TEST_F(LedgerOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
   write("undecided.toml", undecided);
-  // With a seed, since a tie may be decided in any run.
+  // Uses a seed, since a tie may be decided by chance in any run.
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
   int runs = 1;
   for (const char* knob : {"measure.rounds=11", "measure.max_seconds=29", "measure.warmup=7",
@@ -306,7 +306,7 @@ TEST_F(LedgerOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
   EXPECT_GE(runs, 2);
 }
 
-// Anything that makes it another pair starts from nothing, and says so.
+// Any change that makes it another pair starts without evidence, and the report says so.
 TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   write("failed.toml", fails);
   ASSERT_EQ(run({"failed.toml", "--subject", "a"}).exit_code, 1);
@@ -331,7 +331,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   EXPECT_FALSE(contains(run({"other.toml"}).out, "starts from nothing"));
 }
 
-// A green run is what somebody who changes a name, a side or a number looks for.
+// Someone who changes a name, a side or a number wants to see it in a passing run too.
 TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingPasses) {
   write("tied.toml", undecided);
   ASSERT_EQ(run({"tied.toml", "--seed", "1"}).exit_code, 77);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests how much memory a run that never decides takes, its JSON included.
+// Tests the memory of a run that never decides, including its JSON.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t mebibyte = 1 << 20;
 constexpr std::int64_t most_bytes = 200'000'000;
 
-// Variants that are the same, exactly at the limit, a million rounds allowed.
+// Equal variants exactly at the limit, with up to a million rounds.
 std::string at_the_limit(int variants, const std::string& kernel_us) {
   std::string text =
       "claim = \"a variant is as fast as itself\"\n"
@@ -50,7 +50,7 @@ TEST_P(LongRuns, AMillionRoundsStayBelowTwoHundredMegabytes) {
   EXPECT_GT(report["measurement"]["rounds"].size(), 500U);
 }
 
-// Many short steps a round; few long ones, of many variants and under many assertions.
+// Tests many short steps per round, and few long ones with many variants and many assertions.
 INSTANTIATE_TEST_SUITE_P(Shapes, LongRuns, testing::Values(std::pair(2, "2"), std::pair(8, "400")));
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thousand scenario files are read and planned while one waits.
+// Tests that a thousand scenario files are read and planned within seconds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace stepgate {
 namespace {
 
 constexpr int file_count = 1000;
-// Most processor time, since others may use the machine too: 0.53 s as released (2026-11-25).
+// Limit of processor time, since others may use the machine: 0.53 s as released (2026-11-25).
 constexpr double most_seconds = 2;
 constexpr double slack = 3;  // for slower processors
 
-// Every knob that changes the shape of the plan takes another value now and then.
+// Varies every knob that changes the shape of the plan.
 std::string scenario_text(int number) {
   const auto pick = [number](int stride, const std::vector<std::string>& choices) {
     return choices[static_cast<std::size_t>(number / stride) % choices.size()];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tests what `stepgate new` writes; tests/scripts/cli/new.txt has what it refuses. Every scenario
-// of scenarios/start is one to begin with: strict, true on the simulated device, short, and about
-// all five things of a step.
+// Tests what `stepgate new` writes; tests/scripts/cli/new.txt tests what it refuses. Every scenario
+// of scenarios/start is strict, passes on the simulated device, is short, and covers all five parts
+// of a step.
 #include <gtest/gtest.h>
 
 #include "tests/cli/command_line.h"
@@ -11,7 +11,7 @@ namespace {
 
 const std::filesystem::path scenarios = STEPGATE_SOURCE_DIR "/scenarios";
 
-// By the files that there are; which of them the program knows is what the first tests compare.
+// Lists the starters by their files; the first tests check that the program has the same ones.
 std::vector<std::string> words() {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(scenarios / "start"))
@@ -42,7 +42,7 @@ TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
   }
 }
 
-// The commands that it suggests can be pasted, and nothing else runs.
+// The suggested commands can be pasted into a shell and run nothing else.
 TEST_F(New, SaysCommandsThatAShellRunsWhateverTheNameIs) {
   const std::string path = std::filesystem::path(STEPGATE_PROGRAM).parent_path().string();
   const EnvironmentVariable found("PATH", path + ":/usr/bin:/bin");
@@ -108,7 +108,7 @@ TEST_F(Starters, WouldBeRefusedWithAnAssertionThatCannotFailOrAnOverrideForNothi
   }
 }
 
-// None is skipped: each lies well within its regime.
+// None is skipped, since each lies well within its regime.
 TEST_F(Starters, HoldOnTheSimulatedDevice) {
   for (const std::string& word : words()) {
     const std::string file = (scenarios / "start" / (word + ".toml")).string();
@@ -121,7 +121,7 @@ TEST_F(Starters, HoldOnTheSimulatedDevice) {
   }
 }
 
-// On a GPU that nobody has measured it may be skipped, with its regime as the reason.
+// On a GPU with a guessed profile it may be skipped, with its regime as the reason.
 TEST_F(Starters, FailOnNoGuessedGpu) {
   for (const std::string& word : words()) {
     const std::string file = (scenarios / "start" / (word + ".toml")).string();
@@ -134,7 +134,8 @@ TEST_F(Starters, FailOnNoGuessedGpu) {
   }
 }
 
-// How much, why and when, in few enough lines to be read; and nothing that a file elsewhere lacks.
+// They say how much, why and when in few lines, and use nothing that a file in another folder
+// lacks.
 TEST_F(Starters, AreWholeAndShortAndSayEachOfTheFiveThings) {
   for (const std::string& word : words()) {
     const std::string text = starter(word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The suite on GPUs that its limits were not first written for, one of them measured and the others
-// guessed from data sheets: what does not pass there, by name, so that a limit that only one GPU
-// keeps is seen when it is written.
+// Runs the suite on other GPUs than its limits were written for, one of them measured and the
+// others guessed from data sheets. Lists by name what does not pass there, to reveal limits that
+// only one GPU satisfies.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ struct Profile {
   const char* name;
 };
 
-// "scenario.assertion outcome" a line; what is skipped is counted, by scenario.
+// Returns "scenario.assertion outcome" per line; skipped assertions are counted by scenario.
 std::string what_does_not_hold(std::istream& results) {
   std::string text;
   std::string skipped;

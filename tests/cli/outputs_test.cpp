@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that stepgate writes: what it never writes over, and what it writes through.
+// Tests the files that stepgate writes: which it never overwrites, and which it writes in place.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ TEST_F(Outputs, OfWhichTwoNameOneFileAreRefusedBeforeAnythingRuns) {
   for (std::size_t one = 0; one < run_outputs.size(); ++one) {
     for (std::size_t two = 0; two < run_outputs.size(); ++two) {
       if (one == two) continue;
-      if (!run_outputs[two].suffix.empty()) continue;  // which no name alone would hit
+      if (!run_outputs[two].suffix.empty()) continue;  // a name alone does not collide with it
       const std::string file = "x" + run_outputs[one].suffix;
       std::filesystem::remove_all(place() / "x");
       write(file, "of yesterday");
@@ -155,7 +155,7 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
     if (output.option == "--json") {
       EXPECT_EQ(nlohmann::json::parse(run.out).at("outcome"), "passes");
     }
-    // Output that is written again and again is there once.
+    // Output that is rewritten must not appear twice.
     const std::string begin = run.out.substr(0, 30);
     EXPECT_EQ(run.out.find(begin, 1), std::string::npos) << output.option;
   }
@@ -165,7 +165,7 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
   expect_refused(run({"--json", "-", "--summary", "-"}), " name the same file, -");
 }
 
-// As a shell hands them over: `| cat`, `>(cat)`.
+// Tests pipes as a shell makes them: `| cat`, `>(cat)`.
 TEST_F(Outputs, GoIntoPipesOfThisProcess) {
   const std::string command =
       "cd '" + place().string() +
@@ -186,7 +186,7 @@ TEST_F(Outputs, ThatCannotBeWrittenToStandardOutputAreAnExitCode) {
   EXPECT_TRUE(contains(full.err, "-: cannot be written: No space left on device")) << full.err;
 }
 
-// The folder of the traces, which is there while they are made.
+// The folder of the traces exists while they are made.
 TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   write("b.toml", endless);
   const std::filesystem::path temporary = place() / "tmp";
@@ -195,7 +195,7 @@ TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   const auto count = [&] {
     return std::distance(std::filesystem::directory_iterator(temporary), {});
   };
-  // A folder is stepgate's from its mark on; killed before it, an empty one stays.
+  // A folder is recognised by stepgate's mark; if killed before marking it, an empty folder stays.
   const auto marked = [&] {
     const std::filesystem::directory_iterator all(temporary);
     return std::any_of(begin(all), end(all), [](const std::filesystem::directory_entry& folder) {
@@ -207,7 +207,7 @@ TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   killed.send(SIGKILL);
   EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
   EXPECT_EQ(count(), 1);
-  // Its tracing process, which writes there, ends with it; when, a busy machine decides.
+  // The tracing process, which writes there, also ends, but when is uncertain on a busy machine.
   for (int tries = 0; tries < 20 && count() != 0; ++tries) {
     std::this_thread::sleep_for(1500ms);
     write("j.xml.unfinished-0a1b2c", "half a rep");
@@ -231,7 +231,7 @@ class Unreadable : public Outputs {
     std::filesystem::permissions(place() / "closed", std::filesystem::perms{0755});
   }
 
-  // As somebody who is not root, whom permissions do not stop.
+  // Runs the program as a user other than root, to whom permissions apply.
   Finished as_nobody(const std::string& arguments) const {
     const std::string call = std::string(STEPGATE_PROGRAM) + " " + arguments;
     return ::geteuid() != 0 ? ChildProcess("/bin/sh", {"-c", call}, place()).wait()
@@ -259,7 +259,7 @@ TEST_F(Unreadable, FoldersAreWrongRequests) {
   }
 }
 
-// The file keeps its lines and its mode, so its mode counts, and before anything is measured.
+// The file is appended to and keeps its mode, which is checked before anything is measured.
 TEST_F(Unreadable, FilesThatMayNotBeWrittenAreToldBeforeARun) {
   if (as_nobody("--version").exit_code != 0) GTEST_SKIP() << "nobody may start this program";
   std::filesystem::permissions(place(), std::filesystem::perms{0777});
@@ -273,7 +273,7 @@ TEST_F(Unreadable, FilesThatMayNotBeWrittenAreToldBeforeARun) {
   EXPECT_FALSE(exists("j.xml")) << "the run had begun";
 }
 
-// By whatever of its names: then what is for people goes to standard error.
+// Standard output is recognised under any name; text for people then goes to standard error.
 TEST_F(Outputs, OnStandardOutputAreAlone) {
   for (const char* name : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
     const Finished found = run({"--json", name});
@@ -284,7 +284,7 @@ TEST_F(Outputs, OnStandardOutputAreAlone) {
   }
 }
 
-// A terminal that nobody looks at, by its name, and what was written there.
+// A pseudo-terminal with its name, and the text written to it.
 class Terminal {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
@@ -328,7 +328,7 @@ TEST_F(Outputs, InColourAreForTheTerminalThatShowsThem) {
   EXPECT_EQ(run_with("--json - >j.json 2>" + terminal.name()), 0);
   EXPECT_TRUE(contains(terminal.text(), "a: \x1b[32mpasses"));
   EXPECT_FALSE(contains(text("j.json"), "\x1b"));
-  // And none where standard output is a terminal that shows something else.
+  // No progress is shown where standard output is a terminal that shows something else.
   EXPECT_EQ(run_with("--junit - >" + terminal.name() + " 2>told"), 0);
   EXPECT_TRUE(contains(text("told"), "a: passes")) << text("told");
   EXPECT_TRUE(contains(terminal.text(), "<testsuite"));
@@ -342,7 +342,7 @@ TEST_F(Outputs, AreNotTheLockOfTheirFolder) {
   }
 }
 
-// As in a container that mounts none.
+// Simulates a container that does not mount /proc.
 TEST_F(Outputs, AreNoneWithoutProcAndThatIsSaid) {
   const std::string hide = "mount -t tmpfs none /proc && exec ";
   const auto without_proc = [&](const std::string& words) {
@@ -351,7 +351,7 @@ TEST_F(Outputs, AreNoneWithoutProcAndThatIsSaid) {
         .wait();
   };
   if (without_proc("--version").exit_code != 0) GTEST_SKIP() << "only root hides /proc";
-  // A sanitizer's words about the same come before it.
+  // A sanitizer may print its own message first.
   const auto is_all_it_says = [](const Finished& finished, std::string_view words) {
     return sanitized ? finished.err.ends_with(words) : finished.err == words;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// docs/memory.md shows what the program prints and draws today, shortened where it says "...".
+// Tests that docs/memory.md shows what the program prints and draws, shortened where it says "...".
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::string not_printed(const Shown& shown, const std::string& out) {
 
 class PageOfMemory : public CommandLine {
  protected:
-  // As somebody types it in the project's folder, but that no picture is drawn there.
+  // Runs a command as if typed in the project's folder, but without writing pictures there.
   Finished type(std::vector<std::string> arguments) const {
     for (std::string& argument : arguments) {
       if (argument.ends_with(".svg")) argument = (place() / argument).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Five faults that a verdict must not pass, planted on a real GPU: slower GEMMs, stalls, a slowdown
-// that begins late, a tail, and work that is rarer than what was measured.
+// Plants five faults on a real GPU that must not pass: slower GEMMs, stalls, a slowdown that begins
+// late, a tail, and work that is rarer than the measured steps.
 #include <fmt/format.h>
 
 #include <string>
@@ -22,12 +22,12 @@ class PlantedFaults : public CommandLine {
     write("a.toml", small_steps + "[expect]\nwaits = \"baseline.host_waits_per_step == 1\"\n");
   }
 
-  // Without more arguments it is BASE.
+  // Without more arguments, HEAD is BASE.
   void head_with(const std::string& more_of_a_worker) const {
     script("if [ \"$3\" = worker ]; then " + adding(more_of_a_worker) +
            "fi\nexec " STEPGATE_PROGRAM " \"$@\"\n");
   }
-  // From so many steps of a work on, the system stops the worker for so long, so often.
+  // Stops the worker after this number of steps of a workload, with this length and period.
   void head_that_stalls(double period_ms, double length_ms, int after_steps) const {
     script(fmt::format("exec python3 {}/tests/workers/stalling.py {} {} {} {} \"$@\"\n",
                        STEPGATE_SOURCE_DIR, STEPGATE_PROGRAM, period_ms, length_ms, after_steps));
@@ -59,7 +59,7 @@ TEST_F(PlantedFaults, SlowerGemmsBlock) {
   EXPECT_NE(slower.out.find("blocks "), std::string::npos) << slower.out;
 }
 
-// A third of the time: many short ones, and few long ones, which a typical launch has not.
+// Stalls take a third of the time: many short ones, or few long ones that a typical launch lacks.
 TEST_F(PlantedFaults, StallsDoNotPass) {
   for (const auto& [period, length] : {std::pair(12.0, 6.0), std::pair(600.0, 300.0)}) {
     head_that_stalls(period, length, never);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: processes that noted their numbers in a file, or work in a folder, and whether
-// they still run.
+// For tests only: finds processes that wrote their numbers to a file, or work in a folder, and
+// checks whether they still run.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace stepgate {
 
-// Neither running nor waiting to be; a dead process that nobody has collected yet runs no more.
+// Zombie processes count as ended.
 inline bool is_alive(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
@@ -23,7 +23,7 @@ inline bool is_alive(int process) {
   return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
 }
 
-// Gives a kill from outside a moment to reach everybody.
+// Allows some time for a kill to take effect.
 inline bool all_end(const std::vector<int>& processes, std::chrono::seconds within) {
   const auto deadline = std::chrono::steady_clock::now() + within;
   const auto alive = [&] { return std::any_of(processes.begin(), processes.end(), is_alive); };
@@ -32,7 +32,7 @@ inline bool all_end(const std::vector<int>& processes, std::chrono::seconds with
   return !alive();
 }
 
-// One number a line.
+// The file has one process number per line.
 inline std::vector<int> noted_processes(const std::filesystem::path& ids) {
   std::vector<int> all;
   std::ifstream file(ids);
@@ -40,7 +40,7 @@ inline std::vector<int> noted_processes(const std::filesystem::path& ids) {
   return all;
 }
 
-// Processes that work in the folder and have not gone elsewhere.
+// Returns processes whose working directory is the folder.
 inline std::vector<int> processes_in(const std::filesystem::path& folder) {
   std::vector<int> all;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {

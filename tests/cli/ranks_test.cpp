@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run on several ranks, by whatever starts them: the same verdict, said once, and nothing left
-// over. What docs/ranks.md shows is what is run here.
+// Tests a run on several ranks with every launcher: the same verdict, printed once, and no
+// processes left. It also runs the commands of docs/ranks.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Ranks : public CommandLine {
       std::filesystem::create_directory(place() / folder);
   }
 
-  // In a folder below the scenarios', so that several processes have an output each.
+  // Uses a folder below the scenarios' folder, so that each process has its own output.
   static std::vector<std::string> running(const std::string& file,
                                           const std::vector<std::string>& more) {
     std::vector<std::string> words = simulating({"../" + file});
@@ -56,7 +56,7 @@ class Ranks : public CommandLine {
                                           place() / ("r" + std::to_string(rank)));
   }
 
-  // As the launchers start processes, rank 1 first.
+  // Sets the variables as torchrun does.
   Set torchrun(int rank) const {
     return {{"RANK", std::to_string(rank)},
             {"LOCAL_RANK", std::to_string(rank)},
@@ -173,15 +173,15 @@ TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
     words.insert(words.end(), stepgate.begin(), stepgate.end());
     const Finished finished = ChildProcess(STEPGATE_MPIRUN, words, place() / "r0").wait();
     EXPECT_EQ(finished.exit_code, alone.exit_code) << finished.err;
-    // Where a rank fails mpirun says so besides.
+    // mpirun also reports a failed rank itself.
     EXPECT_TRUE(contains(finished.out, alone.out)) << finished.out << alone.out;
     EXPECT_EQ(times_in(finished.out, "1 scenario"), 1);
   }
 }
 #endif
 
-// A mixed run: a scenario that has one rank is calibrated and timed by the process itself, also
-// beside ranks. Scenarios of several ranks come first.
+// In a mixed run, this process calibrates and times scenarios of one rank itself. Scenarios of
+// several ranks come first.
 TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   write("share.toml", calibrated);
   const auto mixed = [&](std::vector<std::string> more) {
@@ -201,16 +201,16 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   expect_nothing_left_over();
   const Finished in_detail = mixed({"--ranks", "2", "--verbose"});
   EXPECT_TRUE(contains(in_detail.out, "calibrated: batch.sample_bytes = ")) << in_detail.out;
-  // Not a rank's: nothing of it is played.
+  // The fault applies to ranks only, so it does not happen here.
   const Finished own = run("share.toml", {"--ranks", "2", "--rank-fault", "1:load:KILL"});
   EXPECT_EQ(own.exit_code, 0) << own.out << own.err;
-  // And what ranks may refuse is refused before this process times anything.
+  // Everything that ranks may refuse is refused before this process times anything.
   const Finished died = mixed({"--ranks", "2", "--rank-fault", "1:load:KILL"});
   EXPECT_EQ(died.exit_code, 3);
   EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
 }
 
-// Variants of 1, 2 and 4 ranks run by turns.
+// Variants of 1, 2 and 4 ranks take turns.
 TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
   write("counts.toml",
         "claim = \"more ranks compute more\"\n"
@@ -227,7 +227,7 @@ TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
   EXPECT_EQ(run("counts.toml", {"--ranks", "2"}).exit_code, 77);
 }
 
-// Without tracing it is the run that fails, and with it the trace; each at load and at run.
+// Without tracing the run fails, and with it the trace; each while loading and while running.
 TEST_F(Ranks, ThatDieOrHangEndTheRunInOneSentence) {
   for (const char* at : {"load", "run"}) {
     for (const char* rank : {"0", "1"}) {
@@ -268,7 +268,7 @@ TEST_F(Ranks, OfALauncherThatDieOrHangEndAll) {
   }
 }
 
-// Two ranks train on twice as many samples, so that their losses are others than those of one.
+// Two ranks train on twice as many samples, so their losses differ from those of one rank.
 TEST_F(Ranks, MayBeMoreInOneVariantThanInAnotherWhereNumbersAreComputed) {
   const Finished finished = stepgate({"run", "two.toml", "--device", "reference", "--no-trace"});
   EXPECT_NE(finished.exit_code, 2) << finished.out << finished.err;
@@ -308,7 +308,7 @@ TEST_F(Ranks, UnderAGateDoNotCalibrateAndSayWhy) {
   EXPECT_TRUE(contains(said, "ranks that run in processes of their own do not calibrate")) << said;
 }
 
-// Without being told how long to wait.
+// Uses the default time limits.
 TEST_F(Ranks, ThatHangEndAllWithinTenSeconds) {
   const auto begin = std::chrono::steady_clock::now();
   const Finished finished =
@@ -334,7 +334,7 @@ TEST_F(Ranks, ThatDisagreeEndTheRun) {
   }
 }
 
-// The launcher's own processes, not those that they started.
+// Kills processes of the launcher itself, not their children.
 TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   write("two.toml",
         "claim = \"two ranks are as fast as two\"\n"
@@ -347,7 +347,7 @@ TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
     const std::vector<std::string> words = running("two.toml", untraced);
     const std::array processes{start(0, torchrun(0), words), start(1, torchrun(1), words)};
     for (int look = 0; look < 500 && left_over().size() < 6; ++look)
-      std::this_thread::sleep_for(10ms);  // two of them, two ranks and who watches over each
+      std::this_thread::sleep_for(10ms);  // two launcher processes, two ranks and their supervisors
     EXPECT_EQ(left_over().size(), 6U);
     processes[static_cast<std::size_t>(killed)]->send(SIGKILL);
     ChildProcess& other = *processes[static_cast<std::size_t>(1 - killed)];
@@ -362,7 +362,7 @@ TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   }
 }
 
-// A file that an earlier rank 0 has left is no place to meet.
+// The file of an earlier rank 0 must not be used.
 TEST_F(Ranks, OfALauncherDoNotTakeAnOldFileForRankZero) {
   const std::string file = "stepgate-ranks-" + std::to_string(::geteuid()) + "-29500";
   write(file, "stepgate-ranks 127.0.0.1:9 0123456789abcdef\n");
@@ -462,7 +462,7 @@ TEST_F(RanksUnderAGate, PassWhereNothingChanged) {
   expect_nothing_left_over();
 }
 
-// The work is a step's of a rank, so each of its processes must be told.
+// The injected work is in the step of a rank, so each rank process gets the option.
 TEST_F(RanksUnderAGate, AreBlockedWhereTheyAreSlower) {
   head_with("--injected device_spin:100");
   const Finished run = gate();
@@ -477,14 +477,14 @@ TEST_F(RanksUnderAGate, ThatDieFailItByName) {
   head_with("--rank-fault 1:run:KILL");
   const Finished run = gate();
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
-  // Whether rank 0 has answered by then is chance.
+  // Whether rank 0 has answered by then is random.
   EXPECT_TRUE(contains(run.out, "rank 1 (process ") &&
               contains(run.out, "was ended by signal 9 (Killed) instead of answering 'run'"))
       << run.out;
   expect_nothing_left_over();
 }
 
-// The numbers of a key in the n-th table of a profile.
+// Returns the numbers of a key in the n-th table of a profile.
 std::vector<double> numbers_of(const std::string& profile, const std::string& key, int table) {
   std::size_t at = 0;
   for (int tables = 0; tables <= table; ++tables)
@@ -499,7 +499,7 @@ std::vector<double> numbers_of(const std::string& profile, const std::string& ke
   return numbers;
 }
 
-// In rank processes, as on GPUs; here the machine is known that is measured.
+// Measures in rank processes, as on GPUs; here the true costs are known.
 TEST_F(Ranks, MeasureWhatCollectivesTakeForAProfile) {
   const Finished measured =
       stepgate({"devices", "--measure", "device.toml", "--device", "simulated:nvidia-h200",
@@ -527,7 +527,7 @@ TEST_F(Ranks, MeasureWhatCollectivesTakeForAProfile) {
   expect_nothing_left_over();
 }
 
-// Nothing measures them.
+// Stretch factors are not measured.
 TEST_F(Ranks, KeepTheStretchesOfAProfileThatIsMeasuredAgain) {
   const auto measure = [this] {
     const Finished measured = stepgate({"devices", "--measure", "device.toml", "--device",

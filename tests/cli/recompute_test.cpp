@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The JSON of `stepgate run --json` lets a stranger recompute everything: ci/recompute.py agrees
-// with simulated suites, exit code included, and finds every number that somebody changed.
+// Tests that the JSON of `stepgate run --json` suffices to recompute all decisions: ci/recompute.py
+// agrees with simulated suites, exit code included, and detects every changed number.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::ptrdiff_t most_lines = 205;  // that a stranger is asked to read
+constexpr std::ptrdiff_t most_lines = 205;  // so that the script stays readable
 
-// Every way to decide a line: counts with sizes, two bounds, medians, totals, levels, and traced
-// ones.
+// Every way to decide an assertion: counts with sizes, two bounds, medians, totals, levels, and
+// traced ones.
 const std::string all_ways =
     "claim = \"lines of every kind\"\n"
     "model = { layers = 2, hidden = 64 }\n"
@@ -35,7 +35,7 @@ const std::string all_ways =
     "alone = \"fix.all_reduces_per_step == 0\"\n"
     "level = \"fix.step_ms_mean + 10 * slow.step_ms_mean <= 1 s\"\n"
     "idle = \"fix.gpu_idle <= 99 %\"\n";
-// No step is as short as this regime wants it, so the line is skipped.
+// No step is as short as this regime demands, so the assertion is skipped.
 const std::string outside_its_regime =
     two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s") +
     "[regime]\nshort = \"fix.step_ms_mean <= 1 ns\"\n";
@@ -53,7 +53,7 @@ class Recompute : public CommandLine {
         .wait();
   }
 
-  // The file is as it was written, and says how the run ended.
+  // Checks that the script agrees with the unchanged file and with how the run ended.
   void expect_agreement(const std::string& file, const Finished& run) const {
     const Finished same = recompute(file);
     EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
@@ -61,7 +61,7 @@ class Recompute : public CommandLine {
     EXPECT_TRUE(contains(same.out, "exit code " + std::to_string(run.exit_code))) << same.out;
   }
 
-  // A suite with lines of every outcome.
+  // Runs a suite with assertions of every outcome.
   Finished run_mixed() const {
     write("mixed/all_ways.toml", all_ways);
     write("mixed/holding.toml", holding);
@@ -110,7 +110,7 @@ TEST_F(Recompute, AgreesWithTheWholeSuite) {
   expect_agreement("suite.json", run);
 }
 
-// Runs of the whole suite on a GPU, as they were written then.
+// Checks the stored runs of the whole suite on a GPU.
 TEST_F(Recompute, AgreesWithTheRunsThatTheRepositoryKeeps) {
   int runs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(
@@ -124,7 +124,7 @@ TEST_F(Recompute, AgreesWithTheRunsThatTheRepositoryKeeps) {
   EXPECT_GT(runs, 0);
 }
 
-// Rates, phases, one kernel and the class of a step: each both ways.
+// Tests rates, phases, one kernel and the class of a step, each passing and failing.
 TEST_F(Recompute, AgreesOnRatesPhasesKernelsAndClasses) {
   write("metrics.toml",
         "claim = \"lines about a transformer\"\n"
@@ -202,8 +202,7 @@ TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
       << recompute("mixed.json").out;
 }
 
-// A level beside its limit, in the runs in which one of its rounds lay beyond: the program and the
-// script allow as many.
+// Tests a level near its limit with an outlier: program and script allow equally many.
 TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
   write("beside.toml",
         "claim = \"a step's time beside its limit\"\n"
@@ -225,7 +224,7 @@ TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
   EXPECT_GT(open_with_outliers, 0);
 }
 
-// Anything broken besides hides no failed line, and neither does a device that failed.
+// No other error, and no failed device, hides a failed assertion.
 TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   write("holding.toml", holding);
   write("big.toml",
@@ -252,8 +251,7 @@ TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   }
 }
 
-// The second run goes on from the contrasts of the first; where these pass, its own total time says
-// so too.
+// The second run continues from the contrasts of the first.
 TEST_F(Recompute, AgreesWithOneScenarioAndWithEarlierRuns) {
   write("holding.toml", holding);
   write("undecided.toml", undecided);
@@ -274,7 +272,7 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
   run_mixed();
   const std::vector<Json> written = reports("mixed.json");
   struct Fault {
-    std::string found;  // where the script should point
+    std::string found;  // the expected place of the difference
     std::function<void(std::vector<Json>&)> plant;
   };
   const auto grows = [](Json& number, double factor) { number = factor * number.get<double>(); };
@@ -371,7 +369,7 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
     EXPECT_EQ(different.exit_code, 1) << different.out << different.err;
     EXPECT_TRUE(contains("\n" + different.out, "\n" + fault.found)) << different.out;
   }
-  // Reading and writing the file changes nothing by itself.
+  // Reading and writing the file alone changes nothing.
   write_reports("changed.json", written);
   EXPECT_EQ(recompute("changed.json").exit_code, 0);
 }

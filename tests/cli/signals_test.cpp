@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signals: whatever stepgate is at, it ends soon and says what it leaves.
+// Tests that stepgate ends soon after a signal, and says what it leaves.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -23,7 +23,7 @@ class Signals : public CommandLine {
     write("a.toml", holding);
     write("b.toml", endless);
     write("open.toml", endless);  // alone, with the seed of these tests
-    // The reference device computes for minutes here and asks nobody in between.
+    // The reference device computes for minutes here without checking for signals.
     write("deaf.toml",
           "claim = \"long\"\nmodel = { layers = 32, hidden = 1024 }\nbatch.size = 1024\n"
           "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
@@ -41,7 +41,8 @@ class Signals : public CommandLine {
   }
 };
 
-// It waits for the reader of a pipe, and has nothing to finish: the system's default ends it.
+// The verb waits for the reader of a pipe and has nothing to complete, so the default action of the
+// signal ends it.
 TEST_F(Signals, EndAtOnceAVerbThatFinishesNothing) {
   ASSERT_EQ(::mkfifo((place() / "pipe").c_str(), 0600), 0);
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -91,7 +92,7 @@ TEST_F(Signals, EndARunInItsWarmUp) {
   EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
 }
 
-// Every file that is there is named, and every file that is named is there.
+// The message names exactly the files that exist.
 TEST_F(Signals, LeaveWhatTheRunSays) {
   ChildProcess run(STEPGATE_PROGRAM,
                    simulating({"a.toml", "b.toml", "--trace", "t.json", "--picture", "p.svg",
@@ -163,7 +164,7 @@ class AcceptedRuns : public Signals {
   }
 };
 
-// To the parent alone: it tells the child, which ends with it.
+// Signals only the parent, which forwards it to the child.
 TEST_F(AcceptedRuns, AreCountedWhenASignalEndsTheRest) {
   ChildProcess accept(STEPGATE_PROGRAM,
                       {"--baselines", "b", "accept", "small.toml", "--runs", "200", "--device",
@@ -186,7 +187,7 @@ TEST_F(AcceptedRuns, AreCountedWhenASignalEndsTheRest) {
       << "a child went on";
 }
 
-// 'T' of a process that is stopped.
+// Returns the state of a process; 'T' means stopped.
 char state_of(int process) {
   const std::string text = text_of("/proc/" + std::to_string(process) + "/stat");
   const auto after_name = text.rfind(") ");
@@ -199,7 +200,7 @@ std::vector<int> children_of(int process) {
   return {std::istream_iterator<int>(numbers), {}};
 }
 
-// As a terminal sends it: to the parent's group, which the child is not in.
+// Signals the parent's process group, as a terminal does; the child is in another group.
 TEST_F(AcceptedRuns, StopAndGoOnWithWhoeverWaitsForThem) {
   ChildProcess accept(STEPGATE_PROGRAM,
                       {"--baselines", "b", "accept", "open.toml", "--runs", "2", "--device",
@@ -213,7 +214,7 @@ TEST_F(AcceptedRuns, StopAndGoOnWithWhoeverWaitsForThem) {
   std::this_thread::sleep_for(300ms);
   const int run = child();
   accept.send(SIGTSTP);
-  // A process that runs on another processor stops a moment after it was told to.
+  // A process on another processor stops slightly after the signal.
   wait_until([&] { return state_of(accept.number()) == 'T' && state_of(run) == 'T'; });
   EXPECT_EQ(state_of(accept.number()), 'T');
   EXPECT_EQ(state_of(run), 'T');

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The built program from outside, where a call and its answer say all: tests/scripts/cli. A step
-// `file NAME` writes a file, and `$ COMMAND` is given to a shell in a folder of the script's own.
-// Its output is standard output, then the lines of standard error with a `! ` before each, then the
-// exit code in brackets unless it is 0, of a pipe the codes of all its commands. The first command
-// that fails is the last one. `simulate` is `run` on a device that no measurement changes, with the
-// same noise every time; $SOURCE is the repository, by a path with a space. The shell sees no other
-// variable than those of call_of.
+// Tests calls of the built program with their outputs, from tests/scripts/cli. A step `file NAME`
+// writes a file, and `$ COMMAND` runs in a shell in the script's own folder.
+// The output is standard output, then the lines of standard error with `! ` before each, then the
+// exit code in brackets unless it is 0; for a pipe, the codes of all commands. A failed command
+// ends the step.
+// `simulate` is `run` on a device with constant times and the same noise every time. $SOURCE is the
+// repository, through a path with a space. The shell has only the variables of call_of.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -17,7 +17,7 @@ namespace stepgate {
 namespace {
 
 const std::string source = STEPGATE_SOURCE_DIR;
-// `kill $$` and `exit` leave no codes.
+// `kill $$` and `exit` write no codes.
 const std::string words_of_scripts =
     "set -eo pipefail; codes=$PWD.codes; trap 'echo -n \"${PIPESTATUS[*]}\" > \"$codes\"' ERR; "
     "simulate() { stepgate --baselines \"$SOURCE/tests/baselines\" run \"$@\" "
@@ -29,7 +29,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text;
 }
 
-// A call of env that gives a command to a shell.
+// Returns a call of env that passes a command to a shell.
 std::vector<std::string> call_of(const std::string& command, const std::string& link_to_source) {
   const auto programs = std::filesystem::path(STEPGATE_PROGRAM).parent_path().string();
   std::vector<std::string> call{"-i", "LC_ALL=C", "PATH=" + programs + ":/usr/bin:/bin",

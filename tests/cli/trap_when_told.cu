@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For failing_device_cuda_test only: loaded into the real program by LD_PRELOAD, it makes the
-// program's own GPU fail for good, as a broken kernel would. It launches a kernel that traps, in
-// the context of the process, some time after a file has so many lines: what the program writes
-// itself tells how far it is, and the program knows nothing of this.
+// program's GPU fail permanently, as a broken kernel would. It launches a kernel that traps, in the
+// context of the process, some time after an output file has a number of lines.
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -35,7 +34,7 @@ void wait_and_trap(const char* file, long lines, std::chrono::milliseconds after
   (void)cudaStreamSynchronize(beside_all_others);
 }
 
-// Children of the program inherit the variables: only the one that runs scenarios is meant.
+// Children inherit the variables, so this selects the process that runs scenarios.
 bool is_meant() {
   std::ifstream words("/proc/self/cmdline");
   std::string word;

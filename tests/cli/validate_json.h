@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: whether what a verb wrote is what docs/json_schema.json says, by Python.
+// For tests only: checks in Python whether a verb's output matches docs/json_schema.json.
 #pragma once
 
 namespace stepgate {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A device says one sentence and runs no step where its memory ends, or what a cap leaves of it.
-// Linked into the programs of the device contract.
+// Tests that a device prints one error and runs no step where its memory, or the part allowed by a
+// cap, is too small. Linked into the programs of the device contract.
 #include <gtest/gtest.h>
 
 #include "base/text/units.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Anchors are frozen: what was stored against one stays comparable only while its step stays what
-// it was. Whoever means to change one gives its row in plan/derive/anchors.cpp a new number.
+// Tests that anchors never change, since stored runs stay comparable only while an anchor's step is
+// the same. To change one, give its row in plan/derive/anchors.cpp a new number.
 #include "plan/derive/anchors.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batches whose size takes turns, on every device under the contract: the same numbers whatever
-// allocates, copies and waits, and those of a step of that size alone. Linked into the programs of
+// Tests alternating batch sizes on every device under the contract: the numbers do not depend on
+// allocation, copies and waits, and equal those of a step of one size. Linked into the programs of
 // the device contract.
 #include <gtest/gtest.h>
 

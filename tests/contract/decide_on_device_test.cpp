@@ -106,7 +106,7 @@ TEST(DecideOnDevice, StillDecidesWhatNeedsNoDevice) {
   EXPECT_NE(suite.told().find("fails.line fails"), std::string::npos) << suite.told();
 }
 
-// Works until it has loaded so many steps.
+// Works until it has loaded `loads` steps.
 class LostAtALoad : public Device {
  public:
   LostAtALoad(std::unique_ptr<Device> device, int last) : device_(std::move(device)), left_(last) {}
@@ -131,7 +131,7 @@ class LostAtALoad : public Device {
 };
 
 TEST(DecideOnDevice, NamesTheRoundOfALoss) {
-  LostAtALoad device(simulated(), 2 * 5);  // two variants, loaded once before the first round
+  LostAtALoad device(simulated(), 2 * 5);  // two variants, each loaded once before the first round
   DecideOnDevice line({.device = device, .identity = device.identity(), .seed = 1});
   EXPECT_EQ(line.decide(planned("one", timed)).verdict.failed,
             "round 5: cannot load: the cable is out");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parts that the tests of the device contract share: the devices under test and the steps that are
-// run on them. Each test program names its devices for itself. device_contract_test.cpp tests the
-// promises.
+// Shared parts of the device contract's tests: the devices under test and the steps that run on
+// them. Each test program defines its devices. device_contract_test.cpp tests the promises.
 #pragma once
 
 #include <iosfwd>
@@ -23,7 +22,7 @@ struct DeviceCase {
   std::unique_ptr<Device> (*make)() = nullptr;  // throws where there is no such device
 };
 
-// One definition a test program.
+// Each test program defines this once.
 std::vector<DeviceCase> device_cases();
 
 // Knobs under which every way to run the step computes the same numbers.
@@ -32,43 +31,42 @@ struct ModelCase {
   Knobs knobs;
 };
 
-// For GoogleTest's messages.
+// Prints the name in GoogleTest's messages.
 void PrintTo(const DeviceCase&, std::ostream*);
 void PrintTo(const ModelCase&, std::ostream*);
 
 // Tiny models: spinning kernels, and mlps of every dtype and optimizer.
 std::vector<ModelCase> model_cases();
 
-// One of them; aborts if there is none.
+// Returns the knobs of one model; aborts if there is none of this name.
 Knobs model_knobs(const std::string& name);
 
-// The model in every way that the other knobs allow: the full product of the ways in which a batch
-// arrives, of waits, of allocators with launches and logs, and of what is offloaded; then mixes of
-// everything from the seed. Ways that plans refuse are among them. Of a transformer and of a
-// recommender, whose steps take longer, a fifth of the GEMMs, another one from seed to seed.
+// Returns the model with variations of the other knobs: all combinations of batch arrival, of
+// waits, of allocators with launches and logs, and of offloading; then random mixtures by the seed.
+// Combinations that plans refuse are included. For a transformer or a recommender, whose steps take
+// longer, only a fifth, which depends on the seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
-// One in so many of the ways that a plan accepts is tried: all of them as released, and every
-// eleventh under the sanitizers, which make a step ten times as long. A prime, so that no knob
-// always has the same value.
+// Every nth accepted combination is tested: all as released, and every eleventh under sanitizers,
+// which make steps ten times slower. It is a prime, so that no knob always has the same value.
 inline constexpr int one_way_in = sanitized ? 11 : 1;
 
 // Memory that is made anew at a change of the batch's size, of all that can and with and without
 // releases. The batch must have sizes.
 std::vector<Knobs> ways_to_resize(const Knobs& model);
 
-// The knobs that ways_to_run turns, as numbers, to find a failing way again.
+// Describes the knobs that ways_to_run varies, to identify a failing combination.
 std::string describe(const Knobs&);
 
-// Nothing where plans refuse the knobs.
+// Returns nullopt where plans refuse the knobs.
 std::optional<StepPlan> accepted_plan(const Knobs&);
 
 // Aborts where plans refuse the knobs.
 StepPlan plan_of(const Knobs&);
 
-// A step whose batches are copied over the side stream, and the same with a third asynchronous
-// stream: the side stream copies to memory in between, from which the third one copies to where the
-// model reads. Nothing but events orders the three.
+// A step whose batches are copied on the side stream; and the same with a third asynchronous
+// stream. There the side stream copies to an intermediate buffer, from which the third stream
+// copies to the model's input. Only events order the three streams.
 StepPlan plan_over_the_side_stream();
 StepPlan plan_over_three_streams();
 

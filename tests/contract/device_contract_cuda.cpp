@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The local GPU under the device contract, and what only CUDA can get wrong. Fails, never skips,
-// where there is no GPU.
+// Runs the device contract on the local GPU, and tests errors that only CUDA can have. Fails, never
+// skips, where there is no GPU.
 #include <gtest/gtest.h>
 
 #include "base/text/units.h"
@@ -10,8 +10,8 @@
 namespace stepgate {
 namespace {
 
-// The plan pins the same pages twice in every n-th step, which the driver refuses with work
-// in the queues and memory locked.
+// The plan pins the same pages twice in every n-th step. The driver refuses this while work is
+// queued and memory is pinned.
 StepPlan failing_every(std::int64_t steps, StepPlan plan) {
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     Operation again = plan.operations[index];
@@ -43,7 +43,7 @@ TEST(CudaDeviceContract, RunsAStepAfterAnotherOneFailedHalfWay) {
   EXPECT_THROW((void)failing->run({0, 10}), DeviceError);
   for (const float loss : other->run({0, 6}).losses) losses.push_back(loss);
   EXPECT_EQ(losses, expected);
-  // With the failed step's memory gone, its pages may be had and locked again.
+  // After the failed step has released its memory, its pages can be allocated and pinned again.
   failing.reset();
   EXPECT_EQ(device->load(plan)->run({0, 12}).losses, expected);
 }
@@ -62,7 +62,7 @@ TEST(CudaDeviceContract, RefusesToGoOnWithAStepThatFailed) {
   }
 }
 
-// A list of losses that is never released wraps around its slots and still belongs to the step.
+// A list of losses that is never released reuses its slots and still belongs to the step.
 TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
   Knobs knobs = model_knobs("spin");
   knobs.model.kernels = 1;
@@ -73,7 +73,7 @@ TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
   for (const Buffer& buffer : plan.buffers) slots = std::max(slots, buffer.slots);
   ASSERT_EQ(slots, 1 << 16);
   const auto device = make_cuda_device();
-  (void)device->load(plan)->run({0, 10});  // what CUDA itself keeps for good
+  (void)device->load(plan)->run({0, 10});  // memory that CUDA itself keeps permanently
   const std::int64_t before = device->identity().free_memory_bytes;
   (void)device->load(plan)->run({0, 2 * slots + 10});
   // A slot takes 512 bytes, so those that were overwritten take 32 MiB.
@@ -100,8 +100,8 @@ TEST(CudaDeviceContract, TakesNoMoreMemoryOnceEveryStepHasBeenInASlot) {
   EXPECT_GE(device->identity().free_memory_bytes, before - 2 * mebibyte);
 }
 
-// Batches of 4 MiB, which stay where nobody writes over them: another batch in their place, or
-// activations that move to host memory.
+// Batches of 4 MiB keep their content until another batch, or offloaded activations, overwrite
+// them.
 TEST(CudaDeviceContract, ComputesTheSameFromHostMemoryThatOthersHaveUsed) {
   const auto device = make_cuda_device();
   for (const HostMemory host : {HostMemory::pinned, HostMemory::pageable, HostMemory::registered}) {
@@ -121,7 +121,7 @@ TEST(CudaDeviceContract, ComputesTheSameFromHostMemoryThatOthersHaveUsed) {
   }
 }
 
-// More than half of what is free, so that two slots cannot keep it.
+// More than half of the free memory, so that two slots cannot keep it.
 TEST(CudaDeviceContract, GivesUpWhatASlotKeepsForNobodyWhereMemoryIsShort) {
   StepPlan plan = plan_of(model_knobs("spin"));
   const auto device = make_cuda_device();

@@ -10,10 +10,10 @@
 namespace stepgate {
 namespace {
 
-// As small as they can be, for they are run in hundreds of ways: three blocks, so that a segment of
-// two is followed by a shorter one; two heads, of the least width; a length and a vocabulary that
-// are no multiple of anything; several samples in each of two micro-batches. With fewer tokens the
-// first gradients of fp16 overflow, and nothing is learned.
+// As small as possible, since they run in hundreds of variations. Three blocks, so that a segment
+// of two is followed by a shorter one; two heads of the least width; odd length and vocabulary;
+// several samples in each of two micro-batches. With fewer tokens, the first fp16 gradients
+// overflow and nothing is learned.
 void append_transformers(std::vector<ModelCase>& cases) {
   Knobs plain;
   plain.transfer.host = HostMemory::resident;
@@ -81,7 +81,7 @@ void append_elementwise(std::vector<ModelCase>& cases) {
   cases.push_back({"bf16_records", records});
 }
 
-// Tables of a few rows, so that samples meet in them, in sizes that are no multiple of anything.
+// Tables have few rows, so that samples share rows, and sizes that are multiples of nothing.
 void append_recommenders(std::vector<ModelCase>& cases) {
   Knobs plain;
   plain.transfer.host = HostMemory::resident;
@@ -131,7 +131,7 @@ std::vector<ModelCase> model_cases() {
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;
     mlp.transfer.host = HostMemory::resident;
-    // Four layers' activations and moments go round in two places.
+    // Activations and moments of four layers alternate between two places.
     const std::int64_t layers = kind == OptimKind::adamw ? 4 : 2;
     mlp.model = {.layers = layers, .hidden = 8, .dtype = dtype};
     mlp.batch.size = 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what every device promises, whatever it is made of. The devices come from the program that
-// this is linked into: device_contract_host.cpp or device_contract_cuda.cpp.
+// Tests the promises of every device. The devices come from the program that this is linked into:
+// device_contract_host.cpp or device_contract_cuda.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,7 +75,7 @@ TEST_P(DeviceContract, ComputesTheSameWithReadingsOfItsEnvironmentInBetween) {
   std::vector<float> losses;
   for (int piece = 0; piece < 3; ++piece) {
     const auto reading = device_->read_environment();
-    // Nothing, or at least why there is nothing.
+    // A device may return no environment, except on CUDA.
     EXPECT_TRUE(kind_ != DeviceKind::cuda || reading);
     const std::vector<float> more = run_in_pieces(*step, {{0, 10}});
     losses.insert(losses.end(), more.begin(), more.end());
@@ -131,14 +131,14 @@ TEST_P(DeviceContract, RunsAPlanWithAThirdAsynchronousStream) {
   EXPECT_EQ(bits_of(result.losses), bits_of(device_->load(plain)->run(whole).losses));
   EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), {{0, 1}, {2, 3}, {0, 34}})),
             bits_of(result.losses));
-  // In the slot of a step with fewer streams, from a later step on.
+  // Loads into the slot of a step with fewer streams, starting at a later step.
   (void)device_->load_into(0, plain)->run({0, 5});
   const auto drawn = device_->load_into(0, plan, {.first_step = 12, .loader = 77});
   EXPECT_EQ(bits_of(drawn->run(whole).losses), bits_of(result.losses));
 }
 
-// A later first step changes which of the rare operations and batches come first, and nothing else:
-// after a whole number of their periods it trains what a load from the start trains.
+// A later first step only changes which rare operations and batches come first. After whole
+// periods, the training equals that of a load from step 0.
 TEST_P(DeviceContract, BeginsWithTheStepThatALoadIsDealt) {
   for (const ModelCase& model : model_cases()) {
     SCOPED_TRACE(model.name);
@@ -158,8 +158,7 @@ TEST_P(DeviceContract, BeginsWithTheStepThatALoadIsDealt) {
   }
 }
 
-// Segments of several steps behind each other in one queue compute what each computes alone, and
-// only scored steps have times.
+// Interleaved segments compute what each step computes alone, and only scored steps have times.
 TEST_P(DeviceContract, RunsStepsInterleaved) {
   std::vector<StepPlan> plans;
   for (const ModelCase& model : model_cases()) {
@@ -205,7 +204,7 @@ TEST_P(DeviceContract, RunsStepsInterleaved) {
   }
 }
 
-// Larger, smaller and other plans take turns; what one leaves behind must not reach the next.
+// Larger, smaller and other plans take turns; remains of one must not affect the next.
 TEST_P(DeviceContract, ComputesTheSameInASlotThatOthersHaveUsed) {
   Knobs large = model_knobs("fp32_sgd");
   large.batch.size *= 2;

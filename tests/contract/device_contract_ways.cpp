@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps that every device must carry out alike: tables of knobs, and mixes of them. Nothing is
-// run or judged here.
+// The steps on which all devices must agree: tables of knobs, and mixtures of them. Runs and judges
+// nothing.
 #include <fmt/format.h>
 
 #include "base/random.h"
@@ -111,7 +111,8 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
         }
 }
 
-// Gradients that come and go, each by itself; passes round otherwise.
+// Adds steps that allocate and release each gradient separately. Foreach optimizers are left out,
+// since their passes round differently.
 void append_own_gradients(const Knobs& model, std::vector<Knobs>& ways) {
   if (model.optim.impl == OptimImpl::foreach) return;
   for (const AllocKnobs& alloc : allocations)
@@ -125,8 +126,8 @@ void append_own_gradients(const Knobs& model, std::vector<Knobs>& ways) {
     }
 }
 
-// Beside arrivals that must wait until the evaluation is done with the batch, and with memory that
-// comes and goes in its steps only.
+// Combines evaluations with batches that must wait until the evaluation has read its batch, and
+// with memory that exists only during evaluation steps.
 void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
   const TransferKnobs arrivals[] = {
       {},
@@ -152,7 +153,7 @@ void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
       }
 }
 
-// Where the model has anything to offload.
+// Returns whether the model has anything to offload.
 bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
   if (offload == Offload::none || knobs.model.kind != ModelKind::mlp) return false;
   if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Steps that were built to be of a known class get that class on every device that traces. Far from
-// the limits of the rules on any GPU; steps nearer to real ones are diagnosis_test.cpp's. Linked
-// into the programs of the trace contract, for the same devices.
+// Tests that steps of a known class get this class on every device that traces. They are far from
+// the limits of the rules on any GPU; diagnosis_test.cpp tests more realistic steps. Linked into
+// the programs of the trace contract.
 #include <gtest/gtest.h>
 
 #include "judge/mechanism/diagnose.h"
@@ -36,11 +36,11 @@ struct ClassCase {
 };
 
 std::vector<ClassCase> class_cases() {
-  // The host works as long as the device, and waits for it in between.
+  // The host works as long as the device, and waits for it in each step.
   Knobs sync = spinning(2, 200);
   sync.host.step_us = 400;
   sync.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
-  // 64 MiB in line with one short kernel.
+  // Copies 64 MiB in order with one short kernel.
   Knobs copy = spinning(1, 50);
   copy.batch.sample_bytes = std::int64_t{4} << 20;
   copy.transfer.host = HostMemory::pinned;

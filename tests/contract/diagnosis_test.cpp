@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The mechanism of real plans, traced on the simulated device: steps that were built to be of a
-// known class get that class, and a fault that is planted into a variant breaks the run.
+// Tests the mechanism of real plans on the simulated device: steps of a known class get this class,
+// and a fault planted into a variant makes the run invalid.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TEST(Diagnosis, DoesNotBlameDeviceMemoryForAChaseThroughACache) {
     EXPECT_EQ(name_of_bound(plans, variant), "latency-bound") << variant;
 }
 
-// Whatever a step is made of. Few of them are refused.
+// Returns knobs with random values. Plans refuse few of them.
 Knobs random_knobs(Random& random) {
   const auto chance = [&](double share) { return random.uniform() < share; };
   const auto between = [&](double low, double high) {
@@ -148,8 +148,7 @@ Knobs random_knobs(Random& random) {
   return knobs;
 }
 
-// Returns the share of the time from one step's first work to another's, many steps later, in which
-// nothing ran on the device.
+// Returns the idle share of the device between the first work of two distant steps.
 double idle_share(const Trace& trace, std::int64_t first, std::int64_t last) {
   const auto begin_of = [&](std::int64_t step) {
     std::int64_t begin = std::numeric_limits<std::int64_t>::max();
@@ -171,7 +170,7 @@ double idle_share(const Trace& trace, std::int64_t first, std::int64_t last) {
   return static_cast<double>(idle) / static_cast<double>(to - from);
 }
 
-// How far the class is from another one, in shares of the step.
+// Distance of the class from the next one, in shares of the step.
 double margin_of_class(const TimeBreakdown& time) {
   std::vector<double> parts{share_that_binds * time.step, time.idle_for_data, time.copies,
                             time.communication, time.idle_for_host + time.idle_after_wait};
@@ -179,7 +178,7 @@ double margin_of_class(const TimeBreakdown& time) {
   return (parts[0] - parts[1]) / time.step;
 }
 
-// A few traced steps say of a step what many more of it show.
+// A few traced steps give the same class as many of them.
 TEST(Diagnosis, OfRandomStepsIsThatOfManyStepsOfThem) {
   constexpr int wanted = 200;
   constexpr std::int64_t many = 160;  // whole periods of the loader's

@@ -11,9 +11,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// GEMMs that add to what is there may be cut into other sums, which rounds differently: by 2^-24
-// an addition in fp32, and by half a bf16 where gradients are stored so. Steps later that is still
-// below this share of a loss.
+// GEMMs that accumulate may split their sums differently and round differently: by 2^-24 per
+// addition in fp32, and by half a unit of bf16 where gradients are stored so. Some steps later, the
+// difference of the losses is still below this share.
 double bound_of_added_gradients(DType dtype) {
   return dtype == DType::bf16 ? 1e-2 : 1e-4;
 }
@@ -41,21 +41,21 @@ void expect_times(const StepResult& result, const Observe& observe, int steps_in
     return;
   }
   EXPECT_GT(result.elapsed->count(), 0);
-  // The clocks of stamps and of events may tick as seldom as once a microsecond.
+  // Clocks of stamps and events may have a resolution of only one microsecond.
   constexpr nanoseconds ticks{2000};
-  // The first scored step begins where one before it ended.
+  // The first scored step begins at the end of the step before.
   ASSERT_EQ(static_cast<std::int64_t>(result.step_times.size()),
             observe.wash_out_steps > 0 ? observe.steps : observe.steps - 1);
   for (const nanoseconds time : result.step_times) EXPECT_GE(time.count(), 0);
-  // The first one begins before `elapsed` does, where the host is later than the device.
+  // The first step begins before `elapsed` does if the host is behind the device.
   nanoseconds sum{0};
   for (auto index = std::size_t{observe.wash_out_steps > 0}; index < result.step_times.size();
        ++index) {
     sum += result.step_times[index];
   }
   EXPECT_LE(sum, *result.elapsed + *result.elapsed / 50 + ticks);
-  // The host issues the first of these steps while the device still works on the wash-out, at most
-  // this many steps ahead; a scheduler may take the processor away for a moment besides.
+  // The host issues the first of these steps while the device still runs the wash-out; it is at
+  // most this many steps ahead. A scheduler may also interrupt the host briefly.
   constexpr nanoseconds moment = std::chrono::milliseconds(2);
   ASSERT_TRUE(result.host_busy);
   EXPECT_GT(result.host_busy->count(), 0);

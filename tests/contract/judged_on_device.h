@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what a run decides on a given device, and how many wrong verdicts are luck.
+// For tests only: makes the decisions of a run on a given device, and says how many wrong verdicts
+// may be random.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace stepgate {
 
-// As `stepgate run` does, without --ledger and traces.
+// Measures as `stepgate run` does, without --ledger and traces.
 inline Measurement measured_on(Device& device, const Scenario& scenario,
                                std::span<const PlannedStep> plans, std::uint64_t seed) {
   MeasureRequest request;
@@ -28,13 +29,13 @@ inline Verdict judged_on(Device& device, const Scenario& scenario,
   return judge(scenario, subjects_of(plans), measured_on(device, scenario, plans, seed), {});
 }
 
-// So large a share of the gates may be wrong at that rate: three standard errors more.
+// Upper limit for the observed share of wrong gates: the rate plus three standard errors.
 inline double most_of(int gates, double rate) {
   return rate + 3 * std::sqrt(rate * (1 - rate) / gates);
 }
 
-// Rates under an effect of that size that are not those promised: measured here and in
-// docs/verdict.md, they may fall and not rise.
+// Documented error rates for an effect of this size that exceed the promised rates. They come from
+// measurements, here and in docs/verdict.md, and may only decrease.
 struct DocumentedRates {
   double size;
   double failed;

@@ -51,7 +51,7 @@ bool mentions(const KernelChoice& choice, const std::string& words) {
   return choice.reason.find(words) != std::string::npos;
 }
 
-// As it was, or was not, before the test.
+// Restores an environment variable at the end of the test.
 class Named {
  public:
   explicit Named(const char* library) {

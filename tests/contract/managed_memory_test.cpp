@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what every device that traces says of managed memory. Linked into the programs of the trace
-// contract, for the same devices.
+// Tests the traces of managed memory on every device that traces. Linked into the programs of the
+// trace contract, for the same devices.
 #include <gtest/gtest.h>
 
 #include "measure/trace/trace_metrics.h"

@@ -16,7 +16,7 @@ class PlantedKernels : public testing::TestWithParam<DeviceCase> {
  protected:
   PlantedKernels() { builder_.enter(Phase::forward); }
 
-  // A buffer that a run gives back; of zeros where it has no numbers of its own.
+  // Adds a buffer that a run returns; it is filled with zeros if `content` has no numbers.
   int tensor(const std::string& name, std::int64_t numbers, Content content) {
     return builder_.add({.name = name,
                          .purpose = Purpose::weights,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A kernel that computes something else makes another step, in every seed, and honest ways to run a
-// step never do. What is planted is one kernel of one variant; everything else is as a run has it.
+// Tests that a faulty kernel makes a different step for every seed, and that correct
+// implementations never do. Only one kernel of one variant is faulty; everything else is as in a
+// run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +19,8 @@
 namespace stepgate {
 namespace {
 
-// Twenty seeds of every dtype on a GPU, and of two at night; one where the host computes the steps
-// of every change.
+// Twenty seeds for every dtype on a GPU, and nightly for two; one seed where the host computes the
+// steps.
 #if STEPGATE_SAME_STEP_DTYPES == 4
 constexpr std::uint64_t seeds = 20;
 const auto dtypes = testing::Values(DType::fp32, DType::tf32, DType::bf16, DType::fp16);
@@ -73,7 +74,7 @@ bool computes_the_model(const Operation& operation) {
          std::holds_alternative<LaunchKernel>(operation.action);
 }
 
-// In one variant, every launch of a kernel; or that operation alone.
+// Replaces a kernel in all launches of one variant, or in one operation.
 StepPlan planted(StepPlan plan, const Fault& with, const std::string& operation = "") {
   static Kernel kernel_with_fault;
   fault = with;
@@ -94,7 +95,7 @@ StepPlan planted(StepPlan plan, const Fault& with, const std::string& operation 
   return plan;
 }
 
-// 128 rows. A GPU gets heads and samples that its tensor cores and cuDNN take.
+// Has 128 rows. A GPU gets heads and samples that its tensor cores and cuDNN support.
 Knobs transformer(DeviceKind kind, DType dtype) {
   const bool large = kind == DeviceKind::cuda;
   Knobs knobs;
@@ -122,7 +123,7 @@ std::vector<DeviceCase> devices_with_numbers() {
   return cases;
 }
 
-// As a run compares them: before the rounds, and after them where there is time.
+// Compares as in a run: before the rounds, and after them where there is time.
 Measurement measured(Device& device, const std::vector<PlannedStep>& plans) {
   MeasureRequest request{
       .knobs = {},
@@ -132,7 +133,7 @@ Measurement measured(Device& device, const std::vector<PlannedStep>& plans) {
   return measure(device, plans, request);
 }
 
-// The first steps, so many others, and the first ones again in the same place.
+// Runs the first steps, then `between` other steps, and the first steps again in the same place.
 std::optional<AnotherStep> compared_again(Device& device, const std::vector<PlannedStep>& plans,
                                           std::int64_t between) {
   const std::vector<Subject> subjects = subjects_of(plans);
@@ -182,7 +183,7 @@ TEST_P(SameSteps, AreOthersWhereAKernelLeavesOutRows) {
   }
 }
 
-// Whichever kernel of the model it is. Results of an earlier launch may lie where it writes.
+// Tests every kernel of the model. Results of an earlier launch may lie in its output.
 TEST_P(SameSteps, AreOthersWhicheverKernelStopsComputing) {
   for (const DeviceCase& test : devices_with_numbers()) {
     const auto device = test.make();
@@ -259,7 +260,7 @@ struct Way {
   void (*set)(Knobs&);
 };
 
-// The largest differences of losses and gradients over the first steps, whatever kernels they have.
+// Returns the largest differences of losses and gradients over the first steps, with any kernels.
 ComparedPair differences(Device& device, const std::vector<PlannedStep>& plans) {
   std::vector<std::vector<StepResult>> results;
   for (const PlannedStep& plan : plans) {
@@ -320,7 +321,7 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
       fmt::print("{}, {}, {}: losses {:.2g}, gradients {:.2g} of '{}'\n", test.name,
                  testing::PrintToString(static_cast<int>(GetParam())), way.name, worst.loss,
                  worst.gradient, worst.parameter);
-      // Other kernels round at other places; what a run compares has the same ones.
+      // Other kernels round differently; a run compares only variants with equal kernels.
       const bool other_kernels = way.name == "pointwise" || way.name == "attention";
       EXPECT_LT(worst.loss, loss_bound(GetParam(), 0) / 2);
       EXPECT_LT(worst.gradient,
@@ -329,7 +330,7 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
   }
 }
 
-// Whatever the step consists of, where it can begin again.
+// Tests all steps that can begin again.
 TEST(BegunAgain, StepsComputeTheSameToTheBit) {
   for (const DeviceCase& test : devices_with_numbers()) {
     const auto device = test.make();
@@ -355,7 +356,7 @@ TEST(BegunAgain, StepsComputeTheSameToTheBit) {
   }
 }
 
-// All ranks in one process, as the host reference has them.
+// All ranks run in one process on the host reference.
 TEST(SharedOut, GradientsAreThoseOfTheWhole) {
   for (const DeviceCase& test : devices_with_numbers()) {
     if (test.kind != DeviceKind::reference) continue;
@@ -378,7 +379,7 @@ TEST(SharedOut, GradientsAreThoseOfTheWhole) {
   }
 }
 
-// Rank 1 of two keeps its own gradient of a parameter through the reduction.
+// Makes rank 1 of two keep its unreduced gradient of a parameter.
 StepPlan without_reduction(StepPlan plan, std::size_t parameter) {
   BufferUse own;
   for (const Operation& operation : plan.operations) {

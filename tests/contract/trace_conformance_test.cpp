@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A plan and a trace of it have the same counts: for every scenario of the suite and every variant,
-// and for every way to run a step. The device is simulated; planted faults show that the comparison
-// can fail.
+// Tests that a plan and its trace have the same counts, for every scenario and variant of the suite
+// and for every variation of a step. The device is simulated; planted faults show that the
+// comparison can fail.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ Traced traced(Device& device, std::span<const PlannedStep> plans) {
   return trace_rounds(device, plans, {});
 }
 
-// How many metrics plan and trace both count; their values are expected to be equal.
+// Returns the number of metrics that both plan and trace count, and expects equal values.
 int compare(const PlannedStep& plan, const TracedStep& step) {
   int compared = 0;
   for (const auto& [metric, value] : step.values) {
@@ -104,7 +104,7 @@ TEST(TraceConformance, PassesWhereMemoryIsMadeAnewAtAChangeOfSize) {
   }
 }
 
-// Long steps are traced soon after they begin, when a cache may still grow.
+// Long steps are traced soon after their start, when an allocator's cache may still grow.
 TEST(TraceConformance, PassesWhereAnAllocatorSettlesAfterItsFirstSteps) {
   for (const char* profile :
        {"baselines/nvidia-h200", "tests/profiles/l4", "tests/profiles/a100"}) {

@@ -26,7 +26,7 @@ inline std::string where(const StepPlan& plan, const auto& record) {
   return name + " at step " + std::to_string(record.step);
 }
 
-// Nothing for what the runner did of its own.
+// Returns nullptr for work of the runner itself.
 inline const Operation* operation_of(const StepPlan& plan, const auto& record) {
   if (record.operation < 0) return nullptr;
   return &plan.operations.at(static_cast<std::size_t>(record.operation));
@@ -34,7 +34,7 @@ inline const Operation* operation_of(const StepPlan& plan, const auto& record) {
 
 class TraceContract : public testing::TestWithParam<DeviceCase> {
  protected:
-  // False on a device that need not trace.
+  // Returns false on a device that need not trace.
   bool traces() const {
     const std::string reason = device_->reason_against_tracing();
     if (GetParam().kind == DeviceKind::reference) {
@@ -58,7 +58,7 @@ class TraceContract : public testing::TestWithParam<DeviceCase> {
   const std::unique_ptr<Device> device_ = GetParam().make();
 };
 
-// Everything at once: a prefetch, waits, allocations, fills, a log that is read late.
+// Combines a prefetch, waits, allocations, fills, and a log that is read late.
 inline Knobs busy_knobs() {
   Knobs knobs = model_knobs("fp32_adamw");
   knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};

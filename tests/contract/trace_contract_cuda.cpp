@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The local GPU under the contract of traces. Fails, never skips, where there is no GPU or nothing
-// to trace it with.
+// Runs the contract of traces on the local GPU. Fails, never skips, where there is no GPU or it
+// cannot be traced.
 #include "device/open_device.h"
 #include "tests/contract/device_contract.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Tests the promises of every device that records traces: when it records, what it then changes,
-// and what comes out in numbers. trace_records_test.cpp tests the records themselves. The devices
-// come from the program that this is linked into. A program of its own, since a GPU must know that
-// it will be traced before it starts.
+// Tests the promises of every device that records traces: when it records, what this changes, and
+// the resulting numbers. trace_records_test.cpp tests single records. The devices come from the
+// program that this is linked into. It is a separate program, since a GPU must be set up for
+// tracing before it starts.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -80,7 +80,7 @@ TEST_P(TraceContract, BooksTheMemoryOfThePlanAndWhatComesAndGoes) {
             steps_of_a_trace * counted(plan, Metric::device_allocs_per_step).value());
 }
 
-// Memory that a slot keeps for larger steps does not belong to the smaller ones.
+// Memory that a slot keeps for larger steps is not counted for smaller ones.
 TEST_P(TraceContract, BooksTheSameMemoryInASlotThatOthersHaveUsed) {
   if (!traces()) return;
   Knobs large = model_knobs("fp32_adamw");

@@ -146,7 +146,7 @@ TEST_P(TraceContract, KnowsTheCallOfAllWorkAndLetsNoneBeginBeforeIt) {
   }
 }
 
-// One stream of the plan is one of the device, and what is queued in it runs in turn.
+// Each stream of the plan must be one device stream, whose work runs in order.
 void expect_streams_apart(const StepPlan& plan, const Trace& trace, std::size_t count) {
   std::map<int, int> numbers;  // by stream of the plan
   std::map<int, TraceTime> ends;

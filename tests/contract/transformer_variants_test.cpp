@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which ways to run a transformer's step compute the same losses to the bit, and which only within
-// the bound that a run allows. pytorch_transformer_test.cpp tests what the losses are.
+// Tests which variations of a transformer's step compute the same losses bit by bit, and which only
+// within the bound that a run allows. pytorch_transformer_test.cpp tests the losses themselves.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -132,7 +132,7 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
 }
 
-// Samples have other lengths, or the same lengths in other places.
+// Samples have other lengths, or equal lengths in another order.
 TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
   const std::vector<Variant> variants = {
       {"padded",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every text of tests/scripts/scenarios is refused with exactly the messages below it.
+// Tests that every text in tests/scripts/scenarios is refused with exactly the messages below it.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -20,7 +20,7 @@ std::string refusal_of(const std::filesystem::path& file) {
   throw std::logic_error(file.string() + " is accepted");
 }
 
-// Files of a test, which it names without their folder.
+// A test refers to its files without their folder.
 class BadScenarios : public testing::Test {
  protected:
   BadScenarios() { std::filesystem::current_path(folder_.path()); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// docs/claims.md says of each claim of the articles which assertions of the suite decide it, or why
-// none does. What it names exists, and no scenario that answers an article is missing.
+// Tests docs/claims.md, which lists for each claim of the articles the assertions that decide it,
+// or why there is none. All names in it exist, and no scenario that answers an article is missing.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -49,7 +49,7 @@ Suite suite() {
   return found;
 }
 
-// Faults of the page.
+// Returns the errors of the page.
 std::vector<std::string> problems_of(const std::string& page, const Suite& suite) {
   std::vector<std::string> problems;
   std::set<std::string> named;

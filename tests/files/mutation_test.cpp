@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Scenario files with bytes flipped, lines swapped and pieces pasted: each is read or refused,
-// never anything else. What fuzzing does at length, in every run of the tests and on any compiler.
+// Reads scenario files with flipped bytes, swapped lines and pasted pieces: each is read or
+// refused, and nothing else happens. It is a short form of fuzzing in every test run, with any
+// compiler.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,7 +92,7 @@ TEST(Mutation, LeavesAScenarioReadOrRefusedAndNothingElse) {
   int read = 0;
   int refused = 0;
   for (int i = 0; i < mutations; ++i) {
-    // Half of them start well, or hardly any would get past the first check.
+    // Half of the texts begin valid, since otherwise hardly any would pass the first check.
     std::string text = i % 2 == 0 ? one_of(good, random) : one_of(bad, random);
     const std::string& other = one_of(bad, random);
     for (std::uint64_t left = random.below(4); left > 0; --left) mutate(text, other, random);
@@ -109,7 +110,7 @@ TEST(Mutation, LeavesAScenarioReadOrRefusedAndNothingElse) {
       ++refused;
     }
   }
-  // A generator that only ever makes one of the two would test little.
+  // Both results must be frequent, or the generator would test little.
   EXPECT_GT(read, mutations / 100);
   EXPECT_GT(refused, mutations / 2);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stored runs of this repository are of the steps that its scenarios describe: a knob whose
-// default changed would end them, for a comparison takes a stored variant by the fingerprint of its
-// knobs.
+// Tests that the repository's stored runs match the current scenarios. A changed default of a knob
+// would make them incomparable, since a variant is identified by the fingerprint of its knobs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@ TEST(StoredRuns, AreOfTheStepsThatScenariosDescribe) {
     fs::path file = source / "scenarios" / (name + ".toml");
     if (!fs::exists(file)) file = source / "scenarios" / "stored" / (name + ".toml");
     const Scenario scenario = read_scenario(file);
-    if (scenario.calibrate) continue;  // its steps are those of the machine that measured
+    if (scenario.calibrate) continue;  // its knobs depend on the measuring machine
     const Baseline baseline = read_baseline_if_any(entry.path(), name).value();
     ASSERT_FALSE(baseline.runs.empty()) << name;
     const std::vector<StoredVariant>& stored = baseline.runs.back().variants;

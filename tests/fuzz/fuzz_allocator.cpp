@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any bytes as rules and requests. Whatever is asked, the allocator keeps its promises,
-// and returns to nothing.
+// libFuzzer: interprets bytes as rules and requests. The allocator keeps its promises for every
+// request, and ends empty.
 #include <cstddef>
 #include <cstdint>
 
@@ -23,8 +23,8 @@ CachingRules rules_from(std::uint8_t bits) {
   return rules;
 }
 
-// Looking at every block after every request takes the square of their number: a long sequence is
-// looked at after every eighth one. What a request breaks is still broken then, as a rule.
+// Checking every block after every request takes quadratic time, so in a long sequence only every
+// eighth request is checked. Damage usually persists until then.
 constexpr int looked_at_one_by_one = 48;
 constexpr int looked_at_every = 8;
 

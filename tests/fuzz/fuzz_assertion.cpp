@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as an assertion. It parses, or there is exactly one diagnostic.
+// libFuzzer: reads text as an assertion. It parses, or there is exactly one error.
 #include <array>
 
 #include "scenario/assertions/parse_expectation.h"

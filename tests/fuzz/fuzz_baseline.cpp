@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as stored runs. It is refused, or reads back as it is written, and no byte of
-// that can be changed unnoticed.
+// libFuzzer: reads text as stored runs. It is refused, or is read and written unchanged, and no
+// byte of that can be changed unnoticed.
 #include "ledger/baseline/baseline_record.h"
 #include "tests/fuzz/fuzz_input.h"
 

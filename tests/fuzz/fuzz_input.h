@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For fuzz targets only: what a fuzzer feeds, as a text and as a file, and what must be true of
-// whatever is read and written again.
+// For fuzz targets only: provides the fuzzer's input as text and as a file, and checks that a text
+// is unchanged after reading and writing.
 #pragma once
 
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ class FuzzedFile {
   std::filesystem::path path_;
 };
 
-// The text in quotes after the first `key = `: a name that a reader is to be asked for.
+// Returns the quoted text after the first `key = `: a name for querying the reader.
 inline std::string fuzzed_name(std::string_view text, std::string_view key) {
   const std::string before = std::string(key) + " = \"";
   const std::size_t found = text.find(before);
@@ -55,7 +55,7 @@ inline std::string fuzzed_name(std::string_view text, std::string_view key) {
   return std::string(rest.substr(0, rest.find('"')));
 }
 
-// The result of `read`; nothing where it refuses the text as a user's mistake.
+// Returns the result of `read`; nullopt where it refuses the text with a user's error.
 template <class Read>
 std::optional<std::string> unless_refused(Read&& read) {
   try {
@@ -65,7 +65,7 @@ std::optional<std::string> unless_refused(Read&& read) {
   }
 }
 
-// `written_again` reads a text and writes what it has read, or refuses it.
+// `written_again` reads a text and writes it again, or refuses it.
 template <class WrittenAgain>
 std::optional<std::string> check_reads_back(std::string_view text, WrittenAgain&& written_again) {
   const std::optional<std::string> once = written_again(text);
@@ -77,8 +77,7 @@ std::optional<std::string> check_reads_back(std::string_view text, WrittenAgain&
   return once;
 }
 
-// Checks a format that has a digest: a text with another byte anywhere is refused, or says the
-// same.
+// Checks a format with a digest: a text with any changed byte is refused, or has the same meaning.
 template <class WrittenAgain>
 void check_digested(std::string_view text, WrittenAgain&& written_again) {
   const std::optional<std::string> written = check_reads_back(text, written_again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks that fuzz targets make of a reader and a writer end those that lose something.
+// Tests that the checks of fuzz targets detect readers and writers that lose data.
 #include "tests/fuzz/fuzz_input.h"
 
 #include <gtest/gtest.h>

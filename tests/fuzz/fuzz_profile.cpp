@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a device's profile. It is refused, or reads back as it is written, and
-// whatever it says of copies makes times that can be added up.
+// libFuzzer: reads text as a device's profile. It is refused, or is read and written unchanged, and
+// the sum of its copy times does not overflow.
 #include "device/profile.h"
 #include "device/simulated/collective_time.h"
 #include "tests/fuzz/fuzz_input.h"

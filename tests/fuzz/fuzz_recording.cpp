@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a recording of an allocator. It is refused, or can be carried out, and
-// parts from the allocator at the same place every time.
+// libFuzzer: reads text as a recording of an allocator. It is refused, or can be replayed, and
+// always differs from the allocator at the same place.
 #include <sstream>
 
 #include "plan/allocators/caching/caching_allocator.h"

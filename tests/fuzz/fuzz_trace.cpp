@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any JSON as traces on their way from one process to the other. It is damaged, or reads
-// back as it is written, and no byte of that can be changed unnoticed.
+// libFuzzer: reads JSON as traces between two processes. It counts as damaged, or is read and
+// written unchanged, and no byte of that can be changed unnoticed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace {
 
 using namespace stepgate;
 
-// The header follows from the rest, which is all that a fuzzer is to change.
+// Computes the header, so that the fuzzer only changes the body.
 std::string with_header(std::string_view body) {
   return fmt::format("stepgate traces 1 {} {:016x}\n{}", body.size(), fnv1a(body), body);
 }
 
-// Keeps a few records of each kind, which say as much as hundreds.
+// Keeps a few records of each kind, which suffice.
 Trace shortened(Trace trace) {
   constexpr std::size_t most = 3;
   trace.spans.resize(std::min(trace.spans.size(), most));
@@ -35,7 +35,7 @@ Trace shortened(Trace trace) {
   return trace;
 }
 
-// No file of traces is kept anywhere, so the first one is of a step that is simulated here.
+// The first input is a simulated step, since no trace files are stored.
 std::string body_to_begin_with() {
   Knobs knobs = small_mlp();
   knobs.model.layers = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For fuzz targets only: any text as a scenario, which may extend itself or a small base.
+// For fuzz targets only: reads text as a scenario, which may extend itself or a small base.
 #pragma once
 
 #include "scenario/read/read_scenario.h"
@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// Throws RequestError, and nothing else.
+// Throws only RequestError.
 inline Scenario read_fuzzed_scenario(std::string_view text) {
   return parse_scenario(text, "fuzz.toml", [](const std::string& file) -> TextOrProblem {
     if (file == "base.toml") return "[model]\nhidden = 64\n";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Steps whose buffers share one arena compute what they compute with every buffer its own, in
-// whichever order the plan permits: no lifetime is too short. Without numbers: lifetimes_test.cpp.
+// Tests that steps with buffers in a shared arena compute the same as with separate buffers, in
+// every order that the plan permits, so that no lifetime is too short. lifetimes_test.cpp tests
+// lifetimes without numbers.
 #include <gtest/gtest.h>
 
 #include "device/reference/reference_device.h"
@@ -34,7 +35,7 @@ TEST_P(ArenaNumbers, AreThoseOfBuffersOfTheirOwn) {
     const auto order_seed = static_cast<std::uint64_t>(planned);
     ASSERT_EQ(find_race(packed), std::nullopt) << describe(knobs);
     ASSERT_EQ(losses_of(packed, order_seed), expected) << describe(knobs);
-    std::int64_t moved = 0;  // bytes that no longer have a place of their own
+    std::int64_t moved = 0;  // bytes of buffers that now share memory
     for (std::size_t index = 0; index < plan->buffers.size(); ++index)
       moved += packed.buffers[index].bytes == 0 ? in_blocks(plan->buffers[index].bytes) : 0;
     if (packed.buffers.back().bytes < moved) ++smaller;

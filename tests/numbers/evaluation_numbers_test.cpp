@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An evaluation computes what the next step's forward pass would compute on the same batch, and
-// changes nothing of the training. By the host reference of every kernel, without any device.
+// Tests that an evaluation computes what the next step's forward pass would compute on the same
+// batch, and does not change the training. Uses the host reference of every kernel, without a
+// device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Step 0 of a plan, one operation after the other, on buffers of its own.
+// Runs step 0 of a plan, one operation after the other, on separate buffers.
 class Steps {
  public:
   explicit Steps(const StepPlan& plan) : plan_(plan) {

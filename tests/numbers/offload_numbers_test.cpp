@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Data that goes to the host comes back unchanged. Steps that offload compute, in whichever order
-// their plan permits, what they compute without. offload_test.cpp of plans tests offloading without
+// Tests that offloaded data comes back unchanged: steps with offloading compute the same as
+// without, in every order that the plan permits. offload_test.cpp of plan/ tests offloading without
 // numbers.
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(OffloadNumbers, LeaveTheWeightsThatTrainingOnTheDeviceLeaves) {
   }
 }
 
-// Each of them, taken out alone.
+// Removes each wait alone.
 TEST(OffloadNumbers, OfWeightsAreWrongInSomeOrderWithoutTheWaitsOfAnyOneKind) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

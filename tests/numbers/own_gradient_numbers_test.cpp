@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gradients whose memory comes and goes are the same numbers as those that stay: losses, weights
-// and what is read of the gradients, in every allocator. Without numbers:
-// runner/plan/compose/own_gradients_test.cpp.
+// Tests that temporary gradients have the same numbers as persistent ones: losses, weights and read
+// gradients, with every allocator. runner/plan/compose/own_gradients_test.cpp tests them without
+// numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,8 +81,7 @@ TEST(OwnGradientNumbers, AreThoseOfTheTurnWhereBatchesHaveSizes) {
   expect_same(run(*device->load(plan_of(given_back(knobs, Allocator::caching)))), expected);
 }
 
-// A gradient that goes before its update is garbage by then, and so is one that comes after it was
-// written.
+// A gradient is overwritten if it is released before its update, or allocated after it was written.
 TEST(OwnGradientNumbers, ChangeWhereTheMemoryGoesTooEarlyOrComesTooLate) {
   const StepPlan plan = plan_of(given_back(kept("fp32_sgd"), Allocator::caching));
   const auto device = make_reference_device(order_seed);

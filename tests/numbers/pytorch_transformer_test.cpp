@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The transformer against PyTorch: the same weights and batches, ten steps of AdamW, in every
-// dtype. golden/pytorch_transformer.json is what ci/pytorch_transformer.py wrote, in double.
+// Compares the transformer with PyTorch: equal weights and batches, ten steps of AdamW, every
+// dtype. ci/pytorch_transformer.py wrote golden/pytorch_transformer.json, in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,11 +47,11 @@ const Precision precisions[] = {
     {"fp16_master", DType::fp16, true, 2e-3, 1e-2, 3e-3, false},
 };
 
-// The bias of the keys moves all scores of a query alike, so its gradient is nothing but rounding,
-// which AdamW makes as large as any other.
+// The bias of the keys shifts all scores of a query equally. So its gradient is only rounding
+// error, which AdamW scales to the size of any other gradient.
 constexpr double bound_of_key_bias = 2e-3;
 
-// Every way to compute the same.
+// A variation that computes the same numbers.
 struct Way {
   std::string name;
   void (*set)(Knobs&);
@@ -157,7 +157,7 @@ bool is_finite(const Tensor& tensor) {
                      [](float value) { return std::isfinite(value); });
 }
 
-// Gradients too large for fp16 change no weight, and the next loss is scaled by less.
+// Gradients that overflow fp16 change no weight, and the next loss scale is smaller.
 void expect_skipped_update(const StepPlan& plan, const Precision& precision,
                            const Tensor& weights) {
   EXPECT_EQ(precision.dtype, DType::fp16);
@@ -224,7 +224,7 @@ TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {
       for (const Way& way : ways) expect_as_in_pytorch(*device, golden, precision, way);
 }
 
-// Four batches, over and over: nothing to understand, but to remember.
+// Four batches repeat, so the model only needs to memorise them.
 TEST_P(PyTorchTransformer, LearnsATinyTask) {
   if (sanitized) GTEST_SKIP() << "learns as released; its numbers are compared here too";
   const auto device = GetParam().make();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Several ranks compute what one computes with the batches of all: losses, gradients and weights,
-// whatever of the model they share, in every permitted order. The reference device refuses a run
-// whose ranks end with different weights, so that every run here says that they are bit-equal.
+// Tests that several ranks compute what one rank computes with all their batches: losses, gradients
+// and weights, however they shard the model, in every permitted order. The reference device refuses
+// a run whose ranks end with different weights, so every run here shows that they are bit-equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Knobs model_of(DType dtype) {
   return knobs;
 }
 
-// One rank with the batches of so many, a part each.
+// Returns one rank with the batches of all ranks, one part for each.
 Knobs alone(Knobs knobs, std::int64_t ranks) {
   knobs.batch.size *= ranks;
   knobs.batch.accumulate *= ranks;
@@ -80,10 +80,10 @@ double mean_difference(const std::vector<float>& a, const std::vector<float>& b)
   return sum / static_cast<double>(a.size());
 }
 
-// Most that the order and the rounding of a sum over ranks may change, after ten steps. fp32 rounds
-// at 6e-8, bf16 at 4e-3, once for a rank's gradient and once for their mean. Seen: losses 2e-7 and
-// 9e-4, weights on average 1e-8 and 3e-6. AdamW makes a step of nearly the learning rate of however
-// small a gradient, so single weights may differ by more than the mean.
+// Largest effects of order and rounding of sums over ranks, after ten steps. fp32 rounds at 6e-8
+// and bf16 at 4e-3, once for a rank's gradient and once for their mean. Measured: losses 2e-7 and
+// 9e-4, weights on average 1e-8 and 3e-6. AdamW makes a step of nearly the learning rate even for a
+// tiny gradient, so single weights may differ more than the mean.
 struct Bound {
   double loss = 0;
   double mean_weight = 0;
@@ -139,7 +139,7 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   Knobs parts = model_of(GetParam());
   parts.batch.size = 4;
   parts.batch.accumulate = 2;
-  // The parts lie in another order in one large batch, and their sum does not depend on it.
+  // In one large batch the parts have another order, which does not change their sum.
   const Numbers once = numbers_of(of_ranks(parts, 2));
   Knobs each = of_ranks(parts, 2);
   each.ranks.sync_each_part = true;
@@ -147,7 +147,7 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   expect_alike(numbers_of(of_ranks(parts, 2, Shard::optimizer)), once, GetParam());
 }
 
-// The host looks at what is reduced, and changes nothing of it.
+// The host checks reduced gradients without changing them.
 TEST_P(RankNumbers, AreTheSameWhereTheHostChecksEveryBucket) {
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
     Knobs knobs = of_ranks(model_of(GetParam()), 2, shard);
@@ -170,7 +170,7 @@ TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
   }
 }
 
-// Half of a number, or a quarter, is it exactly, and a third is not.
+// Halving and quartering numbers is exact, but a third is not.
 TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
     for (const std::int64_t ranks : {2, 4}) {
@@ -180,7 +180,7 @@ TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
       const Numbers found = numbers_of(knobs);
       EXPECT_EQ(found.losses, expected.losses);
       EXPECT_EQ(found.weights, expected.weights);
-      // Elsewhere than in its own part they are still those of the rank.
+      // With Shard::optimizer, gradients outside of a rank's own part are unreduced and differ.
       if (shard != Shard::optimizer) {
         EXPECT_EQ(found.gradients, expected.gradients);
       }
@@ -194,7 +194,7 @@ TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
   expect_alike(numbers_of(knobs), numbers_of(of_ranks(model_of(GetParam()), 3)), GetParam());
 }
 
-// However far ahead they are gathered.
+// Tests every prefetch distance of gathers.
 TEST_P(RankNumbers, DependOnNoGatherAhead) {
   Knobs knobs = of_ranks(model_of(GetParam()), 2, Shard::parameters);
   knobs.ranks.communicators = 2;
@@ -230,7 +230,7 @@ TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
     Numbers sharded = numbers_of(of_ranks(knobs, 4, shard));
     if (shard == Shard::parameters) {
-      // Its weights are those that the losses are of.
+      // Losses are computed from these weights.
       EXPECT_LE(largest_difference(sharded.losses, found.losses), bound_of(GetParam()).loss);
     } else {
       expect_alike(sharded, found, GetParam());
@@ -238,8 +238,8 @@ TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   }
 }
 
-// However they are bucketed, ordered and waited for: bit by bit, as a sum over ranks does not
-// depend on which others are in its bucket.
+// Tests all bucket sizes, orders and waits. Results are equal bit by bit, since a sum over ranks
+// does not depend on the other contents of its bucket.
 TEST_P(RankNumbers, DependOnNoBucket) {
   const Numbers expected = numbers_of(of_ranks(model_of(GetParam()), 2));
   std::vector<Knobs> others(4, of_ranks(model_of(GetParam()), 2));
@@ -288,7 +288,7 @@ StepPlan without(StepPlan plan, const std::string& operation) {
   return plan;
 }
 
-// AdamW makes nearly the same step of it, so that losses and weights hardly tell.
+// AdamW makes nearly the same update, so losses and weights hardly show the fault.
 TEST(RankFaults, ASumForAMeanShowsInTheGradients) {
   const Knobs knobs = model_of(DType::fp32);
   const StepPlan plan = plan_of(of_ranks(knobs, 4));

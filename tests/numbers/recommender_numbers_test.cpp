@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A recommender's losses and gradients against naive loops in double, which begin at the words of
-// its batch; that it computes the same however its tables are looked up and updated; and that it
+// Compares a recommender's losses and gradients with naive loops in double that start from the
+// words of its batch. Also tests that lookups and updates of all kinds agree, and that the model
 // learns.
 #include <gtest/gtest.h>
 
@@ -57,7 +57,8 @@ struct Textbook {
   double loss = 0;
 
  private:
-  // The fractional part of the folded words times the golden ratio, spread over so many values.
+  // Returns the fractional part of the folded words times the golden ratio, scaled to the number of
+  // values.
   static std::size_t index_of(const std::vector<std::uint32_t>& words, std::size_t place,
                               std::size_t values) {
     std::uint32_t folded = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How far numbers of a device are from those that they should be, as a whole.
+// The relative error of a device's numbers, as a whole vector.
 #pragma once
 
 #include <gtest/gtest.h>

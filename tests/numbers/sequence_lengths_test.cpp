@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Samples of several lengths have the losses and the gradients that each has alone, padded to the
-// longest or packed one behind the other: padding counts for nothing, and no sample sees another.
+// Tests that samples of several lengths have the same losses and gradients as each sample alone,
+// whether padded to the longest or packed: padding has no effect, and samples do not affect each
+// other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ Knobs small_model(ModelPosition position) {
   return knobs;
 }
 
-// As a batch has them: the longest first.
+// Lengths are in the order of a batch, the longest first.
 const std::vector<std::int64_t> lengths = {7, 3, 3, 2, 2, 1};
 constexpr std::int64_t tokens = 18;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Step 0 of a plan on buffers of its own, one operation after the other by the kernels' references:
-// weights can be turned and numbers in between looked at, which no device lets one do.
+// Runs step 0 of a plan on separate buffers, one operation after the other with the kernels'
+// references. Tests can change weights and read intermediate numbers, which no device allows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ class StepByHand {
   }
 
  private:
-  // In the plan's order: parts of a batch take turns.
+  // Runs operations in the plan's order, in which parts of a batch alternate.
   template <class Chosen>
   void carry_out(Chosen chosen) {
     for (const Operation& operation : plan_.operations) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the whole step on the local GPU against the reference device. That all ways to run
-// a step agree with each other is device_contract_test.cpp's, for tiny models; here the products
-// are large enough for tensor cores and workspaces. Fails, never skips, where there is no GPU.
+// Compares the numbers of the whole step on the local GPU with the reference device.
+// device_contract_test.cpp tests that all variations of tiny models agree; here the GEMMs are large
+// enough for tensor cores and workspaces. Fails, never skips, where there is no GPU.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST_P(CudaStepNumbers, AgreeWithTheReferenceWithinTheRoundingOfTheirFormat) {
   EXPECT_LE(losses, bounds.loss);
 }
 
-// Without one, cuBLASLt may take another algorithm: the same numbers but for rounding.
+// Without a workspace, cuBLASLt may choose another algorithm, with the same numbers up to rounding.
 TEST_P(CudaStepNumbers, NeedNoWorkspace) {
   Knobs knobs = knobs_of(GetParam());
   const auto expected = make_reference_device(1)->load(plan_of(knobs))->run({0, 20}).losses;

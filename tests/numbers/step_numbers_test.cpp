@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the whole step: its gradients against finite differences of its own loss, its
-// updates against a textbook in double, and that it learns. kernels_test.cpp tests single kernels.
+// Tests the numbers of the whole step: its gradients against finite differences of its loss, its
+// updates against a textbook implementation in double, and that it learns. kernels_test.cpp tests
+// single kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +55,7 @@ std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
   return active;
 }
 
-// The central difference of the loss; nothing where the loss has a kink in between.
+// Returns the central difference of the loss; nullopt where the loss has a kink in between.
 std::optional<double> slope(const StepPlan& plan, StepByHand& forward, std::size_t index,
                             float distance) {
   const float middle = forward.weight(index);

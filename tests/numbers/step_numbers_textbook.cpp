@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Naive on purpose: one sample, one unit and one weight at a time.
+// Deliberately naive: processes one sample, one unit and one weight at a time.
 #include "tests/numbers/step_numbers_textbook.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<float> initial_floats(const StepPlan& plan, const Buffer& buffer, st
   return numbers;
 }
 
-// As a loader would have decoded it, where it is bytes.
+// Returns the batch in words, converted as a loader would convert bytes.
 std::vector<float> batch_in_words(const StepPlan& plan, const Buffer& buffer, std::int64_t slot,
                                   BatchFormat format) {
   if (format == BatchFormat::fp32) return initial_floats(plan, buffer, slot);

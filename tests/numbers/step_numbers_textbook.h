@@ -17,7 +17,7 @@ struct Parameters {
   std::vector<std::vector<double>> weights;
   std::vector<std::vector<double>> biases;
 
-  // In the order of a plan's flat buffers: each layer's weights, then its biases.
+  // Parameters in the order of a plan's flat buffers: each layer's weights, then its biases.
   std::vector<double> flat() const;
 };
 

@@ -184,8 +184,8 @@ TEST_P(TransformerGradients, AgreeWithFiniteDifferencesOfTheLossInEveryTensor) {
 INSTANTIATE_TEST_SUITE_P(Every, TransformerGradients, testing::ValuesIn(blocks),
                          [](const auto& block) { return block.param.name; });
 
-// The same numbers with a head of its own that holds the embedding's weights: its gradient and the
-// embedding's then add up to the tied one.
+// Compares with an untied head that has the embedding's weights: its gradient plus the embedding's
+// gradient must equal the tied gradient.
 TEST(TiedHead, HasTheSumOfBothGradients) {
   Knobs knobs = small_gpt();
   const StepPlan apart = plan_of(knobs);
@@ -222,7 +222,7 @@ TEST(TiedHead, HasTheSumOfBothGradients) {
 
 class PaddedTable : public testing::TestWithParam<BlockCase> {};
 
-// Rows that are no tokens hold other numbers than 0 here, and still change nothing.
+// Padding rows of the table have nonzero numbers here, and must not affect the results.
 TEST_P(PaddedTable, HasTheLossAndTheGradientsOfTheTableAlone) {
   Knobs knobs = small_gpt();
   GetParam().set(knobs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How often the whole line is right: hundreds of gates on the simulated device, with noise that a
-// GPU has and slowdowns that the test plants. Every seed is fixed, so every count is the same
-// again; the tables are printed for whoever wonders how sharp the gate is.
+// Measures error rates and power of the gate: hundreds of gates on the simulated device, with the
+// noise of a GPU and planted slowdowns. Every seed is fixed, so the counts are reproducible; the
+// tables are printed for information.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ const std::vector<NoiseRow> noises{
 };
 const NoiseRow& like_a_gpu = noises[1];
 
-// Two variants of the same step and one sentence about them.
+// A scenario of two variants of the same step with one assertion.
 struct Line {
   Line(const char* step, const std::string& assertion)
       : scenario(parse_scenario(
@@ -128,8 +128,8 @@ TEST_F(GatePower, SeldomFailsATieThatTheAssertionAllows) {
   }
 }
 
-// The contrast of identical variants is symmetric round the limit whatever the noise is, which is
-// all that the rule assumes.
+// The contrast of identical variants is symmetric around the limit for any noise, which is the only
+// assumption of the rule.
 TEST_F(GatePower, KeepsBothErrorRatesForATieAtTheLimit) {
   const Line line(device_bound, at_least(1));
   for (const NoiseRow& noise : noises) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How often a gate of several workloads is wrong where it is hardest to be right: HEAD takes
-// exactly as much longer as is allowed, by the margin or by somebody's word; and how often it
-// passes identical builds. On scripted steps with the noise of launches and segments; every seed is
-// fixed.
+// Measures error rates of a gate of several workloads in the hardest case: HEAD is slower by
+// exactly the margin, or by exactly an accepted slowdown. Also measures how often identical builds
+// pass. Uses fake steps with noise of launches and segments; every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How long a gate of the whole suite takes, by the clock of the simulated H200, and what it spends
-// that on. What no simulated device knows, the start of a process and a first load, takes here
-// about as long as on H200s. Every seed is fixed, so every number is the same again.
+// Measures how long a gate of the whole suite takes, by the clock of the simulated H200, and for
+// what. The start of a process and a first load, which no simulated device knows, take about as
+// long as on H200s. Every seed is fixed, so the numbers are reproducible.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -202,7 +202,7 @@ class GateTime : public testing::Test {
     profile_.noise = {};  // what was recorded has all of it
   }
 
-  // Each step of HEAD takes so many times as long.
+  // Makes each step of HEAD take `factor` times as long.
   ComparisonVerdict gate(double factor, std::uint64_t seed) {
     spent_ = {};
     ComparisonRequest request;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A state of one variant that outlasts a round, another process on the GPU, a clock that drops in
-// the middle of a run: how often an assertion at its limit is decided all the same, and what of
-// that the doubts take back. Made-up rounds, as in rule_grid_test; every seed is fixed.
+// Measures how often an assertion at its limit is wrongly decided when a state of one variant
+// outlasts a round, another process uses the GPU, or the clock rate drops during a run, and how
+// many of these decisions the doubts revoke. Rounds are artificial, as in rule_grid_test; every
+// seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ constexpr double noise = 0.003;  // of a segment
 constexpr int most_rounds = 60;
 constexpr std::int64_t steps = 100;  // a segment
 
-// Adds what the surroundings do to the log of a step's time in one segment.
+// Changes the log of a step's time in one segment.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
@@ -69,8 +70,7 @@ class Neighbour : public Surroundings {
   bool there_ = false;
 };
 
-// In some rounds, while one of the two runs and not the other: whichever comes at that moment, or,
-// planted, the fix.
+// In some rounds, one variant is disturbed and not the other: a random one or, if planted, the fix.
 class InOneArm : public Surroundings {
  public:
   InOneArm(Random random, bool always_the_fix) : random_(random), always_the_fix_(always_the_fix) {}
@@ -94,7 +94,7 @@ class InOneArm : public Surroundings {
   double slow_ = 0;
 };
 
-// From the middle of a round on everything is slower, the fix by so much more, in logarithms.
+// From the middle of a round, everything is slower, and the fix more so, in logarithms.
 class ClockDrop : public Surroundings {
  public:
   ClockDrop(int round, double more) : round_(round), more_(more) {}
@@ -151,8 +151,8 @@ struct Shares {
   double doubted = 0;  // of the decided ones, taken back
 };
 
-// Outcomes of an assertion whose true difference is its limit, plus `beyond`. At least so many
-// rounds: other lines of the scenario may need them.
+// Returns the outcomes of an assertion whose true difference is its limit plus `beyond`, with at
+// least `least_rounds` rounds, as other assertions of the scenario may need them.
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
   static const Expectation assertion =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
@@ -206,10 +206,10 @@ void expect_promised_rates(const std::string& what, const Shares& shares) {
   EXPECT_LE(shares.held, most_of(gates, JudgeSettings{}.beta)) << what;
 }
 
-// A state of one variant that lasts for a few rounds looks like the code, and nothing randomises
-// it. From a memory of 0.6 on the rates are NOT those promised. Doubts, which need a dozen rounds,
-// take back next to nothing, since most of these gates are over before. The rates below were
-// measured, here and in docs/verdict.md; they may fall, not rise.
+// A state of one variant that lasts for a few rounds looks like an effect of the code, and
+// randomisation does not help. From a memory of 0.6 on, the promised rates do NOT hold. Doubts need
+// a dozen rounds and revoke almost nothing, since most of these gates end earlier. The rates below
+// were measured, here and in docs/verdict.md; they may only decrease.
 TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
   for (const DocumentedRates& row : {DocumentedRates{0.3, 0.014, 0.059},
                                      {0.6, 0.042, 0.109},
@@ -229,7 +229,7 @@ TEST(LastingState, ThatChangesTheRatioIsDoubtedWhereTheRoundsGoOn) {
   const Shares to_the_end = shares_of(changing, -change / 2, 40);
   print_row("the ratio crosses the limit in round 20 of 40", to_the_end);
   EXPECT_GE(to_the_end.doubted, 0.98);
-  // A run that is over by then tells of its own time alone.
+  // A run that ends before the change only measures the time before it.
   const Shares decided = shares_of(changing, -change / 2);
   print_row("the same, at an end when it is decided", decided);
   EXPECT_LE(decided.failed, most_of(gates, JudgeSettings{}.alpha));
@@ -243,7 +243,7 @@ TEST(Disturbance, ThatComesToWhoeverRunsKeepsTheRates) {
   expect_promised_rates("one segment of three rounds in ten", shares_of(in_one_arm(false)));
 }
 
-// The rows above would show it: the same in the segments of the fix alone.
+// This is the control for the rows above, with the disturbance only in segments of the fix.
 TEST(Disturbance, OfOneVariantAloneIsThatVariants) {
   const Shares shares = shares_of(in_one_arm(true));
   print_row("both segments of the fix, three rounds in ten", shares);

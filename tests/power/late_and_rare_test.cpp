@@ -31,7 +31,7 @@ class LateAndRare : public testing::Test {
         plans_(with_facts(build_step_plans(scenario_, 1))),
         base_(read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml")) {}
 
-  // As `gate` makes them of one workload.
+  // Makes a gate of one workload, as `gate` does.
   ComparisonVerdict gate(const DeviceProfile& head, std::uint64_t seed) const {
     ComparisonRequest request;
     request.workloads = {"workload"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The loader's draws are drawn with every round. A variant whose batches take random times is as
-// fast as one whose batches take their mean, and the interval says so as often as it promises. A
-// device that replays the draws of its first load is found out.
+// Tests that the loader's random draws are drawn anew in every round. A variant with random batch
+// times is as fast as one with constant times of the same mean, and intervals have their promised
+// coverage. A device that replays its first draws is detected.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Scenario jittering() {
       "jittering.toml");
 }
 
-// Every load draws what the first one drew.
+// Every load repeats the draws of the first one.
 class Replaying : public Device {
  public:
   explicit Replaying(std::unique_ptr<Device> device) : device_(std::move(device)) {}
@@ -112,7 +112,7 @@ TEST(LoaderDraws, AreDealtWithEveryRound) {
   EXPECT_LE(seen.tie_held, gates * most_of(gates, JudgeSettings{}.beta));
 }
 
-// The test above would see it: what all rounds share looks like the code.
+// If all rounds shared the draws, they would look like an effect of the code.
 TEST(LoaderDraws, WouldBeMissedWereTheyReplayed) {
   const Seen seen = seen_on(true);
   EXPECT_GT(gates - seen.covered, gates / 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Assertions about high percentiles of steps that spike now and then, each variant in a way of its
-// own: what is true does not fail, what is false does not pass, and what is far from its limit is
-// decided. Besides, means and rates of such steps, whose logarithm is biased where segments differ.
+// Tests assertions about high percentiles of steps with spikes, which differ between variants: true
+// ones do not fail, false ones do not pass, and clear ones are decided. Also tests means and rates
+// of such steps, whose logarithm is biased where segments differ.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ const PercentileCase percentile_cases[]{
     {"long", Metric::step_ms_p95, {20'000, 0.08, 1}, {20'000, 0.06, 1.5}},
 };
 
-// A high percentile that is so many times its limit.
+// Judges a high percentile that is `times_limit` times its limit.
 Outcome decided(const PercentileCase& one, double times_limit, std::uint64_t seed) {
   const double percentile = *percentile_of(one.metric);
   const double truth = percentile_of(one.fix, percentile) / percentile_of(one.baseline, percentile);

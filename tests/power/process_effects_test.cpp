@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process keeps the effect that it is drawn when it starts. Rounds tell of this process, and only
-// estimates of many processes tell of the next one. Identical code on the simulated device, a seed
-// a process, with process effects of 0.05 to 0.5 %; a table of what either says.
+// Tests effects that a process keeps from its start. Rounds measure only this process; estimates
+// from many processes predict the next one. Runs identical code on the simulated device, one seed
+// per process, with process effects of 0.05 to 0.5 %, and prints a table of both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -53,8 +53,8 @@ Identical identical(double margin) {
   return same;
 }
 
-// A process with effects of that deviation. Its draws are those of the seed, whatever else is
-// noisy, as long as the variants are loaded in this order first.
+// A process with effects of this standard deviation. They depend only on the seed, whatever other
+// noise there is, as long as the variants are first loaded in this order.
 std::unique_ptr<Device> process(double deviation, const Identical& gate, std::uint64_t seed,
                                 NoiseCosts noise) {
   noise.between_processes = deviation;
@@ -65,7 +65,7 @@ std::unique_ptr<Device> process(double deviation, const Identical& gate, std::ui
 constexpr NoiseCosts like_a_gpu{
     .within_rounds = 0.01, .between_rounds = 0.001, .between_loads = 0.002};
 
-// b over a in that process, whoever measures for ever.
+// The ratio b / a in that process without noise.
 double own_ratio(double deviation, const Identical& gate, std::uint64_t seed) {
   const auto device = process(deviation, gate, seed, {});
   std::vector<double> times;
@@ -140,8 +140,8 @@ double most(double rate) {
   return processes * most_of(processes, rate);
 }
 
-// At most 1 and 5 % of runs are wrong about their process. About the code they are as wrong as
-// these rows say, and no round can tell: the rates are what was measured, here and in
+// At most 1 and 5 % of runs are wrong about their own process. About the code they are wrong with
+// the rates in these rows, which no round can show. The rates were measured, here and in
 // docs/verdict.md.
 TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   // Rates for a variant's deviation, and for identical code at the limit within one process.
@@ -165,7 +165,7 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   }
 }
 
-// Estimates of processes see the next process.
+// The margin that a self-test recommends from several processes also holds for the next process.
 TEST(ProcessEffects, AreWhatASelfTestNamesAMarginFor) {
   for (const double deviation : {0.0005, 0.001, 0.003, 0.005}) {
     SCOPED_TRACE(deviation);

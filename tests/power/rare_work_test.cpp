@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that happens every so many steps, longer than some windows and shorter than others: it is
-// measured at its full price, or the assertion says that it was not, and never holds without it.
+// Tests periodic work that is rarer than some segments and more frequent than others: it is
+// measured at its full cost, or the assertion reports that it was not and never passes without it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int seeds = 8;
 
-// `fix` evaluates so many batches every so many steps, a forward pass each.
+// `fix` evaluates `batches` batches every `every` steps, with a forward pass each.
 Scenario evaluating(std::int64_t every, std::int64_t batches) {
   return parse_scenario(
       fmt::format("claim = \"evaluation is free\"\n"
@@ -37,8 +37,7 @@ AssertionVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   return judged_on(*device, scenario, plans, seed).assertions.front();
 }
 
-// fix over baseline in so many steps: whole periods of all of them. Without what is drawn to a
-// load.
+// fix / baseline over this number of steps, in whole periods of all work, without effects of loads.
 double true_ratio(const Scenario& scenario, std::int64_t steps = 21'000) {
   const auto device = make_simulated_device(
       profile_of_round_numbers({.within_rounds = usual_noise.within_rounds}), {.seed = 1});
@@ -77,7 +76,7 @@ TEST_P(RareWork, IsMeasuredAtItsPriceOrLeavesTheAssertionUndecided) {
   }
 }
 
-// The workers of `fix` start anew every so many steps, and so much of its time is lost by it.
+// The loader's workers of `fix` restart every `every` steps, which costs time.
 Scenario restarting(std::int64_t every, double limit) {
   return parse_scenario(
       fmt::format("claim = \"starting anew is free\"\n"

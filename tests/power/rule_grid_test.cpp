@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The error rates of the rule in every kind of noise: 11 noise models x 5 true effects x suites of
-// 1, 10 and 50 lines, each by thousands of gates on made-up step times of 10 ms. No device and no
-// plan: only what a round deals and the test of an assertion. Every seed is fixed.
+// Measures the error rates of the decision rule: 11 noise models x 5 true effects x suites of 1, 10
+// and 50 lines, each with thousands of gates on artificial step times of 10 ms. It uses no device
+// and no plan, only the randomisation of rounds and the test of an assertion. Every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class Machine {
   virtual ~Machine() = default;
   // The log of how much slower the next step is, of that variant: 0 the baseline, 1 the fix.
   virtual double next(int variant) = 0;
-  // The effect of a slot, whatever lies in it, for the life of the machine.
+  // The constant effect of a slot on this machine.
   virtual double of_slot(int) const { return 0; }
 };
 
@@ -183,7 +183,7 @@ const std::vector<NoiseModel>& noise_models() {
   return models;
 }
 
-// One round as measure runs it: both variants loaded anew, an order and its mirror.
+// Returns a round as measure makes it: both variants loaded anew, an order and its mirror.
 Round round_on(Machine& machine, double effect, Random& coins) {
   Round round;
   const std::vector<int> slots = permutation(2, coins);
@@ -272,7 +272,7 @@ double share(const std::vector<Gate>& gates, std::size_t size, Outcome outcome) 
   return static_cast<double>(with) / static_cast<double>(gates.size());
 }
 
-// Share of suites of so many consecutive gates that have a failed line.
+// Returns the share of suites, of consecutive gates each, that have a failed line.
 double share_of_failed_suites(const std::vector<Gate>& gates, std::size_t size) {
   const std::size_t lines = suite_sizes[size];
   const std::size_t suites = gates.size() / lines;
@@ -291,8 +291,8 @@ double mean_seconds(const std::vector<Gate>& gates, std::size_t size) {
   return rounds / static_cast<double>(gates.size()) * round_seconds;
 }
 
-// So much more than the rate may be luck: three standard errors, where the counts are large enough
-// for a normal distribution, and as probable where they are not.
+// Returns the largest rate that may be random: three standard errors above `rate` for large counts,
+// and the same probability for small ones.
 double most(double rate, std::size_t count) {
   constexpr double below_three_standard_errors = 0.99865;
   const boost::math::binomial_distribution<> counts(static_cast<double>(count), rate);
@@ -399,7 +399,7 @@ TEST(TotalTime, KeepsWhatStallsFromHolding) {
       }
       held += test.outcome() == Outcome::passes;
       held_by_rounds_alone += typical.outcome() == Outcome::passes;
-      // The same with the first verdict after 40 rounds: total time of all of them.
+      // Judges again with the first verdict after 40 rounds, so that total time covers all of them.
       Round all;
       for (std::size_t number = 0; number < 40; ++number)
         all.segments.insert(all.segments.end(), rounds[number].segments.begin(),
@@ -425,7 +425,7 @@ TEST(TotalTime, KeepsWhatStallsFromHolding) {
   }
 }
 
-// Seven rounds are the fewest that can refute, so that noise decides how many more it takes.
+// A comparison needs at least seven rounds to fail; noise determines how many more it takes.
 TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
   struct Row {
     double deviation;  // of a step

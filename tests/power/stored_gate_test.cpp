@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The gate against stored runs as a whole, on simulated machines that deal every process its own
-// luck. It shows how often it refutes wrongly at the limit, and how often it finds a slowdown.
-// base/stats/prediction_interval_test.cpp tests the rule alone.
+// Tests the gate against stored runs as a whole, on simulated machines whose processes have random
+// effects. It measures how often the gate fails wrongly at the limit, and how often it finds a
+// slowdown. base/stats/prediction_interval_test.cpp tests the rule alone.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -39,8 +39,8 @@ class StoredGate : public testing::Test {
   static constexpr NoiseCosts usual_noise{
       .within_rounds = 0.005, .between_rounds = 0.001, .between_processes = 0.002};
 
-  // One process: its own luck, and planted slowdowns of the step, which waits for the device alone,
-  // and of its anchor, which waits for launches.
+  // Measures in one process with random effects of its own. The step, which waits only for the
+  // device, and its anchor, which waits for launches, are slowed down by the given factors.
   Measurement run(std::uint64_t seed, double slowdown, const NoiseCosts& noise = usual_noise,
                   double of_anchor = 1) const {
     DeviceProfile profile = read_profile(std::filesystem::path(STEPGATE_SOURCE_DIR) /
@@ -100,8 +100,8 @@ double three_standard_errors(double rate) {
   return 3 * std::sqrt(rate * (1 - rate) / gates);
 }
 
-// Without noise a planted factor is a slowdown of exactly that factor, so that the limit below is
-// where it seems to be.
+// Without noise, a planted factor slows the step down by exactly this factor, so that the limit
+// below is where it should be.
 TEST_F(StoredGate, IsSlowedDownByWhatIsPlanted) {
   const auto contrast = [&](double slowdown) {
     return *contrast_to_anchor(run(1, slowdown, {}).rounds.front(), 0, 1, Metric::step_ms_mean);

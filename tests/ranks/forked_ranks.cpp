@@ -68,7 +68,7 @@ void read_all(int file, void* bytes, std::size_t size, steady_clock::time_point 
   }
 }
 
-// Its length and then the text.
+// Writes the length and then the text.
 void write_text(int file, std::string_view text) {
   const std::uint64_t size = text.size();
   write_all(file, &size, sizeof size);
@@ -96,7 +96,7 @@ std::string read_text(int file, steady_clock::time_point end) {
     ::_exit(1);
   }
   (void)std::fflush(stdout);
-  ::_exit(0);  // the test's own ends are the parent's
+  ::_exit(0);  // runs no exit handlers of the test
 }
 
 class Ranks {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a process for each rank, forked from one that has never called CUDA.
+// For tests only: runs each rank in a process, forked from one that has never called CUDA.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class RankChannel {
 
   int rank() const { return rank_; }
   int count() const { return count_; }
-  // Returns at every rank what rank 0 gives here. Texts of other ranks are not looked at.
+  // Returns the text of rank 0 on every rank; the texts of other ranks are ignored.
   std::string share(std::string_view of_rank_0) const;
 
  private:

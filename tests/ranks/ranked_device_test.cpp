@@ -29,7 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// A GPU that talks to others.
+// A fake GPU that communicates with others.
 class PlayedGpu : public FakeDevice {
  public:
   using FakeDevice::FakeDevice;
@@ -56,7 +56,7 @@ class PlayedGpu : public FakeDevice {
   }
 
   std::vector<DeviceKey> libraries;
-  std::string own;  // its UUID
+  std::string own;  // UUID
   std::string link = "over ";
   DeviceKind kind = DeviceKind::cuda;
   std::optional<Trace> trace;
@@ -90,7 +90,7 @@ class PlayedGpu : public FakeDevice {
   };
 };
 
-// How a rank behaves besides.
+// The behaviour of a rank.
 enum class Manner { proper, silent, alive_only, gone_at_run, nonsense };
 
 class LocalLink : public RankLink {
@@ -145,7 +145,7 @@ class RankedDevices : public testing::Test {
     for (int rank = 0; rank < 3; ++rank) {
       auto& one = *ranks_.emplace_back(std::make_unique<Rank>());
       one.script.step_time = [rank](const std::string&, std::int64_t step) {
-        // The slowest at odd steps is rank 1, at even ones rank 2, which is so altogether.
+        // Rank 1 is the slowest at odd steps; rank 2 at even steps and in total.
         return nanoseconds(milliseconds(10 + (step % 2 == 1 ? (rank == 1 ? 2 : 0) : 2 * rank)));
       };
       one.script.loss = [rank](const std::string&, std::int64_t) {
@@ -187,7 +187,7 @@ class RankedDevices : public testing::Test {
         std::move(links), RankedSettings{.stall = stall, .silence = silence, .stopped = stopped_});
   }
 
-  // The error when every rank has the step and runs it.
+  // Returns the error when every rank loads and runs the step.
   std::string failure_of_run(milliseconds stall = milliseconds(60),
                              milliseconds silence = std::chrono::seconds(8)) {
     const auto all = device(stall, silence);
@@ -283,7 +283,7 @@ TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
   const auto all = device();
   const auto step = all->load(plans_[2], {});
   const StepResult result = step->run({.wash_out_steps = 1, .steps = 3, .trace = true});
-  // Steps 1, 2, 3: rank 0 takes 10 10 10, rank 1 12 12 12, rank 2 10 14 10.
+  // In steps 1, 2 and 3, rank 0 takes 10, 10, 10; rank 1 takes 12, 12, 12; rank 2 takes 10, 14, 10.
   EXPECT_EQ(result.step_times,
             (std::vector<nanoseconds>{milliseconds(12), milliseconds(14), milliseconds(12)}));
   EXPECT_EQ(result.elapsed, milliseconds(36));
@@ -296,7 +296,7 @@ TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
   for (int each = 0; each < 3; ++each) EXPECT_EQ(traces[static_cast<std::size_t>(each)].rank, each);
 }
 
-// Two kernels and an all-reduce, which runs from when to when.
+// A step with two kernels and an all-reduce with given begin and end.
 PlannedStep step_that_reduces() {
   StepPlan plan = plan_by_hand();
   const Operation math = plan.operations[by_hand::math];
@@ -384,7 +384,7 @@ TEST_F(RankedDevices, NameTheRankWhoseWeightsDiffer) {
   }
 }
 
-// Where each rank has the whole gradient; those of parts are one.
+// Here each rank has the whole gradient; the parts of several ranks would be combined.
 TEST_F(RankedDevices, HandOnTheGradientsOfEveryRank) {
   for (std::size_t number = 0; number < 3; ++number) {
     rank(number).script.gradients = [number](const std::string&, std::int64_t) {
@@ -403,7 +403,7 @@ TEST_F(RankedDevices, HandOnTheGradientsOfEveryRank) {
   EXPECT_EQ(result.other_gradients[1].at(1).elements, 3);
 }
 
-// Then it is another gradient than that of a variant whose ranks all have read theirs.
+// The combined gradient differs from that of a variant where all ranks have read theirs.
 TEST(CombinedRanks, MissThePartOfARankThatHasReadNoGradients) {
   std::vector<RankRan> ranks(3);
   for (RankRan& rank : ranks) rank.result.steps = 1;
@@ -474,7 +474,7 @@ TEST_F(RankedDevices, WaitForWhoLivesAndNotForWhoGivesNoSignOfIt) {
             "rank 0 did not answer 'run' within 200 ms; ranks 1 and 2 did");
 }
 
-// As when the whole job is stopped and goes on.
+// This happens when the whole job is stopped and continued.
 TEST_F(RankedDevices, AreNotBlamedForATimeInWhichNobodyLooked) {
   rank(0).manner = Manner::alive_only;
   bool paused = false;
@@ -551,7 +551,7 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
   EXPECT_EQ(asked, 4);
 }
 
-// Variants of one scenario: each count of ranks joins once, however they take turns.
+// Variants of one scenario take turns, but each number of ranks joins only once.
 TEST_F(RankedDevices, RunStepsOfOneTwoAndThreeRanksByTurns) {
   const auto all = device();
   const auto three = all->load_into(0, plans_[2], {});
@@ -613,7 +613,7 @@ TEST_F(RankedDevices, InterleaveStepsOfOneRank) {
   EXPECT_EQ(results[1].steps, 2);
 }
 
-// Changes the member of a plan, of its parts and theirs, that comes as this one in their order.
+// Changes the nth member of a plan, counting recursively.
 class Change {
  public:
   explicit Change(int which) : left_(which) {}
@@ -666,8 +666,8 @@ void add_each_action(StepPlan& plan) {
   (std::make_index_sequence<std::variant_size_v<Action>>());
 }
 
-// A member that is forgotten would let two ranks carry out different steps. 30 members are the
-// plan's own, each with members of its own.
+// A missing member in the digest would let two ranks run different steps. 30 members belong to the
+// plan itself, each with its own members.
 TEST(PlanDigest, IsOfEveryMemberOfThePlanButItsNames) {
   StepPlan plan;
   plan.buffers.push_back({.name = "buffer", .parts = {{}}, .pieces = {{}}});
@@ -707,7 +707,7 @@ RankRan traced_until(TraceTime began, std::int64_t elapsed) {
           .weights = {}};
 }
 
-// By one clock; of hosts with clocks of their own nobody can tell.
+// Arrival times need a common clock; they are unknown across hosts with separate clocks.
 TEST(CombinedRanks, SayWhoCameWhenToACollective) {
   const std::vector<RankRan> ran{traced_until(TraceTime(70), 100),
                                  traced_until(TraceTime(40), 130)};

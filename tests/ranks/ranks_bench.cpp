@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// ranks_bench [ranks]: what collectives take through the communicator of a device beside a plain
-// loop over NCCL's calls, on as many GPUs (2), a process each. Times are those of the slowest rank,
-// by events on the device's clock, medians of turns; bandwidths are nccl-tests' bus bandwidths.
-// Small ones take the host's time to issue them; captured in a graph they take the time of the
-// device.
+// ranks_bench [ranks] compares the time of collectives through a device's communicator with that of
+// direct NCCL calls, on this number of GPUs (2) with one process each. Times are medians, on the
+// slowest rank, by events on the device's clock; bandwidths are the bus bandwidths of nccl-tests.
+// Small collectives are limited by the time in which the host issues them, unless captured in a
+// graph.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class PlainCommunicator {
   nccl_api::Handle handle_ = nullptr;
 };
 
-// In place, as steps have them.
+// Returns a call in place, as steps make them.
 CollectiveCall call_of(CollectiveKind kind, std::int64_t bytes, void* memory, int rank, int count) {
   const std::int64_t part = bytes / count;
   std::byte* whole = static_cast<std::byte*>(memory);
@@ -133,7 +133,7 @@ double captured_time(NcclCommunicator& communicator, const CollectiveCall& call,
   const CudaEvent last = make_event();
   std::vector<double> times;
   for (int turn = 0; turn < turns; ++turn) {
-    // Behind another one, so that all ranks have come.
+    // The first event follows another collective, so that all ranks have arrived.
     check(cudaGraphLaunch(instance, stream), "launch collectives");
     check(cudaEventRecord(first.get(), stream), "mark the first collective");
     check(cudaGraphLaunch(instance, stream), "launch collectives");

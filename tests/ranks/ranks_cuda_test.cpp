@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps of two ranks on two GPUs through NCCL: all ranks end with the same weights, and with those
-// of one GPU that has the batches of both. A process a rank, forked before anything calls CUDA.
+// Tests steps of two ranks on two GPUs through NCCL: all ranks end with the same weights, which
+// equal those of one GPU with both batches. Each rank is a process, forked before any CUDA call.
 // Skips where there are not two GPUs or no NCCL.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ std::unique_ptr<Device> joined_device(const RankChannel& channel,
   return device;
 }
 
-// Bytes of the numbers of every rank.
+// Returns the numbers of every rank as bytes.
 std::vector<std::string> run_on_ranks(const StepPlan& plan) {
   return run_ranks(plan.ranks.count, 1, [&plan](const RankChannel& channel) {
     const auto device = joined_device(channel);
@@ -157,8 +157,8 @@ Knobs knobs_of(const RanksCase& ranks) {
   knobs.model.seq = 32;
   knobs.model.heads = 2;
   knobs.model.vocab = 96;
-  // The gradient of a key's bias is zero but for rounding, and AdamW makes steps of a full size of
-  // it, each way to sum others.
+  // The gradient of the keys' bias is zero except for rounding, and AdamW would turn this rounding
+  // into full updates, which differ with the order of sums.
   knobs.model.bias = false;
   knobs.batch.size = samples_of_a_rank;
   knobs.batch.accumulate = ranks.accumulate;
@@ -174,7 +174,7 @@ Knobs knobs_of(const RanksCase& ranks) {
   return knobs;
 }
 
-// One rank that has the batches of all, in as many parts.
+// Returns one rank with all batches, in as many parts.
 Knobs alone(Knobs knobs) {
   knobs.batch.size *= ranks_count;
   knobs.batch.accumulate *= ranks_count;
@@ -336,8 +336,8 @@ TEST_P(NarrowRanksOnGpus, HaveTheSameBitsInEveryRun) {
   EXPECT_EQ(run_on_ranks(plan), run_on_ranks(plan));
 }
 
-// Each of them loaded as measure does it, the collectives of a first load behind the steps of
-// another.
+// Loads each step as a measurement does, with the collectives of a first load after the steps of
+// another one.
 TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const std::vector<std::string> once = run_on_ranks(plan);
@@ -372,7 +372,7 @@ TEST_P(NarrowRanksOnGpus, GoOnWhenALaterStepNeedsAnotherCommunicator) {
   EXPECT_EQ(again, once);
 }
 
-// After one has failed they join anew, the only count that there is.
+// After a failure all ranks join again; only one number of ranks is used here.
 TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWhenTheyHaveJoinedTwice) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const std::vector<std::string> once = run_on_ranks(plan);
@@ -386,8 +386,8 @@ TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWhenTheyHaveJoinedTwice) {
   EXPECT_EQ(again, once);
 }
 
-// Variants of one scenario: both are loaded while the other one runs, and the last two ranks idle
-// where there are two.
+// Two variants of one scenario: each stays loaded while the other runs, and the variant of two
+// ranks leaves the last two idle.
 TEST(RanksOfSeveralCounts, HaveTheSameBitsByTurns) {
   constexpr int all = 4;
   const std::string reason = reason_against_ranks_here(all);
@@ -435,7 +435,7 @@ TEST_P(OtherWaysOnGpus, ChangeNoBit) {
   EXPECT_EQ(run_on_ranks(plan_of(knobs_of(GetParam()))), run_on_ranks(plan_of(knobs_of(usual))));
 }
 
-// Steps with other limits and with none, at a time: each limit has communicators of its own.
+// Runs steps with other limits and without any; each limit has its own communicators.
 TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const StepPlan other =
@@ -472,7 +472,8 @@ const Collective* collective_of(const StepPlan& plan, int operation) {
   return operation < 0 ? nullptr : std::get_if<Collective>(&operation_at(plan, operation).action);
 }
 
-// In words; empty where the trace has the plan's collectives and nothing else of NCCL.
+// Returns what is wrong with a trace, in words; empty where it has exactly the plan's collectives
+// as NCCL work.
 std::string wrong_in(const Trace& trace, const StepPlan& plan) {
   std::set<std::pair<int, std::int64_t>> seen;
   for (const DeviceWork& work : trace.work) {
@@ -511,8 +512,8 @@ TEST_P(RanksOnGpus, AreTracedAsTheirPlanIs) {
   for (const std::string& wrong : words) EXPECT_EQ(wrong, "");
 }
 
-// In lines: what NCCL itself says against the plan or why it says nothing, empty where it agrees;
-// then how it carries the collectives out.
+// Returns NCCL's disagreement with the plan, or why it reports nothing, empty where it agrees; then
+// the algorithms of the collectives, one per line.
 std::string said_by_nccl(const Trace& trace) {
   if (!trace.library) return "the trace has no record of NCCL's";
   const LibraryRecord& said = *trace.library;
@@ -524,7 +525,7 @@ std::string said_by_nccl(const Trace& trace) {
   return lines;
 }
 
-// A witness that neither the plan nor CUPTI knows: fails too where NCCL is older than 2.28.3 or
+// NCCL's profiler is independent of the plan and of CUPTI. Fails where NCCL is older than 2.28.3 or
 // NCCL_PROFILER_PLUGIN is set.
 TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
@@ -532,7 +533,7 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
     const auto device = joined_device(channel, Recording::on);
     const StepPlan own = plan_of_rank(plan, channel.rank());
     const auto step = device->load(own);
-    // In every traced run, also when another step has been loaded meanwhile.
+    // Records must exist in every traced run, even if another step was loaded in between.
     (void)step->run({.wash_out_steps = 3, .steps = 2, .tensors = false, .trace = true});
     const auto beside = device->load(own);
     (void)beside->run({0, 2, false});
@@ -547,7 +548,7 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   std::printf("%s\n", words.front().c_str());
 }
 
-// Fails where there is no NCCL besides, which the others skip.
+// Fails without NCCL, where the other tests skip.
 TEST(RanksOnGpusSay, WhatTheyCommunicateWithAndHowTheyAreLinked) {
   const std::string reason = reason_against_ranks_here(ranks_count);
   if (!reason.empty()) GTEST_SKIP() << reason;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// planted_fault NAME: does one thing that a sanitizer must report, and ends with 0 if none did. A
-// build whose sanitizer is not at work would otherwise be as green as one without faults.
+// planted_fault NAME does one thing that a sanitizer must report, and returns 0 if it did not. It
+// shows that a build's sanitizer works.
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Nobody knows when compiling what it is.
+// Hides the value from the compiler.
 template <class Value>
 Value hidden(Value value) {
   static volatile Value kept;
@@ -34,7 +34,7 @@ void signed_overflow() {
   hidden(hidden(std::numeric_limits<int>::max()) + 1);
 }
 
-// As if 4 GiB and a byte were a byte.
+// Truncates 4 GiB plus one byte to one byte.
 void truncation() {
   const std::int64_t bytes = hidden((std::int64_t{1} << 32) + 1);
   std::int32_t few = 0;

@@ -24,7 +24,7 @@ std::string content_of(const std::filesystem::path& file) {
   return std::get<std::string>(text);
 }
 
-// Each with its end of line.
+// Returns the lines with their line ends.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size(); at += lines.back().size()) {
@@ -236,7 +236,7 @@ class Reader {
   std::set<std::pair<std::string, std::string>> names_;
 };
 
-// An output as it stands in a script.
+// Returns an output as it is written in a script.
 std::string written(const std::string& output, const std::set<std::string>& commands) {
   const std::vector<std::string> lines = lines_of(output);
   const bool is_plain = std::none_of(lines.begin(), lines.end(), [&](const std::string& line) {
@@ -246,7 +246,7 @@ std::string written(const std::string& output, const std::set<std::string>& comm
   return is_plain ? output : end_of_input + output + pair;
 }
 
-// Nothing if the command throws, which fails the test.
+// Returns nullopt if the command throws, which fails the test.
 std::optional<std::string> output_of(const Step& step, const Commands& commands) {
   try {
     std::string output = commands.at(step.command)(step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a script holds texts and what the product says of them, many in one file. Its
-// format is that of cockroachdb/datadriven, which etcd-io/raft has its tests in:
+// For tests only: a script is a file with many texts and the product's output for each. Its format
+// is that of cockroachdb/datadriven, which etcd-io/raft has its tests in:
 //
 //   # A comment stands before a step.
 //   refuse cap_as_a_number base=bases/knob.toml
@@ -44,9 +44,8 @@ struct Step {
   std::size_t output_end = 0;
 };
 
-// At least one step. Throws RequestError, at the line: a command that is not among these, a step
-// without `----`, a name that a command has had before, input of a `$`, a base that does not fit
-// its patch.
+// Reads at least one step. Throws RequestError with the line for an unknown command, a step without
+// `----`, a repeated name of a command, input of a `$`, or a base that does not fit its patch.
 std::vector<Step> read_script(const std::filesystem::path& script,
                               const std::set<std::string>& commands);
 

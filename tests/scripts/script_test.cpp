@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scripts with faults are refused, outputs that differ fail the test that carries a script out, and
-// an update changes outputs alone.
+// Tests that invalid scripts are refused, that different outputs fail the test that runs a script,
+// and that an update changes only outputs.
 #include "tests/scripts/script.h"
 
 #include <gtest/gtest-spi.h>

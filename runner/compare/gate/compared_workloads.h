@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which workloads two programs are compared on.
+// Selects the workloads on which two programs are compared.
 #pragma once
 
 #include <map>
@@ -12,13 +12,14 @@
 
 namespace stepgate {
 
-// Whether one of the patterns (*, ?, [a-z]) matches; no patterns match everything.
+// Returns whether one of the patterns (*, ?, [a-z]) matches. An empty list matches everything.
 bool is_wanted(std::span<const std::string> patterns, const std::string& workload);
 
 // All workloads of the scenarios, "scenario/variant".
 std::vector<std::string> workloads_of(std::span<const Scenario>);
 
-// Margins of the wanted workloads that a device runs and whose own margin is wider, relative.
+// Relative margins of the wanted workloads that a device runs and whose own margin is wider than
+// `margin`.
 std::map<std::string, double> wider_margins(std::span<const Scenario>,
                                             std::span<const std::string> patterns, double margin);
 
@@ -27,7 +28,7 @@ std::map<std::string, double> wider_margins(std::span<const Scenario>,
 void refuse_unmatched(std::span<const std::string> patterns,
                       std::span<const std::string> workloads);
 
-// The workloads that `list` has in both hellos and that match the patterns, in BASE's order.
+// The workloads in `list` of both hellos that match the patterns, in BASE's order.
 std::vector<std::string> workloads_in_common(const Introduction&,
                                              const std::vector<std::string> Hello::*list,
                                              std::span<const std::string> patterns);

@@ -89,7 +89,7 @@ JudgedIntroduction judge_introduction(const Introduction& both, const GateScope&
           std::string(side) + " says that it counts nothing; --only time compares the rest");
   }
   if (scope.of_commands) refuse_unmatched_of_commands(base, scope);
-  // The classic slip is a build that was taken from a cache.
+  // A likely cause is a build that was taken from a cache.
   if (scope.same_program)
     add(FindingKind::time, Severity::note, "program",
         scope.of_commands

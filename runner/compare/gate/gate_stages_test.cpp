@@ -26,7 +26,7 @@ const Finding* with(const std::vector<Finding>& findings, const std::string& wor
   return found == findings.end() ? nullptr : &*found;
 }
 
-// Two scenarios of one sentence each.
+// Returns two scenarios with one assertion each.
 std::vector<Scenario> scenarios() {
   std::vector<Scenario> all(2);
   for (Scenario& scenario : all) {
@@ -154,7 +154,8 @@ TEST(JudgeRun, AnAssertionThatHeadSaysNothingOfHasFailed) {
   EXPECT_EQ(found.front().severity, Severity::failed);
   EXPECT_EQ(found.front().workload, "b");
   EXPECT_EQ(found.front().place.line, 9);
-  run.assertions.push_back(fast("b", std::nullopt));  // broken, which is said once
+  // The scenario is broken, which is reported once.
+  run.assertions.push_back(fast("b", std::nullopt));
   run.assertions.back().name = "scenario";
   EXPECT_EQ(judge_run(run, all).size(), 1U);
   run.assertions.back() = fast("b", Outcome::passes);

@@ -9,25 +9,25 @@
 namespace stepgate {
 namespace {
 
-// Segments of a quarter of a comparison's, a step and its wash-out before the first that counts,
-// since the workloads before it have warmed both processes up, and one superblock a pair until a
+// A gate uses a quarter of a comparison's segment and less warm-up, one step and its wash-out,
+// since earlier workloads have warmed both processes up. It runs one superblock per pair until a
 // workload turns out to need more.
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t workloads_ahead = 16;
 constexpr std::int64_t most_pairs_at_once = 5;
-// The share of the device's memory that the processes of all pairs at once may take: each keeps as
-// much as its largest workload needed.
+// Share of the device's memory that the processes of all concurrent pairs may use. Each process
+// keeps as much memory as its largest workload needed.
 constexpr double share_of_memory = 0.5;
 
-// The fewest pairs that decide at once, then the more the longer it has taken: a few too many cost
-// less than their starts one by one.
+// Returns how many pairs to launch at once: first the fewest that can decide, later more, the
+// longer the gate has taken. A few unneeded pairs cost less than launching pairs one by one.
 std::int64_t pairs_at_once(std::int64_t done, std::int64_t ahead, std::int64_t fewest) {
   if (done < ahead) return ahead - done;
   return done < fewest ? fewest - done : (done - fewest) / 2 + 1;
 }
 
-// The driver's own pools may reserve more, which no plan says.
+// The driver's own memory pools may reserve more, which plans do not know.
 std::optional<double> planned_memory_of(const StepCounts& counts) {
   for (const Metric metric : {Metric::peak_reserved, Metric::peak_live}) {
     const auto peak = counts.planned.find(std::string(row_of(metric).name));
@@ -36,7 +36,7 @@ std::optional<double> planned_memory_of(const StepCounts& counts) {
   return std::nullopt;
 }
 
-// Returns 1 if the memory of the device or of a workload is not known.
+// Returns 1 if the memory of the device or of a workload is unknown.
 std::int64_t pairs_that_fit(const ComparisonRequest& request,
                             std::span<const CountedPair> counted) {
   double largest = 0;

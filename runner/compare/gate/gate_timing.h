@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a gate times all workloads of a suite in the time that a comparison has for a few.
+// Settings with which a gate times all workloads of a suite in the time that a comparison needs for
+// a few.
 #pragma once
 
 #include <chrono>
@@ -16,13 +17,14 @@
 
 namespace stepgate {
 
-// The default time limit: a merge waits for the gate.
+// The default time limit of a gate, since a merge waits for it.
 inline constexpr std::chrono::seconds most_timing_of_a_gate{240};
-// One gate of a self-test has as long for its one workload: a gate of a suite has no more for each
-// of its workloads.
+// Time limit for one gate of a self-test with its single workload. A gate of a suite has no more
+// time per workload.
 inline constexpr std::chrono::seconds most_timing_of_a_tried_gate{10};
 
-// Puts workloads that are known to differ first, as time may be short, then some of all scenarios.
+// Returns the workloads with known differences first, since time may run out, then workloads of all
+// scenarios alternately.
 std::vector<std::string> in_order_of_suspicion(std::vector<std::string> workloads,
                                                const std::set<std::string>& differing);
 

@@ -21,12 +21,13 @@
 namespace stepgate {
 namespace {
 
-// After so many the workloads that go ahead are no longer alone, whatever they look like.
+// After this number of pairs, the first workloads are no longer timed alone, whatever their
+// results.
 constexpr std::int64_t most_pairs_alone = 14;
-// So much of alpha is theirs: they refute all workloads together after eight pairs, and another
-// workload by itself takes no more than one pair more.
+// Share of alpha for the workloads that are timed first. With it, they make all workloads together
+// fail after eight pairs, and any other workload needs at most one pair more.
 constexpr double weight_of_works_ahead = 0.6;
-// Where typical and total time disagree, so many times the fewest pairs are made.
+// Where typical and total time disagree, this multiple of the fewest pairs is made.
 constexpr std::int64_t pairs_held_back = 2;
 
 TimedAssertion test_of(double margin, double weight, const ComparisonSettings& settings) {
@@ -56,22 +57,22 @@ struct Total {
   }
 };
 
-// A worker may hide so much of its time, relative to the other's: their requests cost what they
-// cost.
+// A worker may hide this share of its time, relative to the other worker: requests have a cost.
 const double log_hidden_share = std::log1p(0.1);
-// If neither side reports this share of the time of a workload, a clock stops too early.
+// If neither side reports this share of a workload's time, a clock stops too early.
 constexpr double unexplained_share = 0.25;
-// Or where a side hides so much beside what it says: the next request waits for what was queued.
+// A clock also stops too early where a side hides this share of its reported time: the next request
+// waits for work that was still queued.
 constexpr double queued_share = 0.5;
 constexpr double seconds_to_unload = 0.1;  // both sides
 
-// Holds what both sides say of a pair, and what was waited for beyond that.
+// The reported times of a pair, and the times that stepgate waited.
 struct Waited {
   double claimed = 0;  // log(head's step time / base's)
-  double waited = 0;   // the same with what each hides
+  double waited = 0;   // the same, including the time that each side hides
 
-  // Says what can be believed: a claim outside of what was waited for is moved to it, as far as
-  // requests do not explain it. Where nothing is hidden that is the claim.
+  // Returns the credible contrast: the reported one, moved to the waited one as far as the cost of
+  // requests does not explain their difference. It equals the reported one where nothing is hidden.
   double believed() const {
     if (waited > std::max(0.0, claimed) + log_hidden_share) return waited - log_hidden_share;
     if (waited < std::min(0.0, claimed) - log_hidden_share) return waited + log_hidden_share;
@@ -165,8 +166,8 @@ class WorkTest {
   std::int64_t earlier_pairs() const { return earlier_pairs_; }
   std::int64_t pairs() const { return pairs_; }
   std::int64_t superblocks() const { return superblocks_; }
-  std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
-  // Each side has run so many.
+  std::int64_t longest_launch() const { return longest_launch_; }  // steps of one side
+  // Number of steps that each side has run.
   std::int64_t steps() const { return static_cast<std::int64_t>(totals_[0].steps); }
   std::optional<double> step_seconds(ComparisonSide side) const {
     return totals_[static_cast<std::size_t>(side)].step_seconds();
@@ -181,11 +182,12 @@ class WorkTest {
     return accepted_ ? outcome_of(*accepted_, *accepted_growth_) : Outcome::undecided;
   }
 
-  // log of how much HEAD hides of its time, in a typical pair; negative where BASE does.
+  // log of the ratio of time that HEAD hides in a typical pair; negative where BASE hides more.
   double hidden() const { return hidden_.centre(); }
   bool clock_stops_early() const { return 2 * stops_early_ > pairs_ && pairs_ > 1; }
 
-  // A workload slower by the wait fails; other disagreement of clocks says nothing of HEAD.
+  // A workload that is slower by the waited time fails; other disagreement of the clocks leaves it
+  // undecided.
   Outcome outcome() const {
     const Outcome outcome = outcome_of(assertion_, margin_);
     if (hidden() > 0 && outcome == Outcome::fails) return outcome;
@@ -194,8 +196,8 @@ class WorkTest {
     return outcome;
   }
 
-  // The e-value that HEAD is slower, for closed testing: 0 where total time or the clocks do not
-  // say so too, and by what is accepted where anything is.
+  // The e-value that HEAD is slower, for closed testing. It is 0 where total time or the clocks
+  // contradict it. Where a slowdown is accepted, it is the e-value against that one.
   double evidence_against() const {
     const TimedAssertion& asked = accepted_ ? *accepted_ : assertion_;
     if (pairs_ == 0) return 1;
@@ -215,7 +217,7 @@ class WorkTest {
     return outcome_of(assertion_, margin_) != Outcome::passes && accepted_ &&
            !is_over(*accepted_, *accepted_growth_);
   }
-  // Typical launches have decided it, and total time is on the other side.
+  // Returns whether typical launches decide it, but total time is on the other side of the limit.
   bool is_held_back() const { return is_held_back(assertion_, margin_); }
 
  private:
@@ -233,7 +235,7 @@ class WorkTest {
     }
   }
 
-  // The unit of evidence: the mean over the superblocks of one pair of launches.
+  // Adds a unit of evidence: the mean over the superblocks of one pair of launches.
   void bet(double contrast, double hidden) {
     in_total_ =
         std::log(*step_seconds(ComparisonSide::head) / *step_seconds(ComparisonSide::base)) +
@@ -243,7 +245,7 @@ class WorkTest {
   }
 
   bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
-  // A decision by typical launches needs total time on the same side now, whatever it was then.
+  // A decision by typical launches is valid only while total time is on the same side.
   Outcome outcome_of(const TimedAssertion& assertion, double margin) const {
     const bool within = in_total_ <= std::log1p(margin);
     if (assertion.outcome() == Outcome::passes && !within) return Outcome::undecided;
@@ -253,7 +255,7 @@ class WorkTest {
   bool is_held_back(const TimedAssertion& assertion, double margin) const {
     return assertion.is_held_back() || outcome_of(assertion, margin) != assertion.outcome();
   }
-  // More pairs of what typical and total time disagree about make it no surer.
+  // More pairs do not help where typical and total time disagree.
   bool is_over(const TimedAssertion& assertion, double margin) const {
     return outcome_of(assertion, margin) != Outcome::undecided ||
            (is_held_back(assertion, margin) && is_late());
@@ -276,7 +278,7 @@ class WorkTest {
   std::int64_t longest_launch_ = 0;
 };
 
-// "+0.97 %": three digits, and as many more as tell it from the limit.
+// "+0.97 %": three digits, and more where needed to distinguish it from the limit.
 std::string change_in_words(double ratio, double margin) {
   return told_from(100 * (ratio - 1), 100 * margin, [](double percent, int more_digits) {
     return fmt::format("{}{} %", percent < 0 ? "" : "+", number_in_words(percent, 3 + more_digits));
@@ -312,7 +314,7 @@ std::string reason_of(const WorkloadVerdict& workload, const ComparisonSettings&
   const auto change = [&](double ratio) { return change_in_words(ratio, workload.margin); };
   std::string words = fmt::format("step time {}", change(timed.ratio));
   if (workload.outcome == Outcome::passes && timed.shown.high) {
-    // An interval spends its rate on both sides, and may end beyond a limit that this one is below.
+    // A two-sided interval may end beyond the limit although the one-sided bound is below it.
     words += fmt::format(", at most {} with {} confidence", change(*timed.shown.high),
                          share_in_words(1 - settings.beta));
   } else if (timed.interval) {
@@ -375,7 +377,7 @@ std::size_t open_workloads(std::span<const WorkTest> tests) {
   return static_cast<std::size_t>(std::ranges::count_if(tests, &WorkTest::is_open));
 }
 
-// Empty where the clocks agree.
+// Describes disagreeing clocks; empty where they agree.
 std::string clocks_in_words(const WorkTest& test) {
   if (test.hidden() != 0) {
     return fmt::format("; {} takes {} longer than it says, by our clock: what it took counts",
@@ -388,7 +390,7 @@ std::string clocks_in_words(const WorkTest& test) {
              : "";
 }
 
-// Describes what both sides do too rarely for their segments, and at what price as they say.
+// Periodic work that is too rare for the segments of both sides, with its reported cost.
 class RareWork {
  public:
   RareWork(const WorkTest& test, const WorkloadVerdict& workload)
@@ -398,7 +400,8 @@ class RareWork {
         base_step_(workload.base_step_seconds.value_or(1)),
         head_step_(workload.head_step_seconds.value_or(1)) {}
 
-  // Whether the ratio would be nearer to its limit with it by more than a fifth of the way.
+  // Returns whether this work would bring the ratio nearer to its limit by more than a fifth of the
+  // distance.
   bool matters(double ratio, double margin) const {
     const double change = std::log1p(head_.seconds_a_step / head_step_) -
                           std::log1p(base_.seconds_a_step / base_step_);
@@ -406,7 +409,7 @@ class RareWork {
     return change * way > 0 && std::abs(change) > negligible_share * std::abs(way);
   }
 
-  // Empty where what it costs, the same on both sides, is little.
+  // Empty where its cost is small or equal on both sides.
   std::string in_words(double margin) const {
     const UncoveredWork& rarer = head_.rarest ? head_ : base_;
     const double share =
@@ -468,7 +471,7 @@ WorkloadVerdict judge_workload(const std::string& name, const WorkTest& test,
   return workload;
 }
 
-// Describes what may have gone unseen in the passing workload with the fewest steps.
+// Describes which rare effects the passing workload with the fewest steps may have missed.
 std::string unseen_in_words(const ComparisonVerdict& verdict) {
   const WorkloadVerdict* least = nullptr;
   for (const WorkloadVerdict& workload : verdict.workloads) {
@@ -562,11 +565,12 @@ std::function<std::vector<int>(const ComparisonMeasurement&)> undecided_workload
     const std::int64_t pairs = std::ssize(measurement.pairs);
     const bool alone = pairs < pairs_ahead || (pairs < most_pairs_alone && 3 * slower > 2 * ahead);
     for (std::size_t index = 0; index < (ahead > 0 && alone ? ahead : tests->size()); ++index) {
-      // Workloads that go ahead go on after each is decided: they speak for all.
+      // The first workloads continue after each is decided, since they represent all workloads.
       if ((ahead > 0 && alone) || (*tests)[index].is_open())
         open.push_back(static_cast<int>(index));
     }
-    // Most workloads together are slower, and more launches change nothing; few are worth naming.
+    // If most workloads are open and together slower, more launches change nothing. A few open ones
+    // are still worth deciding by name.
     if (2 * open_workloads(*tests) > tests->size() && are_slower_together(*tests, settings))
       open.clear();
     return open;

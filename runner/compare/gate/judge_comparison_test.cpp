@@ -28,8 +28,8 @@ Introduction both_of(std::vector<std::string> base, std::vector<std::string> hea
   return both;
 }
 
-// Times of programs that take a millisecond a step, longer by `effect` at head, with normal noise
-// of every launch and of every segment, both relative.
+// Makes both programs take a millisecond per step, HEAD longer by `effect`, with normal noise of
+// every launch and every segment. All are relative.
 void make_noisy(ComparisonScript& script, double effect, double launch_noise, double segment_noise,
                 std::uint64_t seed) {
   script.step_seconds = [=, random = Random(random_bits(seed, 1)),
@@ -70,13 +70,13 @@ Shares shares_of(double effect, double launch_noise, int comparisons, std::uint6
   return shares;
 }
 
-// p and three standard errors of it.
+// Returns p plus three standard errors.
 double at_most(double p, int comparisons) {
   return p + 3 * std::sqrt(p * (1 - p) / comparisons);
 }
 
-// Steps of 213 us with the noise of launches and segments, some of which stall at HEAD; or all of
-// them, from a step of the launch on.
+// Steps of 213 us with noise of launches and segments. A share of HEAD's steps stalls, or all of
+// them from some step of a launch on.
 struct Planted {
   double share = 0;
   double stall_seconds = 0;
@@ -129,7 +129,7 @@ class JudgeComparison : public testing::Test {
   testing::ScopedTrace trace_;
 };
 
-// Processes differ by more than the margin. A test that counted superblocks as independent would
+// Processes differ by more than the margin. A test that treated superblocks as independent would
 // fail every sixth comparison of identical programs.
 TEST_F(JudgeComparison, IsNotFooledByWhatALaunchKeepsForLife) {
   STEPGATE_RATES_AS_RELEASED();
@@ -142,8 +142,8 @@ TEST_F(JudgeComparison, IsNotFooledByWhatALaunchKeepsForLife) {
   EXPECT_LE(at_the_margin.passes, at_most(0.05, comparisons));
 }
 
-// An interval of 95 % spends half of its rate above: it may end beyond a limit that the evidence at
-// 5 % is below.
+// A 95 % interval has half of its error rate above, so it may end beyond a limit although the
+// one-sided bound at 5 % is below it.
 TEST_F(JudgeComparison, PrintsOfWhatPassesTheBoundThatDecided) {
   int held = 0;
   int beyond = 0;
@@ -178,8 +178,8 @@ TEST_F(JudgeComparison, WritesNumbersThatAPersonCanRead) {
   EXPECT_GT(out_of_reach, 0);
 }
 
-// The control: the same rule over the superblocks of a single pair of launches, which is what the
-// test above must not do.
+// This is the control for the test above: it applies the same rule to the superblocks of a single
+// pair of launches, which is wrong.
 TEST_F(JudgeComparison, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {
   constexpr int comparisons = 200;
   int failed = 0;
@@ -190,7 +190,7 @@ TEST_F(JudgeComparison, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {
     script.launch_seconds = 0;
     EProcess slower(Direction::above, std::log(1.005));
     RobustScale scale;
-    // Thirty superblocks of the same two processes: the launch's number never changes.
+    // Thirty superblocks use the same two processes, since the launch number never changes.
     ComparisonRequest request = request_of(script, seed, 10);
     request.launch = [&script](ComparisonSide side, std::int64_t) {
       return std::make_unique<FakeWorker>(script, side, static_cast<std::int64_t>(side));
@@ -268,7 +268,7 @@ TEST_F(JudgeComparison, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
   EXPECT_EQ(pairs, pairs_unwatched);
 }
 
-// HEAD is slower by the margin, which a gate of eight pairs leaves undecided more often than not.
+// HEAD is slower by the margin, which most gates of eight pairs leave undecided.
 TEST_F(JudgeComparison, RunAgainUntilItPassesPassesNoMoreOftenThanOnceWithEarlierPairs) {
   STEPGATE_RATES_AS_RELEASED();
   constexpr int series = 60;
@@ -298,8 +298,8 @@ TEST_F(JudgeComparison, RunAgainUntilItPassesPassesNoMoreOftenThanOnceWithEarlie
   EXPECT_GT(held_without, held) << "the test shows nothing";
 }
 
-// A gate of many workloads; the first `slower` of them take `effect` longer at HEAD; every third
-// workload is noisier than the others.
+// Makes a gate of many workloads. The first `slower` of them take `effect` longer at HEAD, and
+// every third workload is noisier than the others.
 ComparisonVerdict comparison_of_many(std::size_t workloads, std::size_t slower, double effect,
                                      std::uint64_t seed, std::size_t ahead = 0) {
   ComparisonScript script;
@@ -351,7 +351,7 @@ TEST_F(JudgeComparison, DecidesEveryWorkWhereFewOrNoneOfThemAreSlower) {
   }
 }
 
-// All workloads exactly at the margin, which is where an assertion is most easily failed.
+// All workloads are exactly at the margin, where a wrong failure is most probable.
 TEST_F(JudgeComparison, FailsNoWorkAndNotAllTogetherInMoreThanAlphaOfComparisons) {
   STEPGATE_RATES_AS_RELEASED();
   constexpr int comparisons = 100;
@@ -361,7 +361,7 @@ TEST_F(JudgeComparison, FailsNoWorkAndNotAllTogetherInMoreThanAlphaOfComparisons
   EXPECT_LE(any, comparisons * at_most(0.01, comparisons));
 }
 
-// Programs whose clocks are their own affair: as fast as they say, or so many times slower.
+// Compares programs with wrong clocks: each takes `base` or `head` times the time that it reports.
 ComparisonVerdict comparison_of_clocks(double base, double head, double margin, std::uint64_t seed,
                                        bool queues = false) {
   ComparisonScript script;
@@ -394,7 +394,7 @@ TEST_F(JudgeComparison, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
     EXPECT_NE(base_hides.workloads.at(0).reason.find("; BASE takes "), std::string::npos)
         << base_hides.workloads.at(0).reason;
   }
-  // The cost of requests counts as step time of neither side, and both sides may pay it.
+  // The cost of requests is not step time of either side, and both sides may have it.
   for (const double slower : {1.0, 1.03, 1.08}) {
     EXPECT_EQ(comparison_of_clocks(1, slower, 0.02, seed_).outcome, Outcome::passes) << slower;
     EXPECT_EQ(comparison_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::passes) << slower;
@@ -413,7 +413,7 @@ TEST_F(JudgeComparison, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {
   }
 }
 
-// Workload that is queued on one side is done while the other side has its turn. Both take as long.
+// Work that one side leaves queued runs during the other side's turn. Both sides take equally long.
 TEST_F(JudgeComparison, ComparesNothingWhereOneSideAnswersWhenItsWorkIsQueued) {
   for (const double longer : {3.0, 10.0, 50.0}) {
     for (const auto& [base, head] : {std::pair{1.0, longer}, {longer, 1.0}, {longer, longer}}) {
@@ -483,7 +483,7 @@ TEST_F(JudgeComparison, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
   measurement.workloads = {"workload"};
   const ComparisonSettings settings{.margin = 0.01};
   const auto undecided = undecided_workloads(measurement.workloads, settings);
-  // Head takes twice as long.
+  // HEAD takes twice as long.
   using namespace std::chrono_literals;
   const Superblock block{ComparisonSegment{ComparisonSide::base, 10, 10ms},
                          {ComparisonSide::head, 10, 20ms},
@@ -501,7 +501,7 @@ TEST_F(JudgeComparison, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
   EXPECT_DOUBLE_EQ(verdict.workloads.at(0).head_step_seconds.value(), 0.002);
 }
 
-// Steps of a millisecond, 20 in a segment: what happens every 1500 of them is in few or none.
+// Steps of a millisecond, 20 per segment: work every 1500 steps is in few segments or none.
 TEST_F(JudgeComparison, LeavesUndecidedWhatWorkThatIsRarerThanASegmentCouldTurn) {
   ComparisonScript script;
   make_noisy(script, 0, 0.001, 0.001, 7);
@@ -517,7 +517,7 @@ TEST_F(JudgeComparison, LeavesUndecidedWhatWorkThatIsRarerThanASegmentCouldTurn)
     }
     return judge_comparison(request.introduction, measured, settings).workloads.front();
   };
-  const WorkloadVerdict slower = judged(0.2, 0.6, 1500);  // by 23 % in truth
+  const WorkloadVerdict slower = judged(0.2, 0.6, 1500);  // 23 % slower in total
   EXPECT_EQ(slower.outcome, Outcome::undecided) << slower.reason;
   EXPECT_TRUE(slower.out_of_reach);
   EXPECT_NE(slower.reason.find("'start' happens every 1500 steps and a segment holds 20: what it "
@@ -541,7 +541,7 @@ TEST_F(JudgeComparison, AllowsAWorkMoreWhereItHasAMarginOfItsOwn) {
     request.undecided = undecided_workloads(script.workloads, settings);
     const ComparisonMeasurement measured = measure_comparison(request);
     const ComparisonVerdict verdict = judge_comparison(request.introduction, measured, settings);
-    // The same limit says when to stop.
+    // Measuring stops at that limit too.
     EXPECT_LT(std::ssize(measured.pairs), 30);
     return std::pair{verdict.workloads.at(0), verdict.workloads.at(1)};
   };

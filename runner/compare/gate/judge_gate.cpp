@@ -30,7 +30,8 @@ MetricUnit unit_of(const std::string& metric) {
   return known ? row_of(*known).unit : MetricUnit::count;
 }
 
-// Less arithmetic is no better step but another one. What only describes a step costs nothing.
+// Returns whether a count may change from `base` to `head`. Less arithmetic means another step, so
+// it may not. Metrics that only describe a step may change.
 bool may_become(const std::string& metric, double base, double head) {
   const std::optional<Metric> known = metric_named(metric);
   if (known && describes_the_step(*known)) return true;
@@ -41,7 +42,7 @@ std::string from_to(double base, double head, MetricUnit unit) {
   return fmt::format("{} -> {}", in_words(base, unit), in_words(head, unit));
 }
 
-// "sync: wait for the device 0 -> 1": the operations that the two plans do not have equally often.
+// "sync: wait for the device 0 -> 1": the operations whose counts differ between the two plans.
 std::string operations_that_differ(const StepCounts& base, const StepCounts& head) {
   std::vector<std::string> words;
   std::set<std::string> names;
@@ -65,7 +66,7 @@ std::string operations_that_differ(const StepCounts& base, const StepCounts& hea
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// The phases whose calls block more often.
+// Names the phases in which more calls block.
 std::string waits_that_differ(const StepCounts& base, const StepCounts& head) {
   std::vector<std::string> words;
   for (const auto& [phase, waits] : head.waits) {
@@ -116,7 +117,7 @@ struct Compared {
                         .words = std::move(words)});
   }
 
-  // By the bound of BASE, and of the parameters the one that differs the most.
+  // Uses BASE's bound and reports the parameter that differs the most.
   void add_other_gradients() const {
     const double bound = pair.base.gradient_bound;
     GradientSketch whole;
@@ -133,7 +134,7 @@ struct Compared {
       if (!finite && !std::isfinite(other->second.squares)) continue;
       const double difference =
           relative_difference(sketch, other->second, negligible_norm(whole, sketch));
-      if (difference <= most) continue;  // what is no number is more
+      if (difference <= most) continue;  // NaN counts as a larger difference
       worst = parameter;
       most = std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
     }
@@ -153,9 +154,9 @@ struct Compared {
     }
   }
 
-  // A metric that only HEAD counts is no difference of the step; one that HEAD no longer counts
-  // cannot be compared.
-  // A trace need not confirm in both builds what the plan counts in both.
+  // Compares counts. A metric that only HEAD counts is no difference; one that HEAD no longer
+  // counts cannot be compared.
+  // If both plans count a metric, both traces need not.
   std::set<std::string> compare(const StepCounts::Numbers& base, const StepCounts::Numbers& head,
                                 bool by_trace, const std::set<std::string>& without = {}) const {
     std::set<std::string> differ;
@@ -222,8 +223,7 @@ const CountedPair* pair_of(std::span<const CountedPair> pairs, const std::string
   return found == pairs.end() ? nullptr : &*found;
 }
 
-// Reports a comparison that ended when all workloads together failed, whichever of them is to
-// blame.
+// Reports a comparison that ended when all workloads together failed, whichever of them cause it.
 Finding together(const ComparisonVerdict& comparison) {
   std::vector<const WorkloadVerdict*> timed;
   for (const WorkloadVerdict& workload : comparison.workloads) {
@@ -307,7 +307,7 @@ void compare_variants(const Scenario& base, const Scenario& head, std::vector<Fi
 void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Finding>& findings) {
   const std::size_t before = findings.size();
   compare_assertions(base, base.expect, head.expect, findings);
-  // A regime of its own excuses assertions, so a new one is no addition.
+  // A workload's own regime excuses its assertions, so a new regime is not a mere addition.
   if (std::ranges::equal(base.regime, head.regime, {}, &Expectation::text, &Expectation::text) ==
       false)
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [regime]"));
@@ -336,7 +336,7 @@ Severity severity_of(const std::optional<Outcome>& outcome) {
     case Outcome::fails:
       return Severity::blocks;
     case Outcome::undecided:
-    case Outcome::skipped:  // until somebody knows that BASE is outside its regime too
+    case Outcome::skipped:  // until BASE is known to be outside its regime too
       return Severity::undecided;
     case Outcome::no_baseline:
     case Outcome::not_comparable:
@@ -362,8 +362,8 @@ int rank(Severity severity) {
   return 4;
 }
 
-// A growth in time is accepted where the comparison at that margin holds, at the rates of any
-// other; of a metric the entry says the value.
+// An entry covers a growth in time if the comparison at the accepted margin passes, with the usual
+// error rates; for a metric, if the value is within the entry's limit.
 bool covers(const Accepted& entry, const Finding& finding) {
   if (finding.kind == FindingKind::time) {
     return finding.accepted_growth && entry.limit >= *finding.accepted_growth &&
@@ -375,7 +375,7 @@ bool covers(const Accepted& entry, const Finding& finding) {
   return *finding.head <= entry.limit * (1 + exact_enough);
 }
 
-// An assertion may share its name with a metric. An entry of that name is about the metric.
+// If an assertion has the same name as a metric, an entry with that name refers to the metric.
 bool is_about(const Accepted& entry, const Finding& finding) {
   const bool of_numbers = entry.what == "time" || metric_named(entry.what);
   return speaks_of(entry, finding.workload, finding.what) &&

@@ -20,8 +20,8 @@ namespace stepgate {
 
 enum class FindingKind {
   scenario,  // that HEAD changed or removed
-  counts,    // exact: of the plan, or of a trace
-  losses,    // of the first steps, to the bit, and their gradients
+  counts,    // exact, from the plan or a trace
+  losses,    // of the first steps, compared bit by bit, and gradients
   time,      // of a workload in the comparison
   assertion  // of a scenario, about HEAD alone
 };
@@ -31,8 +31,8 @@ enum class Severity {
   blocks,
   undecided,
   not_gated,  // it could not be compared
-  failed,     // a program broke, and said nothing that can be believed
-  note        // better, new, or known: nothing to decide
+  failed,     // a program failed, and nothing it reported can be trusted
+  note        // an improvement, new, or known: nothing to decide
 };
 std::string_view name_of(Severity);
 
@@ -45,75 +45,75 @@ struct Finding {
   std::optional<double> head = {};
   MetricUnit unit = MetricUnit::count;
   std::string words = {};               // one sentence
-  std::string mechanism = {};           // where it comes from; may be empty
-  Place place = {};                     // in the scenario's file; no file: not known
-  std::optional<Outcome> outcome = {};  // of time and of assertions; absent: of a broken scenario
-  bool out_of_reach = false;            // it is undecided, and more evidence would not decide it
+  std::string mechanism = {};           // probable cause; may be empty
+  Place place = {};                     // in the scenario's file; empty if unknown
+  std::optional<Outcome> outcome = {};  // for time and assertions; absent for a broken scenario
+  bool out_of_reach = false;            // undecided, and more evidence would not decide it
   // For a finding about time: the largest accepted growth, and the outcome of a comparison at it.
   std::optional<double> accepted_growth = {};
   Outcome at_accepted_growth = Outcome::undecided;
-  std::optional<Accepted> accepted = {};  // by which it is a note instead
+  std::optional<Accepted> accepted = {};  // the entry that makes it a note
 };
 
-// The counts of one workload by both builds.
+// The counts of one workload from both builds.
 struct CountedPair {
   std::string workload;
   StepCounts base;
   StepCounts head;
 };
 
-// Compares exactly, in base units. More of anything blocks and less is a note, except for
-// arithmetic: less of it is another step, so it blocks too. Counts that only a trace shows are
-// marked so. A workload whose losses or gradients differ computes something else.
+// Compares exactly, in base units. An increase blocks and a decrease is a note, except for
+// arithmetic: less arithmetic is another step and blocks too. Counts that only a trace has are
+// marked. A workload whose losses or gradients differ computes something else.
 std::vector<Finding> compare_counts(const CountedPair&);
 
 // Finds workloads and scenarios that only one side has. A workload that HEAD has lost is not gated.
 std::vector<Finding> compare_workloads(const Introduction&);
 
-// Says what became of BASE's scenarios in HEAD, by the name of the file. A removed scenario, and a
-// changed or removed assertion, regime, requirement or tag, block; what is new is a note. `unread`
-// are files of HEAD that this build cannot read, with why.
+// Compares BASE's scenarios with HEAD's, by file name. A removed scenario, and a changed or removed
+// assertion, regime, requirement or tag, block; additions are notes. `unread` has files of HEAD
+// that this build cannot read, with reasons.
 std::vector<Finding> compare_scenarios(std::span<const Scenario> base,
                                        std::span<const Scenario> head,
                                        const std::map<std::string, std::string>& unread);
 
-// Every workload of the comparison that does not pass. The mechanism is read off both sides'
-// traces, where there are any.
+// Returns findings for every workload of the comparison that does not pass. Their mechanism comes
+// from the traces of both sides, where there are any.
 std::vector<Finding> findings_of(const ComparisonVerdict&, std::span<const CountedPair>);
 
-// One sentence of a scenario that HEAD decided about itself.
+// The outcome of one assertion of a scenario in HEAD's own run.
 struct HeadAssertion {
   std::string scenario;
   std::string name;
-  std::optional<Outcome> outcome;  // absent: the scenario is broken
+  std::optional<Outcome> outcome;  // absent for a broken scenario
   std::string reason;
   Place place = {};
-  bool out_of_reach = false;  // it is undecided, and more rounds would not decide it
+  bool out_of_reach = false;  // undecided, and more rounds would not decide it
 };
 // "fails", "broken".
 std::string_view outcome_in_words(const HeadAssertion&);
-// The findings are the assertions that do not pass.
+// Returns a finding for each assertion that does not pass.
 std::vector<Finding> findings_of(std::span<const HeadAssertion>);
 
-// BASE's word on the same assertion changes what HEAD's finding means: where BASE is no better it
-// is known, and a note; where BASE holds what HEAD skips, HEAD has left its regime, which blocks.
+// Adjusts HEAD's finding by BASE's outcome of the same assertion. If BASE's outcome is no better,
+// the finding is known and becomes a note. If BASE passes what HEAD skips, HEAD has left its
+// regime, which blocks.
 void compare_with_base(Finding&, const HeadAssertion& of_base);
-// Whether it is a finding about an assertion for which one asks what BASE says.
+// Returns whether the finding is about an assertion for which BASE's outcome matters.
 bool is_open(const Finding&);
 
 struct GateVerdict {
   std::vector<Finding> findings;       // the worst first
-  Severity severity = Severity::note;  // of the whole: note means that HEAD may be merged
-  std::vector<std::string> unused;     // accepted entries that nothing needed, or that are over
+  Severity severity = Severity::note;  // of the whole; `note` means that HEAD may be merged
+  std::vector<std::string> unused;     // accepted entries that were not needed or have expired
 };
 
-// By how much more, relative, each of these workloads may take by the largest entry that counts
-// today.
+// The largest relative growth that valid entries accept today, by workload.
 std::map<std::string, double> accepted_growths(std::span<const Accepted>,
                                                std::span<const std::string> workloads,
                                                const std::string& day);
 
-// Takes what was accepted out, and orders. `day` is today.
+// Removes accepted findings and sorts the others. `day` is today.
 GateVerdict judge_gate(std::vector<Finding>, std::span<const Accepted>, const std::string& day);
 
 }  // namespace stepgate

@@ -16,7 +16,7 @@ namespace stepgate {
 namespace {
 
 constexpr double half = 0.5;
-constexpr double largest_share = 0.05;  // of those that are injected
+constexpr double largest_share = 0.05;  // largest injected share
 constexpr double error_of_a_bound = 0.05;
 // Even an empty kernel takes some microseconds, so the time of a shorter spin is unknown.
 constexpr std::chrono::nanoseconds shortest_spin = std::chrono::microseconds(10);
@@ -73,7 +73,7 @@ class SelfTester {
     return gates;
   }
 
-  // Returns false if the user interrupts it.
+  // Chooses the injection site. Returns false if the user interrupts it.
   bool find_site() {
     test_.site.step_time =
         std::chrono::nanoseconds(std::llround(1e9 * test_.trials.front().step_seconds));
@@ -237,7 +237,7 @@ std::optional<double> smallest_margin(const SelfTest& test) {
                         .deviation = *deviation,
                         .between = *deviation * *deviation * (1 + 1 / gates),
                         .within = 0};
-  return std::expm1(interval_of(next, 2 * test.alpha).high);  // of which one side counts
+  return std::expm1(interval_of(next, 2 * test.alpha).high);  // a one-sided bound at alpha
 }
 
 SelfTest test_gate(const SelfTestRequest& request) {

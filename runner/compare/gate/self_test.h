@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs gates whose answer is known: BASE against itself, and against itself made slower or faster
-// by an injection. Counts the outcomes and says whether the error rates that a gate promises hold.
-// Starts no program; prints nothing.
+// Runs gates with a known answer: BASE against itself, and against itself made slower or faster by
+// an injection. Counts the outcomes and says whether the error rates that a gate promises hold.
+// Starts no program and prints nothing.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@
 
 namespace stepgate {
 
-// One kind of gate to be run: HEAD is BASE but for what is injected.
+// One kind of gate to run, where HEAD is BASE plus an injection.
 struct Trial {
   std::string name;  // "identical", "1 % slower"
-  // Injected into HEAD, of a step's time, relative; into BASE when negative. Absent: `kind` has no
-  // size that is known.
+  // Injected into HEAD, as a share of the step time; into BASE when negative. Absent where the time
+  // of the injected `kind` is unknown.
   std::optional<double> share = {};
   std::optional<InjectionKind> kind = {};  // of trials without a share
 };
@@ -31,10 +31,12 @@ struct Trial {
 // The name of the trial whose programs are the same.
 inline constexpr std::string_view identical_trial = "identical";
 
-// Identical, slower by 0.25 to 5 %, faster, and one more wait, allocation or copy a step.
+// The trials: identical programs, slower by 0.25 to 5 %, faster, and one more wait, allocation or
+// copy per step.
 std::span<const Trial> self_test_trials();
 
-// Where more work makes a step longer, on the device or on the host, and how long a step takes.
+// The place where injected work makes a step longer, on the device or on the host, and the step
+// time.
 struct InjectionSite {
   InjectionKind kind = InjectionKind::device_spin;  // or host_delay
   std::chrono::nanoseconds step_time{0};
@@ -58,40 +60,42 @@ struct TriedGate {
   Outcome outcome = Outcome::undecided;
   std::int64_t pairs = 0;     // of launches
   double seconds = 0;         // on the clock, starts of processes included
-  double step_seconds = 0;    // BASE's
+  double step_seconds = 0;    // step time of BASE
   double estimate = 0;        // mean of log(HEAD / BASE) over the first pairs_of_an_estimate
-  double standard_error = 0;  // of it, by these
+  double standard_error = 0;  // of the estimate, from these pairs
 };
 
-// `log_ratios` are log(HEAD / BASE) of every pair, in order, at least two. Sets the last two.
+// `log_ratios` has log(HEAD / BASE) of at least two pairs, in order. Sets estimate and
+// standard_error.
 void set_estimate(TriedGate&, std::span<const double> log_ratios);
 
-// Takes a measurement of one workload. Throws WorkerError where it has fewer than two pairs.
+// Makes the result from a measurement of one workload. Throws WorkerError where it has fewer than
+// two pairs.
 TriedGate tried_gate(const ComparisonVerdict&, const ComparisonMeasurement&);
 
 struct TrialResult {
   std::string name;
   std::optional<double> injected = {};  // Trial::share
   std::int64_t gates = 0;
-  std::int64_t slower = 0;      // so many said that HEAD is slower: they would block
-  std::int64_t not_slower = 0;  // and so many that it is not, by more than the margin
+  std::int64_t slower = 0;      // gates that said that HEAD is slower and would block
+  std::int64_t not_slower = 0;  // gates that said that HEAD is not slower by more than the margin
   RateBounds slower_rate = {};  // by Clopper and Pearson, each bound with 95 % confidence
   RateBounds not_slower_rate = {};
-  // Mean and standard deviation of the gates' estimates, and the standard error that the pairs of
-  // one gate alone explain, by the mean of its squares.
+  // Mean and standard deviation of the gates' estimates, and the root mean square of the standard
+  // errors within single gates.
   double estimate = 0;
-  std::optional<double> spread = {};  // absent: there is one gate
+  std::optional<double> spread = {};  // absent where there is only one gate
   double spread_by_pairs = 0;
   double pairs_mean = 0;
   double seconds_mean = 0;
-  double step_seconds = 0;  // BASE's, the median
+  double step_seconds = 0;  // median step time of BASE
 };
 
-// There is at least one gate.
+// Needs at least one gate.
 TrialResult result_of(const Trial&, std::span<const TriedGate>);
 
-// The standard deviation between gates that the spread of their pairs does not explain. 0 if the
-// pairs explain all of it; absent if the spread is absent.
+// The standard deviation between gates that the scatter of their pairs does not explain: 0 if it
+// explains all, absent if the spread is absent.
 std::optional<double> between_gates(const TrialResult&);
 
 // Fewest gates of identical programs that say how often such a gate blocks.
@@ -100,42 +104,42 @@ inline constexpr std::int64_t fewest_identical_gates = 20;
 struct SelfTest {
   std::string workload;
   double margin = 0;
-  double alpha = 0;  // of ComparisonSettings, and
+  double alpha = 0;  // rates in ComparisonSettings: alpha and then beta
   double beta = 0;
   InjectionSite site = {};
-  std::vector<TrialResult> trials = {};  // those that ended
+  std::vector<TrialResult> trials = {};  // completed trials
   bool stopped = false;                  // the user interrupted it
 };
 
 // The trial of identical programs; null where it has not ended.
 const TrialResult* identical_programs(const SelfTest&);
 
-// The first trial of programs that are no slower, identical or faster, which is shown to block more
-// often than alpha allows; null where there is none.
+// The first trial of identical programs or of a faster HEAD that is shown to block more often than
+// alpha allows; null where there is none.
 const TrialResult* blocked_too_often(const SelfTest&);
 
-// The first trial that injects at least twice the margin, so that no inaccuracy of the injection
-// explains it, and is shown to end with "not slower" more often than beta allows; null likewise.
+// The first trial that injects at least twice the margin and is shown to end with "not slower" more
+// often than beta allows; null where there is none. With twice the margin, no inaccuracy of the
+// injection explains it.
 const TrialResult* passed_too_often(const SelfTest&);
 
-// Power: the smallest injected slowdown such that it and every larger one are shown to be found in
-// more than half of the gates. Only slowdowns above the margin count. Nothing if there is none.
+// Power: the smallest injected slowdown above the margin such that it and every larger one are
+// shown to be found in more than half of the gates. nullopt if there is none.
 std::optional<double> found_from(const SelfTest&);
 
-// Whether it is shown that fewer than half of such slowdowns are found.
+// Returns whether it is shown that fewer than half of these slowdowns are found.
 bool has_no_power(const TrialResult& slower);
 
-// Whether any trial injects more than the margin: otherwise nothing can show power.
+// Returns whether any trial injects more than the margin; otherwise power cannot be shown.
 bool can_show_power(double margin);
 
-// failed: a rate is broken, by one of the two trials above. holds: neither is shown, identical
-// programs were compared by fewest_identical_gates or more, and there is power. Otherwise
-// undecided.
+// fails: one of the two trials above shows a broken rate. passes: neither does, identical programs
+// were compared by at least fewest_identical_gates, and there is power. Otherwise undecided.
 Outcome outcome_of(const SelfTest&);
 
-// The smallest margin that can be kept. Because of between_gates, gates of identical programs
-// appear slower by this much in a fraction alpha of cases. Computed by Student's t for one more
-// gate. Nothing if the spread is unknown.
+// The smallest margin with the promised error rate. Because of between_gates, a gate of identical
+// programs shows a slowdown beyond it with probability alpha, by Student's t for one more gate.
+// nullopt if the spread is unknown.
 std::optional<double> smallest_margin(const SelfTest&);
 
 struct SelfTestRequest {
@@ -146,11 +150,11 @@ struct SelfTestRequest {
   // Runs one gate in its own processes. Returns nothing when the user interrupts it.
   std::function<std::optional<TriedGate>(const InjectedSides&)> run;
   std::function<void(const std::string& trial, std::int64_t gate, std::int64_t of)> progress;
-  std::function<void(const TrialResult&)> ended;  // each trial
+  std::function<void(const TrialResult&)> ended;  // called after each trial
 };
 
-// Runs all trials, or none where can_show_power is false. After the identical programs it chooses
-// the injection site: the one where an injection of 5 % of a step slows the step more.
+// Runs all trials, or none where can_show_power is false. After the trial of identical programs it
+// chooses the injection site at which an injection of 5 % makes the step longer.
 SelfTest test_gate(const SelfTestRequest&);
 
 }  // namespace stepgate

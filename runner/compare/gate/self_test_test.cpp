@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From gates whose answer is known to what a self-test says: counts and their bounds, what gates
-// differ by, and every way not to pass, planted. Programs are simulated devices in this process.
+// Tests the conclusions of a self-test from gates with a known answer: counts and their bounds, the
+// spread between gates, and every way not to pass, each planted. Programs are simulated devices in
+// this process.
 #include "compare/gate/self_test.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ TriedGate gate(Outcome outcome, double estimate = 0, double standard_error = 0) 
 
 const Trial identical{std::string(identical_trial), 0.0};
 
-// So many gates of a trial, the first of them with that outcome and the others with the other.
+// Makes a trial of `gates` gates, of which the first ones have `outcome` and the rest `others`.
 TrialResult with(const std::string& name, double share, int first, int gates,
                  Outcome outcome = Outcome::fails, Outcome others = Outcome::passes) {
   std::vector<TriedGate> results;
@@ -40,7 +41,7 @@ TrialResult with(const std::string& name, double share, int first, int gates,
   return result_of({.name = name, .share = share}, results);
 }
 
-// All trials at a margin of 2 %, each with the right answer.
+// Makes all trials at a margin of 2 %, each with the correct outcomes.
 SelfTest clean(int gates = 100, int trial_gates = 20) {
   SelfTest test{.workload = "workload", .margin = 0.02, .alpha = 0.01, .beta = 0.05};
   for (const Trial& trial : self_test_trials()) {
@@ -81,12 +82,13 @@ TEST(SelfTestResult, OfOneGateKnowsNoSpread) {
   EXPECT_FALSE(between_gates(trial));
 }
 
-// Planted: the pairs of one gate scatter by one deviation, gates by another.
+// The pairs of one gate scatter with one standard deviation, and gates with another.
 TEST(SelfTestResult, TakesWhatThePairsExplainOutOfTheSpread) {
   constexpr std::uint64_t seed = 7;
   constexpr int count = 2000;
   constexpr double by_pairs = 0.003;
-  constexpr double three_standard_errors = 0.05;  // of a deviation of so many draws, relative
+  // The relative error of a standard deviation of these draws.
+  constexpr double three_standard_errors = 0.05;
   for (const double planted : {0.0, 0.002, 0.01}) {
     Random random(seed);
     std::vector<TriedGate> gates;
@@ -97,14 +99,14 @@ TEST(SelfTestResult, TakesWhatThePairsExplainOutOfTheSpread) {
     const TrialResult trial = result_of(identical, gates);
     const double total = std::hypot(planted, by_pairs);
     EXPECT_NEAR(trial.spread.value(), total, three_standard_errors * total) << "seed " << seed;
-    // Where there is nothing, a small rest of the two squares is left.
+    // Where the planted deviation is 0, a small difference of the two squares remains.
     const double tolerance = planted == 0 ? std::sqrt(2 * three_standard_errors) * by_pairs
                                           : three_standard_errors * total * total / planted;
     EXPECT_NEAR(between_gates(trial).value(), planted, tolerance) << "seed " << seed;
   }
 }
 
-// However a gate ends, its estimate uses the same number of pairs as any other.
+// Every gate's estimate uses the same number of pairs, however the gate ends.
 TEST(SelfTestResult, FindsNoSpreadInGatesThatEndWhenTheirPairsAgree) {
   Random random(13);
   std::vector<TriedGate> gates;
@@ -131,7 +133,7 @@ TEST(SelfTestResult, HasNoPowerWhereFewSlowdownsAreFound) {
   EXPECT_FALSE(has_no_power(found(30, 40)));
 }
 
-// One more gate is beyond it in alpha of all cases.
+// One more gate exceeds the margin with probability alpha.
 TEST(SelfTestResult, NamesTheMarginThatGatesAloneSeldomReach) {
   constexpr std::uint64_t seed = 11;
   constexpr double deviation = 0.004;
@@ -144,7 +146,7 @@ TEST(SelfTestResult, NamesTheMarginThatGatesAloneSeldomReach) {
       gates.push_back(gate(Outcome::passes, deviation * random.normal()));
     const SelfTest test{
         .workload = "workload", .alpha = 0.01, .trials = {result_of(identical, gates)}};
-    // Less its own mean, which is not zero where identical programs are not quite identical.
+    // The mean is subtracted, since identical programs may differ slightly.
     const double next = deviation * random.normal() - test.trials.front().estimate;
     beyond += next > std::log1p(smallest_margin(test).value());
   }
@@ -172,7 +174,7 @@ TEST(SelfTestOutcome, FailsWhereProgramsThatAreNoSlowerAreBlockedMoreOftenThanAl
   EXPECT_EQ(blocked("identical", 0, 0, 100), Outcome::passes);
   EXPECT_EQ(blocked("5 % faster", -0.05, 2, 20), Outcome::fails);
   EXPECT_EQ(blocked("5 % faster", -0.05, 0, 20), Outcome::passes);
-  // A wait has no known size: what it ends with is in the table and no reason.
+  // A wait has no known cost, so its outcomes appear in the table but decide nothing.
   trial_of(test, "one more wait").slower = 20;
   trial_of(test, "one more wait").slower_rate = clopper_pearson(20, 20, 0.05);
   EXPECT_EQ(outcome_of(test), Outcome::passes);
@@ -185,7 +187,7 @@ TEST(SelfTestOutcome, FailsWhereASlowdownOfTwiceTheMarginPassesMoreOftenThanBeta
   trial_of(test, "5 % slower") = with("5 % slower", 0.05, 16, 20);
   EXPECT_EQ(outcome_of(test), Outcome::fails);
   EXPECT_EQ(passed_too_often(test)->name, "5 % slower");
-  test.margin = 0.026;  // as far as an inaccurate injection may explain it
+  test.margin = 0.026;  // an inaccurate injection may explain this
   EXPECT_EQ(outcome_of(test), Outcome::passes);
 }
 
@@ -229,10 +231,10 @@ TEST(SelfTestOutcome, NamesTheSmallestSlowdownFromWhichOnAllAreFound) {
   EXPECT_DOUBLE_EQ(found_from(test).value(), 0.05);
 }
 
-// A program as workers on the simulated device, and the gates between it and itself.
+// A program as workers on the simulated device, and gates of the program against itself.
 class TestedGate : public testing::Test {
  protected:
-  // One millisecond a step on the device, or on the host.
+  // Returns a step of one millisecond on the device or on the host.
   static PlannedStep step(bool on_the_host) {
     const std::string text =
         "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 2, kernel_us = " +
@@ -243,10 +245,10 @@ class TestedGate : public testing::Test {
 
   struct Program {
     bool on_the_host = false;
-    // Whether that side does what is injected into it.
+    // Returns whether a side carries out what is injected into it.
     std::function<bool(ComparisonSide)> carries_out = [](ComparisonSide) { return true; };
     NoiseCosts noise{.within_rounds = 0.005, .between_loads = 0.001};
-    double slower_head = 0;  // whatever is injected, relative
+    double slower_head = 0;  // relative, independent of the injection
   };
 
   static PlannedStep carried_out(const Program& program, ComparisonSide side,
@@ -273,7 +275,7 @@ class TestedGate : public testing::Test {
     };
     request.introduction = introduce(request.launch).value();
     request.seed = seed;
-    request.clock = [] { return std::chrono::nanoseconds(0); };  // patience has no end
+    request.clock = [] { return std::chrono::nanoseconds(0); };  // so that no time limit is reached
     time_as_a_gate(request, settings_, std::chrono::seconds(1), {});
     request.most_pairs = 10;
     request.undecided = undecided_workloads(request.workloads, settings_);
@@ -316,8 +318,8 @@ TEST_F(TestedGate, PassesAndInjectsWhereTheBottleneckIs) {
   }
 }
 
-// A step of 100 us of the host and 86 of the device. Half a step more makes it longer by more on
-// the device, behind the spin that both sides have there, but a twentieth of a step is hidden
+// The step takes 100 us on the host and 86 us on the device. Injecting half a step makes it longer
+// on the device, after the spin that both sides have there, but injecting a twentieth is hidden
 // there.
 TEST_F(TestedGate, InjectsWhereASmallShareShows) {
   const auto step_us = [](const std::vector<Injection>& injected) {
@@ -369,12 +371,12 @@ TEST_F(TestedGate, HasNoPowerJustWithinTheLargestTrial) {
   EXPECT_FALSE(found_from(test));
 }
 
-// Ten gates say nothing where one process takes a tenth longer than another.
+// Ten gates show nothing where processes differ by a tenth.
 TEST_F(TestedGate, DoesNotPassWhereProcessesDifferByMuch) {
   const SelfTest test = tested({.noise = {.within_rounds = 0.005, .between_processes = 0.1}});
   EXPECT_EQ(outcome_of(test), Outcome::undecided);
   EXPECT_FALSE(found_from(test));
-  // Pairs are of fresh processes, so they explain all of that.
+  // Every pair has fresh processes, so the scatter of pairs explains all of it.
   EXPECT_GT(test.trials.front().spread.value(), 0.04);
   EXPECT_LT(between_gates(test.trials.front()).value(), 0.03);
 }

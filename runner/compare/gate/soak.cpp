@@ -19,13 +19,13 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A GPU that has just begun runs at another clock. So long the workload runs before, loaded anew
-// for what counts.
+// The workload runs for this time first, since an idle GPU starts at another clock rate. For the
+// measurement it is loaded anew.
 constexpr nanoseconds time_to_warm_up = std::chrono::milliseconds(500);
 constexpr std::int64_t steps_of_a_segment = 10;
-// The smallest window at either end, which is over before a slowdown after 200 steps begins.
+// The smallest window at either end. It ends before a slowdown after 200 steps begins.
 constexpr std::size_t fewest_compared = 12;
-// One launch may differ so often by chance; two must agree.
+// Significance level for one launch; two launches must agree.
 constexpr double level = 1e-3;
 
 struct Soaked {
@@ -40,12 +40,12 @@ struct Soaked {
   }
 };
 
-// How long a step takes at the beginning and at the end of a launch.
+// Step times at the beginning and at the end of a launch.
 struct Change {
   double early_seconds = 0;
   double late_seconds = 0;
   bool is_shown = false;     // by a test of ranks
-  bool is_in_total = false;  // the second half takes longer, which rare stalls alone may do
+  bool is_in_total = false;  // the second half takes longer, which rare stalls alone can cause
 };
 
 double mean(std::span<const double> values) {
@@ -56,7 +56,8 @@ double median(std::span<const double> values) {
   return quantile(std::vector<double>(values.begin(), values.end()), 0.5);
 }
 
-// Segments of so many steps until there are enough, or so much time, as the worker says, is over.
+// Runs segments of this length until there are enough, or until the time `most`, as reported by the
+// worker, is over.
 Soaked run_for(Worker& worker, const std::string& workload, std::int64_t of_a_segment,
                nanoseconds most) {
   (void)worker.load(workload);
@@ -73,14 +74,14 @@ Soaked run_for(Worker& worker, const std::string& workload, std::int64_t of_a_se
   return soaked;
 }
 
-// Fewer where steps take so long that too few segments would be over in time.
+// Returns fewer steps where steps are so long that there would be too few segments in time.
 std::int64_t segment_of(double step_seconds) {
   const double most = seconds(longest_soak) / (3 * fewest_compared) / step_seconds;
   return std::clamp(static_cast<std::int64_t>(most), std::int64_t{1}, steps_of_a_segment);
 }
 
-// Twice as many segments each time, and half of all: wherever a slowdown begins, some window at the
-// end has mostly slow segments and its counterpart at the beginning has few.
+// Returns window sizes that double, and half of all segments. Wherever a slowdown begins, some
+// window at the end has mostly slow segments and its counterpart at the beginning has few.
 std::vector<std::size_t> windows_of(std::size_t segments) {
   std::vector<std::size_t> windows;
   for (std::size_t window = fewest_compared; window < segments / 2; window *= 2)
@@ -89,7 +90,8 @@ std::vector<std::size_t> windows_of(std::size_t segments) {
   return windows;
 }
 
-// With what is faster than the limit counted as the limit: do more segments exceed it, or by more?
+// Tests whether segments at the end exceed the limit more often, or by more. Times below the limit
+// count as the limit.
 bool exceeds_more_often(std::span<const double> early, std::span<const double> late, double limit,
                         double at_level) {
   const auto beyond = [&](std::span<const double> values) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the steps of a workload become slower the longer they run: what a leak, a list that grows
-// or a clock that falls does, and no pair of launches lasts long enough to show. One program,
-// against its own beginning. Prints nothing.
+// Checks whether the steps of a workload become slower over time, as with a leak, a growing list or
+// a falling clock rate. Pairs of launches are too short to show this. It compares one program with
+// its own beginning and prints nothing.
 #pragma once
 
 #include <chrono>
@@ -17,24 +17,24 @@
 
 namespace stepgate {
 
-// A workload is run for so many steps or so long, whichever comes first.
+// A workload runs for this number of steps or this time, whichever ends first.
 inline constexpr std::int64_t steps_of_a_soak = 6'000;
 inline constexpr std::chrono::seconds longest_soak{20};
 
 struct SoakedWorkload {
   std::string name;
-  double margin = 0;  // how much longer late steps may take, relative
-  // failed: two launches became slower; undecided: one of two, or the second half of both took
-  // longer in total alone
+  double margin = 0;  // allowed increase for late steps, relative
+  // fails: two launches became slower. undecided: one of two did, or only the total of the second
+  // half was longer in both.
   Outcome outcome = Outcome::passes;
-  std::int64_t steps = 0;    // that a launch covered, the fewest
-  double early_seconds = 0;  // of a step, in the first segments that were compared
-  double late_seconds = 0;   // and in as many of the last ones
+  std::int64_t steps = 0;    // covered by each launch, at least
+  double early_seconds = 0;  // step time in the first compared segments
+  double late_seconds = 0;   // step time in as many last segments
   std::string reason;
 };
 
-// A workload whose first launch became slower by more than the margin is launched again. Throws
-// WorkerError, and WaitStopped when the wait was to end.
+// Launches a workload again if its first launch became slower by more than the margin. Throws
+// WorkerError, and WaitStopped when interrupted.
 SoakedWorkload soak(const std::string& workload, double margin,
                     const std::function<std::unique_ptr<Worker>()>& launch);
 

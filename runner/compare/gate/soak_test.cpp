@@ -16,7 +16,7 @@ namespace {
 
 struct LateStalls {
   std::int64_t after_steps = 0;
-  double in_steps = 0;  // how often, of one step
+  double in_steps = 0;  // probability per step
   std::chrono::nanoseconds length{0};
 };
 
@@ -45,7 +45,7 @@ class StallingWorker : public SimulatedWorker {
   std::int64_t steps_ = 0;
 };
 
-// Nights of one workload on an H200 whose noise is as given.
+// Counts nightly soaks with this outcome, of one workload on a simulated H200 with this noise.
 int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,
                 const LateStalls& stalls = {}) {
   const Scenario scenario = parse_scenario(
@@ -91,7 +91,7 @@ TEST(Soak, FindsAClockThatFallsAndAListThatGrowsAndALeak) {
   }
 }
 
-// Fewer than half of the segments stall, so that a median has no stall in it.
+// Fewer than half of the segments stall, so that a median shows no stall.
 TEST(Soak, FindsStallsThatBeginLate) {
   using std::chrono::milliseconds;
   EXPECT_EQ(nights_with(Outcome::fails, usual, 3, {1'000, 0.05, milliseconds(4)}), 3);
@@ -99,7 +99,7 @@ TEST(Soak, FindsStallsThatBeginLate) {
   EXPECT_EQ(nights_with(Outcome::fails, usual, 3, {4'500, 0.02, milliseconds(4)}), 3);
 }
 
-// One step in five hundred is too rare to be told from chance; what it takes in total is not.
+// One step in five hundred is too rare to be significant, but its total time is not.
 TEST(Soak, PassesNothingWhoseSecondHalfTakesLongerInTotal) {
   using std::chrono::milliseconds;
   EXPECT_EQ(nights_with(Outcome::undecided, usual, 3, {3'000, 0.002, milliseconds(30)}), 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pairs of launches: pilot, warm-up, superblocks.
+// Runs pairs of launches: pilot, warm-up and superblocks.
 #include "compare/launches/comparison.h"
 
 #include <fmt/format.h>
@@ -24,19 +24,19 @@ using std::chrono::nanoseconds;
 
 // Longest preferred segment of the slower side, in seconds.
 constexpr double longest_comparison_segment = 5;
-// Steps that take this long together, in segments, say well enough how long one takes.
+// Steps in segments of this total time suffice to estimate the step time.
 constexpr double pilot_time = 0.5;
 constexpr std::int64_t fewest_comparison_steps = 3;
 constexpr std::int64_t most_comparison_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
-// Superblocks in a launch that are enough to tell the launch's noise from their own.
+// This number of superblocks per launch suffices to separate the launch's noise from theirs.
 constexpr std::int64_t enough_superblocks = 2;
 constexpr std::int64_t most_superblocks = 8;
-// Variance components of fewer superblocks within their launches are no guide.
+// With fewer degrees of freedom within launches, estimated variance components are unreliable.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
-// An answer may take so long beside the steps, for a line each way and reading what was timed.
+// Allowed time of an answer besides its steps, for a line each way and reading the timers.
 constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
-// A workload is watched in one of this many pairs.
+// In one of this many pairs, a workload also runs watched steps.
 constexpr std::int64_t pairs_of_a_watch = 5;
 // Watched segments are longer, because they are not compared one by one.
 constexpr std::int64_t watched_segment = 4;
@@ -46,19 +46,19 @@ ComparisonSide other(ComparisonSide side) {
   return side == ComparisonSide::base ? ComparisonSide::head : ComparisonSide::base;
 }
 
-// How one workload is measured; the steps stay as the first pair found them.
+// How one workload is measured; the number of steps is fixed by the first pair.
 struct Plan {
-  std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
+  std::int64_t steps = 0;  // scored steps of a segment; 0 before the pilot
   std::int64_t wash_out_steps = 0;
   double step_seconds = 0;                     // of the faster side, by the pilot
-  std::int64_t watched_pair = -1;              // which of the five that run
-  std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
+  std::int64_t watched_pair = -1;              // which of five pairs has watched steps
+  std::vector<std::vector<double>> contrasts;  // of the superblocks, one list per pair
   nanoseconds superblock_time{0};
-  nanoseconds launch_time{0};  // everything else, in its last pair
+  nanoseconds launch_time{0};  // remaining time of its last pair
   std::int64_t superblocks_run = 0;
 };
 
-// A pair of launches that goes on, with its processes.
+// A pair of launches with running processes.
 struct Launched {
   LaunchPair pair;
   std::array<std::unique_ptr<Worker>, 2> workers;
@@ -83,7 +83,7 @@ class Comparison {
 
   ComparisonMeasurement measure() {
     std::vector<int> open = request_.undecided(result_);
-    nanoseconds last_pair{0};  // about as long as the next one
+    nanoseconds last_pair{0};  // estimate for the next pair
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
            may_start(last_pair)) {
       const nanoseconds before = request_.clock();
@@ -106,7 +106,7 @@ class Comparison {
     return !result_.budget_spent;
   }
 
-  // No more than there is time for, beyond the fewest.
+  // Returns as many pairs as there is time for, but at least the fewest.
   std::int64_t pairs_to_launch(nanoseconds last_pair) const {
     const std::int64_t done = std::ssize(result_.pairs);
     std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
@@ -115,7 +115,7 @@ class Comparison {
     return std::clamp(wanted, std::int64_t{1}, request_.most_pairs - done);
   }
 
-  // False when the wait was to end.
+  // Returns false when interrupted.
   bool run_pairs(const std::vector<int>& open, std::int64_t count) try {
     const nanoseconds before = request_.clock();
     std::vector<Launched> launched(static_cast<std::size_t>(count));
@@ -165,8 +165,8 @@ class Comparison {
         now.workloads.size()));
   }
 
-  // All load it at the same time, since nothing is timed meanwhile and most of it is the hosts'
-  // workload; then each pair has its turn.
+  // All pairs load the workload concurrently, since nothing is timed then and loading is mostly
+  // host work. Then each pair is timed in turn.
   void run_workload(int workload, std::span<Launched> launched) {
     const std::string& name = request_.workloads[static_cast<std::size_t>(workload)];
     for (Launched& one : launched) one.ask_both_ahead(LoadWorkload{name});
@@ -218,8 +218,8 @@ class Comparison {
     return result;
   }
 
-  // Draws how many of the steps that a side is watched in the next pair come before the superblocks
-  // and how many behind them.
+  // Draws how many of a side's watched steps in the next pair come before and after the
+  // superblocks.
   std::pair<std::int64_t, std::int64_t> draw_watch(Plan& how) {
     const std::int64_t place = std::ssize(how.contrasts) % pairs_of_a_watch;
     if (place == 0) {
@@ -268,8 +268,8 @@ class Comparison {
     return block;
   }
 
-  // About a segment of the faster side, within five of the slower, in whole periods if that is not
-  // much longer.
+  // Chooses about one segment's time of the faster side, at most five segments' time of the slower
+  // side, in whole periods if that is not much longer.
   void choose_steps(Plan& how, std::int64_t period, std::int64_t wash_out, ComparisonSide first) {
     how.wash_out_steps = wash_out;
     double fastest = std::numeric_limits<double>::infinity();
@@ -279,7 +279,7 @@ class Comparison {
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
-    how.step_seconds = fastest;  // what stalls in a pilot is the slower one
+    how.step_seconds = fastest;  // a side that stalls in the pilot is the slower one
     const auto most = std::clamp(
         static_cast<std::int64_t>(longest_comparison_segment * seconds(request_.segment) / slowest),
         fewest_comparison_steps, most_comparison_steps);
@@ -312,12 +312,12 @@ class Comparison {
   const ComparisonRequest& request_;
   nanoseconds start_;
   Random random_;
-  Random watch_random_;  // a stream of its own
+  Random watch_random_;  // independent random numbers
   std::vector<Plan> plans_;
   Launched* timed_ = nullptr;
-  std::int64_t launches_ = 2;       // after those of the introduction
+  std::int64_t launches_ = 2;       // the first two were the introduction
   nanoseconds superblock_time_{0};  // since the last pairs were launched
-  nanoseconds claimed_{0};          // by both sides, since the last workload was loaded
+  nanoseconds claimed_{0};          // reported by both sides since the workload was loaded
   ComparisonMeasurement result_;
 };
 
@@ -335,7 +335,7 @@ double contrast_of(const Superblock& block) {
 
 std::optional<Introduction> introduce(const LaunchWorker& launch) try {
   Introduction introduction;
-  // Both start at once.
+  // Launches both sides at the same time.
   const auto base = launch(ComparisonSide::base, 0);
   const auto head = launch(ComparisonSide::head, 1);
   introduction.base = base->hello();

@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// Base takes a millisecond a step, head so many times that.
+// BASE takes a millisecond per step and HEAD `ratio` times as long.
 ComparisonScript steady(double ratio) {
   ComparisonScript script;
   script.step_seconds = [ratio](ComparisonSide side, const std::string&, std::int64_t) {
@@ -67,7 +67,7 @@ TEST(Comparison, TossesAFairCoinForEveryPairAndEverySuperblock) {
       agree += block[0].side == pair.first;
     }
   }
-  // Five standard deviations of a fair coin.
+  // The tolerance is five standard deviations of a fair coin.
   EXPECT_NEAR(base_first, 0.5 * pairs, 2.5 * std::sqrt(pairs));
   EXPECT_NEAR(base_outside, 0.5 * superblocks, 2.5 * std::sqrt(superblocks));
   EXPECT_NEAR(agree, 0.5 * superblocks, 2.5 * std::sqrt(superblocks));
@@ -112,8 +112,8 @@ TEST(Comparison, DoesNotRunAStepOfSecondsMoreThanItMust) {
   EXPECT_EQ(measured.pairs.at(0).workloads.at(0).superblocks.at(0)[0].steps, 3);
 }
 
-// Launches differ by 1 % and superblocks hardly: more superblocks a launch tell nothing new. What
-// is between launches is estimated from twenty pairs, so single comparisons differ.
+// Launches differ by 1 % and superblocks hardly, so more superblocks per launch add no information.
+// The variance between launches is estimated from twenty pairs, so single comparisons differ.
 TEST(Comparison, SpendsItsTimeWhereTheNoiseIs) {
   constexpr std::uint64_t comparisons = 40;
   const auto mean_superblocks_at_the_end = [&](double launch_noise, double segment_noise) {
@@ -197,7 +197,7 @@ TEST(Comparison, StartsAndLoadsSeveralPairsAtOnceAndTimesThemOneAfterTheOther) {
   measure_comparison(request);
   EXPECT_EQ(looked, (std::vector<std::size_t>{0, 3, 5}));
   EXPECT_EQ(script.launches.size(), 10u);
-  // Behind the first six loads as many were asked to unload and to quit.
+  // After the first six loads come six requests to unload and to quit.
   EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{6, 6, 6, 6, 6, 6, 22, 22, 22, 22}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: two programs whose step times are written down by the test, the clock that they
-// move, and what was asked of them.
+// For tests only: two programs with given step times, the fake clock that they advance, and a
+// record of the requests.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,22 @@
 namespace stepgate {
 
 struct ComparisonScript {
-  // Time a step, asked once a segment. `launch` counts both sides' launches.
+  // Returns the step time, once per segment. `launch` counts the launches of both sides.
   std::function<double(ComparisonSide, const std::string& workload, std::int64_t launch)>
       step_seconds;
   std::vector<std::string> workloads{"workload"};
   Loaded loaded{};
   bool simulated = true;
-  std::array<double, 2> really{1, 1};  // how many times as long as a side says its steps take
-  // So much of that is still to do when a side answers, and over before its next answer.
+  std::array<double, 2> really{1, 1};  // true step time / reported step time
+  // End of the work that a side had queued when it answered; it runs before the side's next answer.
   std::array<double, 2> queued_until{};
   bool queues = false;
   double launch_seconds = 1;
   double now_seconds = 0;
-  std::vector<std::pair<ComparisonSide, RunSteps>> runs{};  // since the last launch of base
+  std::vector<std::pair<ComparisonSide, RunSteps>> runs{};  // since the last launch of BASE
   std::vector<ComparisonSide> launches{};
   int asked_ahead = 0;
-  std::vector<int> asked_when_loaded{};  // how many had been by then
+  std::vector<int> asked_when_loaded{};  // number of requests before each load
 
   std::chrono::nanoseconds now() const {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(now_seconds * 1e9));
@@ -93,7 +93,7 @@ inline LaunchWorker launcher_of(ComparisonScript& script) {
   };
 }
 
-// Ends after so many pairs, whatever they say.
+// Ends after this number of pairs, whatever the results.
 inline ComparisonRequest request_of(ComparisonScript& script, std::uint64_t seed,
                                     std::int64_t pairs) {
   ComparisonRequest request;

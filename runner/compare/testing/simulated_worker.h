@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Runs one step, whatever workload is asked for.
+// Runs the same step for every workload.
 class SimulatedWorker : public Worker {
  public:
   SimulatedWorker(const PlannedStep& step, DeviceProfile profile, std::uint64_t seed)

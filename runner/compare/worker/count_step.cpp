@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A wrong number changes every loss that follows; a few tell as surely as many. Of the second half
-// is known how long a step takes, once the first has loaded what the step needs.
+// A wrong number changes every later loss, so a few losses suffice. The second half of these steps
+// gives the step time, after the first half has loaded what the step needs.
 constexpr std::int64_t steps_of_losses = 4;
 
 constexpr Observe first_half{.steps = steps_of_losses / 2, .gradients = true};
@@ -36,7 +36,7 @@ void add_losses(const StepResult& result, std::vector<std::string>& losses) {
     losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
 }
 
-// Returns how long a step takes, where the device has a notion of time.
+// Returns the step time if the device measures time, else nullopt.
 std::optional<nanoseconds> run_for_losses(LoadedStep& step, const StepPlan& plan,
                                           StepCounts& counts) {
   const StepResult first = step.run(first_half);
@@ -51,8 +51,8 @@ std::optional<nanoseconds> run_for_losses(LoadedStep& step, const StepPlan& plan
   return std::max(*second.elapsed / second_half.steps, nanoseconds(1));
 }
 
-// A kernel may have been right only for as long as it was looked at. Not longer than it takes to
-// load a step; a nightly soak runs for longer.
+// Number of steps before the first steps are repeated, since a faulty kernel may compute correctly
+// only at first. The time limit is that of loading a step; a nightly soak runs longer.
 constexpr std::int64_t steps_before_again = 100;
 constexpr std::chrono::milliseconds most_before_again{30};
 
@@ -69,23 +69,22 @@ void begin_again(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
     const std::string& name = plan.parameters[index].name;
     const GradientSketch& before = counts.gradients[name];
     if (!std::isfinite(before.squares)) continue;
-    constexpr double beyond_all = 1e9;  // what is not finite has no number on the wire
+    constexpr double beyond_all = 1e9;  // infinity cannot be written to the protocol
     const double difference =
         relative_difference(before, again.gradients[index], negligible_norm(whole, before));
     counts.begun_again[name] = std::isfinite(difference) ? difference : beyond_all;
   }
 }
 
-// Work that happens every n steps has happened once before it is traced, so that its leftovers are
-// there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
-// depend on it.
+// Traces the step after periodic work has happened once, so that its leftovers exist. Where times
+// are wanted, the queue must be as deep as it gets; counts do not depend on it.
 std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                               bool times) {
   const std::int64_t steps = traced_steps({&plan, 1}, step_time);
   if (times) {
     std::vector<Trace> traces = trace_loaded(step, plan, step_time, steps);
     if (traces.empty()) return std::nullopt;
-    return std::move(traces.front());  // of ranks, which have the same counts
+    return std::move(traces.front());  // all ranks have the same counts
   }
   const Subject subject = subject_of(plan);
   const std::int64_t period = common_period(subject, steps).value_or(steps);
@@ -93,7 +92,7 @@ std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanosec
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
 }
 
-// Whether a trace has to confirm the plan's value of this metric.
+// Returns whether a trace must confirm the plan's value of this metric.
 bool is_confirmed(const PlanFacts& facts, Metric metric) {
   return row_of(metric).evidence <= Evidence::exact && facts.counts.contains(metric) &&
          !facts.may_differ.contains(metric);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts what a step consists of, by its plan and by what a device did, so that another build can
-// be asked the same. It compares nothing.
+// Counts the parts of a step, from its plan and from what a device did, for a comparison with
+// another build's counts. Compares nothing itself.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace stepgate {
 
-// Nothing is loaded.
+// Counts from the plan alone, without loading anything.
 StepCounts planned_counts(const PlannedStep&);
 
 struct CountRequest {
-  bool times = false;  // of the parts of a step, for which nothing else may use the device
+  bool times = false;  // measure the parts of a step, with exclusive use of the device
   // Chooses the processor that issues the steps (base/process/one_cpu.h); absent: any.
   std::optional<std::uint64_t> cpu_draw = {};
 };
-// Counts as planned_counts does, and by what the device does when it is given `carried_out`, which
-// is the plan itself but for tests. That is one trace where the device can trace, and the first
-// losses. Throws DeviceError.
+// Counts as planned_counts does, and what the device does when it runs `carried_out`, which equals
+// the plan except in tests: one trace where the device can trace, and the first losses. Throws
+// DeviceError.
 StepCounts counts_of(Device&, const PlannedStep&, const PlannedStep& carried_out,
                      const CountRequest&);
 

@@ -14,7 +14,8 @@ class TracingDevice : public FakeDevice {
   std::string reason_against_tracing() const override { return ""; }
 };
 
-// Every 7th and every 50th step; together they come round after 350, longer than any trace.
+// Work happens in every 7th and every 50th step. Both coincide after 350 steps, which is longer
+// than any trace.
 PlannedStep step_of_two_periods() {
   StepPlan plan = plans_named({"fix"}).front();
   for (const std::int64_t every : {7, 50})
@@ -31,14 +32,14 @@ TEST(CountStep, TracesOnceWhatHappensRarelyHasHappened) {
   const StepCounts counts = counts_of(device, step, step, {});
   EXPECT_EQ(counts.losses.size(), 4U);
   EXPECT_EQ(counts.untraced, "the device recorded no trace");
-  ASSERT_EQ(script.runs.size(), 3U);  // two for losses, one that is traced
+  ASSERT_EQ(script.runs.size(), 3U);  // two for losses and one traced
   const Observe& traced = script.runs.back().second;
   EXPECT_TRUE(traced.trace);
   EXPECT_EQ(traced.steps, 7);
   EXPECT_GE(traced.wash_out_steps, 7);
 }
 
-// The worker runs some steps and begins again, where the device has time.
+// Where the device measures time, the worker runs some steps and then repeats the first steps.
 TEST(CountStep, BeginsAgainToSeeWhetherTheStepIsStillTheSame) {
   StepPlan plan = plans_named({"fix"}).front();
   plan.parameters = {{"weight", 0, 100}};

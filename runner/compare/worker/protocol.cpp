@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON of the messages' fields, and the lines that are no message.
+// Reads and writes the JSON of messages, and refuses invalid lines.
 #include "compare/worker/protocol.h"
 
 #include <fmt/format.h>
@@ -14,11 +14,11 @@
 namespace stepgate {
 namespace {
 
-// In the order of Request.
+// The names are in the order of Request's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Request>> request_names{
     "hello", "load", "run", "unload", "count", "quit"};
 
-// A line as a whole is wrong; its words are those of a Problem.
+// Reports a line that is invalid as a whole; its message is that of a Problem.
 class WrongLine : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -44,7 +44,7 @@ Value member(const RecordJson& json, std::string_view key, const Form& form = {}
   return value;
 }
 
-// The members stand before those of the record.
+// `members` come before the fields of the record.
 std::string line_of(RecordJson members, const auto& record) {
   members.update(record_json(record));
   return json_line(members);
@@ -54,7 +54,7 @@ void check_true(const RecordJson& json, std::string_view key) {
   if (!member<bool>(json, key)) throw WrongLine(fmt::format("has '{}' false", key));
 }
 
-// `check` is called before the fields are read.
+// Calls `check` before reading the fields.
 template <class Value, class Check>
 Answer<Value> read_answer(std::string_view line, const Check& check) {
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The worker protocol as values: one JSON object a line, a request from stepgate and an answer from
-// the worker. ci/WORKER.md describes it for authors of workers. Both sides' reading and writing of
-// it is here; child.h starts the processes.
+// The values of the worker protocol: one JSON object per line, a request from stepgate and an
+// answer from the worker. ci/WORKER.md describes it for authors of workers. This has the reading
+// and writing for both sides; child.h starts the processes.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace stepgate {
 
-// Changes whenever a worker of before would misunderstand or be misunderstood.
+// Must change whenever an older worker would misunderstand or be misunderstood.
 constexpr int protocol_version = 1;
 
 namespace worker_wire {
@@ -27,7 +27,7 @@ namespace worker_wire {
 inline constexpr std::size_t most_workloads = 10'000;
 inline constexpr Whole steps{1, 1'000'000'000};
 inline constexpr Whole steps_if_any{0, steps.most};
-// Names are printed in reports: a terminal must find nothing in them to act on.
+// Names are printed in reports, so they must not contain control sequences for a terminal.
 inline constexpr Text name{1, 200};
 inline constexpr Text words{0, 1000};
 inline constexpr ListOf<name> names{most_workloads};
@@ -36,7 +36,7 @@ inline constexpr ListOf<OfType{}> records{most_workloads};
 // Counts and times are never negative.
 inline constexpr ObjectOf<Amount{}> numbers{most_workloads, words};
 
-// A gradient as text_of has it.
+// A gradient in the text form of text_of.
 struct Sketch {
   static RecordJson write(const GradientSketch& sketch) { return text_of(sketch); }
   static void read(const RecordJson& json, GradientSketch& sketch) {
@@ -56,13 +56,13 @@ struct LoadWorkload {
 };
 struct RunSteps {
   std::int64_t steps = 1;           // scored; at least 1
-  std::int64_t wash_out_steps = 0;  // run first and not scored
+  std::int64_t wash_out_steps = 0;  // run first, unscored
 };
 struct UnloadWork {};
-// Only for a worker whose hello `counts`.
+// Allowed only for a worker with `counts` in its hello.
 struct CountWorkload {
   std::string workload;
-  bool times = false;  // of the parts of a step besides
+  bool times = false;  // measure the parts of a step too
 };
 struct Quit {};
 
@@ -100,23 +100,23 @@ struct Hello {
   std::string program;
   std::string version;
   std::string device;      // in words; may be empty
-  bool simulated = false;  // elapsed times are not those of a clock on a wall
-  bool stand_in = false;   // simulated because there was no GPU, and not because it was asked for
+  bool simulated = false;  // reported times are not wall times
+  bool stand_in = false;   // simulated because there was no GPU, without being asked to
   std::vector<std::string> workloads;
-  // All that follows may be left out.
-  bool counts = false;                    // says what the steps of a workload consist of
+  // The following fields are optional.
+  bool counts = false;                    // whether it counts the parts of its workloads' steps
   std::vector<std::string> planned = {};  // workloads that are counted and never timed
   std::vector<LeftOut> left_out = {};
   std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
-  std::int64_t memory_bytes = 0;             // of the device; 0: not known
+  std::int64_t memory_bytes = 0;             // of the device; 0 means unknown
   bool operator==(const Hello&) const = default;
 };
 
 struct Loaded {
-  std::int64_t wash_out_steps = 0;  // the fewest that a run should begin with
-  std::int64_t period_steps = 1;    // what repeats every so many steps; runs are multiples of it
-  // The workload does these only every so many steps, and the counts that they add to are not
-  // given: a run that is no multiple of the steps does not measure them. The list may be left out.
+  std::int64_t wash_out_steps = 0;  // smallest sensible wash-out of a run
+  std::int64_t period_steps = 1;    // of all periodic work; runs are multiples of it
+  // Work that the workload does only every n steps, whose counts are not given. A run whose length
+  // is not a multiple of n does not measure it fully. Optional.
   std::vector<PeriodicWork> periodic = {};
 };
 
@@ -125,22 +125,21 @@ struct Ran {
   std::chrono::nanoseconds elapsed{0};
 };
 
-// The contents of one step of a workload: numbers by the names of metrics. Another build may have
-// more metrics.
+// The counts of one step of a workload, by name of the metric. Another build may have more metrics.
 struct StepCounts {
   using Numbers = std::map<std::string, double>;
-  Numbers planned;                  // by the plan
-  Numbers traced;                   // of a trace, where they must be the plan's; empty without one
-  std::string untraced;             // why there is none
-  Numbers operations;               // of the plan, by "phase: name", how often
-  Numbers waits;                    // of the trace: calls that can block, by phase
-  Numbers time;                     // of the trace: its parts by their names, in seconds, if asked
-  std::vector<std::string> losses;  // the bits of the first ones, in hexadecimal
-  // All that follows may be left out.
+  Numbers planned;       // from the plan
+  Numbers traced;        // from a trace, where they must equal the plan; empty without one
+  std::string untraced;  // why there is no trace
+  Numbers operations;    // of the plan, by "phase: name", how often
+  Numbers waits;         // from the trace: blocking calls, by phase
+  Numbers time;          // from the trace: the parts of the step in seconds, if requested
+  std::vector<std::string> losses;  // the bits of the first losses, in hexadecimal
+  // The following fields are optional.
   std::map<std::string, GradientSketch> gradients = {};  // of an early step, by parameter
-  double gradient_bound = 0;  // by how much they may differ from those of another build, relative
-  // By parameter: how far its gradient is from the first one, relative, when the same step is begun
-  // again with the same kernels, after all that was counted.
+  double gradient_bound = 0;  // allowed relative difference from another build
+  // By parameter: relative difference between its first gradient and that of a repetition of the
+  // step with the same kernels, after all counting.
   Numbers begun_again = {};
 };
 
@@ -196,7 +195,7 @@ std::string to_line(const Ran&);
 std::string unloaded_line();
 std::string error_line(const std::string& message);
 
-// An error in a line: "has no 'steps'".
+// A problem with a line: "has no 'steps'".
 struct Problem {
   std::string fact;
 };

@@ -127,7 +127,7 @@ TEST(Protocol, IgnoresFieldsThatItDoesNotKnow) {
       read_ran(R"({"steps":1,"elapsed_ns":5,"clocks":[1,2,{"sm":3}]})")));
 }
 
-// Where a key costs more than the one before it, this takes minutes.
+// If each key cost more than the previous one, this would take minutes.
 TEST(Protocol, ReadsAStrangersManyKeysOnceEach) {
   std::string keys;
   for (int key = 0; key < 80'000; ++key) keys += fmt::format("\"k{}\":1,", key);

@@ -19,11 +19,11 @@
 namespace stepgate {
 namespace {
 
-// Enough to know about how long a step takes: the first one alone, which loads what it needs, then
-// some more.
+// Estimates the step time from a few steps after the first one, which runs alone, since it loads
+// what the step needs.
 constexpr std::int64_t most_worker_pilot_steps = 7;
 constexpr std::chrono::nanoseconds worker_pilot_time = std::chrono::milliseconds(2);
-// Segments are not made longer for what happens more rarely.
+// Segments are not extended for work with longer periods.
 constexpr std::int64_t longest_period = 10'000;
 
 class Server {
@@ -31,7 +31,7 @@ class Server {
   Server(Device& device, const WorkerSubject& subject, const std::string& version)
       : device_(device), subject_(subject), version_(version) {}
 
-  // Nothing when there is no answer, since the conversation is over.
+  // Returns nullopt when there is no answer, since the session ends.
   std::optional<std::string> answer(std::string_view line) {
     const auto request = read_request(line);
     if (const auto* problem = std::get_if<Problem>(&request))
@@ -82,7 +82,7 @@ class Server {
     return plan.ranks.count > 1 && subject_.of_ranks != nullptr ? *subject_.of_ranks : device_;
   }
 
-  // The step that the device is given, which must outlive what is loaded of it.
+  // Returns the step that the device runs, which must outlive all loaded steps.
   const PlannedStep& carried_out(const PlannedStep& plan) const {
     if (subject_.carried_out.empty()) return plan;
     return subject_.carried_out[static_cast<std::size_t>(&plan - subject_.timed.data())];

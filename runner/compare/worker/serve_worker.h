@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stepgate's own side of a comparison: runs plans on a device as the worker protocol asks. Who
-// asks, and what becomes of the times, is not known here.
+// stepgate's own worker: runs plans on a device as the worker protocol requests. It knows neither
+// the client nor the use of the times.
 #pragma once
 
 #include <iosfwd>
@@ -24,27 +24,28 @@ struct WorkerSubject {
   std::vector<LeftOut> left_out;
   std::vector<std::string> calibrated;  // "scenario=value"
   bool stand_in = false;                // see OpenedDevice
-  bool counts = false;                  // says what steps consist of; the device traces
-  // Which processor issues the steps that are timed or traced; absent: any.
+  bool counts = false;                  // counts the parts of steps, since the device traces
+  // Chooses the processor that issues timed or traced steps; absent means any.
   std::optional<std::uint64_t> cpu_draw;
-  Device* of_ranks = nullptr;  // carries out the steps of several ranks; null: the one device all
-  // In the place of what is timed, in its order, where they do something besides that no plan
-  // says: what a gate must find. For tests; otherwise empty.
+  Device* of_ranks = nullptr;  // runs the steps of several ranks; null: the one device does
+  // For tests: runs instead of `planned`, in the same order, and does additional work that a gate
+  // must find. Otherwise empty.
   std::vector<PlannedStep> carried_out;
 };
 
 struct LoadedForTiming {
-  std::unique_ptr<LoadedStep> step;  // null where the device has no notion of time
+  std::unique_ptr<LoadedStep> step;  // null where the device does not measure time
   Loaded says;
 };
 
-// Loads what carries the planned step out, and runs it until it is known about how long it takes.
+// Loads the step that carries out the planned one, and runs it until its time is approximately
+// known.
 LoadedForTiming load_for_timing(Device&, const PlannedStep& planned,
                                 const PlannedStep& carried_out);
 
 // Answers requests line by line until `quit` or the end of the input. A request that cannot be
-// carried out is answered with an error; DeviceError is thrown, since a failed device has no
-// further answers. `version` is that of this program.
+// carried out is answered with an error. DeviceError is thrown, since a failed device cannot answer
+// further requests. `version` is that of this program.
 void serve_worker(std::istream& in, std::ostream& out, Device&, const WorkerSubject&,
                   const std::string& version);
 

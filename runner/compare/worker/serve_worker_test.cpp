@@ -15,7 +15,7 @@ namespace {
 
 class ServeWorker : public testing::Test {
  protected:
-  // The answers to these lines.
+  // Returns the answers to these request lines.
   std::vector<std::string> answers(const std::string& requests) {
     std::istringstream in(requests);
     std::ostringstream out;

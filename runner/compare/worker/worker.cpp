@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requests over a child's pipes, and answers that are believed only as far as they can be checked.
+// Sends requests over a child's pipes, and checks its answers as far as possible.
 #include "compare/worker/worker.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-// A device's clock and the host's may disagree by this much about the same time.
+// A device's clock and the host's clock may differ by this share.
 constexpr double clock_disagreement = 0.01;
 constexpr std::size_t longest_error_bytes = 1000;
 constexpr nanoseconds clock_granularity = std::chrono::milliseconds(1);
@@ -58,7 +58,7 @@ class ChildWorker : public Worker {
 
   void unload() override { ask(UnloadWork{}, read_unloaded); }
   StepCounts count(const CountWorkload& count) override { return ask(count, read_counts); }
-  // A worker that was asked ahead does not read it a second time.
+  // Does not wait for the answer to a request that was sent ahead.
   void quit() override { child_.finish(to_line(Quit{})); }
 
  private:
@@ -85,7 +85,7 @@ class ChildWorker : public Worker {
   }
 
   Child child_;
-  std::string asked_;  // and not answered yet
+  std::string asked_;  // the request that was sent ahead and not answered yet
   std::optional<Hello> hello_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One side of a comparison: a program that runs named workloads and says how long their steps took.
-// Its caller chooses the steps and their order, and knows what they mean.
+// One side of a comparison: a program that runs named workloads and reports step times. The caller
+// chooses the steps and their order, and interprets them.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace stepgate {
 
-// Functions throw WorkerError, and WaitStopped when the wait was to end.
+// Functions throw WorkerError, and WaitStopped when interrupted.
 class Worker {
  public:
   virtual ~Worker() = default;
-  // Asks now for what the next function called here will return, so that several workers can be at
-  // it at the same time.
+  // Sends the request of the next function call now, so that several workers can work at the same
+  // time.
   virtual void ask_ahead(const Request&) = 0;
   virtual const Hello& hello() = 0;
   virtual Loaded load(const std::string& workload) = 0;
-  // Runs the loaded workload. The answer's steps are the scored ones asked for.
+  // Runs the loaded workload. The steps in the answer are the scored ones requested.
   virtual Ran run(const RunSteps&) = 0;
   virtual void unload() = 0;
   virtual StepCounts count(const CountWorkload&) = 0;
@@ -28,8 +28,8 @@ class Worker {
   virtual void quit() = 0;
 };
 
-// Starts the program and says hello to it; `hello` waits for the answer, so whatever is wrong with
-// the program shows there.
+// Starts the program and sends hello. `hello` waits for the answer, so that errors of the program
+// appear there.
 std::unique_ptr<Worker> start_worker(ChildRequest);
 
 }  // namespace stepgate

@@ -6,7 +6,7 @@
 namespace stepgate {
 namespace {
 
-// A device needs so long to give back what it has.
+// A device needs up to this time to release its resources.
 constexpr std::chrono::seconds time_to_finish{5};
 
 class ChildLink : public RankLink {
@@ -19,7 +19,7 @@ class ChildLink : public RankLink {
   void send(std::string_view line) override {
     try {
       child_.ask(line);
-    } catch (const WorkerError& error) {  // it wrote what nobody asked for
+    } catch (const WorkerError& error) {  // it wrote unrequested output
       spoiled_ = error.what();
     }
   }
@@ -40,7 +40,7 @@ class ChildLink : public RankLink {
   void finish() override {
     try {
       child_.finish("");
-    } catch (const WorkerError&) {  // it has said all that counts, and is ended now
+    } catch (const WorkerError&) {  // its answers are complete, and it ends now
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rank that is a child of this process.
+// The link to a rank that is a child of this process.
 #pragma once
 
 #include <memory>

@@ -25,8 +25,8 @@ std::optional<Value> largest(std::span<const RankRan> ranks,
   return most;
 }
 
-// In the order of the ranks and in double, so that it is the same every time: the mean over all
-// samples, as one rank with all their batches would say it.
+// Returns the mean over all samples, as one rank with all batches would compute it. Adds in the
+// order of the ranks and in double, so that the result is reproducible.
 std::vector<float> mean_losses(std::span<const RankRan> ranks) {
   std::vector<float> losses;
   for (std::size_t step = 0; step < ranks.front().result.losses.size(); ++step) {
@@ -37,13 +37,13 @@ std::vector<float> mean_losses(std::span<const RankRan> ranks) {
   return losses;
 }
 
-// Each step by the rank that was slowest at it. Their sum may be more than `elapsed`: a rank that
-// is late at one step and early at the next one has kept the others waiting once only.
+// The time of each step on its slowest rank. The sum may exceed `elapsed`: a rank that is late in
+// one step and early in the next delays the others only once.
 std::vector<nanoseconds> slowest_steps(std::span<const RankRan> ranks) {
   std::vector<nanoseconds> times = ranks.front().result.step_times;
   for (const RankRan& rank : ranks) {
     const std::vector<nanoseconds>& own = rank.result.step_times;
-    if (own.size() != times.size()) return {};  // somebody does not know
+    if (own.size() != times.size()) return {};  // one rank has no step times
     for (std::size_t step = 0; step < times.size(); ++step)
       times[step] = std::max(times[step], own[step]);
   }
@@ -68,8 +68,8 @@ std::size_t most_gradients(std::span<const RankRan> ranks) {
   return most;
 }
 
-// The parts of all ranks together. The part of a rank that has read none is missing, which the
-// number of elements tells.
+// Adds the parts of all ranks. Where a rank has read none, its part is missing, which shows in the
+// number of elements.
 std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
   std::vector<GradientSketch> sum(most_gradients(ranks));
   for (const RankRan& rank : ranks) {
@@ -79,7 +79,7 @@ std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
   return sum;
 }
 
-// By rank. Empty where one of them has none.
+// By rank. Empty where a rank has no trace.
 std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
   std::vector<Trace> traces;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -91,7 +91,7 @@ std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
   return traces;
 }
 
-// A collective's kernel begins where its rank has come, and waits there for the others.
+// A collective's kernel begins when its rank arrives, and waits there for the others.
 std::vector<RankArrival> arrivals_in(std::span<const Trace> traces) {
   std::vector<RankArrival> arrivals;
   for (const Trace& trace : traces) {
@@ -107,7 +107,7 @@ std::vector<RankArrival> arrivals_in(std::span<const Trace> traces) {
   return arrivals;
 }
 
-// The lower or the higher of what is known.
+// Takes the worse of two values; unknown values are ignored.
 template <class Value, class Order>
 void take(std::optional<Value>& worst, const std::optional<Value>& other, Order is_worse) {
   if (other && (!worst || is_worse(*other, *worst))) worst = other;
@@ -131,7 +131,7 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   if (updates == Updates::shared_out) {
     result.gradients = sum_of_gradients(ranks);
   } else if (const std::size_t parameters = most_gradients(ranks); parameters > 0) {
-    // A rank that has read none has gradients of no elements.
+    // A rank without gradients gets ones with no elements.
     result.gradients.resize(parameters);
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
       result.other_gradients.push_back(std::move(ranks[rank].result.gradients));
@@ -183,7 +183,7 @@ EnvironmentReading combined(std::span<const EnvironmentReading> readings) {
       if (own == worst.times.end()) {
         worst.times.push_back(time);
       } else {
-        own->total += time.total;  // so that it grows whenever that of one GPU does
+        own->total += time.total;  // grows whenever the counter of one GPU does
       }
     }
     if (!reading.processes) continue;

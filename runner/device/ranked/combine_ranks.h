@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Combines what ranks say of one run into one result.
+// Combines the results of all ranks of a run into one result.
 #pragma once
 
 #include <optional>
@@ -11,28 +11,29 @@
 
 namespace stepgate {
 
-// Whether the ranks' traces have their times by the clock of one host.
+// Whether the times in the ranks' traces are by the clock of one host.
 enum class Clocks { one, several };
-// Whether each rank updates all parameters, or a part of its own: StepPlan::shards_updates.
+// Whether each rank updates all parameters, or only its own part: StepPlan::shards_updates.
 enum class Updates { whole, shared_out };
 
-// Combines the results of ranks that each did their part of the same steps, in their order, at
-// least one. The slowest rank counts: a step is over when all ranks have finished it. On one clock,
-// the trace says when all ranks came to their collectives.
+// Combines the results of ranks that ran the same steps, ordered by rank, at least one. The slowest
+// rank determines times, since a step ends when all ranks have finished it. With one clock, the
+// trace has the arrival times of all ranks at their collectives.
 StepResult combined(std::vector<RankRan>, Clocks, Updates = Updates::whole);
 
-// The first rank whose weights differ from those of rank 0; nothing if all agree or none were read.
+// The first rank whose weights differ from those of rank 0; nullopt if all agree or none were read.
 std::optional<std::size_t> other_weights(std::span<const RankRan>);
 
-// The first rank whose results differ from those of rank 0, and what differs in a word: "losses".
-// All ranks ran the same steps. Host times are not compared. Nothing if all agree.
+// The first rank whose results differ from those of rank 0, and the kind of result in a word:
+// "losses". All ranks must have run the same steps. Host times are not compared. nullopt if all
+// agree.
 struct Disagreement {
   std::size_t rank = 0;
   std::string about;
 };
 std::optional<Disagreement> disagreement(std::span<const RankRan>);
 
-// Environment of all ranks: where they differ, the worse value.
+// The environment of all ranks; where they differ, the worse value.
 EnvironmentReading combined(std::span<const EnvironmentReading>);
 
 }  // namespace stepgate

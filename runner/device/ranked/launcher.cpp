@@ -20,8 +20,8 @@ struct Names {
   const char* rank;
   const char* local_rank;
   const char* count;
-  const char* local_count;         // or how many hosts there are; may be missing
-  std::array<const char*, 2> job;  // whichever is there
+  const char* local_count;         // or the number of hosts; may be missing
+  std::array<const char*, 2> job;  // the first that is set
 };
 
 constexpr std::array launchers{Names{Launcher::torchrun,
@@ -43,7 +43,7 @@ constexpr std::array launchers{Names{Launcher::torchrun,
                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
                                      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}}};
 
-constexpr int most_processes = 4096;  // of a launcher; those that a scenario has no use for idle
+constexpr int most_processes = 4096;  // of a launcher; unneeded ones stay idle
 
 int number(const Variables& variables, const char* name, int least) {
   const std::string text = variables(name).value_or("");
@@ -57,7 +57,7 @@ int number(const Variables& variables, const char* name, int least) {
       "it is a launcher's to set: unset it, or let the launcher do it");
 }
 
-// The script of a batch job has the variables of a task and is none: it has no step.
+// The script of a batch job has a task's variables but is not a task, since it has no step.
 bool is_script_of_a_job(const Variables& variables) {
   return variables("SLURM_JOB_ID") && !variables("SLURM_STEP_ID") && !variables("SLURM_STEPID");
 }

@@ -64,11 +64,11 @@ TEST(Launchers, SayWhichRankThisIs) {
 TEST(Launchers, OfOneProcessAreNone) {
   EXPECT_EQ(launched(with(torchrun, {{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"LOCAL_RANK", "0"}})),
             std::nullopt);
-  // A script that srun has not started, and torchrun in it, which is.
+  // Tests a batch script that srun has not started, and torchrun inside it.
   const Set script = without(slurm, "SLURM_STEP_ID");
   EXPECT_EQ(launched(script), std::nullopt);
   EXPECT_EQ(launched(with(script, torchrun))->launcher, Launcher::torchrun);
-  // One task, which starts four.
+  // Tests one task that starts four ranks.
   const Set one_task =
       with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "1"}});
   EXPECT_EQ(launched(with(one_task, torchrun))->launcher, Launcher::torchrun);

@@ -28,7 +28,7 @@ std::string text_of_own_file(const std::filesystem::path& path) {
   struct stat about {};
   std::array<char, longest_meeting> text{};
   ::ssize_t length = 0;
-  // Somebody else's could send a rank wherever it likes.
+  // Another user's file could direct a rank anywhere.
   if (::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid())
     length = ::read(file, text.data(), text.size());
   ::close(file);
@@ -87,7 +87,7 @@ MeetingFile::MeetingFile(std::filesystem::path path, const Meeting& meeting)
     : path_(std::move(path)), text_(text_of(meeting)) {
   make_folder_of(path_);
   std::string beside = path_.string() + ".XXXXXX";
-  const int file = ::mkostemp(beside.data(), O_CLOEXEC);  // for this user alone
+  const int file = ::mkostemp(beside.data(), O_CLOEXEC);  // readable only by this user
   if (file < 0) refuse_to_write(path_, std::strerror(errno));
   const bool is_written = write_all(file, text_);
   ::close(file);
@@ -98,7 +98,7 @@ MeetingFile::MeetingFile(std::filesystem::path path, const Meeting& meeting)
 }
 
 MeetingFile::~MeetingFile() {
-  // Unless it is another start's by now.
+  // Removes the file, unless another start has replaced it.
   if (text_of_own_file(path_) == text_) ::unlink(path_.c_str());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where rank 0 of a launcher's processes can be found, as a file that all of them know.
+// The address of rank 0 among a launcher's processes, in a file whose path all of them know.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,23 @@ namespace stepgate {
 struct Meeting {
   std::string host;
   int port = 0;
-  std::string token;  // a secret: a process without it is not ours
+  std::string token;  // secret that proves that a process belongs to this start
   bool operator==(const Meeting&) const = default;
 };
 
 std::string text_of(const Meeting&);
-// Nothing where the text is none, such as half of one.
+// Returns nullopt for invalid text, such as half of a meeting.
 std::optional<Meeting> read_meeting(std::string_view text);
 
-// Random, of 128 bits.
+// A random token of 128 bits.
 std::string make_token();
 
-// In the user's own folder for such things, or a name of this user below /tmp. Throws RequestError
-// where the launcher does not say what its processes have in common.
+// The path in the user's runtime folder, or a name with the user's id below /tmp. Throws
+// RequestError where the launcher provides no common name for its processes.
 std::filesystem::path default_meeting_file(const LaunchedAs&);
 
-// There as long as this lives; appears whole, and only for this user.
+// A file that exists as long as this object. It is created atomically and readable only by this
+// user.
 class MeetingFile {
  public:
   // Throws RequestError.
@@ -43,7 +44,7 @@ class MeetingFile {
   std::string text_;
 };
 
-// Reads a file of this user alone; nothing where there is none, or none of this user.
+// Reads a file of this user; nullopt where there is none or it belongs to another user.
 std::optional<Meeting> read_meeting_file(const std::filesystem::path&);
 
 }  // namespace stepgate

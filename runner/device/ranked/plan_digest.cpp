@@ -46,7 +46,7 @@ class Digest {
     for (std::size_t index = 0; index < value.size(); ++index)
       std::visit([this](auto member) { one(member); }, value.member(index));
   }
-  // KernelRef, which much converts to, is in the way of for_each_member.
+  // Many types convert to KernelRef, which prevents for_each_member.
   void one(const LaunchKernel& launch) {
     const auto& [kernel, shape, dtype, attributes, operands] = launch;
     add(kernel.name(), shape, dtype, attributes, operands);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan as a number: two processes that have the same one carry out the same steps.
+// Digest of a plan: two processes with equal digests run the same steps.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// Digest of every member of a plan and of its parts but the names of scenario and variant: a step
-// that is compared with itself is the same step twice, by two names.
+// Digest of all members of a plan and of its parts, except the names of scenario and variant: a
+// step compared with itself is one step with two names.
 std::string digest_of(const StepPlan&);
 
 std::vector<NamedPlan> named_plans(std::span<const PlannedStep>);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way to one rank, whatever it is made of: a child process, a connection, or, in tests, the
-// same process.
+// The link to one rank: a child process, a network connection or, in tests, the same process.
 #pragma once
 
 #include <optional>
@@ -10,7 +9,7 @@
 
 namespace stepgate {
 
-// The rank is gone; the fact in words that go on after its name: "was ended by signal 9 (Killed)".
+// The rank is gone; the message continues its name: "was ended by signal 9 (Killed)".
 class RankGone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -19,14 +18,16 @@ class RankGone : public std::runtime_error {
 class RankLink {
  public:
   virtual ~RankLink() = default;
-  // A line, without its end. Who is gone or deaf shows when something is taken from it.
+  // Sends a line without a line end. A rank that is gone or does not respond is noticed only in
+  // `take`.
   virtual void send(std::string_view line) = 0;
-  // The next line that it has said; nothing where there is none yet. Does not wait. Throws
+  // Returns the next received line; nullopt where there is none yet. Does not wait. Throws
   // RankGone.
   virtual std::optional<std::string> take() = 0;
-  // Readable when `take` may have something new; below 0: ask it.
+  // A file descriptor that is readable when `take` may have a line; negative: call `take`
+  // regularly.
   virtual int descriptor() const = 0;
-  // It was told to end: waits for that, a moment.
+  // Waits briefly for a rank that was told to end.
   virtual void finish() = 0;
 };
 

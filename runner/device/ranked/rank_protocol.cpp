@@ -25,12 +25,12 @@ static_assert(most_of_a_line < longest_line_bytes);
 constexpr char goes_on = '+';
 constexpr char is_last = '=';
 
-// In the order of RankRequest.
+// The names are in the order of RankRequest's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<RankRequest>> request_names{
     "hello",      "rendezvous", "join",        "libraries", "load",          "run",
     "interleave", "unload",     "environment", "end",       "communication", "restart"};
 
-// In the order of RankValue.
+// The names are in the order of RankValue's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<RankValue>> answer_names{
     "done", "error",       "hello",       "rendezvous",    "libraries", "loaded",
     "ran",  "interleaved", "environment", "communication", "restarted"};
@@ -43,7 +43,7 @@ Json parsed(std::string_view message) {
   return json;
 }
 
-// Turns the errors of reading something damaged into one kind.
+// Converts all errors of reading a damaged message to RankProtocolError.
 template <class Function>
 auto reading(const Function& function) {
   try {
@@ -59,7 +59,7 @@ const Json& member(const Json& json, const char* name) {
   return *found;
 }
 
-// The place of the name among those that are known.
+// Returns the index of the name in `json` among the known names.
 std::size_t named_in(const Json& json, const char* key, std::span<const std::string_view> names) {
   std::string name;
   read_within(key, member(json, key), name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests to a rank process and its answers: the one place that knows the text. A message is JSON
-// in one or several lines, which rank_link.h carries.
+// Requests to a rank process and its answers, with their text format. A message is JSON in one or
+// several lines, which rank_link.h carries.
 #pragma once
 
 #include <chrono>
@@ -16,22 +16,23 @@
 
 namespace stepgate {
 
-// A message as lines, each behind a mark: a long one in several, as no line may be long.
+// Splits a message into lines with a mark at the begin of each, since the length of a line is
+// limited.
 std::vector<std::string> lines_of(std::string_view message);
 // Sent while a request is carried out, so the waiting process sees that the rank is alive.
 constexpr std::string_view alive_line = "~";
 
-// Puts lines together again.
+// Joins the lines of a message.
 class MessageReader {
  public:
-  // The whole message where this line is its last. Throws RankProtocolError.
+  // Returns the complete message if this line is its last. Throws RankProtocolError.
   std::optional<std::string> take(std::string_view line);
 
  private:
   std::string begun_;
 };
 
-// Something was said that no rank says, in words that go on after a name: "said `x`, which is ...".
+// A message is invalid; the text continues a name: "said `x`, which is ...".
 class RankProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -45,16 +46,16 @@ struct Join {
   RankMembership membership;
 };
 struct Libraries {
-  std::string digest;  // of the plan
+  std::string digest;  // digest of the plan
 };
 struct CommunicatesWith {
   std::vector<std::string> uuids;  // of the ranks' GPUs
 };
-// `step` is how the loaded step is called from now on.
+// `step` is the number that later requests use for the loaded step.
 struct Load {
   std::int64_t step = 0;
   int slot = 0;
-  std::string digest;  // of the plan
+  std::string digest;  // digest of the plan
   std::string scenario;
   std::string variant;
   LoadDraw draw;
@@ -110,14 +111,14 @@ using RankRequest = std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask
                                  ask::Load, ask::Run, ask::RunInterleaved, ask::Unload,
                                  ask::Environment, ask::End, ask::CommunicatesWith, ask::Restart>;
 
-// "load", "run": in messages, too.
+// "load", "run": the name of the request, also in messages.
 std::string_view name_of(const RankRequest&);
 
 std::string message_of(const RankRequest&);
-// Throws RankProtocolError.
+// Throws RankProtocolError for an invalid message.
 RankRequest read_rank_request(std::string_view message);
 
-// A plan that the process has, by what is in it.
+// A plan that the process has, with its digest.
 struct NamedPlan {
   std::string scenario;
   std::string variant;
@@ -135,10 +136,10 @@ struct RankHello {
   std::vector<NamedPlan> plans;
 };
 
-// Result of one run. Digests stand for bits, so that a reader of many answers compares numbers.
+// Result of one run. Tensors are sent as digests of their bits.
 struct RankRan {
   StepResult result;
-  std::optional<std::uint64_t> weights;  // of those that all ranks have; only with tensors
+  std::optional<std::uint64_t> weights;  // of weights that all ranks have; only with tensors
 };
 
 enum class RankFault { device, lost, memory_full, host_memory };
@@ -186,7 +187,7 @@ struct RankAnswer {
 };
 
 std::string message_of(const RankAnswer&);
-// Throws RankProtocolError.
+// Throws RankProtocolError for an invalid message.
 RankAnswer read_rank_answer(std::string_view message);
 
 }  // namespace stepgate

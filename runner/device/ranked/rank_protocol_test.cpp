@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Through text and back, and to text once more, which every member is in.
+// Converts a message to text and back, and compares the texts, which have every member.
 template <class Message, class Read>
 Message through(const Message& message, Read read) {
   const std::string text = message_of(message);
@@ -93,7 +93,7 @@ TEST(RankProtocol, CarriesNumbersToTheLastBit) {
   EXPECT_EQ(back.weights, UINT64_MAX);
 }
 
-// Every other record is in wires_test.cpp.
+// wires_test.cpp tests every other record.
 TEST(RankProtocol, CarriesEveryFieldOfADevice) {
   EXPECT_EQ(given(planted_record<RankHello>()).identity, planted_record<RankHello>().identity);
   EXPECT_EQ(given(planted_record<Communication>()), planted_record<Communication>());

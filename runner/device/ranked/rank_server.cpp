@@ -31,8 +31,8 @@ std::string name_of_host() {
   return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
 }
 
-// Digest of the weights that every rank has all of: after an update they are the same bits
-// everywhere.
+// Digest of the weights that every rank holds in full: after an update they are equal bit by bit on
+// all ranks.
 std::uint64_t digest_of_weights(const StepPlan& plan, const std::vector<Tensor>& tensors) {
   std::uint64_t hash = fnv1a_start;
   for (const Tensor& tensor : tensors) {
@@ -47,7 +47,7 @@ std::uint64_t digest_of_weights(const StepPlan& plan, const std::vector<Tensor>&
   return hash;
 }
 
-// Says that the process is there as long as it lives.
+// Sends heartbeats as long as it exists.
 class SignsOfLife {
  public:
   SignsOfLife(std::ostream& out, std::mutex& writing)
@@ -152,7 +152,7 @@ RankValue RankServer::value_of(const ask::Load& load) {
   plan.scenario = load.scenario;
   plan.variant = load.variant;
   LoadDraw draw = load.draw;
-  // Loaders of several processes have nothing to do with each other.
+  // The loaders of several processes draw independently.
   if (is_a_part && subject_.rank > 0)
     draw.loader = random_bits(draw.loader, static_cast<std::uint64_t>(subject_.rank));
   Loaded loaded{.plan = std::make_unique<StepPlan>(std::move(plan)), .step = nullptr};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs in the process of a rank: carries out requests on its device. Decides nothing.
+// Carries out requests in the process of a rank, on its device. Decides nothing.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,19 @@
 
 namespace stepgate {
 
-// Whether each rank's device carries out its own part of a plan and they work together, as GPUs do.
-// Others carry out all ranks of a plan in one process, so that every process does the same.
+// Returns whether each rank's device runs its own part of a plan and communicates, as GPUs do.
+// Other devices run all ranks of a plan in one process, so every process does the same.
 constexpr bool carries_a_part(DeviceKind kind) {
   return kind == DeviceKind::cuda;
 }
 
-// For tests: what the process does to itself at its first load, or at its first run.
+// For tests: a fault that the process causes in itself at its first load or its first run.
 struct PlayedFault {
   bool at_run = false;
-  int signal = 0;  // 0: none; it runs on and reports wrong times
+  int signal = 0;  // 0: no signal; it continues and reports wrong times
 };
 
-// "load:KILL", "run:STOP", "run:LIE". Throws RequestError.
+// Parses "load:KILL", "run:STOP" or "run:LIE". Throws RequestError.
 PlayedFault played_fault(const std::string& text);
 
 struct RankSubject {
@@ -44,12 +44,12 @@ class RankServer {
  public:
   RankServer(Device& device, RankSubject subject);
 
-  // Throws nothing: a request that the device cannot carry out is answered with the error.
+  // Throws nothing: if the device cannot run a request, the answer is the error.
   RankAnswer answer(const RankRequest&);
 
  private:
   struct Loaded {
-    std::unique_ptr<StepPlan> plan;  // outlives the step
+    std::unique_ptr<StepPlan> plan;  // must outlive the step
     std::unique_ptr<LoadedStep> step;
   };
 

@@ -23,11 +23,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// How often a wait looks around: a signal may come just before it begins.
+// Interval at which a wait checks for signals, since one may come just before it begins.
 constexpr milliseconds look_around{100};
 constexpr std::chrono::seconds longest_look{1};
-// When one rank has failed, the others may be waiting for it and never answer; whether one of them
-// is gone besides, which explains more, shows soon.
+// When one rank has failed, the others may wait for it and never answer. This time shows whether
+// one of them is gone, which would explain more.
 constexpr std::chrono::seconds patience_after_error{3};
 
 // "ranks 0, 1 and 3", "rank 2"
@@ -40,7 +40,7 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
       numbers.back());
 }
 
-// Keys that the other list has otherwise.
+// Returns the keys with different values in the other list.
 std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
                                    const std::vector<DeviceKey>& other) {
   std::vector<DeviceKey> found;
@@ -67,7 +67,7 @@ std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
 
 }  // namespace
 
-// Loaded by all the ranks of its plan.
+// A step that all ranks of its plan have loaded.
 class RankedDevice::Step : public LoadedStep {
  public:
   Step(RankedDevice& device, std::size_t ranks, std::int64_t number, const StepPlan& plan)
@@ -80,7 +80,7 @@ class RankedDevice::Step : public LoadedStep {
     if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
     try {
       if (device_.lost_.empty()) device_.all(ranks_, ask::Unload{.step = number_});
-    } catch (const std::exception&) {  // whatever is asked next says so
+    } catch (const std::exception&) {  // the next request reports it
     }
   }
   Step(const Step&) = delete;
@@ -195,7 +195,7 @@ void RankedDevice::ask_what_they_communicate_with() {
     ranks_[rank].communication = std::move(values[rank]);
 }
 
-// Rank 0's, and what another rank has otherwise.
+// The libraries of rank 0, plus those of other ranks that differ.
 std::vector<DeviceKey> RankedDevice::libraries_for(const StepPlan& plan) {
   const std::size_t count = have_parts_ ? ranks_of(plan) : 1;
   const auto of_ranks = all_values<Libraries>(count, ask::Libraries{.digest = digest_of(plan)});
@@ -228,13 +228,13 @@ std::optional<EnvironmentReading> RankedDevice::read_environment() {
     }
     if (readings.empty()) return std::nullopt;
     return combined(readings);
-  } catch (const DeviceError& error) {  // whatever is asked next says so, too
+  } catch (const DeviceError& error) {  // the next request reports it
     return EnvironmentReading{.unavailable = error.what()};
   }
 }
 
-// A device that computes all ranks of a plan by itself does so in every process, also for a plan of
-// one rank. Later results would differ otherwise, as its noise goes on from step to step.
+// A simulated device computes all ranks of a plan in every process, also for a plan of one rank.
+// Otherwise later results would differ, since its noise continues from step to step.
 std::size_t RankedDevice::ranks_of(const StepPlan& plan) const {
   if (plan.ranks.count > count()) {
     throw DeviceError(fmt::format("it needs {} ranks, and there {} {}", plan.ranks.count,
@@ -254,7 +254,8 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   if (have_parts_ && plan.ranks.count > 1) connect(plan.ranks.count);
   const std::int64_t number = next_step_++;
   const bool communicates = have_parts_ && plan.ranks.count > 1;
-  // From here on it is unloaded wherever it was loaded, also where another rank could not.
+  // From here on, the step is unloaded on every rank that loaded it, even if another rank could
+  // not.
   auto step = std::make_unique<Step>(*this, count, number, plan);
   step->communicates_ = communicates;
   if (communicates) ++communicating_[plan.ranks.count];
@@ -337,7 +338,7 @@ void RankedDevice::connect(int count) {
 
 void RankedDevice::end_all(const std::string& why) {
   lost_ = why;
-  for (Rank& rank : ranks_) rank.link.reset();  // nobody waits for one that is gone or deaf
+  for (Rank& rank : ranks_) rank.link.reset();  // does not wait for lost ranks
 }
 
 void RankedDevice::lose(const std::string& assertion) {
@@ -372,7 +373,7 @@ std::vector<Value> RankedDevice::all_values(std::size_t count, const RankRequest
   return values;
 }
 
-// Until all have answered.
+// Waits until all ranks have answered.
 std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankRequest& request) {
   Clock::time_point looked = Clock::now();
   Clock::time_point deadline = looked + settings_.stall;
@@ -385,7 +386,7 @@ std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankReq
       throw Interrupted();
     }
     const Clock::time_point now = Clock::now();
-    // A process that was stopped itself, as a whole job may be, has not waited meanwhile.
+    // If this process was stopped, as a whole job may be, the time does not count as waiting.
     if (const auto away = now - looked; away > longest_look) {
       deadline += away;
       if (patience) *patience += away;
@@ -448,7 +449,7 @@ std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
                           : fmt::format("; {} did", numbers_in_words(answered));
 }
 
-// A running rank sends heartbeats, however long its answer takes. A starting process does not yet.
+// A working rank sends heartbeats, however long its answer takes. A starting process does not yet.
 void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest& request) {
   if (std::holds_alternative<ask::Hello>(request)) return;
   const Clock::time_point now = Clock::now();
@@ -463,8 +464,8 @@ void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest
                    name_of(request), answered_in_words(asked)));
 }
 
-// Ranks that give no sign of life are to blame, and those that wait for them are not. Where all are
-// alive, the ranks that have not answered are.
+// Names the ranks without heartbeats, and not those that wait for them. If all are alive, names the
+// ranks that have not answered.
 void RankedDevice::give_up(std::span<const Rank> asked, const RankRequest& request) {
   const auto longest = std::min(settings_.silence, settings_.stall * 3 / 4);
   const Clock::time_point now = Clock::now();
@@ -488,11 +489,11 @@ void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRe
                    name_of(request), std::get<RankError>(failed->answer->value).message));
 }
 
-// A request that one rank cannot do is refused as a whole.
+// If one rank cannot carry out a request, the request fails on all ranks.
 void RankedDevice::refuse_errors(std::span<const Rank> asked) {
   const auto failed = std::ranges::find_if(asked, has_failed);
   if (failed == asked.end()) return;
-  joined_.clear();  // whoever failed among others may have lost them
+  joined_.clear();  // a failed rank may have lost its communicators
   const auto& error = std::get<RankError>(failed->answer->value);
   const std::string message =
       ranks_.size() == 1 ? error.message : fmt::format("{}: {}", failed->name, error.message);

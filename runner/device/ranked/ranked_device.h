@@ -25,14 +25,14 @@ struct RankedSettings {
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   // Limit between two heartbeats of a rank that is working on an answer. It sends one a second.
   std::chrono::nanoseconds silence{std::chrono::seconds(6)};
-  std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
-  std::string launcher = {};           // that started them; empty: this program
+  std::function<bool()> stopped = {};  // called while waiting; if true, waits throw Interrupted
+  std::string launcher = {};           // that started the ranks; empty: this program
 };
 
 class RankedDevice : public Device {
  public:
-  // The links of ranks 0, 1, ..., at least one. Throws DeviceLost if a rank does not start or runs
-  // a different program.
+  // Takes the links of ranks 0, 1, ..., at least one. Throws DeviceLost if a rank does not start or
+  // runs a different program.
   RankedDevice(std::vector<std::unique_ptr<RankLink>>, RankedSettings);
   // Ends all ranks.
   ~RankedDevice() override;
@@ -47,7 +47,7 @@ class RankedDevice : public Device {
   std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) override;
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan&, const LoadDraw&) override;
   std::chrono::nanoseconds now() const override;
-  // Interleaves steps of one rank alone: steps of several ranks are not interleaved.
+  // Interleaves only steps of one rank.
   std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
                                           const Interleaving&) override;
   std::string reason_against_tracing() const override;
@@ -61,13 +61,13 @@ class RankedDevice : public Device {
     std::string name{};  // "rank 2", and once that is known "rank 2 (process 4711)"
     RankHello hello{};
     Communication communication{};
-    // While it is waited for.
+    // Set while an answer is awaited.
     std::optional<RankAnswer> answer{};
     std::chrono::steady_clock::time_point last_sign{};
   };
 
-  // All of the first `count` ranks at once. Throws what a rank's error says, DeviceLost when one is
-  // gone, deaf or says nonsense, Interrupted.
+  // Sends the request to the first `count` ranks at once. Throws the error of a rank, DeviceLost
+  // when one is gone, unresponsive or sends invalid messages, and Interrupted.
   std::vector<RankAnswer> all(std::size_t count, const RankRequest&);
   template <class Value>
   std::vector<Value> all_values(std::size_t count, const RankRequest&);
@@ -95,13 +95,13 @@ class RankedDevice : public Device {
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
-  // By how many ranks communicate: the loaded steps that do, and whether the ranks have joined; not
-  // any more once one has failed, as it may have lost the others.
+  // By the number of ranks: the number of loaded steps that communicate, and whether the ranks have
+  // joined. After a failure they must join again.
   std::map<int, std::int64_t> communicating_;
   std::set<int> joined_;
   std::int64_t next_step_ = 0;
-  std::chrono::nanoseconds now_{0};  // of rank 0, where time is simulated
-  std::string lost_;                 // why; empty while all are there
+  std::chrono::nanoseconds now_{0};  // simulated time of rank 0
+  std::string lost_;                 // why a rank was lost; empty while all are there
 };
 
 }  // namespace stepgate

@@ -12,12 +12,12 @@
 namespace stepgate {
 namespace {
 
-// Counts over steps that are no whole number, 1/3 say, come out of divisions.
+// Compares with a tolerance, since a count per step may be a rounded fraction such as 1/3.
 bool is_same_count(double one, double other) {
   return std::abs(one - other) <= 1e-9 * std::max(std::abs(one), std::abs(other));
 }
 
-// Why the traced rounds do not give the assertion's counts, in words; nothing when they do.
+// Returns why the traced rounds do not give the assertion's counts, in words; nullopt when they do.
 std::optional<std::string> reason_against_counts(const Expectation& assertion,
                                                  std::span<const Subject> subjects,
                                                  const Traced& traced) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decides assertions of counts: plan metrics by the plan, exact ones by the traced rounds, in which
-// they must be the same every time. Compares and never estimates.
+// Decides assertions of counts: plan metrics by the plan, and exact metrics by the traced rounds,
+// which must all agree. Compares values and estimates nothing.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace stepgate {
 
-// An assertion of plan or exact evidence, into the verdict that names it. `stored` gives the value
-// of metrics with `stored.`; it may be empty. Sides stay absent where a value is not known, with
-// the reason in words.
+// Decides an assertion of plan or exact evidence and fills in its verdict. `stored` gives the
+// values of metrics with `stored.`; it may be empty. Where a value is unknown, the sides stay
+// absent and the reason says why.
 void decide_counted(const Expectation&, std::span<const Subject>, const Measurement&,
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     AssertionVerdict&);

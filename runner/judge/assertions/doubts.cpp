@@ -21,11 +21,11 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
-// Share of the way to the limit: a ratio that changes, or is carried, by less is on the same side
-// of it.
+// Share of the distance between ratio and limit. A change of the ratio by less leaves it on the
+// same side of the limit.
 constexpr double share_that_matters = 0.5;
 
-// A typical segment's: what is rare may be in one by chance.
+// Median over segments, since rare work may be in a few of them by chance.
 double step_seconds(const Measurement& measurement, std::size_t variant) {
   std::vector<double> times{};
   for (const Round& round : measurement.rounds) {
@@ -37,7 +37,7 @@ double step_seconds(const Measurement& measurement, std::size_t variant) {
   return std::max(quantile(std::move(times), 0.5), 1e-12);
 }
 
-// By how much of itself the metric would be more with this work.
+// Returns the relative increase of the metric that this work would cause.
 double relative_price(const MetricOf& metric, const UncoveredWork& uncovered,
                       const Measurement& measurement, std::size_t variant) {
   const double step = step_seconds(measurement, variant);
@@ -52,8 +52,8 @@ double relative_price(const MetricOf& metric, const UncoveredWork& uncovered,
   return uncovered.most_seconds > step ? uncovered.share_of_steps / std::max(value, 1e-6) : 0;
 }
 
-// Whether the logarithm of a ratio, were it changed by this, came nearer to a limit by more than
-// may be neglected.
+// Returns whether this change of log(ratio) brings the ratio nearer to a limit by more than the
+// negligible share of the distance.
 bool reaches_a_limit(double change, const Expectation& assertion, double ratio) {
   return std::ranges::any_of(bounds_of(assertion), [&](const Bound& bound) {
     const double way = bound.margin - std::log(ratio);
@@ -61,8 +61,8 @@ bool reaches_a_limit(double change, const Expectation& assertion, double ratio) 
   });
 }
 
-// Work that happens more rarely than every so many steps moves no such percentile: not by a tenth
-// of the steps beyond it.
+// Returns a period in steps. Rarer work does not change the percentile, since it is less than a
+// tenth of the steps beyond it.
 std::int64_t rarest_seen_by(Metric metric) {
   constexpr double of_those_beyond = 10;
   const auto percentile = percentile_of(metric);
@@ -82,7 +82,8 @@ class Doubts {
         way_to_limit_(way_to_limit(assertion, evidence.ratio)),
         matters_(share_that_matters * std::abs(way_to_limit_)) {}
 
-  // Only what brings the ratio nearer to its limit: a run of one variant alone would then say less.
+  // Doubts only carry-over that brings the ratio nearer to its limit: a run of one variant alone
+  // would then show a smaller difference.
   std::optional<std::string> carry_over() const {
     const auto carried = carry_over_between(measurement_.rounds, left_, right_);
     if (!carried || !brings_the_limit_nearer(*carried)) return std::nullopt;
@@ -92,7 +93,8 @@ class Doubts {
         name_of(left_), name_of(right_), share_in_words(std::abs(carried->size)), way_out());
   }
 
-  // The same for host work that ran ahead; only where steps of another variant gave it the time.
+  // Doubts host work that ran ahead; this happens only in interleaved rounds, during steps of
+  // another variant.
   std::optional<std::string> run_ahead() const {
     if (!measurement_.segments_because.empty()) return std::nullopt;
     const auto ahead = run_ahead_between(measurement_.rounds, left_, right_);
@@ -147,7 +149,7 @@ class Doubts {
   int left_;
   int right_;
   bool is_rate_;         // the sides are rates, not times
-  double way_to_limit_;  // in logarithms
+  double way_to_limit_;  // distance to the limit, in logarithms
   double matters_;
 };
 
@@ -184,8 +186,8 @@ std::optional<std::string> doubt_about(const Expectation& assertion,
                                        const Measurement& measurement,
                                        const TimedEvidence& evidence) {
   if (measurement.rounds.empty()) return std::nullopt;
-  // A percentile is counted, in rounds that hold all the work that is frequent enough to matter to
-  // it.
+  // High percentiles are counted, in rounds that hold all work that is frequent enough to affect
+  // them.
   const bool counts = compares_high_percentiles(assertion);
   if (!counts) {
     if (auto rare = doubt_about_rare_work(assertion, subjects, measurement, evidence.ratio))

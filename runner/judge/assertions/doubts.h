@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assumptions behind the rates of a comparison that its own rounds can contradict. Such a
-// comparison is not decided, whatever its e-values are.
+// Checks assumptions behind the error rates of a comparison that its own rounds can contradict. A
+// comparison with such a doubt stays undecided, whatever its e-values.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,20 @@
 
 namespace stepgate {
 
-// In words, of an assertion of timed evidence with this ratio of its sides: a variant does
-// something every n steps that its segments do not pass whole periods of, and by the plan that
-// would bring the ratio nearer to its limit by more than a fifth of the distance. A percentile of
-// the steps does not see what is much rarer than the steps beyond it.
+// Returns the doubt, in words, that a variant has periodic work of which its segments do not hold
+// whole periods, and which by the plan would bring the ratio nearer to its limit by more than a
+// fifth of the distance. `ratio` is the ratio of the sides of a timed assertion. Percentiles ignore
+// work that is much rarer than the steps beyond them.
 std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<const Subject>,
                                                  const Measurement&, double ratio);
 
-// In words, of a comparison, the first of these that is there:
+// Returns the first doubt about a comparison, in words:
 // - rare work, as above;
-// - what one variant leaves behind costs the other: their ratio is another after steps of their own
-//   than after those of others, by more than a fifth of that distance;
-// - the ratio changed while it was measured, by more than half that distance: the halves of the run
-//   disagree, or rounds agree with the round before.
-// The last two at a level of 0.1 % each.
+// - carry-over: the ratio after steps of the same variant differs from that after steps of others,
+//   by more than a fifth of the distance to the limit;
+// - the ratio changed during measurement by more than half that distance: the halves of the run
+//   differ, or successive rounds are correlated.
+// The last two are tested at a level of 0.1 % each.
 std::optional<std::string> doubt_about(const Expectation&, std::span<const Subject>,
                                        const Measurement&, const TimedEvidence&);
 

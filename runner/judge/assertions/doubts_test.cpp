@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The doubts that make a comparison undecided whatever its e-values are: each planted, and how
-// often there is a doubt where there is nothing to doubt.
+// Tests the doubts that leave a comparison undecided whatever its e-values: each with a fault, and
+// the false alarm rate without any.
 #include "judge/assertions/doubts.h"
 
 #include <fmt/format.h>
@@ -15,13 +15,13 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Ten segments a variant and round of ten steps of a millisecond, a fifth of them behind their own
-// kind. Everything in logarithms.
+// Parameters of an artificial measurement: ten segments for each variant and round, of ten steps of
+// 1 ms, a fifth of them after a step of the same variant. All values are logarithms.
 struct Made {
-  std::vector<double> contrasts;  // of the rounds: log(fix / baseline)
-  double own = 0;                 // of the fix behind its own kind, besides
-  double noise = 0.001;           // of that
-  double host_share = 0.5;        // host time of the fix over the time of its steps
+  std::vector<double> contrasts;  // log(fix / baseline) of the rounds
+  double own = 0;                 // added to steps of the fix that follow the fix
+  double noise = 0.001;           // standard deviation of `own`
+  double host_share = 0.5;        // host time / step time of the fix
 
   Measurement measurement(Random& random) const {
     Measurement made;
@@ -49,7 +49,8 @@ struct Made {
   }
 };
 
-// About fix.step_ms_mean <= limit * baseline.step_ms_mean; a rate is the same the other way round.
+// Returns the doubt about fix.step_ms_mean <= limit * baseline.step_ms_mean, and checks that the
+// equivalent assertion of a rate gives the same.
 std::string doubt(const Made& made, double limit, Random& random,
                   const std::vector<Subject>& subjects = subjects_named({"baseline", "fix"})) {
   TimedEvidence evidence;
@@ -92,7 +93,8 @@ TEST(Doubts, AreThereWhereWhatAVariantLeavesBehindBringsTheLimitNearer) {
       << "lost in noise";
 }
 
-// Alone the fix would take as long as its host: 4 % more, four fifths of the way.
+// Alone, the fix would take as long as its host time: 4 % more, which is four fifths of the
+// distance to the limit.
 TEST(Doubts, AreThereWhereTheHostWorksAheadInTheTimeOfTheOther) {
   Random random(1);
   const std::vector<double> contrasts = white(8, random);
@@ -190,7 +192,7 @@ TEST(Doubts, AreSeldomWhereThereIsNothing) {
   for (int gate = 0; gate < gates; ++gate) {
     doubts += doubt({.contrasts = white(24, random)}, 1.0005, random) != "";
   }
-  // Three tests at 0.1 % each, the first on one side.
+  // Three tests are made at 0.1 % each, the first of them one-sided.
   const double rate = 0.0025;
   EXPECT_LE(doubts, gates * rate + 3 * std::sqrt(gates * rate));
 }

@@ -20,7 +20,8 @@ double value_at(double ratio, const Estimate& estimate, const AssertionVerdict& 
 
 namespace {
 
-// The value at a ratio of one. Where the right side is nothing, a ratio is of what counts for it.
+// Returns the value that corresponds to a ratio of 1. Where the right side is 0, ratios are
+// relative to nearly_nothing.
 double value_of_one(const Expectation& assertion, const AssertionVerdict& verdict,
                     const Estimate& estimate) {
   if (estimate.limit != 0 || !verdict.not_randomised) return estimate.limit;
@@ -41,7 +42,7 @@ Estimate estimate_of(const Expectation& assertion, const AssertionVerdict& verdi
     estimate.unit = verdict.unit;
   }
   const double one = value_of_one(assertion, verdict, estimate);
-  // No less than that was seen where both sides are nothing.
+  // Where both sides are 0, the value is exactly the limit.
   const auto at = [&](double ratio) { return ratio == 1 ? estimate.limit : one * ratio; };
   estimate.value = at(ratio_of(verdict));
   const std::optional<RatioInterval>& interval =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The result of a measured assertion, in the terms that its author wrote.
+// The result of a measured assertion, in the terms of its author.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace stepgate {
 
-// Left side / right side: of a comparison in a typical round, of a level the median of the rounds.
-// One of the two is there.
+// Left side / right side: for a comparison, in a typical round; for a level, the median of the
+// rounds. The verdict must have one of the two.
 double ratio_of(const AssertionVerdict&);
 
-// From that and the verdict's sides. "a * x.metric" against "b * y.metric" is about the ratio of
-// the metrics and its limit b / a, "a * x.metric" against anything else about the metric,
-// everything else about left / right and 1.
+// Makes the estimate from this ratio and the sides of the verdict. "a * x.metric" against "b *
+// y.metric" estimates the ratio of the metrics, with the limit b / a. "a * x.metric" against
+// anything else estimates the metric. All other assertions estimate left / right, with the limit 1.
 Estimate estimate_of(const Expectation&, const AssertionVerdict&);
 
-// The estimate at another left / right, such as that of total time.
+// The estimate for another ratio left / right, such as that of total time.
 double value_at(double ratio, const Estimate&, const AssertionVerdict&);
 
-// "1.24x", "0.898 ms", "23 %"; with as many digits as tell it from the limit.
+// "1.24x", "0.898 ms", "23 %", with enough digits to differ from the limit.
 std::string value_in_words(double value, const Estimate&);
-// "1.05x": all digits that the author may have written.
+// "1.05x": the limit with all digits that its author may have written.
 std::string limit_in_words(const Estimate&);
 
 }  // namespace stepgate

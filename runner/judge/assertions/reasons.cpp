@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Assertions about assertions.
 #include "judge/assertions/reasons.h"
 
 #include <fmt/format.h>
@@ -41,7 +40,7 @@ std::string lying_in_words(std::int64_t rounds) {
   return fmt::format("{} {}", rounds_in_words(rounds), rounds == 1 ? "lies" : "lie");
 }
 
-// "0.4 % against 23 %, ": a ratio of two shares says little where one of them is next to nothing.
+// "0.4 % against 23 %, ": gives both shares, since their ratio means little where one is near 0.
 std::string traced_values(const Expectation& assertion, const AssertionVerdict& verdict) {
   const auto left = factor_of_single_metric(assertion.left);
   const auto right = factor_of_single_metric(assertion.right);
@@ -51,7 +50,7 @@ std::string traced_values(const Expectation& assertion, const AssertionVerdict& 
                      in_words(*verdict.right / *right, verdict.unit));
 }
 
-// The evidence that an undecided comparison would need.
+// Describes the evidence that an undecided comparison still needs.
 std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
                              const Measurement& measurement, std::int64_t fewest_rounds) {
   const std::int64_t rounds = std::ssize(timed.contrasts);
@@ -88,9 +87,9 @@ std::string missing_in_words(const Expectation& assertion, const NotRandomised& 
   return "; its rounds lie on both sides of the limit";
 }
 
-// ", at most 1.049x by a one-sided 95 % bound": of what passes after too few rounds for an
-// interval, or although its interval, which spends its rate on both sides, ends beyond the limit.
-// Nothing where the interval says it.
+// ", at most 1.049x by a one-sided 95 % bound", where the assertion passes but its interval does
+// not show it: there are too few rounds for an interval, or the two-sided interval extends beyond
+// the limit. Otherwise nullopt.
 std::optional<std::string> bound_that_decided(const AssertionVerdict& verdict) {
   const Estimate& estimate = *verdict.estimate;
   const Bounds& shown = verdict.timed->shown;
@@ -119,7 +118,8 @@ std::string total_in_words(const Expectation& assertion, const AssertionVerdict&
   return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
 }
 
-// Why neither is believed where a typical round and total time are on different sides of the limit.
+// Explains that the assertion is undecided because a typical round and total time are on different
+// sides of the limit.
 std::string disagreement_in_words(const AssertionVerdict& verdict, const Measurement& measurement) {
   const TimedEvidence& timed = *verdict.timed;
   const auto words_of = [&](double ratio) {
@@ -136,7 +136,7 @@ std::string disagreement_in_words(const AssertionVerdict& verdict, const Measure
 // "copy in 6 traced rounds, host in 1 traced round; it must be copy".
 std::string classes_in_words(const Expectation& assertion, const NotRandomised& level) {
   const double wanted = side_value(assertion.right, {}).value();
-  std::map<std::string, std::int64_t> rounds;  // by class
+  std::map<std::string, std::int64_t> rounds;  // by name of the class
   for (const double contrast : level.contrasts)
     ++rounds[in_words(wanted * std::exp(contrast), MetricUnit::bound_class)];
   std::vector<std::string> words;

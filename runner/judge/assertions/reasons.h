@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why an assertion came out as it did, in words with numbers. Decides nothing.
+// Describes the reason for an assertion's outcome, in words with numbers. Decides nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,13 @@ std::string limit_in_words(const Expectation&, const std::string& limit);
 
 std::string no_rounds_reason();
 
-// Why there are no traced rounds, in words; nothing when there are.
+// Returns why there are no traced rounds, in words; nullopt when there are.
 std::optional<std::string> reason_without_trace(const Measurement&);
-// "; the plan says 1; it must be 0" is appended to that reason. Both values come from the plan.
+// "; the plan says 1; it must be 0", which follows that reason. Both values come from the plan.
 std::string planned_instead(const Expectation&, double left, double right, MetricUnit);
 // The reason for a metric that the rounds did not record; it names the missing metric.
 std::string absent_reason(const MetricOf&);
-// The reason for a count that is not the same in the first traced round and in the one given,
-// counted from 1.
+// The reason for a count that differs between the first traced round and `round`, counted from 1.
 std::string changing_count_reason(const MetricOf&, double first, double value, std::size_t round);
 
 // "1; the limit is 0", from both values.
@@ -49,7 +48,7 @@ std::string reason_by_rounds(const Expectation&, const AssertionVerdict&, const 
 // different ones.
 std::string ranks_in_words(const Expectation&, std::span<const Subject>, const Traced&);
 
-// The reason why a measured assertion is left undecided: the doubt, then what was measured.
+// The reason why a measured assertion is undecided: the doubt, then the measured values.
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const AssertionVerdict&,
                             double confidence);
 
@@ -59,7 +58,7 @@ std::string another_step_reason(const Measurement&);
 std::vector<std::string> not_compared_notes(const Measurement&);
 std::string unsteady_note(const Measurement&);
 std::string full_record_note(const Measurement&);
-// The reason for a budget that has no room for a verdict.
+// The reason for skipping a measurement whose budget has no room for a verdict.
 std::string budget_reason(const Measurement&, const MeasureKnobs&);
 
 }  // namespace stepgate

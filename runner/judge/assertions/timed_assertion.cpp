@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Claims, their e-processes and their outcome.
 #include "judge/assertions/timed_assertion.h"
 
 #include <algorithm>
@@ -12,14 +11,14 @@
 namespace stepgate {
 namespace {
 
-// In a normal distribution 1 % lies beyond so many standard deviations.
+// The 99 % quantile of the normal distribution.
 constexpr double errors_to_refute = 2.326;
 
 Direction opposite_of(Direction direction) {
   return direction == Direction::above ? Direction::below : Direction::above;
 }
 
-// Rounds until the e-value is expected to reach `wanted`.
+// Expected number of rounds until the e-value reaches `wanted`.
 std::optional<double> rounds_until(double wanted, const EProcess& process, double signal_to_noise) {
   const double level = std::clamp(process.value() / wanted, 1e-9, 0.99);
   return expected_rounds(signal_to_noise, level);
@@ -124,8 +123,8 @@ bool TimedAssertion::is_beyond_a_claim(double contrast, double slack) const {
   });
 }
 
-// As the centre now lies, the assertion is either true and waits for its slowest claim, or false
-// and waits for the first of the claims that are.
+// Extrapolates from the current centre. If the assertion is true there, the slowest of its claims
+// decides it; if it is false, the first of the false claims does.
 std::optional<double> TimedAssertion::rounds_missing(double centre) const {
   if (outcome_ != Outcome::undecided) return std::nullopt;
   std::optional<double> until_holds = 0;
@@ -146,7 +145,7 @@ std::optional<double> TimedAssertion::rounds_missing(double centre) const {
   return until_failed ? until_failed : until_holds;
 }
 
-// The sequence over the first rounds. It takes a while where they are many.
+// Returns the confidence sequence over the first rounds. This takes a while for many rounds.
 ConfidenceSequence TimedAssertion::sequence(std::size_t rounds, double level) const {
   throw_if_interrupted();
   return confidence_sequence(std::span(contrasts_).first(rounds), std::span(scales_).first(rounds),
@@ -157,7 +156,8 @@ Bounds TimedAssertion::shown() const {
   Bounds bounds{.level = 1 - beta_};
   if (outcome_ != Outcome::passes) return bounds;
   for (const Claim& claim : claims_) {
-    // The sequence shares its level between its sides; the one that matters has all of beta.
+    // The sequence divides its level between two sides, and this claim needs only one of them, at
+    // beta.
     const ConfidenceSequence at = sequence(claim.shown_after.value(), 2 * beta_);
     if (claim.direction == Direction::below && at.high) bounds.high = std::exp(*at.high);
     if (claim.direction == Direction::above && at.low) bounds.low = std::exp(*at.low);
@@ -168,7 +168,7 @@ Bounds TimedAssertion::shown() const {
 TimedEvidence TimedAssertion::evidence(double confidence) const {
   require(!contrasts_.empty(), "evidence needs a round");
   const ConfidenceSequence interval = sequence(contrasts_.size(), 1 - confidence);
-  // One-sided at the stricter of the two levels.
+  // One-sided sequence at the stricter of the two levels.
   const ConfidenceSequence strict = sequence(contrasts_.size(), 2 * std::min(alpha_, beta_));
   TimedEvidence evidence;
   evidence.ratio = std::exp(interval.centre);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The statistical test of one timed assertion, fed a contrast a round. Contrasts come from sides.h;
-// judge.h says what the outcome means for a scenario.
+// The statistical test of one timed assertion, fed with one contrast per round. sides.h computes
+// contrasts; judge.h interprets the outcome for a scenario.
 #pragma once
 
 #include <optional>
@@ -13,54 +13,56 @@
 
 namespace stepgate {
 
-// An assertion is one claim about the contrasts' centre theta = log(left / right), or two:
+// An assertion makes one or two claims about the contrasts' centre theta = log(left / right):
 //   >=, >  theta > 0         <=, <  theta < 0
 //   ~=     theta > log(1 - within) and theta < log(1 + within)
-// It passes when every claim's e-value has reached 1 / beta: with probability at most beta if it is
-// false (one false claim suffices). It fails when the mean of the e-values against its claims
-// reaches 1 / alpha: with probability at most alpha if it is true. Both at whatever round one
-// stops. Where total time is known it must be on the same side, or the assertion stays undecided:
-// that takes outcomes away and adds none. The e-value against it stays what it was when it was
-// decided, so that those of a suite can be put together.
+// It passes when every claim's e-value has reached 1 / beta. If the assertion is false, the
+// probability of this is at most beta, since one false claim suffices. It fails when the mean of
+// the e-values against its claims reaches 1 / alpha. If it is true, the probability of this is at
+// most alpha. Both hold for any stopping rule.
+//
+// Where total time is known, it must be on the same side of the limit, or the assertion stays
+// undecided. This only removes outcomes, so the error rates still hold. The e-value against the
+// assertion is kept from when it was decided, so that those of a suite can be combined.
 struct Bound {
-  Direction direction;  // theta is above the margin, or below it
+  Direction direction;  // theta is above the margin or below it
   double margin;
 };
 
 bool keeps(const Bound&, double contrast);
-// The bounds of an assertion with <, <=, >=, > or ~=; the parser refuses == between measured
+// The bounds of an assertion with <, <=, >=, > or ~=. The parser refuses == between measured
 // values.
 std::vector<Bound> bounds_of(const Expectation&);
 
-// From log(ratio) to the nearest limit, negative where that is less. A fifth of it is what may be
-// neglected.
+// Distance from log(ratio) to the nearest limit, negative where the limit is smaller. Changes of
+// the ratio by up to a fifth of it are negligible.
 double way_to_limit(const Expectation&, double ratio);
 constexpr double negligible_share = 0.2;
 
 class TimedAssertion {
  public:
   TimedAssertion(const Expectation&, double alpha, double beta);
-  // At least one bound; true when theta keeps all of them. Bets are in units of the contrasts'
-  // noise: of their robust scale, or of one that is known beforehand.
+  // Needs at least one bound; the assertion is true when theta satisfies all of them. Bets are in
+  // units of the contrasts' noise: their robust scale, or a scale that is known beforehand.
   TimedAssertion(std::span<const Bound>, double alpha, double beta,
                  std::optional<double> known_scale = {});
 
-  // Where the sides are known in total time, log(left / right) of that over all rounds so far:
-  // while it is on the other side of the limit than a typical round, or not known (not a number),
-  // the assertion is not decided. To refute, it is beyond the limit by more than its standard
-  // error explains, one-sided at 1 %: one stall more of the other side would otherwise turn it
-  // round.
+  // Adds a round. `in_total` is log(left / right) of the total times of all rounds so far, if there
+  // is one. While it is NaN, or on the other side of the limit than a typical round, the assertion
+  // is not decided. To fail the assertion, it must lie beyond the limit by more than its standard
+  // error explains, one-sided at 1 %; otherwise one more stall of the other side could reverse the
+  // outcome.
   void add(double contrast, std::optional<double> in_total = {}, double standard_error = 0);
 
-  // holds, failed or undecided: the first that was reached.
+  // passes, fails or undecided: the first one reached.
   Outcome outcome() const { return outcome_; }
-  // The e-value that it is false: when it was decided, or now.
+  // The e-value against the assertion: when it was decided, or now.
   double evidence_against_it() const { return evidence_against_; }
-  // Whether rounds have decided it by themselves and total time has not.
+  // Returns whether rounds would decide the assertion, but total time contradicts them.
   bool is_held_back() const;
 
-  // At least one contrast. The interval's level is 1 - confidence. Throws Interrupted when a signal
-  // came.
+  // Needs at least one contrast. The interval's level is 1 - confidence. Throws Interrupted after a
+  // signal.
   TimedEvidence evidence(double confidence) const;
 
  private:
@@ -72,7 +74,7 @@ class TimedAssertion {
     EProcess in_favour;
     EProcess against;
     double most_in_favour = 1;
-    std::optional<std::size_t> shown_after;  // contrasts
+    std::optional<std::size_t> shown_after;  // number of contrasts
   };
 
   double scale() const { return known_scale_.value_or(scale_.value()); }
@@ -91,7 +93,7 @@ class TimedAssertion {
   std::optional<double> known_scale_;
   std::vector<Claim> claims_;
   std::vector<double> contrasts_;
-  std::vector<double> scales_;  // before each of them
+  std::vector<double> scales_;  // noise scale before each contrast
   RobustScale scale_;
   std::optional<double> in_total_;
   Outcome outcome_ = Outcome::undecided;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The error rates of an assertion's test, and what it reports when it is undecided.
+// Tests the error rates of an assertion's test, and what it reports when it is undecided.
 #include "judge/assertions/timed_assertion.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct Rates {
   double failed = 0;
 };
 
-// Outcomes over gates of 30 rounds, contrasts normal with standard deviation 1 % round `centre`.
+// Returns outcomes over gates of 30 rounds, with normal contrasts around `centre` whose standard
+// deviation is 1 %.
 Rates rates_at(double centre, const Expectation& assertion, std::uint64_t seed) {
   constexpr int gates = 4000;
   Random random(seed);
@@ -35,7 +36,7 @@ Rates rates_at(double centre, const Expectation& assertion, std::uint64_t seed) 
   return {rates.passes / gates, rates.failed / gates};
 }
 
-// Three standard errors of a rate over 4000 gates.
+// Three standard errors of a rate that is estimated from 4000 gates.
 constexpr double slack_at_alpha = 0.005;
 constexpr double slack_at_beta = 0.011;
 
@@ -89,7 +90,8 @@ TEST(TimedAssertion, EstimatesTheRoundsThatAreMissing) {
   EXPECT_LE(*evidence.rounds_missing, 500);
 }
 
-// Adding a round and what is said at the end take no longer than the rounds are many.
+// The time for adding a round and for describing the result must not grow faster than the number of
+// rounds.
 TEST(TimedAssertion, IsQuickAndTheSameForTenThousandRounds) {
   Random random(5);
   TimedAssertion test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
@@ -99,7 +101,7 @@ TEST(TimedAssertion, IsQuickAndTheSameForTenThousandRounds) {
   const auto start = std::chrono::steady_clock::now();
   for (const double contrast : contrasts) test.add(contrast);
   const TimedEvidence evidence = test.evidence(0.95);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));  // 0.3 s
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));  // takes 0.3 s
   const ConfidenceSequence interval = confidence_sequence(contrasts, 1 - 0.95);
   EXPECT_EQ(evidence.ratio, std::exp(interval.centre));
   EXPECT_EQ(evidence.interval.value().low, std::exp(interval.low.value()));

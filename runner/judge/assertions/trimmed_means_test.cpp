@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contribution of a round of interleaved steps to a comparison of step times: the middle of its
-// steps, as long as total time does not say otherwise.
+// Tests the contribution of an interleaved round to a comparison of step times: the trimmed means
+// of its steps, unless total time contradicts them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t steps = 40;
 constexpr int rounds = 20;
 
-// Steps of 100 us, `stalled` of them three times as long.
+// Returns steps of 100 us, of which `stalled` steps take three times as long.
 Segment segment(int variant, std::chrono::nanoseconds step, std::size_t stalled) {
   Segment made{.variant = variant, .steps = steps, .step_times = {steps, step}};
   for (std::size_t at = 0; at < stalled; ++at) made.step_times[(7 * at) % steps] = 3 * step;
@@ -77,7 +77,8 @@ TEST(TrimmedMeans, AreExplainedWhereTotalTimeSaysOtherwise) {
             std::string::npos);
 }
 
-// Rounds of an earlier run with what each side took, a round of 40 steps of 100 us.
+// Returns 20 rounds of an earlier run, each of 40 steps of 100 us, with the given times of both
+// sides.
 EarlierRounds earlier_rounds(double contrast, double left_seconds, double right_seconds) {
   EarlierRounds earlier{.contrasts = {{"pays", std::vector<double>(20, contrast)}}};
   for (int round = 0; round < 20; ++round)
@@ -85,7 +86,7 @@ EarlierRounds earlier_rounds(double contrast, double left_seconds, double right_
   return earlier;
 }
 
-// Total time is that of all runs: what an earlier one lost in stalls, this one does not forget.
+// Total time sums over all runs, so that stalls of an earlier run still count.
 TEST(TrimmedMeans, OfEarlierRunsCountWithTheirTotalTime) {
   const Segment plain = segment(0, 100us, 0);
   const Segment same = segment(1, 100us, 0);
@@ -102,7 +103,7 @@ TEST(TrimmedMeans, OfEarlierRunsCountWithTheirTotalTime) {
   EXPECT_EQ(outcome_of(earlier_rounds(0.01, 4e-3, 4e-3), 0), Outcome::undecided);
 }
 
-// Where nothing is known of what they took, they decide nothing by themselves.
+// Earlier rounds with unknown times decide nothing by themselves.
 TEST(TrimmedMeans, OfEarlierRunsWithoutTimesDecideNothingByThemselves) {
   const Segment plain = segment(0, 100us, 0);
   const Segment same = segment(1, 100us, 0);
@@ -114,8 +115,8 @@ TEST(TrimmedMeans, OfEarlierRunsWithoutTimesDecideNothingByThemselves) {
   }
 }
 
-// A fix that stalls less often and whose typical step is slower is faster in total: neither word
-// would be kept.
+// This fix stalls less often, but its typical step is slower; in total it is faster. Neither
+// outcome would be right.
 TEST(TrimmedMeans, RefuteNothingThatTotalTimeSpeaksFor) {
   const AssertionVerdict verdict =
       decided(trimmed_no_slower, segment(0, 100us, 3), segment(1, 101us, 0));
@@ -130,8 +131,7 @@ TEST(TrimmedMeans, ShowWhatSlowsDownMoreThanATenth) {
   EXPECT_EQ(decided(trimmed_no_slower, plain, segment(1, 100us, 8)).outcome, Outcome::fails);
 }
 
-// Long segments have few rare steps in common, and levels and percentiles have no total to guard
-// them.
+// Long segments share few rare steps, and levels and percentiles have no total time as a safeguard.
 TEST(TrimmedMeans, AreNotWhatAnythingElseIsAbout) {
   const Segment plain = segment(0, 100us, 0);
   const Segment stalling = segment(1, 100us, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of keys.
+// The table of environment keys.
 #include "judge/environment/environment.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,15 @@
 namespace stepgate {
 namespace {
 
-// The part of the value that must be the same: all of it, or the branch "580" of "580.159.04". A
-// device is one of many of its model: see matching_runs.
+// The part of the value that must be equal: all of it, or the branch "580" of "580.159.04". Values
+// of `device` may differ: matching_runs decides about devices of one model.
 enum class Compare { whole, branch, device };
 
 struct EnvironmentKey {
   std::string_view words;  // in assertions: "driver branch"
   std::string Environment::*value;
   Compare compare;
-  // A software upgrade changes it: one machine can have both versions, side by side or in turn.
+  // Software can be upgraded, and one machine can have several versions at the same time.
   bool is_of_software = false;
 };
 
@@ -49,7 +49,7 @@ std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
 }
 
-// The text with '?' for everything that is not printable ASCII.
+// Replaces every character that is not printable ASCII with '?'.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';
@@ -57,13 +57,13 @@ std::string printable(std::string text) {
   return text;
 }
 
-// Empty where the device does not have the key.
+// Returns the value of a key; empty where the device lacks it.
 std::string value_of(const DeviceIdentity& device, std::string_view name) {
   const auto found = std::ranges::find(device.keys, name, &DeviceKey::name);
   return found == device.keys.end() ? std::string() : printable(found->value);
 }
 
-// Empty where one of them is not known.
+// Describes the links between the GPUs; empty where one of them is unknown.
 std::string links_in_words(const DeviceIdentity& device) {
   std::set<std::string> links;
   for (std::size_t rank = 0; rank < device.ranks.size(); ++rank) {
@@ -73,7 +73,8 @@ std::string links_in_words(const DeviceIdentity& device) {
   return links.contains("") ? "" : printable(fmt::format("{}", fmt::join(links, " and ")));
 }
 
-// Lower case, one hyphen for everything else between letters and digits.
+// Converts to lower case and replaces each run of other characters than letters and digits with one
+// hyphen.
 std::string as_folder(std::string_view name) {
   std::string folder;
   for (const char c : name) {

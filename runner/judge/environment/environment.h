@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Under which circumstances a run was measured: the keys that decide whether two runs may be
-// compared. stored_assertion.h decides which runs are compared.
+// The environment of a run: the keys that decide whether two runs may be compared.
+// stored_assertion.h decides which runs are compared.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// All values as text, in their stored form; empty if not known.
+// All values are text in their stored form; empty if unknown.
 struct Environment {
   std::string kind;  // "cuda"; times of different kinds of devices are never compared
   std::string gpu;
@@ -34,7 +34,7 @@ struct Environment {
   bool operator==(const Environment&) const = default;
 };
 
-// Files of before they were asked for do not have the last ones.
+// Older files lack the last fields.
 template <>
 inline constexpr auto fields_of<Environment> =
     fields<&Environment::kind, &Environment::gpu, &Environment::uuid, &Environment::driver,
@@ -48,26 +48,26 @@ inline constexpr auto fields_of<Environment> =
 
 Environment environment_of(const DeviceIdentity&);
 
-// The first key that forbids comparing, with both values. A value that is not known on one side
+// The first key that forbids a comparison, with both values. A value that is unknown on one side
 // forbids nothing, and neither does another device of the same model.
 struct EnvironmentMismatch {
-  std::string_view key;  // in words
+  std::string_view key;  // name of the key in words
   std::string stored;
   std::string now;
 };
 std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
                                                      const Environment& now);
 
-// "driver 580.65.06 -> 580.95.05": the software that differs, though it may forbid nothing. Empty
-// where none does.
+// "driver 580.65.06 -> 580.95.05": the software that differs, even where it forbids no comparison.
+// Empty where none differs.
 std::string upgrades_in_words(const Environment& stored, const Environment& now);
 
-// "cuDNN 9.14.0", "cuDNN none": what a step depends on besides the device, as it is stored; empty
-// where there is nothing.
+// "cuDNN 9.14.0", "cuDNN none": the libraries that a step depends on, in their stored form; empty
+// where there are none.
 std::string libraries_in_words(std::span<const DeviceKey>);
 
-// "nvidia-h200" for an NVIDIA H200, "simulated/nvidia-h200" for a simulated one: the folder of its
-// baselines.
+// The folder for a device's baselines: "nvidia-h200" for an NVIDIA H200, "simulated/nvidia-h200"
+// for a simulated one.
 std::string folder_of_baselines(const DeviceIdentity&);
 
 }  // namespace stepgate

@@ -38,15 +38,14 @@ LargestTwo largest_two(std::span<const TimePart> parts, const TimeBreakdown& tim
   return {sorted[0], sorted[1]};
 }
 
-// The candidates of rule 1 or, where it does not apply, of rule 2.
+// Returns the two largest candidates of rule 1 or, where it does not apply, of rule 2.
 LargestTwo candidates(const TimeBreakdown& time) {
   const LargestTwo waiting = largest_two(parts_that_keep_kernels_waiting, time);
   if (share(time, waiting.largest) >= share_that_binds) return waiting;
   return largest_two(parts_of_work, time);
 }
 
-// A variant's value of a metric, as words of an assertion; empty where there is none or where it is
-// nothing.
+// The value of a variant's metric, written as in an assertion; empty where it is unknown or 0.
 class ReportedValue {
  public:
   explicit ReportedValue(const std::map<Metric, double>& values) : values_(values) {}
@@ -141,7 +140,7 @@ class Mean {
             .idle_in_queue = mean(&TimeBreakdown::idle_in_queue)};
   }
 
-  // The same one in every round.
+  // The rank that arrives last in every round, if it is always the same.
   std::optional<double> last_rank() const {
     const auto of = [&](const TracedRound& round) {
       return traced_value(round, variant_, Metric::last_rank);

@@ -25,14 +25,14 @@ std::string in_words(const std::vector<std::string>& kernels, const KernelChoice
                      choice.reason.empty() ? "" : ": ", choice.reason);
 }
 
-// Kernels that went the same way for the same reason are named together.
+// Names kernels together that have the same implementation for the same reason.
 std::string in_words(const std::vector<KernelChoice>& choices) {
   std::string text;
   for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
     const auto goes_along = [&](const KernelChoice& other) {
       return other.library == choice->library && other.reason == choice->reason;
     };
-    if (std::find_if(choices.begin(), choice, goes_along) != choice) continue;  // was named
+    if (std::find_if(choices.begin(), choice, goes_along) != choice) continue;  // already named
     std::vector<std::string> kernels;
     for (const KernelChoice& other : choices) {
       if (goes_along(other)) kernels.push_back(other.kernel);

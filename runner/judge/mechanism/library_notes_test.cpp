@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sentences about whose kernels the variants got.
+// Tests the notes about the libraries whose kernels the variants got.
 #include "judge/mechanism/diagnose.h"
 
 #include <gtest/gtest.h>

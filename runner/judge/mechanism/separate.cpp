@@ -20,11 +20,11 @@
 namespace stepgate {
 namespace {
 
-// The words for a difference in a count, and the part of the time that it can move.
+// The words for a difference in a count, and the part of the time that this count affects.
 struct CountWords {
   Metric metric;
   TimePart moves;
-  std::string_view says;  // with {} for the count
+  std::string_view says;  // has {} for the count
 };
 
 struct RareWork {
@@ -32,8 +32,8 @@ struct RareWork {
   const std::string& variant;
 };
 
-// Two variants in the same traced rounds: which counts differ, and which part of the time. Its
-// arguments must outlive it.
+// Compares two variants in the same traced rounds: which counts differ, and which part of the time.
+// Its arguments must outlive it.
 class VariantPair {
  public:
   VariantPair(std::span<const Subject> variants, std::size_t first, std::size_t other,
@@ -43,22 +43,25 @@ class VariantPair {
   std::vector<CountDifference> counts() const;
   std::optional<TimePart> part() const;
   std::optional<Phase> phase_of(TimePart part) const;
-  // Mean over the rounds, in seconds a step.
+  // Mean over the rounds, in seconds per step.
   double mean(std::size_t variant, TimePart part) const;
   double mean_step(std::size_t variant) const;
   std::size_t first() const { return first_; }
   std::size_t other() const { return other_; }
-  // Lists what either does too rarely for the traced steps to hold whole periods of it.
+  // Lists the work of either variant that is too rare for the traced steps to hold whole periods of
+  // it.
   std::vector<RareWork> rare_work() const;
 
  private:
-  // The subject's, of what no trace counts or what is too rare for this one.
+  // The count of a trace, or the subject's where no trace counts it or it is too rare for this
+  // trace.
   std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
   bool differs_everywhere(Metric metric) const;
-  // By the subjects' counts, which are those of the trace. Launches of a graph have no phase.
+  // The phase with most of the difference, by the subjects' counts, which equal those of the trace.
+  // Launches of a graph have no phase.
   std::optional<Phase> phase_of(Metric metric) const;
   std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
-  // Every round of the one beyond every round of the other.
+  // Returns whether the ranges of the two variants over the rounds do not overlap.
   bool is_shown(TimePart part) const;
   std::pair<double, double> range(std::size_t variant, TimePart part) const;
 
@@ -68,12 +71,12 @@ class VariantPair {
   const Traced& traced_;
 };
 
-// A part that is seldom told apart from the scatter of a step is no mechanism worth a sentence.
+// Smaller parts are seldom distinguishable from the scatter of a step and are not named.
 constexpr double smallest_part_to_name = 0.01;
 // A phase is named when at least this share of a difference lies in it.
 constexpr double share_of_a_phase = 0.5;
 
-// The words for every count that is compared, in the order in which differences are looked for.
+// Words for every compared count, in the order in which differences are looked for.
 constexpr std::array count_words{
     CountWords{Metric::host_waits_per_step, TimePart::idle_after_wait,
                "waits for the device {}x a step"},
@@ -110,7 +113,7 @@ constexpr std::array count_words{
                "reduces or gathers {} a step"},
 };
 
-// The index in which at least half of all differences lie.
+// Returns the phase that has at least half of all differences.
 std::optional<Phase> main_phase(const std::array<double, phase_count>& differences) {
   double sum = 0;
   for (const double difference : differences) sum += std::abs(difference);
@@ -151,17 +154,17 @@ std::optional<Phase> VariantPair::phase_of(TimePart part) const {
       return Phase::data_wait;
     case TimePart::idle_after_wait:
       return phase_by([](const PhaseSplit& phase) { return phase.host_blocked; });
-    // Copies beside kernels cost nothing by themselves, and may take longer where kernels are.
+    // Copies beside kernels cost nothing by themselves, but may take longer while kernels run.
     case TimePart::math:
     case TimePart::memory:
     case TimePart::latency:
       return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
     case TimePart::copies:
       return phase_by([](const PhaseSplit& phase) { return phase.copying; });
-    case TimePart::communication:  // phases do not tell it from kernels
+    case TimePart::communication:  // indistinguishable from kernels in a phase
     case TimePart::idle_for_host:
     case TimePart::idle_in_queue:
-      break;  // no phase has the idle time of a device
+      break;  // idle time belongs to no phase
   }
   return std::nullopt;
 }
@@ -202,7 +205,7 @@ std::vector<RareWork> VariantPair::rare_work() const {
   return rare;
 }
 
-// Counts are the same in every round; what the driver decides as it goes scatters.
+// Counts are equal in every round, but traced events that depend on the driver scatter.
 bool VariantPair::differs_everywhere(Metric metric) const {
   const double scatter = row_of(metric).evidence == Evidence::traced ? 0.1 : 1e-6;
   return std::all_of(traced_.rounds.begin(), traced_.rounds.end(), [&](const TracedRound& round) {
@@ -262,7 +265,7 @@ std::string phase_in_words(std::optional<Phase> phase) {
   return phase ? fmt::format(" ({})", name_of(*phase)) : "";
 }
 
-// One of the two counts that differ, with as many digits as show the difference.
+// Returns one of two differing counts, with enough digits to show the difference.
 std::string count_in_words(const CountDifference& count, double value) {
   const double other = value == count.first ? count.other : count.first;
   return told_from(value, other, [&](double number, int more_digits) {
@@ -270,8 +273,8 @@ std::string count_in_words(const CountDifference& count, double value) {
   });
 }
 
-// Idle time is told as a share of the step, which is what one sees in a timeline; work as time,
-// since its share changes with all the rest.
+// Idle time is reported as a share of the step, as it appears in a timeline. Work is reported as a
+// time, since its share changes with all other parts.
 bool is_idle(TimePart part) {
   return part >= TimePart::idle_after_wait;
 }
@@ -283,8 +286,8 @@ std::string part_in_words(const VariantPair& pair, std::size_t variant, TimePart
   return share_in_words(step > 0 ? seconds / step : 0);
 }
 
-// "leaves it idle 23 % of the time after waits" of a variant that was just said to do something
-// with "it".
+// "leaves it idle 23 % of the time after waits", for a sentence in which "it" already means the
+// device.
 std::string part_clause(TimePart part, std::string_view device, const std::string& amount) {
   switch (part) {
     case TimePart::math:
@@ -309,7 +312,7 @@ std::string part_clause(TimePart part, std::string_view device, const std::strin
   return {};
 }
 
-// The count to tell first: one that can move the part, or the first of all.
+// Returns the count to report first: one that can affect the part, or else the first one.
 std::optional<std::size_t> leading_count(const Separation& separation) {
   if (separation.counts.empty()) return std::nullopt;
   for (std::size_t index = 0; index < separation.counts.size() && separation.part; ++index) {
@@ -318,7 +321,7 @@ std::optional<std::size_t> leading_count(const Separation& separation) {
   return separation.part ? std::nullopt : std::optional<std::size_t>(0);
 }
 
-// ", besides launches_per_step 50 and 1": at most three, the report has all of them for programs.
+// ", besides launches_per_step 50 and 1": at most three; the JSON report has all of them.
 std::string other_counts(const Separation& separation, std::optional<std::size_t> told,
                          bool swapped) {
   constexpr std::size_t most = 3;
@@ -420,7 +423,7 @@ std::optional<double> timed_ratio(const Measurement& measurement, std::size_t fi
                                   std::size_t other) {
   constexpr std::ptrdiff_t fewest_rounds = 4;
   constexpr double standard_errors = 3;
-  std::vector<double> ratios;  // logarithms
+  std::vector<double> ratios;  // logarithms of the ratios
   for (const Round& round : measurement.rounds) {
     const auto log_time = [&](std::size_t variant) {
       return std::log(

@@ -27,8 +27,8 @@ std::string sizes_in_words(std::int64_t least, std::int64_t most) {
   return least == most ? bytes(least) : bytes(least) + " to " + bytes(most);
 }
 
-// "all-reduce of 25 MiB: ring, simple, 16 channels; ...": sizes that follow each other and are
-// carried out alike are one.
+// "all-reduce of 25 MiB: ring, simple, 16 channels; ...": adjacent sizes with the same algorithm
+// are merged.
 std::string in_words(const std::set<CollectiveAlgorithm>& algorithms) {
   std::vector<std::string> all;
   for (auto first = algorithms.begin(); first != algorithms.end();) {

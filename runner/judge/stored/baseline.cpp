@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a measurement to a stored run.
+// Makes a stored run from a measurement.
 #include "judge/stored/baseline.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ double mean_step_seconds(std::span<const Round> rounds, int variant) {
   return std::exp(sum / static_cast<double>(rounds.size()));
 }
 
-// Nothing when one round does not know.
+// Returns nullopt when the time of a round is unknown.
 std::optional<StoredTime> stored_time(std::span<const Round> rounds, int variant, int anchor,
                                       Metric metric) {
   StoredTime stored{.metric = metric, .contrasts = {}};

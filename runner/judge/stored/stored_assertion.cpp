@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matching runs, and the decision against them.
+// Finds the stored runs that match a run, and compares the run with them.
 #include "judge/stored/stored_assertion.h"
 
 #include <fmt/format.h>
@@ -43,13 +43,14 @@ int anchor_for(std::span<const Subject> subjects, int variant) {
   return static_cast<int>(subject_named(subjects, anchor_variant(anchor)));
 }
 
-// The part of an assertion's rates that the nth look at the same stored runs may spend: three
-// quarters on the first, the rest on all others, since 1 / (n (n - 1)) from n = 2 on adds up to 1.
+// The share of an assertion's error rates for the nth comparison with the same stored runs: three
+// quarters for the first one, and the rest for all others, since 1 / (n (n - 1)) summed from n = 2
+// is 1.
 double share_of_look(double n) {
   return n == 1 ? 0.75 : 0.25 / (n * (n - 1));
 }
 
-// Values of one kind, a number for each stored run.
+// One kind of value of each stored run, grouped by unit.
 using Units = std::vector<std::vector<double>>;
 
 double mean_of_units(const Units& units) {
@@ -58,7 +59,7 @@ double mean_of_units(const Units& units) {
   return sum / static_cast<double>(units.size());
 }
 
-// One timed assertion against its stored runs.
+// Compares one timed assertion with its stored runs.
 class TimedAgainstStored {
  public:
   TimedAgainstStored(const Expectation& assertion, std::span<const Subject> subjects,
@@ -102,12 +103,13 @@ class TimedAgainstStored {
   }
 
  private:
-  // The values that decide an assertion: means of looks.
+  // The values that decide an assertion, as means over looks. A look is one run's comparison with
+  // the stored runs.
   struct Looks {
     explicit Looks(const StoredLook& one)
         : contrast(one.contrast), raw_contrast(one.contrast), anchor(one.anchor) {}
     double contrast;
-    // Means of the looks whose anchor is known, which all are but those kept before anchors were.
+    // Means over the looks with a known anchor. Only looks from older files lack it.
     double raw_contrast;
     double anchor;
   };
@@ -137,10 +139,9 @@ class TimedAgainstStored {
     }
   }
 
-  // Every run of this subject was a look at the same stored runs: the mean of all so far, which is
-  // taken for one run, whatever made them alike. The first look that decides stays, with one
-  // exception: what held is looked at again where a run by itself is beyond the limit, so that no
-  // run is green that is.
+  // Decides by the mean of all looks so far, which counts as one run. Every run of this subject is
+  // a look at the same stored runs. The first look that decides is final, with one exception: after
+  // a pass, a run that is beyond the limit by itself is decided alone, so that no such run passes.
   Looks look_again(const StoredLook& new_run, Outcome& outcome, StoredEvidence& evidence) {
     const std::vector<StoredLook> runs = all_looks(new_run);
     const std::size_t unknown = looks_without_anchor();
@@ -164,7 +165,7 @@ class TimedAgainstStored {
       if (outcome == Outcome::fails || look == runs.size()) {
         at = alone;
         evidence.new_runs = 1;
-      } else {  // what its machine was like is of no concern to this run
+      } else {  // another run's machine does not matter
         outcome = held;
         evidence.note = note;
       }
@@ -186,7 +187,7 @@ class TimedAgainstStored {
     return all;
   }
 
-  // The first ones: kept before anchors were.
+  // Counts the first looks, from files that did not store the anchor.
   std::size_t looks_without_anchor() const {
     const std::size_t looks = contrasts_for(assertion_, settings_.earlier.stored).size();
     const std::size_t known = contrasts_for(assertion_, settings_.earlier.stored_anchors).size();
@@ -200,7 +201,7 @@ class TimedAgainstStored {
     sum.anchor += look.anchor;
   }
 
-  // Where no anchor is known yet, this run's stands for all.
+  // While no earlier anchor is known, the anchor of this run is used.
   static Looks mean_of(const Looks& sum, std::size_t looks, std::size_t unknown,
                        const StoredLook& new_run) {
     Looks mean(new_run);
@@ -217,7 +218,7 @@ class TimedAgainstStored {
     share_ = settings_.is_kept ? share_of_look(static_cast<double>(look)) : 1;
   }
 
-  // How log(left / right) changes with the log of the time of this run.
+  // Sign by which log(left / right) changes with the log of this run's time.
   double direction() const {
     const bool of_rate = is_rate(metric_.metric);
     const bool is_right = only_metric(assertion_.left)->stored;
@@ -258,7 +259,7 @@ class TimedAgainstStored {
       evidence.note = StoredNote::refresh_the_baseline;
   }
 
-  // The time that the stored runs would have taken in this round, by its anchor.
+  // The time that the stored runs would have taken in this round, scaled by its anchor.
   double stored_value(const Round& round) const {
     const double anchor = round_value(round, anchor_, 1, Metric::step_ms_mean).value();
     return in_units_of_metric(mean_of_units(normalised_) + std::log(anchor));
@@ -271,7 +272,7 @@ class TimedAgainstStored {
     return amount_per_step(subject, nullptr, metric_.metric).value() / seconds;
   }
 
-  // Mean of log(left / right); fills in the sides.
+  // Returns the mean of log(left / right) and fills in the sides.
   double compare_values(AssertionVerdict& verdict) const {
     double centre = 0;
     double log_right = 0;
@@ -302,8 +303,8 @@ class TimedAgainstStored {
            (has_ceiling() && prediction.difference > ceiling());
   }
 
-  // As in timed_assertion.h: one claim or, for ~=, two. One claim that is false refutes the
-  // assertion, so each may wrongly fail in its part of alpha only.
+  // Makes one claim or, for ~=, two, as in timed_assertion.h. One false claim makes the assertion
+  // fail, so each claim gets its part of alpha.
   Against position_of(const Prediction& prediction) const {
     const double alpha = share_ * (has_floor() && has_ceiling() ? alpha_ / 2 : alpha_);
     const double beta = share_ * settings_.beta;
@@ -315,8 +316,8 @@ class TimedAgainstStored {
     return within ? Against::within : Against::open;
   }
 
-  // A limit of 0.98x tolerates 2 % worse; 2 % better is as far on the other side of 1. A limit that
-  // asks for a gain, or for equality, tolerates nothing.
+  // A limit of 0.98x tolerates being 2 % worse, so being better than 2 % is more than tolerated. A
+  // limit that demands a gain, or equality, tolerates nothing.
   bool is_better_than_tolerated(const Prediction& prediction) const {
     if (has_floor() && has_ceiling()) return false;
     const double to_equality = -std::log(limit_of(assertion_));
@@ -367,20 +368,21 @@ class TimedAgainstStored {
   const Measurement& measurement_;
   std::span<const Round> rounds_;
   const JudgeSettings& settings_;
-  double alpha_;       // what each of the assertions about stored runs may spend
-  double share_ = 1;   // of its rates, for the look at hand
+  double alpha_;       // error rate of each assertion about stored runs
+  double share_ = 1;   // share of the error rates for the current look
   double centre_ = 0;  // log(left / right) of this run, of times divided by the anchor's
   double own_contrast_ = 0;
   MetricOf metric_;
   int variant_;
   int anchor_;
-  // By units, of each run the mean of log(time / anchor's), log(anchor's seconds), and their sum.
+  // By unit, for each run: the mean of log(time / anchor's time), log(anchor's seconds), and their
+  // sum.
   Units normalised_;
   Units anchors_;
   Units raw_;
 };
 
-// The latest run with these knobs, whatever machine it was on: counts follow from the knobs alone.
+// The latest run with these knobs on any machine: counts depend only on the knobs.
 const StoredVariant* latest(const Baseline& baseline, const Variant& variant) {
   const std::uint64_t knobs = fingerprint_of(variant.knobs);
   for (auto run = baseline.runs.rbegin(); run != baseline.runs.rend(); ++run) {
@@ -390,8 +392,8 @@ const StoredVariant* latest(const Baseline& baseline, const Variant& variant) {
   return nullptr;
 }
 
-// How far the step is from the latest run of these knobs, on whatever machine that was; nothing
-// where there is none.
+// Describes the change from the latest run with these knobs, on any machine; empty where there is
+// none.
 std::string raw_words_against_latest(const Baseline& baseline, const Variant& variant,
                                      const Measurement& measurement, std::size_t index) {
   const StoredVariant* stored = latest(baseline, variant);
@@ -534,7 +536,7 @@ MatchingRuns matching_runs(const Baseline& baseline, const Environment& now, con
 
 MatchingRuns matching_runs(const Baseline& baseline, const Environment& now,
                            const StoredSubject& subject) {
-  std::string reason;  // against the latest run that does not match
+  std::string reason;  // about the latest run that does not match
   std::map<std::string, Unit> devices;
   std::map<std::string, Unit> own_sessions;
   std::vector<const StoredRun*> of_all;
@@ -589,7 +591,7 @@ std::optional<std::string> reason_for_baseline_reset(const Scenario& scenario,
         matching_runs(baseline, environment_of(measurement.device), variant, subjects[index].anchor,
                       libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
-    // A calibrated knob differs from run to run, so its value is no change of the scenario.
+    // A calibrated knob differs from run to run, so its value does not change the scenario.
     const bool is_calibrated = measurement.traced && measurement.traced->calibrated;
     if (is_calibrated && latest(baseline, variant) == nullptr) continue;
     return matching.reason + raw_words_against_latest(baseline, variant, measurement, index);

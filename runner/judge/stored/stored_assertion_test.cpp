@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Assertions about stored runs: what decides them, and what forbids comparing.
+// Tests assertions about stored runs: what decides them, and what forbids a comparison.
 #include "judge/stored/stored_assertion.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(StoredAssertion, IsAlwaysUndecidedAgainstFewerThanThreeSessions) {
   }
 }
 
-// The runs of `quiet`, made at these times of these boots.
+// Returns the runs of `quiet` with these dates and this boot.
 Baseline made_at(const Scenario& scenario, const std::vector<std::string>& dates,
                  const std::string& boot) {
   Baseline baseline = baseline_of(scenario, quiet);
@@ -54,7 +54,7 @@ Baseline made_at(const Scenario& scenario, const std::vector<std::string>& dates
 TEST(StoredAssertion, IsUndecidedAgainstFiveRunsOfOneSession) {
   const Scenario scenario = scenario_of_one({no_slide});
   const std::vector<Subject> subjects = subjects_with_anchors(scenario);
-  // Stored before boots were: the day.
+  // Runs without a boot share a session within a day.
   const std::vector<std::string> of_a_day{"2026-11-21T08:00:00Z", "2026-11-21T12:00:00Z"};
   const std::vector<std::string> of_an_hour{"2026-11-21T08:01:00Z", "2026-11-21T08:02:00Z"};
   for (const Baseline& baseline :
@@ -87,7 +87,7 @@ TEST(StoredAssertion, CountsRunsOfOneSessionOnce) {
             4U);
 }
 
-// All that is drawn there is drawn by the seed.
+// Everything random in a simulated run is drawn from the seed.
 TEST(StoredAssertion, CountsEveryRunOfASimulatedDevice) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = made_at(scenario, {"2026-11-21T08:00:00Z"}, "");
@@ -100,7 +100,8 @@ TEST(StoredAssertion, CountsEveryRunOfASimulatedDevice) {
   EXPECT_TRUE(says(verdict, " against 5 stored runs, which differ by ")) << verdict.reason;
 }
 
-// Many assertions share what may wrongly fail, but not with comparisons of two variants.
+// Assertions about stored runs share their alpha with each other, but not with comparisons of two
+// variants.
 TEST(StoredAssertion, SharesItsAlphaWithTheOthersAboutStoredRuns) {
   const Scenario scenario = scenario_of_one({no_slide});
   const std::vector<Subject> subjects = subjects_with_anchors(scenario);
@@ -120,8 +121,8 @@ TEST(StoredAssertion, SharesItsAlphaWithTheOthersAboutStoredRuns) {
 }
 
 TEST(StoredAssertion, PassesIsUndecidedAndFailsByThePredictionInterval) {
-  // The limit lies at theta = -log(0.98) = 2.02 %; beta reaches 0.37 % below it, alpha 0.65 %
-  // above.
+  // The limit is at theta = -log(0.98) = 2.02 %. The beta bound is 0.37 % below it and the alpha
+  // bound 0.65 % above it.
   EXPECT_EQ(judged(no_slide, quiet, 1.000).outcome, Outcome::passes);
   EXPECT_EQ(judged(no_slide, quiet, 1.016).outcome, Outcome::passes);
   EXPECT_EQ(judged(no_slide, quiet, 1.018).outcome, Outcome::undecided);
@@ -154,8 +155,8 @@ TEST(StoredAssertion, NamesCommitsOnceAndCountsThoseThatItDoesNotName) {
   EXPECT_TRUE(says(judged(scenario, baseline, now), ", of ffffffffff-dirty, b and c, newest"));
 }
 
-// A run in which the step takes exp(contrast) times its anchor's time, and that so many times what
-// it took in the stored runs.
+// Judges a run in which the step takes exp(contrast) times its anchor's time. The anchor takes
+// `slower` times as long as in the stored runs.
 AssertionVerdict on_a_machine(double slower, double contrast,
                               const Expectation& assertion = no_slide) {
   const Scenario scenario = scenario_of_one({assertion});
@@ -163,7 +164,7 @@ AssertionVerdict on_a_machine(double slower, double contrast,
                 measured(subjects_with_anchors(scenario), contrast, rounds_of_stored_run, slower));
 }
 
-// An anchor that slows down as much as the step must not bless it.
+// An anchor that slows down as much as the step must not make the assertion pass.
 TEST(StoredAssertion, SaysMachineSlowerWhereEverythingTakesTwiceAsLong) {
   const AssertionVerdict verdict = on_a_machine(2, 1);
   EXPECT_EQ(verdict.outcome, Outcome::machine_slower);
@@ -203,7 +204,7 @@ TEST(StoredAssertion, IsUndecidedWhereOnlyTheAnchorMoved) {
   EXPECT_TRUE(says(verdict, "normalised 0.950x [")) << verdict.reason;
   EXPECT_TRUE(
       says(verdict, "; the anchor moved: beside it the step is beyond the limit, by itself"));
-  // A disturbance that made the anchor slower and not the step is no speed-up of the step.
+  // A disturbance that slows down only the anchor is not a speed-up of the step.
   const AssertionVerdict flattered = on_a_machine(1.25, 1 - std::log(1.25));
   EXPECT_EQ(flattered.outcome, Outcome::passes);
   EXPECT_FALSE(says(flattered, "refresh")) << flattered.reason;
@@ -237,7 +238,7 @@ TEST(StoredAssertion, AsksForARefreshWhereItIsBetterByMoreThanItTolerates) {
   EXPECT_FALSE(says(on_a_machine(1, 0.8, gain), "refresh"));
 }
 
-// A rate of tokens is stored as the time of a step, as that of samples is.
+// A rate of tokens is stored as the time of a step, like a rate of samples.
 TEST(StoredAssertion, JudgesTokensAsItJudgesSamples) {
   for (const Metric metric : {Metric::tokens_per_s, Metric::samples_per_s}) {
     Scenario scenario = scenario_of_one({fix_against_stored(metric, Relation::at_least, 0.98)});
@@ -259,7 +260,8 @@ TEST(StoredAssertion, JudgesTokensAsItJudgesSamples) {
   }
 }
 
-// Stored runs on a machine that wanders: beside its anchor the step is the same in all of them.
+// The machine of the stored runs drifts: the step's time relative to its anchor is the same in all
+// runs.
 TEST(StoredAssertion, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = baseline_of(scenario, quiet);
@@ -294,18 +296,18 @@ TEST(StoredAssertion, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
                       .stored = {{name, {1.0, 1.0}}},
                       .stored_anchors = {{name, {log_of_anchor, log_of_anchor + std::log(2)}}}};
   EXPECT_EQ(now(1), Outcome::passes) << "the machine is what it was again";
-  // An assertion that never held does not pass before the mean is within the limit.
+  // An assertion that has never passed does not pass before the mean is within the limit.
   settings.earlier.stored[name] = {1.0};
   settings.earlier.stored_anchors[name] = {log_of_anchor + std::log(2)};
   EXPECT_EQ(now(1), Outcome::machine_slower);
-  // Kept before anchors were: this run's own times decide.
+  // Without stored anchors, the times of this run decide.
   settings.earlier.stored_anchors.clear();
   EXPECT_EQ(now(1), Outcome::passes);
   EXPECT_EQ(now(2), Outcome::machine_slower);
 }
 
-// Twenty runs of one subject at the limit. Decided separately, each run would be a new chance to
-// pass.
+// Twenty runs of one subject are made at the limit. If each were decided separately, every run
+// would be a new chance to pass.
 TEST(StoredAssertion, IsNotDecidedByRunningAgain) {
   constexpr std::uint64_t seed = 20261122;
   SCOPED_TRACE("seed 20261122");
@@ -363,7 +365,7 @@ TEST(StoredAssertion, IsAboutTheMeanOfAllRunsUntilOneDecides) {
         << both.reason;
     EXPECT_EQ(after({1.000}, 1.018).outcome, Outcome::passes);
     EXPECT_EQ(after({1.200}, 1.000).outcome, Outcome::fails);
-    // An assertion that held fails by a run that is, and stays so.
+    // An assertion that passed fails after a run that is slower by itself, and then stays failed.
     EXPECT_EQ(after({1.000}, 1.200).outcome, Outcome::fails);
     EXPECT_EQ(after({1.000, 1.200}, 1.000).outcome, Outcome::fails);
   }
@@ -383,7 +385,7 @@ TEST(StoredAssertion, KeepsItsDirectionWhicheverWayItIsWritten) {
   EXPECT_EQ(judged(gain, quiet, 1.000).outcome, Outcome::fails);
 }
 
-// A step that has become slower may have left its regime by just that.
+// A step that has become slower may have left its regime for that very reason.
 TEST(StoredAssertion, FailsOutsideItsRegimeTooButPassesOnlyInside) {
   Scenario scenario =
       scenario_of_one({no_slide, assertion("line", {{of("fix", Metric::step_ms_mean)}},
@@ -443,7 +445,7 @@ TEST(StoredAssertion, WantsAsManyRoundsAsAStoredRunHas) {
   EXPECT_TRUE(says(verdict, "11 rounds were measured, but a run is compared by its first 12"));
 }
 
-// The budget must be held against the rounds that a forecast promises.
+// The budget must be checked against the rounds that a forecast promises.
 TEST(StoredAssertion, IsForecastToTakeAsManyRoundsAsTheRunMustHave) {
   ExpectedCost expected;
   expected.round = std::chrono::seconds(1);
@@ -634,7 +636,7 @@ TEST(MatchingRuns, BeginWithTheLastBaselineResetAmongThem) {
   const AssertionVerdict verdict = judged(scenario, baseline, measurement);
   EXPECT_EQ(verdict.outcome, Outcome::passes) << verdict.reason;
   EXPECT_EQ(verdict.stored->runs, 5);
-  // Runs of a period with another driver do not count.
+  // Runs from before the baseline reset, with another driver, do not count.
   baseline.runs.push_back(baseline.runs.back());
   baseline.runs.back().environment.driver = "590.1";
   baseline.runs.back().baseline_reset = "driver 590";

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Assertions about assertions about stored runs.
 #include "judge/stored/stored_reasons.h"
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ std::string runs_in_words(const StoredEvidence& stored) {
   return words;
 }
 
-// How to get more units, after "and".
+// Says how to get more units; it follows "and".
 std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
   switch (unit) {
     case StoredUnit::run:
@@ -45,7 +44,7 @@ std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
   return "";
 }
 
-// Two builds on one machine need no history.
+// The command for a gate, which compares two builds on one machine and needs no history.
 std::string gate_command(const Scenario& scenario) {
   return fmt::format("`{}`", to_text({"stepgate", "gate", "--base", "BASE", "--head", "HEAD",
                                       file_word(scenario.file)}));
@@ -65,7 +64,7 @@ std::string missing_in_words(const StoredEvidence& stored, const Scenario& scena
                      share_in_words(*stored.smallest_shown), way_out);
 }
 
-// The meaning of the two values and the anchor together, and what to do next.
+// Explains the two values and the anchor together, and suggests the next step.
 std::string note_in_words(const AssertionVerdict& verdict, const Scenario& scenario) {
   const StoredEvidence& stored = *verdict.stored;
   const auto start_anew = [&](std::string_view speed) {
@@ -100,10 +99,10 @@ std::string note_in_words(const AssertionVerdict& verdict, const Scenario& scena
   return verdict.outcome == Outcome::undecided ? missing_in_words(stored, scenario) : "";
 }
 
-// "of 0123abc and 89abcde, newest 2026-11-21": where the stored runs come from.
+// "of 0123abc and 89abcde, newest 2026-11-21": the origin of the stored runs.
 std::string origin_in_words(const StoredEvidence& stored) {
   constexpr std::size_t most_commits = 3;
-  constexpr std::size_t letters = 10;  // of a commit
+  constexpr std::size_t letters = 10;  // shown of a commit
   constexpr std::size_t day = 10;      // "2026-11-21"
   constexpr std::string_view changed = "-dirty";
   std::string words = ", of ";

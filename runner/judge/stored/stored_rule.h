@@ -8,14 +8,14 @@
 
 namespace stepgate {
 
-// Where a value lies by the interval that stored runs predict for it.
+// Position of a value relative to its limit, by the prediction interval of the stored runs.
 enum class Against { within, open, beyond };
 
 struct StoredPosition {
   Against raw = Against::open;
-  bool raw_looks_beyond = false;  // by its estimate, whatever the interval says
+  bool raw_looks_beyond = false;  // by its estimate alone, without the interval
   Against normalised = Against::open;
-  bool anchor_is_slower = false;  // shown, by its own interval
+  bool anchor_is_slower = false;  // shown by its own interval
   bool anchor_is_faster = false;
 };
 
@@ -24,9 +24,10 @@ struct StoredDecision {
   StoredNote note = StoredNote::none;
 };
 
-// An anchor tells a machine that is slower from a step that is; it excuses neither. So an assertion
-// holds only where both values are within the limit. It fails where the step is beyond it
-// beside its anchor, and not within it alone: what only the anchor says may be the anchor's doing.
+// The anchor distinguishes a slower machine from a slower step, but excuses neither. So an
+// assertion passes only where both values are within the limit. It fails where the normalised value
+// is beyond the limit and the raw value is not within it; otherwise the anchor itself may have
+// changed.
 StoredDecision decide_by_both(const StoredPosition&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of raw value, anchor and normalised value, row by row and as a whole.
+// Tests the decision table of raw value, anchor and normalised value, row by row and as a whole.
 #include "judge/stored/stored_rule.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(StoredRule, FailsWhereBothAreBeyondAndSaysThatTheMachineIsSlowerToo) {
 TEST(StoredRule, SaysThatTheMachineIsSlowerWhereTheAnchorAccountsForIt) {
   EXPECT_EQ(decide_by_both(at(Against::beyond, Anchor::slower, Against::within)).outcome,
             Outcome::machine_slower);
-  // Where slower is what the assertion asks for.
+  // Here the assertion demands that the step is slower.
   const StoredDecision faster =
       decide_by_both(at(Against::beyond, Anchor::faster, Against::within));
   EXPECT_EQ(faster.outcome, Outcome::not_comparable);
@@ -58,7 +58,7 @@ TEST(StoredRule, NeedsNoMoreThanAnEstimateOfTheRawValueToRefute) {
   EXPECT_EQ(decide_by_both(position).outcome, Outcome::fails);
 }
 
-// Whatever the anchor did.
+// This must hold for every state of the anchor.
 TEST(StoredRule, NeverPassesWhereEitherIsNotShownToBeWithin) {
   for (const Against raw : {Against::within, Against::open, Against::beyond}) {
     for (const Anchor anchor : {Anchor::steady, Anchor::slower, Anchor::faster}) {

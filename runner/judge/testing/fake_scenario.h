@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: assertions built by hand, scenarios round them, subjects that count what the
-// test says, and what traces would have told of them.
+// For tests only: handwritten assertions, scenarios with them, subjects with given counts, and the
+// traces that belong to them.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// Error rates of an assertion that is tried alone.
+// Error rates of an assertion that is tested alone.
 inline constexpr double alpha = 0.01;
 inline constexpr double beta = 0.05;
 
@@ -55,7 +55,8 @@ inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expecta
   return scenario;
 }
 
-// The baseline waits for the device once a step and holds twice the memory of the fix.
+// Subjects where the baseline waits for the device once per step and holds twice the memory of the
+// fix.
 inline std::vector<Subject> counted_by_script() {
   std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
   for (Subject& subject : subjects) {
@@ -73,7 +74,8 @@ struct Judged {
   Verdict verdict;
 };
 
-// A trace of the two variants: the same waits as counted_by_script, 400 us of idle time after each.
+// A trace of the two variants with the waits of counted_by_script and 400 us of idle time after
+// each wait.
 inline Traced traced_by_script() {
   TracedStep baseline = traced_step({.math = 1200, .memory = 400, .idle_after_wait = 400},
                                     {{Metric::host_waits_per_step, 1}, {Metric::gpu_idle, 0.2}});
@@ -86,7 +88,7 @@ inline Traced traced_by_script() {
   return traced_rounds({baseline, fix});
 }
 
-// Measures the scenario on the script and judges it, as a whole run would.
+// Measures the scenario with the fake device of `script` and judges it, as a whole run would.
 inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed,
                                 std::optional<Traced> traced = traced_by_script(),
                                 const std::vector<Subject>& subjects = counted_by_script()) {
@@ -104,7 +106,7 @@ inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::u
   return judged;
 }
 
-// Times with noise and outliers of the host, seeded: `fix_ratio` is fix over baseline.
+// Step times with noise and host outliers, from a seed; `fix_ratio` is fix / baseline.
 inline StepTime noisy(double fix_ratio, std::uint64_t seed, double noise = 0.01,
                       double outliers = 0.01) {
   return [=, random = Random(seed)](const std::string& variant, std::int64_t) mutable {

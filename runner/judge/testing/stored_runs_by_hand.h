@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a scenario of one small step, made-up runs of it, and baselines of such runs.
+// For tests only: a scenario of one small step, artificial runs of it, and baselines of such runs.
 #pragma once
 
 #include <cmath>
@@ -31,10 +31,11 @@ inline Expectation fix_against_stored(Metric metric, Relation relation, double f
 
 inline const Expectation no_slide =
     fix_against_stored(Metric::samples_per_s, Relation::at_least, 0.98);
-// Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
+// Contrasts of five runs that differ by 0.158 %: S is 0.173 %, and t with 4 degrees of freedom is
+// 3.75 at 1 % and 2.13 at 5 %.
 inline const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
 
-// The variant, which launches 26 kernels a step, and its anchor.
+// The scenario's variant, which launches 26 kernels per step, and its anchor.
 inline std::vector<Subject> subjects_with_anchors(const Scenario& scenario) {
   const Knobs& knobs = scenario.variants.front().knobs;
   std::vector<Subject> subjects = subjects_named({"fix", anchor_variant("launch.1")});
@@ -62,8 +63,8 @@ inline DeviceIdentity machine() {
 constexpr double anchor_seconds = 1e-4;
 inline const double log_of_anchor = std::log(anchor_seconds);
 
-// Rounds in which the step takes exp(contrast) times the anchor's 100 us, and everything so many
-// times as long.
+// Rounds in which the step takes exp(contrast) times the anchor's 100 us. All times are multiplied
+// by `slower`.
 inline Measurement measured(const std::vector<Subject>& subjects, double contrast,
                             std::int64_t rounds = rounds_of_stored_run, double slower = 1) {
   Measurement measurement;
@@ -84,7 +85,7 @@ inline Measurement measured(const std::vector<Subject>& subjects, double contras
   return measurement;
 }
 
-// One run for each contrast, each on a day of its own.
+// One run for each contrast, each on a different day.
 inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>& contrasts) {
   Baseline baseline{"baselines/nvidia-h200/small.toml", scenario.name, {}};
   const std::vector<Subject> subjects = subjects_with_anchors(scenario);
@@ -101,7 +102,7 @@ inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>&
   return baseline;
 }
 
-// The verdict on the only assertion of a run with that contrast.
+// Judges a run of a scenario with a single assertion and returns its verdict.
 inline AssertionVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
                                const Measurement& measurement) {
   const std::vector<Subject> subjects = subjects_with_anchors(scenario);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The mechanism behind a number, from traces: what bounds each variant's step, what separates two
-// of them, and what memory they hold. Values of a verdict; diagnose.h finds them.
+// The mechanism behind the numbers, from traces: what bounds each variant's step, which differences
+// separate two variants, and the memory that they hold. These are the values; diagnose.h computes
+// them.
 #pragma once
 
 #include <array>
@@ -30,36 +31,37 @@ enum class TimePart {
 };
 constexpr int time_part_count = 9;
 
-// In seconds a step.
+// Returns the part in seconds per step.
 double part_of(const TimeBreakdown&, TimePart);
 
-// A step is bound by what keeps kernels from running when that takes at least this share of it. One
-// that loses less gains less than 1.25x by losing nothing.
+// A step is bound by what keeps kernels from running if that takes at least this share of it. With
+// a smaller share, removing it would gain less than 1.25x.
 inline constexpr double share_that_binds = 0.2;
 
-// The class in the words of assertions. It is the largest part of the time in which no kernel runs,
-// if that part binds: for data, by copies, by collectives, or by the host, whose waits it counts
-// with its launches. Otherwise it is compute: kernels, fills, and the device's own pauses are left.
+// The class, as assertions name it: the largest part of the time in which no kernel runs, if it
+// takes share_that_binds. It may be data, copies, collectives, or the host, whose waits and
+// launches count together. Otherwise the class is compute, which includes fills and the device's
+// own pauses.
 BoundClass class_of(const TimeBreakdown&);
 
 struct VariantMechanism {
   std::string variant;
-  // The part that bounds the step: math makes it compute-bound, memory memory-bound,
-  // latency latency-bound, copies copy-bound, collectives communication-bound, and what the device
-  // idles for sync-, data- or launch-bound (pauses in the queue are those between launches). Absent
-  // when no single one does.
+  // The part that bounds the step. The diagnosis names it: math is compute-bound, memory
+  // memory-bound, latency latency-bound, copies copy-bound, collectives communication-bound. Idle
+  // parts are sync-, data- or launch-bound; pauses in the queue count as launch-bound. Absent when
+  // no single part bounds it.
   std::optional<TimePart> bound_by;
   BoundClass bound_class = BoundClass::compute;  // class_of(time)
   std::string diagnosis;                         // a sentence with the numbers
   TimeBreakdown time;                            // mean over the traced rounds
-  std::array<PhaseSplit, phase_count> phases{};  // likewise
-  std::map<Metric, double> values;               // likewise, of those that every round tells
-  std::optional<WorstRanks> ranks;               // whose these are, where there are several
-  WorkTimes work;                                // likewise, of what any round has
-  std::optional<double> slowdown;                // time of a traced step over that of a timed one
-  // By the plan, if there is one; what it cannot know of reserved bytes is 0.
+  std::array<PhaseSplit, phase_count> phases{};  // mean over the traced rounds, too
+  std::map<Metric, double> values;               // means of the metrics that every round knows
+  std::optional<WorstRanks> ranks;  // the ranks these come from, where there are several
+  WorkTimes work;                   // means of all work in any round
+  std::optional<double> slowdown;   // time of a traced step / time of a timed step
+  // Memory by the plan, if there is one; reserved bytes that it cannot know are 0.
   std::optional<MemoryUse> planned;
-  MemoryUse memory;  // as the device booked it in the last round
+  MemoryUse memory;  // as recorded by the device in the last round
 };
 
 // A count that differs between two variants.
@@ -67,7 +69,7 @@ struct CountDifference {
   Metric metric = Metric::launches_per_step;
   double first = 0;
   double other = 0;
-  std::optional<Phase> phase;  // where most of the difference lies; absent where that is not known
+  std::optional<Phase> phase;  // with most of the difference; absent if unknown
 };
 
 // The differences that separate two variants.
@@ -75,20 +77,20 @@ struct Separation {
   std::string first;
   std::string other;
   std::vector<CountDifference> counts;
-  // The part of the time whose seconds a step differ most, when every traced round of the one is
-  // beyond every one of the other; otherwise absent.
+  // The part of the time that differs most, in seconds per step, where the ranges of the two
+  // variants over the traced rounds do not overlap; otherwise absent.
   std::optional<TimePart> part;
-  std::optional<Phase> phase;  // where the part differs; absent where that is not known
+  std::optional<Phase> phase;  // in which the part differs; absent if unknown
   std::string summary;
 };
 
 struct Mechanism {
-  std::string unavailable;  // why there is no trace; empty when there is
+  std::string unavailable;  // why there is no trace; empty when there is one
   std::int64_t rounds = 0;
   std::int64_t steps = 0;  // of each variant in each round
   std::chrono::nanoseconds wall_time{0};
   std::vector<VariantMechanism> variants;
-  std::vector<Separation> separations;  // of the pairs that assertions name: diagnose.h
+  std::vector<Separation> separations;  // of the pairs that assertions name (diagnose.h)
 };
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Diagnosis, separation and notes of traces that are written down by hand.
+// Tests diagnosis, separation and notes with handwritten traces.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -128,7 +128,7 @@ TEST(Separate, DoesNotCallScatterADifference) {
   EXPECT_EQ(separation(traced).find("nothing separates"), 0U) << separation(traced);
 }
 
-// Says what timed rounds find of the two, and what is rarer than the traced steps.
+// Describes the pair by its timed ratio and by work that is rarer than the traced steps.
 std::string separation_by_clock(const Traced& traced, std::optional<double> ratio,
                                 std::int64_t every) {
   const Metric starts = Metric::loader_starts_per_step;
@@ -171,7 +171,7 @@ TEST(Separate, NamesTheCountAndTheWorkThatAreRarerThanTheTracedSteps) {
       << "twenty steps hold it";
 }
 
-// The trace does not tell how often it waits: once in 300 steps.
+// The variant waits once in 300 steps, so the trace does not show how often it waits.
 TEST(Separate, TakesCountsOfWhatIsRarerThanTheTraceFromTheSubject) {
   constexpr Metric waits = Metric::host_waits_per_step;
   std::vector<Subject> subjects = subjects_named({"baseline", "fix"});
@@ -194,8 +194,8 @@ TEST(Separate, DoesNotTieACountToTimeThatItCannotMove) {
             "%; also memset_bytes_per_step 4 MiB and 0 B");
 }
 
-// Beside an optimizer of many kernels a copy that is hidden takes longer too: by more than the
-// kernels, and costs nothing.
+// Beside an optimizer with many kernels, a hidden copy takes longer too: by more than the kernels,
+// but at no cost.
 TEST(Separate, LooksForKernelsWhereKernelsAreAndForCopiesWhereCopiesAre) {
   const auto of = [](const PartsByHand& parts, double optimizer, double h2d) {
     TracedStep step = traced_step(parts);
@@ -229,7 +229,7 @@ TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
             "than its scatter");
 }
 
-// NCCL says this for itself.
+// The record as NCCL reports it.
 LibraryRecord record_of_nccl() {
   return {.library = "NCCL 2.28.9",
           .algorithms = {{CollectiveKind::all_reduce, 64, "tree", "LL", 1},
@@ -411,7 +411,7 @@ TEST(ClassOf, CountsWaitsAndLaunchesTogetherAsTheHosts) {
             BoundClass::host);
 }
 
-// "fix.bound == copy", of so many rounds of a step that copies and so many of one that waits.
+// Judges "fix.bound == copy" with this number of rounds of a copying step and of a waiting step.
 AssertionVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
                                  const JudgeSettings& settings = {}) {
   const Expectation is_copy =

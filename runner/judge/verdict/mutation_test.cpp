@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hand-written verdicts before and after a change of a knob.
+// Tests handwritten verdicts before and after a change of a knob.
 #include "judge/verdict/mutation.h"
 
 #include <gtest/gtest.h>

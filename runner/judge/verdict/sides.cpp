@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Evaluating sides.
 #include "judge/verdict/sides.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// The segments of one variant of one round, added up.
+// Sums over the segments of one variant in one round.
 struct Totals {
   double steps = 0;
   double elapsed_seconds = 0;
@@ -24,7 +23,7 @@ struct Totals {
   std::optional<double> processor_seconds = 0;
 };
 
-// A sum of which one part is not known is not known.
+// A sum with an unknown part is unknown.
 void add(const std::optional<std::chrono::nanoseconds>& time, std::optional<double>& sum) {
   if (!time) sum.reset();
   if (sum) *sum += seconds(*time);
@@ -164,7 +163,7 @@ std::vector<double> step_seconds_in(const Round& round, int variant) {
 }
 
 std::optional<double> traced_value(const TracedRound& round, std::size_t variant, Metric metric) {
-  if (variant >= round.variants.size()) return std::nullopt;  // an anchor, which nobody traces
+  if (variant >= round.variants.size()) return std::nullopt;  // anchors are not traced
   const std::map<Metric, double>& values = round.variants[variant].values;
   const auto found = values.find(metric);
   return found == values.end() ? std::nullopt : std::optional(found->second);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The values of the two sides of an assertion: by the subject alone, in one timed round, or in one
-// traced round.
+// Computes the values of the two sides of an assertion: from the subject alone, in one timed round,
+// or in one traced round.
 #pragma once
 
 #include <functional>
@@ -14,75 +14,76 @@
 
 namespace stepgate {
 
-// Where values come from. Plan metrics are counts of the subject. Exact ones come from the traced
-// round where there is one, and from the subject elsewhere: measure/trace/conformance.h sees to it
-// that both say the same. Timed and traced ones come from their rounds.
+// The sources of values. Plan metrics are counts of the subject. Exact metrics come from the traced
+// round where there is one, and otherwise from the subject; measure/trace/conformance.h ensures
+// that both agree. Timed and traced metrics come from their rounds.
 struct Sources {
   std::span<const Subject> subjects;
   const Round* round = nullptr;
   const TracedRound* traced = nullptr;
-  const DeviceIdentity* device = nullptr;  // of those rounds: whose peak rate an mfu is of
-  // The value of a metric with `stored.`; empty where there is no baseline, which knows nothing.
+  const DeviceIdentity* device = nullptr;  // of those rounds; mfu uses its peak rate
+  // Returns the value of a metric with `stored.`; an empty function where there is no baseline.
   std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
 
-// The index of the subject with that name, which exists.
+// The index of the subject with that name, which must exist.
 std::size_t subject_named(std::span<const Subject>, const std::string& variant);
 
-// The amount a step that a rate counts: samples, tokens, or for mfu the seconds that its FLOPs take
-// at the device's peak rate. Nothing where any of it is not known; 1 of what is no rate.
+// The amount per step that a rate counts: samples, tokens, or for mfu the seconds that its FLOPs
+// take at the device's peak rate. nullopt where any of it is unknown; 1 for metrics that are not
+// rates.
 std::optional<double> amount_per_step(const Subject&, const DeviceIdentity*, Metric);
 
-// The value of a timed metric, for one variant of one round. Mean and rates, of this amount a step,
-// come from the geometric mean of its segments, and shares and host time from their totals.
-// Percentiles are by nearest rank over the steps of both. Nothing where the device does not know.
+// The value of a timed metric for one variant in one round. Means and rates (`amount` per step) use
+// the geometric mean of its segments, shares and host time use their totals, and percentiles use
+// nearest rank over the steps of all its segments. nullopt where the device does not know it.
 std::optional<double> round_value(const Round&, int variant, double amount, Metric);
 
-// Lists the times of all scored steps of the variant, in the order in which they ran; it is empty
-// where the device does not time single steps.
+// Lists the times of all scored steps of the variant, in order of execution. Empty where the device
+// does not time single steps.
 std::vector<double> step_seconds_in(const Round&, int variant);
 
-// The value of a metric, for one variant of one traced round. Nothing where the trace does not
-// tell.
+// The value of a metric for one variant in one traced round; nullopt where the trace does not have
+// it.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);
-// The same, the time of one kernel and the class included.
+// Like the above, but also for the time of one kernel and for the class.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
 
-// Whether the count is of what ranks do together, and the subject is of one: then it is 0, and
-// counts and traces leave it out.
+// Returns whether the metric counts what several ranks do together, but the subject has one rank.
+// Then the count is 0, and counts and traces leave it out.
 bool counts_no_ranks(const Subject&, Metric);
 
-// The rank whose value that is, of several. Nothing where none of them is worse than the others.
+// The rank that supplies this value, where there are several. nullopt where no rank is worse than
+// the others.
 std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricOf&);
 
-// In base units. Nothing when a metric of the side is unknown.
+// The value in base units; nullopt when a metric of the side is unknown.
 std::optional<double> side_value(const Side&, const Sources&);
 
-// log(left / right) in the round. A side of nothing counts as very little, so that the contrast
-// stays a number: a share as a millionth, of a traced time as a nanosecond, which is as fine as
-// traces are, otherwise as a trillionth.
+// log(left / right) in the round. So that it is finite, a side of 0 counts as a small value: for a
+// share a millionth, for a traced time a nanosecond, which is the resolution of traces, otherwise
+// 1e-12.
 std::optional<double> contrast_of(const Expectation&, const Sources&);
-// The value that nothing counts for there, in base units.
+// The small value, in base units, by which 0 is replaced in contrast_of.
 double nearly_nothing(const Expectation&);
 
-// The rounds whose contrasts decide an assertion of timed or traced evidence, as sources of values:
-// the timed ones or the traced ones. The arguments must outlive them.
+// The timed or traced rounds whose contrasts decide the assertion, as sources of values. The
+// arguments must outlive them.
 std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Subject>,
                                         const Measurement&);
 
 // The metrics of a side, in order.
 std::vector<MetricOf> metrics_in(const Side&);
 
-// The first metric of the assertion that is not known there, if there is one.
+// The first metric of the assertion whose value is unknown; nullopt if all are known.
 std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
 
-// The product of the numbers of a side that is one product of numbers and exactly one metric, as in
-// "1.05 * baseline.samples_per_s". Nothing for any other side.
+// The factor of a side that is a product of numbers and exactly one metric, as in "1.05 *
+// baseline.samples_per_s". nullopt for any other side.
 std::optional<double> factor_of_single_metric(const Side&);
 
-// The limit of an assertion about two metrics: the factor between them that it allows, 0.98 for
-// "a.x
-// >= 0.98 * b.x".
+// The limit of an assertion about two metrics, as a factor between them: 0.98 for "a.x >= 0.98 *
+// b.x".
 double limit_of(const Expectation&);
 
 }  // namespace stepgate

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The order of outcomes.
 #include "judge/verdict/verdict.h"
 
 #include <algorithm>

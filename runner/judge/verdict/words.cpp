@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Digits.
 #include "judge/verdict/words.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,7 @@
 
 namespace stepgate {
 
-// Next to nothing and far above one it is digits that count, and places otherwise.
+// Near 0 and far above 1, significant digits count, and otherwise decimal places.
 std::string factor_in_words(double ratio, int more_digits) {
   if (!(ratio >= 0.1 && ratio < 1000)) return number_in_words(ratio, 3 + more_digits) + "x";
   return fmt::format("{:.{}f}x", ratio, (std::abs(ratio - 1) < 0.1 ? 3 : 2) + more_digits);
@@ -23,7 +22,7 @@ std::string told_from(double value, double other, const Wording& wording) {
   if (value != other) {
     while (more < most_more_digits && wording(value, more) == wording(other, more)) ++more;
   }
-  // Apart by less than that, they are the same.
+  // Numbers that differ by less are written alike.
   return wording(value, more == most_more_digits ? 0 : more);
 }
 
@@ -84,7 +83,7 @@ std::string predicate_of(Outcome outcome) {
   return (is_verb ? "" : "is ") + std::string(in_words(outcome));
 }
 
-// Builds of before schema 4 of the report say "holds" and "refuted".
+// Builds before schema 4 of the report write "holds" and "refuted".
 std::optional<Outcome> outcome_in(std::string_view words) {
   if (words == "holds") return Outcome::passes;
   if (words == "refuted") return Outcome::fails;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as people read them.
+// Tests numbers written as text.
 #include "judge/verdict/words.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Words, ScaleWithTheirUnit) {
   EXPECT_EQ(in_words(12, MetricUnit::count), "12");
 }
 
-// A gate reads the outcomes of its BASE, which may be older.
+// A gate reads the outcomes of its BASE, which may be an older build.
 TEST(Words, ReadOutcomesOfOlderBuilds) {
   EXPECT_EQ(outcome_in("holds"), Outcome::passes);
   EXPECT_EQ(outcome_in("refuted"), Outcome::fails);

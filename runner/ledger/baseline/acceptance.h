@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a run may become part of a baseline. Measuring and storing it is for others.
+// Decides whether a run may become part of a baseline. It neither measures nor stores runs.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,25 @@
 
 namespace stepgate {
 
-// The gate against itself: a variant beside a copy of it, and the assertion that their times are
-// equal within 3 %, or within the variant's margin of a gate where that is more. Where that cannot
-// be shown, the machine tells differences where there are none, and nothing that it measures should
-// be kept.
+// A gate of a variant against a copy of itself: it asserts that their times are equal within 3 %,
+// or within the variant's own gate margin where that is wider. If this cannot be shown, the machine
+// shows differences where there are none, and nothing measured on it should be stored.
 struct SelfCheck {
   Scenario scenario;
   std::vector<StepPlan> plans;
 };
 
-// The plans are the scenario's; there may be anchors behind them.
+// The plans are the scenario's variants, possibly followed by anchors.
 SelfCheck self_check(const Scenario&, const Variant&, std::span<const PlannedStep>);
 
-// Why not to store the run, in words: it is broken, skipped, too short, or refutes an assertion. A
-// run that contradicts the stored runs, or comes from another machine, may only reset the baseline.
+// Returns why the run must not be stored, in words: it is broken, skipped, too short, or fails an
+// assertion. A run that contradicts the stored runs, or comes from another machine, may only reset
+// the baseline. nullopt where it may be stored.
 std::optional<std::string> reason_against_storing(const Verdict& run,
                                                   bool begins_baseline_reset = false);
 
-// The same of the self-check: a pair that was not shown to be equal.
+// Returns why the machine's runs must not be stored, by its self-check: the pair was not shown to
+// be equal.
 std::optional<std::string> reason_against_gate(const Verdict& self_check);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reasons that keep a run out of a baseline.
+// Tests the reasons that keep a run out of a baseline.
 #include "ledger/baseline/acceptance.h"
 
 #include <gtest/gtest.h>

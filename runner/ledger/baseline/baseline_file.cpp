@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lock, read again, write whole.
+// To add a run, locks the file, reads it again and writes it whole.
 #include "ledger/baseline/baseline_file.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// A digest of the measured values alone, without author and date: a simulated device repeats them
-// exactly with the same seed.
+// Digest of the measured values, without their provenance. A simulated device repeats them exactly
+// with the same seed.
 std::uint64_t measured_in(StoredRun run) {
   run.provenance = {};
   return digest_of(run);

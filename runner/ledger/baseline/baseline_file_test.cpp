@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Baselines on disk: what is written is read back, and nothing that is there is ever lost.
-// tests/scripts/baselines.txt has the damaged ones.
+// Tests baselines on disk: what is written is read back, and nothing stored is ever lost.
+// tests/scripts/baselines.txt tests damaged files.
 #include "ledger/baseline/baseline_file.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class BaselineFile : public testing::Test {
   }
 
   const TemporaryFolder temporary;
-  const std::filesystem::path folder = temporary.path() / "f";  // not there at first
+  const std::filesystem::path folder = temporary.path() / "f";  // does not exist yet
   const std::filesystem::path file = folder / "device" / "small.toml";
   const Scenario scenario = scenario_of_one({});
 };
@@ -130,7 +130,8 @@ TEST_F(BaselineFile, DoesNotGrowBeyondWhatCanBeRead) {
     baseline.runs.back().variants[0].step_seconds *= 1.001;
   };
   const std::size_t first = baseline_text(baseline).size();
-  while (baseline.runs.size() * first < 1'000'000) add_run();  // nearly, without making the text
+  // Nearly full, estimated without writing the text.
+  while (baseline.runs.size() * first < 1'000'000) add_run();
   while (baseline_text(baseline).size() < 1'048'000) add_run();
   StoredRun last = baseline.runs.back();
   baseline.runs.pop_back();

@@ -19,14 +19,14 @@ constexpr std::string_view take_subject_out_hint =
     "take out every [[run]] of this subject: what they found is then forgotten";
 constexpr std::string_view move_baseline_away_hint =
     "restore the file, or move it away and begin anew";
-constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
+constexpr double largest_kept_contrast = 1000;  // above the log of any quotient of doubles
 constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
-constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds of a round
+constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds per round
 constexpr SeriesForm step_time_form{
     .most = 1e12, .length = 1, .layout = SeriesForm::Layout::millionths};
-// No step is e^50 times an anchor.
+// No step takes e^50 times as long as an anchor.
 constexpr double largest_stored_contrast = 50;
-// Without the mean nothing of the variant could be compared.
+// The contrasts of the mean are required, since every comparison of the variant needs them.
 SeriesForm stored_contrasts_form(Metric metric) {
   return {.most = largest_stored_contrast,
           .length = rounds_of_stored_run,
@@ -56,8 +56,8 @@ void for_each_table(auto& found, const auto& visit) {
   visit("stored_anchors", kept_contrasts_form, stored_anchors);
 }
 
-// The latest run of each pair by its digest, one after the other: without it a run taken off the
-// end of a subject would go unnoticed. Empty where no run names a subject.
+// The digests of the latest run of each pair, joined. They reveal a run that was removed from the
+// end of a subject. Empty where no run names a subject.
 std::string latest_digests(const Baseline& baseline) {
   std::set<std::string> digests;
   for (const StoredRun& run : baseline.runs) {
@@ -66,7 +66,8 @@ std::string latest_digests(const Baseline& baseline) {
   return fmt::format("{}", fmt::join(digests, " "));
 }
 
-// A pair that has lost all its runs leaves a digest behind, which is no fault.
+// Checks the listed digests. A digest without any run of its pair is no error, since all runs of a
+// pair may be removed.
 void check_latest(RecordReader& file, const Baseline& baseline, const std::string& listed) {
   for (const StoredRun& run : baseline.runs) {
     if (run.provenance.subject.empty()) continue;
@@ -77,8 +78,8 @@ void check_latest(RecordReader& file, const Baseline& baseline, const std::strin
   }
 }
 
-// Every run is there once, and none of a subject without the one before it: with a run less, the
-// rest would be chosen evidence.
+// Reads the runs. Refuses duplicate runs, and runs of a subject whose previous run is missing: a
+// removed run would leave selected evidence.
 void read_runs(RecordReader& file, Baseline& baseline) {
   std::set<std::uint64_t> digests;
   file.each_of("run", restore_run_hint, [&](RecordReader& record) {
@@ -171,7 +172,7 @@ void AsTables::read(RecordReader& record, std::string_view key, StepTimes& times
   NamedSeries microseconds;
   record.named_series(key, step_time_form, microseconds);
   for (const auto& [variant, time] : microseconds) {
-    if (time.empty()) continue;  // a fault that has been found
+    if (time.empty()) continue;  // already reported
     if (time.front() <= 0)
       return record.fault(key, fmt::format("the step time of '{}' is not above 0", variant));
     times[variant] = 1e-6 * time.front();

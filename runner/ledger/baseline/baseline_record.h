@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs as text, what a person reads in a diff, and back, with every fault in its place: the one
-// format of baselines/ and of ledgers.
+// Converts runs to text, for people who read a diff, and back, with the place of every error. It is
+// the common format of baselines/ and of ledgers.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct InMicroseconds {
     record.microseconds(key, seconds);
   }
 };
-// A key for each metric: a list of contrasts, or a number.
+// Has one key for each metric, with a list of contrasts or a number.
 struct ByMetric {
   static void write(RecordWriter&, std::string_view, const std::vector<StoredTime>&);
   static void write(RecordWriter&, std::string_view, const std::vector<StoredCount>&);
   static void read(RecordReader&, std::string_view, std::vector<StoredTime>&);
   static void read(RecordReader&, std::string_view, std::vector<StoredCount>&);
 };
-// The evidence of a run of a ledger stands in six tables of lists, its step times in one.
+// The evidence of a run in a ledger has six tables of lists; its step times have one table.
 struct AsTables {
   static void write(RecordWriter&, std::string_view, const EarlierEvidence&);
   static void read(RecordReader&, std::string_view, EarlierEvidence&);
@@ -65,21 +65,21 @@ inline constexpr auto fields_of<Baseline> =
     fields<described<&Baseline::file, not_carried>, &Baseline::scenario,
            described<&Baseline::runs, Named("run"), digested>>;
 
-// The same values give the same text; read_baseline gives the values back as far as they are
-// written: contrasts to a millionth.
+// Equal values give equal text. read_baseline restores the values with the written precision:
+// contrasts to a millionth.
 std::string baseline_text(const Baseline&);
 
-// The runs of that scenario; `kind` is what its faults call the file. Throws RequestError with
-// everything that is wrong: no TOML, an unknown or missing key, a value of another type, a list of
-// another length, a number that no run can have measured, a run whose digest does not fit, one of a
-// ledger whose forerunner is not there, a later format, another scenario.
+// Reads the runs of that scenario; `kind` names the file in errors. Throws RequestError with all
+// errors: invalid TOML, unknown or missing keys, wrong types, lists of wrong length, impossible
+// numbers, a wrong digest, a run of a ledger without its previous run, a later format, or another
+// scenario.
 Baseline read_baseline(const std::filesystem::path&, const std::string& scenario,
                        std::string_view kind = "baseline");
 
-// Digest of everything that is stored of a run.
+// Digest of all stored fields of a run.
 std::uint64_t digest_of(const StoredRun&);
 
-// The digest of the latest run of the same pair, in digits; empty where there is none.
+// The digest of the latest run of the same pair, in hexadecimal; empty where there is none.
 std::string digest_of_latest(const Baseline&, const StoredRun& pair);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One line a key; short lists are one line, so that a diff shows records as blocks.
+// Writes one line per key. Short lists are one line, so that a diff shows records as blocks.
 #include "ledger/record/record.h"
 
 #include <fmt/format.h>
@@ -14,9 +14,10 @@
 namespace stepgate {
 namespace {
 
-// The least value as written; a smaller one would be written as 0, which readers refuse.
+// The least positive value with the written precision. A smaller one would be written as 0, which
+// readers refuse.
 constexpr double least_microseconds = 0.001;
-// More than 11 days.
+// This is more than 11 days.
 constexpr double most_microseconds = 1e12;
 
 std::string joined(const std::string& path, std::string_view key) {
@@ -166,7 +167,7 @@ std::string RecordReader::named_in_words(std::string_view what, const std::strin
 }
 
 void RecordReader::refuse_digest() {
-  // "an entry" becomes "the entry"
+  // Changes "an entry" to "the entry".
   const std::string bare = what_.substr(what_.find(' ') + 1);
   fault("digest",
         fmt::format("the {} was changed after it was written: its digest does not fit", bare));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A record in a file that stepgate wrote: TOML of a value whose fields are listed (fields.h). The
-// writer and the reader walk that list, so that what is written and what is read cannot differ. The
-// writer gives the same text for the same values; the reader finds everything that is wrong.
+// A record in a file that stepgate wrote: TOML of a value with listed fields (fields.h). Writer and
+// reader both iterate over this list, so that they cannot disagree. Equal values are written as
+// equal text, and the reader reports all errors.
 //
-// A text is a string, a std::uint64_t hexadecimal digits, a record a table [environment] and a list
-// of records tables [[run]], or [variant.<name>] where a field is the name of its table. Anything
-// else has a form: a value with functions `write(RecordWriter&, key, value)` and
-// `read(RecordReader&, key, value)`.
+// Strings are written as text, std::uint64_t as hexadecimal digits, and records as tables
+// [environment]. A list of records is [[run]], or [variant.<name>] where a field is the name of its
+// table. Any other type needs a form: a value with the functions `write(RecordWriter&, key, value)`
+// and `read(RecordReader&, key, value)`.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@
 
 namespace stepgate {
 
-// The fields of a member that is a record stand among those around it.
+// Marks a member that is a record whose fields are written among the surrounding ones.
 struct Inlined {};
 inline constexpr Inlined inlined{};
-// The field is the name of the record's table.
+// Marks the field that holds the name of the record's table.
 struct TableName {};
 inline constexpr TableName table_name{};
-// Each of a list begins with a number for all of its fields, so that a hand that changes one is
-// noticed. It finds accidents, not forgery: a forger writes the matching number.
+// Marks a list whose records each begin with a digest of all their fields. It detects accidental
+// edits, but not forgery, since a forger can write the matching digest.
 struct Digested {};
 inline constexpr Digested digested{};
 
-// A list of one number a round, none further from 0 than `most`.
+// A list of one number for each round, with absolute values up to `most`.
 struct SeriesForm {
   double most = 0;
-  std::size_t length = 0;  // 0: any, but at least one
-  // To a millionth in one line, or to the last bit with eight in a line.
+  std::size_t length = 0;  // 0: any, but at least 1
+  // millionths rounds to 1e-6 and writes one line; exact keeps all bits and writes eight per line.
   enum class Layout { millionths, exact } layout = Layout::exact;
   bool is_required = false;
 };
@@ -56,7 +56,7 @@ concept ReadBy = requires(const Form& form, Where& where, Value& value) {
   form.read(where, std::string_view(), value);
 };
 
-// The record's field that names its table; null where none does.
+// The record's field that names its table; null where there is none.
 template <Record Value>
 auto* name_of_table(Value& value) {
   std::conditional_t<std::is_const_v<Value>, const std::string, std::string>* name = nullptr;
@@ -70,16 +70,16 @@ auto* name_of_table(Value& value) {
 
 class RecordWriter {
  public:
-  // `path` is the table's name in headers, "entry.run"; empty for the file itself.
+  // `path` is the name of the table in headers, "entry.run"; empty for the file itself.
   explicit RecordWriter(std::string path = "") : path_(std::move(path)) {}
 
   void text(std::string_view key, const std::string&);
   void hexadecimal(std::string_view key, std::uint64_t);
   void count(std::string_view key, std::int64_t);
-  void number(std::string_view key, double);  // as many digits as it takes to read it back
+  void number(std::string_view key, double);  // shortest text that is read back exactly
   void microseconds(std::string_view key, double seconds);
   void series(std::string_view key, const SeriesForm&, const std::vector<double>&);
-  // A table of them; nothing for an empty one. Keys are anything.
+  // Writes a table of series, or nothing if it is empty. Keys may be any text.
   void named_series(std::string_view key, const SeriesForm&, const NamedSeries&);
 
   template <Record Value>
@@ -135,7 +135,7 @@ class RecordWriter {
   std::string text_;
 };
 
-// The digest that a value has in a table of this path.
+// The digest of a value in a table with this path.
 template <Record Value>
 std::uint64_t record_digest(const std::string& path, const Value& value) {
   RecordWriter writer(path);
@@ -145,17 +145,17 @@ std::uint64_t record_digest(const std::string& path, const Value& value) {
 
 class RecordReader {
  public:
-  // `what` names the table in messages, "a run", `path` is as the writer's. What is read is left as
-  // it is where there is a fault; every fault ends with the way out. Table and faults must outlive
-  // it.
+  // `what` names the table in messages, "a run"; `path` is that of the writer. After an error, the
+  // target value keeps its old content. Every error ends with `way_out`. The table and the list of
+  // errors must outlive the reader.
   RecordReader(const TomlTable&, Place, std::string what, std::string path, TomlKeys::Faults&,
                std::string_view way_out);
 
   void text(std::string_view key, std::string& to) { keys_.text(key, to); }
   void text_if_any(std::string_view key, std::string& to) { keys_.text_if_any(key, to); }
-  void number_if_any(std::string_view key, std::optional<double>& to);  // from 0 up
+  void number_if_any(std::string_view key, std::optional<double>& to);  // 0 or more
   void microseconds(std::string_view key, double& to_seconds);
-  // Whether it was there.
+  // Returns whether the key exists.
   bool series(std::string_view key, const SeriesForm&, std::vector<double>& to);
   void named_series(std::string_view key, const SeriesForm&, NamedSeries& to);
 
@@ -199,7 +199,7 @@ class RecordReader {
           }
         });
   }
-  // Whether nothing was wrong with it.
+  // Returns whether the value was read without errors.
   template <Record Value>
   bool digested(Value& value) {
     const std::size_t faults_before = faults_.size();
@@ -207,10 +207,10 @@ class RecordReader {
     keys_.hexadecimal_number("digest", digest);
     fields(value);
     refuse_the_rest();
-    // A plain error has been reported; the digest is for values that look right.
+    // Another error was reported, so the digest of these values would not match anyway.
     if (faults_.size() != faults_before) return false;
 #if defined(STEPGATE_FUZZING)
-    // A fuzzer never finds the digest that fits, and would see nothing of what lies behind it.
+    // A fuzzer never finds the right digest and could not reach the code after this check.
     if (digest == 0) return true;
 #endif
     if (digest == record_digest(path_, value)) return true;
@@ -218,15 +218,15 @@ class RecordReader {
     return false;
   }
 
-  // Whether the file's format is the newest; a later one is refused.
+  // Returns whether the file has the newest format; refuses later formats.
   bool is_format(std::int64_t newest, std::string_view file_kind, std::string_view otherwise) {
     return keys_.is_format(newest, file_kind, otherwise);
   }
-  // [[key]] of a file, which may have none; `read` is called with the reader of each.
+  // Calls `read` with a reader for each [[key]] of the file; there may be none.
   template <class Read>
   void each_of(std::string_view key, std::string_view way_out, Read read) {
     const TomlEntry* entry = keys_.optional(key);
-    if (entry == nullptr) return;  // all were taken out
+    if (entry == nullptr) return;  // all of them were removed
     for (const TomlKeys::Table& table : keys_.tables(*entry)) {
       RecordReader reader(*table.content, table.place, in_words(key), within(key), faults_,
                           way_out);
@@ -234,7 +234,8 @@ class RecordReader {
     }
   }
   void refuse_the_rest();
-  // At the value of a key that is there; with another way out than the table's, or with that.
+  // Reports an error at the value of an existing key, with `way_out` or else with that of the
+  // table.
   void fault(std::string_view key, std::string message, std::string way_out = "");
 
  private:
@@ -267,11 +268,11 @@ class RecordReader {
   bool rest_refused_ = false;
 };
 
-// A file to be read as a record.
+// A file that is read as a record.
 class RecordFile {
  public:
-  // `what` names its kind in messages, "a baseline". Throws RequestError when it cannot be read, is
-  // larger than read_toml takes, or is not TOML.
+  // `what` names the kind of file in messages, "a baseline". Throws RequestError when the file
+  // cannot be read, exceeds the limit of read_toml, or is not TOML.
   RecordFile(const std::filesystem::path& path, const std::string& what, std::string_view way_out)
       : table_(read_toml(path, what)),
         record_(table_, {path.generic_string(), 0, 0}, what, "", faults_, way_out) {}
@@ -281,7 +282,7 @@ class RecordFile {
   const TomlTable& table() const { return table_; }
   RecordReader& record() { return record_; }
   bool has_faults() const { return !faults_.empty(); }
-  // Throws RequestError with everything that is wrong, if anything is.
+  // Throws RequestError with all errors, if there are any.
   void throw_faults();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every fault on every kind of file that is kept between runs: whatever a hand, a bad disk or a
-// merge does to a line, the file is refused, and what is read is written again as it was.
+// Tests every kind of damage to every kind of stored file. Whatever an editor, a bad disk or a
+// merge does to a line, the file is refused; and a file that is read is written again unchanged.
 #include "ledger/record/record.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string content_of(const std::filesystem::path& file) {
 struct Format {
   std::string name;
   std::filesystem::path good;
-  // The file's values as text again. Throws RequestError.
+  // Reads the file and returns its values as text. Throws RequestError.
   std::function<std::string(const std::filesystem::path&)> read_and_write;
 };
 
@@ -57,14 +57,14 @@ bool is_key(const std::string& line) {
   return !line.empty() && line[0] != '#' && line.find(" = ") != std::string::npos;
 }
 
-// Every damage that may happen to a line with a key; each gives the lines in its place.
+// Every kind of damage to a line with a key, as the lines that replace it.
 std::vector<std::vector<std::string>> damaged(const std::string& line) {
   const std::string key = line.substr(0, line.find(" = "));
   std::vector<std::vector<std::string>> all{{}, {line, line}, {line, "unheard_of = 1"}};
   for (const char* value : {"true", "1979-05-27", "nan", "-1e300", "\"\\u0000\"", "[[1]]", "{}"}) {
     all.push_back({key + " = " + value});
   }
-  // Every digit of the value, and of a list or a name in it.
+  // Every digit of the value is changed, including those in lists and names.
   for (std::size_t at = key.size(); at < line.size(); ++at) {
     if (std::isdigit(static_cast<unsigned char>(line[at])) == 0) continue;
     std::string other = line;
@@ -103,7 +103,7 @@ TEST_P(Records, AreRefusedWhateverHappensToALine) {
 INSTANTIATE_TEST_SUITE_P(OfEveryFormat, Records, testing::ValuesIn(formats()),
                          [](const auto& format) { return format.param.name; });
 
-// All that lies in the repository, so that a change of the codec cannot lose what was measured.
+// Covers all files in the repository, so that a change of the format cannot lose measured values.
 TEST(CommittedRecords, AreWrittenAgainAsTheyWereRead) {
   int baselines = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source / "baselines/nvidia-h200")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading; and adding a run: lock, read, write whole after every round.
+// Reads ledgers. To add a run, locks the file, reads it, and writes it whole after every round.
 #include "ledger/runs/ledger.h"
 
 #include <fmt/format.h>
@@ -20,13 +20,13 @@
 namespace stepgate {
 namespace {
 
-// Others measure a scenario before it is our turn: as long as `measure.max_seconds` may be, and
-// what is loaded.
+// Longest wait for other processes: one measurement of up to `measure.max_seconds`, and its
+// loading.
 constexpr std::chrono::hours longest_turn{25};
 constexpr std::string_view kind = "ledger";
 constexpr std::string_view prune_hint =
     "take out every [[run]] of this subject: what they found is then forgotten";
-// A run of a hundred rounds and a dozen assertions.
+// Bytes for a run of a hundred rounds and a dozen assertions.
 constexpr std::size_t room_for_a_run = 128 * 1024;
 
 [[noreturn]] void refuse(const Baseline& ledger, std::string fact, std::string_view way_out) {
@@ -53,10 +53,10 @@ Baseline only(Baseline ledger, const StoredRun& pair) {
   return ledger;
 }
 
-// The latest run of the pair that ran least recently, this pair aside; null where there is no
-// other.
+// Returns the latest run of the pair that ran least recently, excluding this pair; null if there is
+// no other pair.
 const StoredRun* least_recent(const Baseline& ledger, const StoredRun& pair) {
-  std::vector<const StoredRun*> latest;  // of each pair, the newest first
+  std::vector<const StoredRun*> latest;  // of each pair, newest first
   for (auto run = ledger.runs.rbegin(); run != ledger.runs.rend(); ++run) {
     const auto is_known = [&](const StoredRun* other) { return is_same_pair(*run, *other); };
     if (!is_same_pair(*run, pair) && std::ranges::none_of(latest, is_known))
@@ -70,7 +70,7 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, unreadable);
 }
 
-// Reads no further than to the first table of the first run, since ledgers are large.
+// Reads only up to the first table of the first run, since ledgers are large.
 bool has_stored_run(const std::filesystem::path& file) {
   std::ifstream text(file);
   bool in_run = false;
@@ -153,7 +153,7 @@ std::vector<OtherPair> other_pairs(const Baseline& ledger, const StoredRun& pair
     if (found == nullptr || found->find(fingerprint) == std::string::npos) continue;
     try {
       add_others(read_baseline(beside, beside.stem().string(), kind), pair, true, others);
-    } catch (const RequestError&) {  // a damaged file is refused where it is needed
+    } catch (const RequestError&) {  // a damaged file is refused by whoever needs it
     }
   }
   return others;
@@ -169,7 +169,7 @@ std::optional<Baseline> runs_of_others(Baseline ledger, const Provenance& now) {
 }
 
 std::optional<std::filesystem::path> stored_runs_in(const std::filesystem::path& folder) {
-  constexpr int most_folders = 2;  // simulated/<device>
+  constexpr int most_folders = 2;  // levels of folders: simulated/<device>
   const auto search = [](const auto& again, const std::filesystem::path& in,
                          int folders) -> std::optional<std::filesystem::path> {
     if (!is_folder(in)) return std::nullopt;

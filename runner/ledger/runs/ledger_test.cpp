@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ledgers: their text, what comes back, and everything that is wrong with a damaged one.
+// Tests ledgers: their text, reading it back, and all errors of damaged ones.
 #include "ledger/runs/ledger.h"
 
 #include <gtest/gtest.h>
@@ -45,19 +45,19 @@ class Ledger : public testing::Test {
     return text.str();
   }
   Baseline read() const { return read_ledger(file, "small"); }
-  // A whole run; gives what was there before it.
+  // Makes a whole run and returns the evidence that was stored before it.
   EarlierEvidence add(const StoredRun& run) const {
     LedgerTurn turn(file, "small");
     turn.keep(run);
     return earlier_in(turn.before(), run);
   }
-  // Two runs of a subject and one of another, between them.
+  // Adds two runs of one subject and a run of another one between them.
   void add_three() const {
     add(run_of("0123abc", 1, {0.001, -0.002, 1e-7, 0, 0.1, 0.2, 0.3, 0.4, 1.0 / 3}));
     add(run_of("4567def", 1, {0.25}));
     add(run_of("0123abc", 2, {0.5}));
   }
-  // The error of reading, and of adding a run; the file stays as it is.
+  // Returns the error of reading this text and of adding a run to it; the file must stay unchanged.
   std::string refusal(const std::string& text) const {
     std::filesystem::create_directories(folder);
     std::ofstream(file) << text;
@@ -87,7 +87,7 @@ class Ledger : public testing::Test {
   }
 
   const TemporaryFolder temporary;
-  const std::filesystem::path folder = temporary.path() / "f";  // not there at first
+  const std::filesystem::path folder = temporary.path() / "f";  // does not exist yet
   const std::filesystem::path file = folder / "small.toml";
 };
 
@@ -173,7 +173,7 @@ TEST_F(Ledger, KnowsTheOtherPairsOfADeviceByNameAndByText) {
   std::filesystem::copy_file(file, folder / "kept.toml");
   StoredRun now = run_of("new", 1, {});
   EXPECT_EQ(other_pairs(read(), now).size(), 2U);
-  // A scenario that has got another name, in the folder of the same device.
+  // The same scenario under another name is in the folder of the same device.
   const Baseline renamed = read_ledger(folder / "renamed.toml", "renamed");
   std::filesystem::remove(folder / "kept.toml");
   EXPECT_EQ(other_pairs(renamed, now).size(), 2U);
@@ -186,7 +186,7 @@ TEST_F(Ledger, KnowsTheOtherPairsOfADeviceByNameAndByText) {
   EXPECT_EQ(other_pairs(read(), now).size(), 0U) << "another device";
 }
 
-// The pair at hand never loses a run; whatever ran least recently goes, all of it.
+// The current pair never loses a run; all runs of the pair that ran least recently are removed.
 TEST_F(Ledger, ForgetsTheSubjectsThatRanLeastRecentlyWhereItIsFull) {
   const std::vector<double> many(15'000, 1.0 / 3);
   for (const auto& [subject, seed] : std::vector<std::pair<std::string, std::uint64_t>>{
@@ -215,7 +215,7 @@ TEST_F(Ledger, DoesNotGrowBeyondWhatCanBeRead) {
             "is about to grow beyond 1 MiB by the runs of one subject" + out);
 }
 
-// With one run less the others would be chosen; all runs of a subject may go.
+// Removing a single run would leave selected evidence, but all runs of a subject may be removed.
 TEST_F(Ledger, MissesARunThatIsTakenOutOfASubject) {
   add_three();
   Baseline taken = read();
@@ -250,7 +250,7 @@ TEST_F(Ledger, TakesNoRunThatIsNeitherComparedNorOfASubject) {
             std::string::npos);
 }
 
-// Tables of contrasts, which no other record has; record_test.cpp damages every line.
+// Damages tables of contrasts, which only ledgers have; record_test.cpp damages all other lines.
 TEST_F(Ledger, IsRefusedWhenItsContrastsAreDamaged) {
   add_three();
   const std::string good = content();
@@ -283,7 +283,7 @@ TEST_F(Ledger, IsRefusedWhenItsContrastsAreDamaged) {
   }
 }
 
-// A cut before a run is the same file without it.
+// A file cut off before a run is indistinguishable from a file without it.
 TEST_F(Ledger, IsRefusedWhereverItIsCutOffInARun) {
   add(run_of("a", 1, {0.5}));
   const std::string good = content();

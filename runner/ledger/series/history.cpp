@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs to periods and series, and series to an outcome.
+// Groups runs into periods and series, and judges each series.
 #include "ledger/series/history.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ double mean_of_first(const std::vector<double>& values) {
   return moments_of(std::span(values).first(std::min(values.size(), most_oldest))).mean;
 }
 
-// So many digits as a number; nothing for anything else.
+// Reads this number of digits as a number; nullopt if there is any other character.
 std::optional<int> digits_at(std::string_view text, std::size_t at, std::size_t count) {
   if (at + count > text.size()) return std::nullopt;
   int value = 0;
@@ -46,7 +46,7 @@ StoredSubject subject_of(const StoredVariant& variant) {
           .libraries = variant.libraries};
 }
 
-// Every run to the latest period that it may be compared with.
+// Assigns each run to the latest period whose runs it may be compared with.
 class Periods {
  public:
   explicit Periods(const std::string& variant) : variant_(variant) {}
@@ -60,7 +60,7 @@ class Periods {
     return latest_.size() - 1;
   }
 
-  // Why a baseline reset begins with the run, in words. Call it before period_of.
+  // Returns why the run begins a baseline reset, in words. Must be called before period_of.
   std::string why(const StoredRun& run) const {
     if (!run.baseline_reset.empty()) return run.baseline_reset;
     if (latest_.empty()) return "";
@@ -83,7 +83,7 @@ class Periods {
         latest_[period] = &run;
         return period;
       }
-      if (began_by_word_[period]) return std::nullopt;  // which ended those before it
+      if (began_by_word_[period]) return std::nullopt;  // the reset ended earlier periods
     }
     return std::nullopt;
   }
@@ -93,8 +93,7 @@ class Periods {
   std::vector<bool> began_by_word_;
 };
 
-// How many times the stored time an assertion allows, as log; nothing where it limits something
-// else.
+// log of the allowed ratio to the stored time; nullopt where the assertion limits something else.
 std::optional<double> limit_by(const Expectation& assertion, const std::string& variant) {
   if (!compares_with_itself(assertion)) return std::nullopt;
   const MetricOf metric = *only_metric(assertion.left);
@@ -106,7 +105,8 @@ std::optional<double> limit_by(const Expectation& assertion, const std::string& 
       assertion.relation == Relation::at_least || assertion.relation == Relation::greater;
   const bool asks_for_less =
       assertion.relation == Relation::at_most || assertion.relation == Relation::less;
-  // A limit from above of this run's time: a floor of its rate, with the sides turned otherwise.
+  // Selects upper limits of the time: assertions with <=, or with >= for a rate, with sides in
+  // either order.
   if (!(of_rate != metric.stored ? asks_for_more : asks_for_less)) return std::nullopt;
   const double limit = std::log(limit_of(assertion));
   return of_rate != metric.stored ? -limit : limit;
@@ -121,7 +121,7 @@ std::optional<double> limit_of_variant(const Scenario& scenario, const std::stri
   return tightest;
 }
 
-// One variant's runs to a history.
+// Builds the history of one variant from its runs.
 class HistoryBuilder {
  public:
   HistoryBuilder(const Baseline& baseline, const std::string& variant)
@@ -151,7 +151,7 @@ class HistoryBuilder {
     throw RequestError(std::move(wrong));
   }
 
-  // Periods begin in the order of the file, in which runs were accepted.
+  // Periods are ordered as in the file, by acceptance of their runs.
   void add_runs() {
     Periods periods(variant_);
     std::map<const StoredRun*, std::size_t> period_of;
@@ -220,12 +220,12 @@ class HistoryBuilder {
 
   const Baseline& baseline_;
   const std::string& variant_;
-  std::vector<const StoredRun*> stored_;  // that hold the variant; by date once they are added
+  std::vector<const StoredRun*> stored_;  // runs with the variant; sorted by date once added
   VariantHistory history_;
 };
 
-// A ledger whose runs are nothing to compare with has their step times alone, which count as beside
-// an anchor without a name that takes a second. Where some of its runs have anchors, those count.
+// Adds step times of a ledger without comparable runs, as if they had an unnamed anchor that takes
+// one second. If some runs of the ledger have anchors, only those count.
 Baseline with_step_times(Baseline baseline) {
   if (std::ranges::any_of(baseline.runs,
                           [](const StoredRun& run) { return !run.variants.empty(); }))
@@ -246,7 +246,7 @@ Baseline with_step_times(Baseline baseline) {
 }
 
 struct Series {
-  std::vector<double> weeks;  // since the first unit
+  std::vector<double> weeks;  // since the first unit, in weeks
   std::vector<double> raw;
   std::vector<double> normalised;
 };
@@ -261,7 +261,7 @@ Series series_of(const VariantHistory& history) {
   return series;
 }
 
-// Whether the raw values of the first `units` units rise, regardless of the anchors.
+// Returns whether the raw values of the first `units` units rise, whatever their anchors did.
 bool rises(const Series& series, std::size_t units) {
   const auto line =
       weekly_slope(std::span(series.weeks).first(units), std::span(series.raw).first(units));

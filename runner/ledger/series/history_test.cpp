@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Histories of made-up runs: which runs are compared, and what counts as drift.
+// Tests histories of artificial runs: which runs are compared, and what counts as drift.
 #include "ledger/series/history.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::string date_of_week(double week) {
                      static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
-// A run a week; commits are "c0", "c1", ...
+// Returns one run per week, with the commits "c0", "c1", ...
 Baseline weekly_runs(const std::vector<double>& contrasts) {
   Baseline baseline = baseline_of(one_variant, contrasts);
   for (std::size_t run = 0; run < baseline.runs.size(); ++run) {
@@ -71,7 +71,7 @@ TEST(History, IsSteadyWhereNothingChanges) {
   EXPECT_TRUE(history.changes.empty());
 }
 
-// Less than a season makes.
+// The drift is smaller than seasonal variation.
 TEST(History, WandersWhereItRisesByLittle) {
   const VariantHistory history = judged_history(weekly_runs(creeping(10, 0.0005, 0.0003)));
   EXPECT_EQ(history.outcome, HistoryOutcome::wanders);
@@ -94,7 +94,7 @@ TEST(History, SaysNothingOfFewRunsOrOfOneDay) {
   EXPECT_FALSE(is_watched(history));
 }
 
-// Everything takes longer from week to week, anchors too.
+// Steps and anchors both take longer from week to week.
 TEST(History, BlamesTheMachineForWhatItsAnchorDoesToo) {
   Baseline baseline = weekly_runs(creeping(14, 0));
   for (std::size_t run = 0; run < 14; ++run)
@@ -102,7 +102,7 @@ TEST(History, BlamesTheMachineForWhatItsAnchorDoesToo) {
   EXPECT_EQ(judged_history(baseline).outcome, HistoryOutcome::machine_drifts);
 }
 
-// A ledger of a scenario without anchors: changes of the machine and of the step look the same.
+// In a ledger without anchors, changes of the machine and of the step look alike.
 TEST(History, GatesNoStepTimesWithoutAnAnchor) {
   Baseline baseline = weekly_runs(creeping(14, 0.003));
   for (StoredRun& run : baseline.runs) {
@@ -118,7 +118,7 @@ TEST(History, GatesNoStepTimesWithoutAnAnchor) {
   EXPECT_EQ(history.outcome, HistoryOutcome::machine_drifts);
 }
 
-// Beside its anchor the step creeps, and takes as long as ever.
+// The normalised values rise, but the step time does not.
 TEST(History, DoesNotCallADriftWhatOnlyTheAnchorDoes) {
   Baseline baseline = weekly_runs(creeping(12, 0.003));
   for (std::size_t run = 0; run < 12; ++run)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A launcher's processes: rank 0 leads, the others connect to it, each starts the rank process that
-// it is told to start, and passes lines on. So a rank is the same process whoever started it, and
-// what ends it is noticed by one that does not use a GPU.
+// Connects the processes of a launcher. Rank 0 leads, the others connect to it, and each starts the
+// rank process that it is told to start and forwards lines. So a rank process is the same in every
+// setup, and a process without a GPU notices when it ends.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,9 +35,9 @@
 namespace stepgate {
 namespace {
 
-// Lines over TCP, between processes that a launcher started.
+// Lines over TCP between processes of a launcher.
 
-// Closed at the end of its life.
+// The destructor closes the connection.
 class LineSocket {
  public:
   explicit LineSocket(int descriptor);
@@ -45,13 +45,14 @@ class LineSocket {
   LineSocket(const LineSocket&) = delete;
   LineSocket& operator=(const LineSocket&) = delete;
 
-  // Adds the end of the line. To who is gone or takes nothing for long it is lost: `is_closed`.
+  // Sends the line with a line end. If the receiver is gone or blocked for long, the line is lost
+  // and `is_closed` returns true.
   void send(std::string_view line);
-  // The next line that came; nothing where there is none yet. Does not wait.
+  // Returns the next received line; nullopt where there is none yet. Does not wait.
   std::optional<std::string> take();
-  // The same, waiting for so long.
+  // Returns the next line, waiting up to this time.
   std::optional<std::string> take_within(std::chrono::milliseconds);
-  // Nothing more will come.
+  // Returns whether no more lines will come.
   bool is_closed() const { return closed_; }
   int descriptor() const { return descriptor_; }
 
@@ -62,17 +63,17 @@ class LineSocket {
   bool closed_ = false;
 };
 
-// A port of this host that others may connect to.
+// Listens for connections on a port of this host.
 class Listener {
  public:
-  // Any free one; of this host alone, or of all its networks. Throws std::system_error.
+  // Chooses any free port, on this host only or on all its networks. Throws std::system_error.
   explicit Listener(bool only_this_host);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   int port() const { return port_; }
-  // Waits so long for somebody to connect; null where nobody does.
+  // Waits up to this time for a connection; null where none comes.
   std::unique_ptr<LineSocket> accept_within(std::chrono::milliseconds) const;
 
  private:
@@ -83,7 +84,7 @@ class Listener {
 using SocketClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// A receiver that takes nothing for so long is as good as gone.
+// A receiver that is blocked for this time counts as gone.
 constexpr milliseconds most_time_to_send{10'000};
 constexpr std::size_t most_waiting_bytes = std::size_t{1} << 22;
 
@@ -99,7 +100,7 @@ bool is_ready(int descriptor, short what, milliseconds within) {
 LineSocket::LineSocket(int descriptor) : descriptor_(descriptor) {
   ::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
   ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
-  const int yes = 1;  // lines are answers that somebody waits for
+  const int yes = 1;  // answers are urgent
   ::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
@@ -181,7 +182,7 @@ std::unique_ptr<LineSocket> Listener::accept_within(milliseconds time) const {
   return descriptor < 0 ? nullptr : std::make_unique<LineSocket>(descriptor);
 }
 
-// Null where nobody listens there.
+// Returns null where no process listens there.
 std::unique_ptr<LineSocket> connect_to(const std::string& host, int port) {
   addrinfo hints{};
   hints.ai_family = AF_INET;
@@ -209,18 +210,18 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds most_time_to_meet{60};
-// Time to meet at an end, which may come before the others have.
+// Time for meeting at the end of a run, which may come before other processes have started.
 constexpr seconds most_time_to_meet_at_end{10};
 constexpr milliseconds most_time_to_introduce{2000};
 constexpr milliseconds between_looks{50};
 constexpr seconds most_time_to_stop{3};
 
-constexpr std::string_view start_word = "start ";  // and for what, and the seed
-constexpr std::string_view to_word = "to ";        // and a line for the rank
+constexpr std::string_view start_word = "start ";  // followed by the purpose and the seed
+constexpr std::string_view to_word = "to ";        // followed by a line for the rank
 constexpr std::string_view stop_word = "stop";
 constexpr std::string_view stopped_word = ".";
-constexpr std::string_view end_word = "end ";  // and the exit code
-constexpr std::string_view gone_mark = "!";    // and what became of the rank
+constexpr std::string_view end_word = "end ";  // followed by the exit code
+constexpr std::string_view gone_mark = "!";    // followed by the reason
 constexpr std::string_view welcome_word = "welcome";
 constexpr std::string_view tracing_word = "tracing ";
 constexpr std::string_view timing_word = "timing ";
@@ -242,7 +243,7 @@ std::filesystem::path meeting_file(const LineArguments& arguments, const Launche
   return arguments.ranks.rendezvous.empty() ? default_meeting_file(as) : arguments.ranks.rendezvous;
 }
 
-// To a rank whose process another one of the launcher's has started.
+// Link to a rank whose process was started by another process of the launcher.
 class RemoteLink : public RankLink {
  public:
   RemoteLink(LineSocket& socket, const std::string& start) : socket_(socket) {
@@ -278,7 +279,7 @@ class RemoteLink : public RankLink {
         pollfd news{descriptor(), POLLIN, 0};
         ::poll(&news, 1, static_cast<int>(between_looks.count()));
       }
-    } catch (const RankGone&) {  // as it should be
+    } catch (const RankGone&) {  // expected at the end
     }
   }
 
@@ -341,7 +342,7 @@ class Leader : public RankTeam {
     }
   }
 
-  // "<token> <rank> <count>". Who says something else is cut off.
+  // Reads "<token> <rank> <count>". Closes connections that send anything else.
   void introduce(std::unique_ptr<LineSocket> socket) {
     const std::string line = socket->take_within(most_time_to_introduce).value_or("");
     const std::size_t first = line.find(' ');
@@ -372,7 +373,7 @@ class Leader : public RankTeam {
   Listener listener_;
   std::string token_;
   MeetingFile file_;
-  std::vector<std::unique_ptr<LineSocket>> others_;  // by rank; null: not there yet
+  std::vector<std::unique_ptr<LineSocket>> others_;  // by rank; null until connected
 };
 
 // Rank 0, once it has said that this is the rank it waits for. A file that an earlier start has
@@ -386,7 +387,7 @@ std::unique_ptr<LineSocket> find_leader(const LineArguments& arguments, const La
     auto socket = connect_to(meeting->host, meeting->port);
     if (!socket) continue;
     socket->send(fmt::format("{} {} {}", meeting->token, as.rank, as.count));
-    // Rank 0 listens when it needs the others: while it plans, this one waits.
+    // Rank 0 accepts when it needs the others; this process waits while rank 0 plans.
     while (!socket->is_closed() && LaunchClock::now() < deadline) {
       if (socket->take_within(between_looks) == welcome_word) return socket;
     }
@@ -394,13 +395,13 @@ std::unique_ptr<LineSocket> find_leader(const LineArguments& arguments, const La
   return nullptr;
 }
 
-// One rank process at a time, as rank 0 asks.
+// Runs one rank process at a time, as rank 0 requests.
 class Attendant {
  public:
   Attendant(const LineArguments& arguments, const LaunchedAs& as, LineSocket& leader, int left)
       : arguments_(arguments), as_(as), leader_(leader), left_(left) {}
 
-  // Until the end. The exit code.
+  // Serves until the end and returns the exit code.
   int serve() {
     while (!code_) {
       while (auto line = leader_.take()) obey(*line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task of a rank process: one rank of a run. Standard input and output belong to
-// the protocol.
+// The task of a rank process: it runs one rank of a run. Standard input and output are used by the
+// protocol.
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -55,13 +55,14 @@ int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
   return 0;
 }
 
-// Before NCCL looks for it, which is when the device joins others.
+// Sets NCCL's variables before NCCL reads them, which is when the device joins others.
 void tell_nccl(const std::vector<Planned>& all) {
   constexpr int instead_of_what_is_there = 1;
   try {
     const CollectiveKnobs knobs = collectives_of_process(all);
     if (knobs.links == RankLinks::no_p2p) setenv("NCCL_P2P_DISABLE", "1", instead_of_what_is_there);
-  } catch (const RequestError&) {  // who asks has the same scenarios and says so
+  } catch (const RequestError&) {  // the requesting process reads the same scenarios and reports
+                                   // the error
   }
 }
 
@@ -82,7 +83,8 @@ int serve_as_rank(const LineArguments& arguments, const RankTask& task) {
   const OpenedDevice opened = open_device(choice);
   try {
     fit_to_device(all, opened.device->identity(), seed);
-  } catch (const RequestError&) {  // who asks has the same scenarios and says so
+  } catch (const RequestError&) {  // the requesting process reads the same scenarios and reports
+                                   // the error
   }
   return serve(task, *opened.device, with_injections(steps_of(all), task.injected),
                [&all] { return steps_with_anchors(all); });

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view gpu = "cuda";
 
-// The plans that both ends of a link must have alike.
+// The plans that must be equal at both ends of a link.
 std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
   std::vector<NamedPlan> plans;
   for (const Planned& planned : all) {
@@ -36,7 +36,7 @@ std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
 
 OpenedDevice open_ranks(RankTeam& team, const LineArguments& arguments, std::uint64_t seed) {
   OpenedDevice opened;
-  // Ranks get the device by name. Only this process knows whether it is the default.
+  // Ranks get the device by name, since only this process knows whether it is the default.
   if (resolved_spec(arguments.device) != gpu) opened = open_device_for(arguments, seed);
   opened.device = team.assemble(seed, RanksFor::timing);
   return opened;
@@ -46,7 +46,7 @@ bool are_gpus(const LineArguments& arguments) {
   return std::string_view(resolved_spec(arguments.device)).starts_with(gpu);
 }
 
-// Children of this process.
+// Ranks that are children of this process.
 class OwnRanks : public RankTeam {
  public:
   // With `probes` > 0 they measure collectives of that many ranks and run no scenario.
@@ -80,7 +80,7 @@ std::unique_ptr<RankedDevice> ranks_that_probe(const LineArguments& arguments, i
 
 RankedSettings ranked_settings(const LineArguments& arguments) {
   using std::chrono::nanoseconds;
-  // 6 s of the usual 60, and longer with a larger limit, as for debugging a rank.
+  // A tenth of the stall limit, 6 s by default; a larger limit for debugging a rank extends it.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
       std::chrono::duration<double>(stall_seconds_of(arguments)));
@@ -113,7 +113,7 @@ Job rank_job(const LineArguments& arguments, std::uint64_t seed, RanksFor what, 
                 .noise = arguments.noise,
                 .injected = arguments.injected,
                 .fault = {}};
-  // "1:load:KILL" is rank 1's.
+  // "1:load:KILL" applies to rank 1.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))
     task.fault = arguments.ranks.fault.substr(mine.size());
@@ -164,7 +164,8 @@ CollectiveKnobs collectives_of_process(std::span<const Planned> all) {
 void refuse_together(std::span<const Planned> all) {
   (void)collectives_of_process(all);
   using Limit = std::optional<std::int64_t>;
-  std::map<int, std::map<Limit, int>> needed;  // communicators, by how many ranks there are
+  // Number of communicators by limit, for each number of ranks.
+  std::map<int, std::map<Limit, int>> needed;
   for (const Planned& planned : all) {
     if (!is_of_ranks(planned)) continue;
     for (const PlannedStep& step : planned.plans) {
@@ -237,7 +238,7 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
     try {
       traced[index] = trace_planned(*device, arguments, planned, settings, seed);
     } catch (const DeviceLost&) {
-      throw;  // what follows would only hang again
+      throw;  // later scenarios would hang too
     } catch (const DeviceError& error) {
       traced[index].unavailable = error.what();
     }

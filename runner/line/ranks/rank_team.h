@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the ranks of a run come to be: processes of this program, which this process starts or a
-// launcher's other processes start for it. They are started anew for whatever must not share a
-// process, such as tracing and timing.
+// Starts the ranks of a run: processes of this program, started by this process or, for it, by a
+// launcher's other processes. Tracing and timing must not share a process, so each gets new ones.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class RankTeam {
 // a run needs none but its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const LineArguments&, const std::vector<Planned>&);
 
-// Why a knob that is to be calibrated is not, where ranks carry the scenario out.
+// Why a knob with [calibrate] is not calibrated where ranks run the scenario.
 inline constexpr std::string_view ranks_do_not_calibrate =
     "ranks that run in processes of their own do not calibrate";
 
@@ -47,9 +46,9 @@ inline constexpr std::string_view ranks_do_not_calibrate =
 // no team: this process runs it on its own device.
 bool is_of_ranks(const Planned&);
 
-// The scenarios that one device of a run carries out.
+// The scenarios that run on one device.
 struct PartOfRun {
-  RankTeam* team = nullptr;  // null: the device of this process
+  RankTeam* team = nullptr;  // null: this process's own device
   std::span<Planned> scenarios;
 };
 
@@ -84,17 +83,18 @@ OpenedDevice open_device_of(const PartOfRun&, const LineArguments&, std::uint64_
 std::vector<Traced> trace_part(const PartOfRun&, const LineArguments&, const JudgeSettings&,
                                std::uint64_t seed, Timelines, const ProgressSink&);
 
-// For verbs that start ranks themselves or none. Throws RequestError with that reason.
+// Throws RequestError with this reason under a launcher, for verbs that start their own ranks or
+// none.
 void refuse_launcher(const std::string& reason);
 
 // Ranks share no GPU. Throws RequestError where one is named.
 void refuse_one_gpu(const LineArguments&);
 
-// The knobs of the first step of several ranks: what NCCL asks for once in a process is the same in
-// all. Throws RequestError where it is not.
+// The knobs of the first step of several ranks. What NCCL reads once per process must be equal in
+// all steps. Throws RequestError where it is not.
 CollectiveKnobs collectives_of_process(std::span<const Planned>);
-// Refuses what GPUs cannot carry out in one run: knobs that are decided once for a process and
-// differ, and too many communicators. Throws RequestError.
+// Throws RequestError for scenarios that GPUs cannot run together: they differ in knobs that are
+// fixed per process, or need too many communicators.
 void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const LineArguments&);

@@ -46,7 +46,8 @@ TEST(KnobsOfAProcess, AreRefusedWhereScenariosDiffer) {
   }
 }
 
-// A step of so many ranks with so many communicators, for each limit of its thread blocks.
+// Returns a step of `count` ranks with `communicators` communicators for each of `limits` limits of
+// thread blocks.
 Planned with_limits(int count, int communicators, int limits) {
   Planned planned = scenario("limits.toml", count, RankLinks::usual);
   std::vector<StepPlan> plans(static_cast<std::size_t>(limits));

@@ -8,7 +8,7 @@ namespace stepgate {
 
 Calibrated calibrate_planned(Device& device, const LineArguments& arguments, const Planned& planned,
                              std::uint64_t seed) {
-  // A trial of a knob's value: the median of these.
+  // A trial takes the median of this number of rounds.
   constexpr std::int64_t trial_rounds = 3;
   constexpr double most_seconds = 2;
   const Calibration& calibration = *planned.scenario.calibrate;

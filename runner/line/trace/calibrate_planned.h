@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// [calibrate] of one planned scenario, on a device that traces: what `run`'s tracing process and a
-// worker that counts share. measure/trace/calibrate.h searches.
+// Runs [calibrate] for one planned scenario on a device that traces; used by `run`'s tracing
+// process and by workers that count. measure/trace/calibrate.h searches.
 #pragma once
 
 #include "line/planned.h"

@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// Longer than a trace takes, and than CUPTI's start on a slow machine.
+// Time limit: longer than a trace, or the start of CUPTI on a slow machine.
 constexpr std::chrono::seconds stall{120};
 
 Traced read(const std::filesystem::path& file) {
@@ -94,8 +94,8 @@ std::vector<Traced> trace_all(const LineArguments& arguments, std::span<const Pl
                                   .into = file_of(index).string(),
                                   .with_timelines = timelines == Timelines::drawn}));
       traced[index] = read(file_of(index));
-      // The rest is time that the process does not account for; with the first scenario that is
-      // mostly its start.
+      // Adds the time that the process does not account for; for the first scenario this is mostly
+      // its start.
       const auto now = std::chrono::steady_clock::now();
       WallTimes& times = traced[index].wall_times;
       times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();
@@ -108,7 +108,7 @@ std::vector<Traced> trace_all(const LineArguments& arguments, std::span<const Pl
     child.finish("");
   } catch (const WorkerError& error) {
     give_up(error.what());
-  } catch (const std::system_error& error) {  // no folder, no process
+  } catch (const std::system_error& error) {  // no folder or process can be created
     give_up(std::string("the tracing process cannot be started: ") + error.what());
   } catch (const WaitStopped&) {  // the run ends before it decides anything
   }

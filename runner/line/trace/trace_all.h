@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tracing process of a run: the same program once more, before anything is timed and gone by
-// then, since a process that traces once is slow for good.
+// Runs the tracing process of a run: this program again, before anything is timed. It ends before
+// timing starts. A process that has traced once stays slow.
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@
 
 namespace stepgate {
 
-// The answer of the process after a scenario at which its device was lost; it has no traces of
-// those after it.
+// The answer of the process after the scenario that lost its device; later scenarios have no
+// traces.
 constexpr std::string_view tracer_lost_its_device = "lost";
 
 // The order in which scenarios are traced, as indices. Those with managed memory come last: once a
@@ -28,7 +28,7 @@ std::vector<std::size_t> tracing_order(std::span<const Planned>);
 std::vector<Traced> trace_all(const LineArguments&, std::span<const Planned>, std::uint64_t seed,
                               Timelines, const ProgressSink&);
 
-// A request to the process: to trace the scenario of this file into that one.
+// Requests that the process traces a scenario into a file.
 struct TraceLine {
   std::string scenario;
   std::string into;

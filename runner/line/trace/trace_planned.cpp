@@ -13,10 +13,10 @@
 namespace stepgate {
 namespace {
 
-// Beyond the fewest that can decide a traced assertion, which decide only where every round agrees;
-// made while one is open.
+// Additional rounds while a traced assertion is open. The fewest rounds decide it only if all of
+// them agree.
 constexpr std::int64_t spare_rounds = 8;
-// Rounds that show whether counts are the same every time.
+// Number of rounds for checking that counts are reproducible.
 constexpr std::int64_t rounds_of_counts = 2;
 constexpr double most_seconds = 2;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One planned scenario, traced in this process: what a run's tracing process does for each, and
-// what suffices where nothing is timed for good.
+// Traces one planned scenario in this process: used by a run's tracing process, and directly where
+// nothing is timed.
 #pragma once
 
 #include "line/planned.h"
@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Whether timelines are drawn, or traces are judged alone.
+// Whether timelines are drawn, or traces are only judged.
 enum class Timelines { drawn, judged };
 
 // Calibrates the knob first if the scenario requests it. If timelines are not drawn, keeps only

@@ -40,7 +40,7 @@ TEST(TracePlanned, LeavesOutTimelinesThatNobodyDraws) {
   EXPECT_EQ(judged.rounds[0].variants[0].values, drawn.rounds[0].variants[0].values);
 }
 
-// The steps of one plan with the counts of another.
+// Combines the steps of one plan with the counts of another.
 TEST(TracePlanned, KeepsTimelinesThatAreNotTheirPlans) {
   Planned planned = planned_with(10);
   PlanFacts facts = planned_with(11).plans.front().facts();

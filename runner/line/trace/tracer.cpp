@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The task of a tracing process: the other end of trace_all. A line on standard input names a
-// scenario and the file for its traces, a line on standard output says that it is there.
+// The task of a tracing process, the counterpart of trace_all. A line on standard input names a
+// scenario and the file for its traces; a line on standard output says that the file is complete.
 #include <algorithm>
 #include <future>
 #include <iostream>
@@ -17,7 +17,7 @@ namespace stepgate {
 
 int trace_for_run(const LineArguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  // Nobody waits for both, one after the other: each takes about a second.
+  // Plans while the device opens, since each takes about a second.
   std::future<std::vector<Planned>> planning =
       std::async(std::launch::async, [&] { return plan_all(arguments, seed); });
   DeviceChoice choice = arguments.device;

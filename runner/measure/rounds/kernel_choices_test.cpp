@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The libraries that a variant's steps depend on, and the kernels that they got, as a measurement
-// keeps them.
+// Checks that a measurement records the libraries that a variant's steps depend on, and the kernels
+// that these libraries chose.
 #include <gtest/gtest.h>
 
 #include "measure/rounds/measure.h"

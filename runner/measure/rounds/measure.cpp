@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Warm-up and rounds.
 #include "measure/rounds/measure.h"
 
 #include <fmt/format.h>
@@ -27,37 +26,39 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// The warm-up ends when over so many blocks the step time has changed by less than this share, or
-// by less than its own noise explains. A block is a segment of every variant.
+// The warm-up ends when the step time has changed by less than this share over so many blocks, or
+// by less than its own noise explains. A block is one segment of every variant.
 constexpr std::int64_t steady_blocks = 4;
 constexpr double steady_change = 0.005;
 constexpr std::int64_t most_warm_up_blocks = 200;
 constexpr double most_warm_up_seconds = 5;
 constexpr double most_warm_up_share = 1.0 / 3;  // of the budget
 
-// Deviation of the log-ratio of two identical steps from load to load, as measured on an H200: 0.2
-// to 0.9 %.
+// Standard deviation of the log-ratio of two identical steps between loads. On an H200 it is 0.2 to
+// 0.9 %.
 constexpr double deviation_between_loads = 0.004;
 
-// Longer steps fill the queue within one or two: segments cost them nothing.
+// Longer steps fill the queue within one or two steps, so long segments cost them nothing.
 constexpr nanoseconds longest_interleaved_step = 2ms;
-// Long beside a load and the filling of the queue, so that most of a round is measured.
+// An interleaved round is long compared with a load and with filling the queue, so that most of it
+// is measured.
 constexpr nanoseconds interleaved_round = 60ms;
-constexpr std::int64_t fewest_cycles = 12;  // of a short segment of every variant
-// Cycles after a load in which the queue fills, as with the wash-out of a long segment.
+constexpr std::int64_t fewest_cycles = 12;  // of one short segment of every variant each
+// Unscored cycles after a load fill the queue in this time, as the wash-out of a long segment does.
 constexpr nanoseconds time_to_fill = 5ms;
-// Before the first round, to see whether steps disturb each other.
+// Trial rounds before the first round show whether steps of different variants disturb each other.
 constexpr std::int64_t trials_of_interleaving = 6;
-// Where a round is so short that a variant seldom follows itself in it.
+// More trials are needed where a round is so short that a variant seldom follows itself in it.
 constexpr std::int64_t most_trials_of_interleaving = 30;
-// In orders that know nothing of each other; of more, a trial has each cycle begin as the one
-// before it ended.
+// Up to so many variants, the orders of the trials' cycles are independent. With more variants,
+// each cycle of a trial begins with the variant that ended the cycle before, so that every cycle
+// has a variant that follows itself.
 constexpr int most_variants_that_meet = 3;
 constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 
-// Steps after a load whose gradients are compared.
+// The gradients of so many steps after a load are compared.
 constexpr std::int64_t compared_steps = 2;
-// Steps of a device that has no time, whose losses are compared all the same.
+// A device without a clock runs so many steps, whose losses are compared.
 constexpr std::int64_t steps_without_time = 8;
 
 // A sum with an unknown part is unknown.
@@ -69,7 +70,7 @@ void add(const std::optional<nanoseconds>& more, std::optional<nanoseconds>& sum
   }
 }
 
-// Adds what the same variant ran next.
+// Appends the next segment of the same variant.
 void append(const Segment& next, Segment& segment) {
   if (segment.sm_clock_hertz && next.sm_clock_hertz) {
     const double before = seconds(segment.elapsed);
@@ -131,7 +132,7 @@ class Run {
         if (is_same_step() && !interrupted && computes_numbers_) compare_again();
       }
     }
-    loaded_.clear();  // which takes time, too
+    loaded_.clear();  // since unloading takes time, too
     WallTimes& times = result_.wall_times;
     times[WallPart::rounds] = time_measuring() - times[WallPart::warm_up];
     times[WallPart::loads] = time_loading();
@@ -142,11 +143,11 @@ class Run {
 
  private:
   nanoseconds spent() const { return device_.now() - start_; }
-  // Without the loads of a comparison, which are that part's own.
+  // Excludes the loads for the comparison of first steps, which count as part of that comparison.
   nanoseconds time_loading() const {
     return device_.time_loading() - loaded_before_ - loaded_to_compare_;
   }
-  // So far, of this machine: warm-up and rounds.
+  // Wall time of warm-up and rounds so far, on this machine's clock.
   nanoseconds time_measuring() const {
     return std::chrono::steady_clock::now() - began_ - time_loading() -
            result_.wall_times[WallPart::same_step] - result_.wall_times[WallPart::judging];
@@ -164,10 +165,10 @@ class Run {
                        .expected = result_.expected});
   }
 
-  // Every variant into a slot of its own, in the order of the slots, when all have left. Which slot
-  // is drawn anew, and so are the step to begin with and the loader's draws.
+  // Unloads all variants, then loads each into a slot of its own, in the order of the slots. The
+  // slots, the first step and the random draws of the loader are drawn anew.
   void load() {
-    (void)is_same_step();  // of the steps of the load before
+    (void)is_same_step();  // compares the steps of the load before
     for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
     slots_ = permutation(variants(), random_);
     draw_ = {.first_step = first_step(), .loader = random_.bits() | 1};
@@ -180,7 +181,7 @@ class Run {
     same_step_.begin(draw_.first_step);
   }
 
-  // Anywhere within the period of all that happens every n steps.
+  // Draws the first step uniformly from the common period of all periodic work.
   std::int64_t first_step() {
     constexpr std::int64_t longest_period = 1'000'000;
     std::int64_t period = 1;
@@ -199,13 +200,13 @@ class Run {
     }
   }
 
-  // Notes what was run and what it cost.
+  // Records the result of a run and its cost.
   void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
     same_step_.add(static_cast<int>(variant), result);
     computes_numbers_ |= !result.losses.empty();
     if (!result.elapsed) return;
-    // The wash-out has no time of its own; it costs what the scored steps cost. In this order a
-    // long warm-up does not overflow.
+    // The wash-out is not timed; it is charged at the time of the scored steps. Dividing first
+    // keeps a long warm-up from overflowing.
     step_times_[variant] = *result.elapsed / result.steps;
     result_.device_time += *result.elapsed + step_times_[variant] * wash_out_steps;
   }
@@ -222,7 +223,7 @@ class Run {
     return !result_.another_step;
   }
 
-  // With their gradients. Whether the device has a notion of time.
+  // Runs `count` steps with their gradients. Returns whether the device measures time.
   bool run_first_steps(std::int64_t count) {
     const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
     bool timed = true;
@@ -234,8 +235,8 @@ class Run {
     return timed;
   }
 
-  // The first step of a variant loads kernels and says nothing about its time. False when there is
-  // nothing to go on for: the device has no time, or a variant is another step.
+  // Runs the first steps of each variant, which load kernels and are not timed. Returns false when
+  // measuring cannot go on: the device has no clock, or a variant does not compute the same step.
   bool begin() {
     const bool timed = run_first_steps(compared_steps);
     same_step_.remember();
@@ -244,7 +245,7 @@ class Run {
     return is_same_step() && timed;
   }
 
-  // Where a step cannot begin again in its place, it is loaded anew.
+  // Starts all variants at their first step again. A step that cannot restart is loaded anew.
   void begin_again() {
     const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
     const nanoseconds loaded = device_.time_loading();
@@ -257,8 +258,8 @@ class Run {
     same_step_.begin(draw_.first_step);
   }
 
-  // The first steps once more, with the kernels, addresses and graphs of the last round: a kernel
-  // may have been right only for as long as it was looked at.
+  // Runs the first steps again, with the kernels, addresses and graphs of the last round. This
+  // detects a kernel that computed correctly only while the first steps were compared.
   void compare_again() {
     begin_again();
     run_first_steps(compared_steps);
@@ -267,11 +268,11 @@ class Run {
     if (result_.another_step) result_.another_step->after_the_rounds = true;
   }
 
-  // So many steps of every variant, or a segment of each as if it were alone.
+  // Runs `wanted` steps of every variant, or else one segment of each as if it were measured alone.
   void run_block(std::optional<std::int64_t> wanted = {}) {
     MeasureKnobs alone = request_.knobs;
-    alone.max_seconds /= variants();  // for its part
-    alone.fewest_steps = 0;           // it counts no percentiles
+    alone.max_seconds /= variants();  // its share of the time
+    alone.fewest_steps = 0;           // no percentiles are computed from warm-up
     std::int64_t most = 0;
     for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
       const std::int64_t steps = wanted ? *wanted
@@ -283,7 +284,7 @@ class Run {
     result_.warmup_steps += most;
   }
 
-  // The log of the geometric mean over variants of the last block's time a step.
+  // Log of the geometric mean, over variants, of the step time in the last block.
   double log_step_time() const {
     double sum = 0;
     for (const nanoseconds time : step_times_) {
@@ -301,7 +302,7 @@ class Run {
     const double cap =
         std::min(most_warm_up_seconds, most_warm_up_share * request_.knobs.max_seconds);
     std::vector<double> blocks;
-    std::vector<double> ratios;  // of the last variant to the first, in each block
+    std::vector<double> ratios;  // last variant's time / first variant's time, in each block
     while (is_same_step() && !interrupted) {
       run_block();
       blocks.push_back(log_step_time());
@@ -316,8 +317,8 @@ class Run {
     }
   }
 
-  // Lengths by the step times, whether steps run interleaved, and what a round costs: the first one
-  // is run to see.
+  // Chooses the segment lengths by the step times and whether steps run interleaved. Runs the first
+  // round to learn what a round costs.
   void choose_schedule() {
     const std::int64_t scored = segment_steps(subjects_, request_.knobs, step_times_);
     for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
@@ -360,7 +361,7 @@ class Run {
 
   bool interleaves() const { return result_.segments_because.empty(); }
 
-  // The reason for segments as far as it is known before anything is tried.
+  // Returns the reason for long segments, as far as it is known before any trial.
   std::string reason_for_segments() const {
     if (request_.knobs.interleave == Interleave::segments) return "the scenario asks for it";
     if (subjects_.size() == 1) return "there is one variant";
@@ -374,14 +375,14 @@ class Run {
     return "";
   }
 
-  // The surroundings as they are, and what was spent, before the first round.
+  // Records the environment and the time spent so far, before the first round.
   void begin_rounds() {
     result_.environment_before = device_.read_environment();
     result_.device_time_before_rounds = result_.device_time;
     result_.wall_time_before_rounds = spent();
   }
 
-  // Interleaved rounds of one load.
+  // Runs interleaved trial rounds of one load.
   std::vector<Round> run_trials() {
     const nanoseconds before = spent();
     load();
@@ -397,7 +398,8 @@ class Run {
     return trials;
   }
 
-  // Rounds of one load are one round: slots, first step and draws of the loader were drawn once.
+  // Joins trial rounds into one round, since a single load drew their slots, first step and loader
+  // draws.
   Round together(std::vector<Round> trials) {
     Round all = std::move(trials.front());
     for (const Round& trial : std::span(trials).subspan(1)) {
@@ -408,8 +410,9 @@ class Run {
     return all;
   }
 
-  // Whether a variant's step takes another time after the others' than after its own: then some of
-  // its work is done, or waited for, in their time.
+  // Returns the reason against interleaving: a variant's step takes a different time after other
+  // variants' steps than after its own. Then part of its work runs, or is waited for, during their
+  // steps. Empty where no variant does so.
   std::string reason_by(std::span<const Round> trials) const {
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
@@ -471,7 +474,7 @@ class Run {
     }
   }
 
-  // Every variant loaded anew.
+  // Loads every variant anew and runs a round.
   Round next_round() {
     try {
       load();
@@ -483,7 +486,7 @@ class Run {
     }
   }
 
-  // The variants as they are loaded now.
+  // Runs a round of the variants that are loaded.
   Round run_loaded() {
     if (interleaves()) return run_short_segments(Cycles::independent);
     const std::vector<int> order = permutation(variants(), random_);
@@ -491,8 +494,9 @@ class Run {
     return run_segments(order);
   }
 
-  // Steps after a load that are not scored, so that the first variant of the order runs last: as in
-  // the mirrored order, it then follows itself.
+  // Runs unscored steps after a load, with the first variant of the order last. That variant then
+  // follows itself at the start of the order, as the last one does at the start of the mirrored
+  // order.
   void settle(std::span<const int> order) {
     for (auto index = order.rbegin(); index != order.rend(); ++index) {
       const auto variant = static_cast<std::size_t>(*index);
@@ -502,7 +506,7 @@ class Run {
     }
   }
 
-  // The order and its mirror, a segment of every variant each.
+  // Runs one segment of every variant in this order, then in the reversed order.
   Round run_segments(std::span<const int> order) {
     Round round;
     int previous = order.front();
@@ -537,10 +541,10 @@ class Run {
     return segment;
   }
 
-  // Rounds that are judged have orders that are drawn independently of each other.
+  // Cycles of judged rounds have independently drawn orders; cycles of trials may be joined.
   enum class Cycles { independent, joined };
 
-  // Cycles of a short segment of every variant, each cycle in a fresh order.
+  // Runs cycles of one short segment of every variant, each cycle in a fresh order.
   Round run_short_segments(Cycles kind) {
     const bool joined = kind == Cycles::joined && variants() > most_variants_that_meet;
     Interleaving how;
@@ -568,7 +572,7 @@ class Run {
     return round_of(how, std::move(results));
   }
 
-  // One segment of every variant: all its short ones together.
+  // Joins the short segments of each variant into one segment.
   Round round_of(const Interleaving& how, std::vector<StepResult> results) const {
     Round round{.segments = {}, .interleaved = true};
     for (std::size_t variant = 0; variant < results.size(); ++variant) {
@@ -586,7 +590,7 @@ class Run {
                                 .step_times = std::move(result.step_times)});
     }
     require(how.unscored >= 1, "every scored segment follows another one");
-    std::vector<std::size_t> next(results.size(), 0);  // scored step of each
+    std::vector<std::size_t> next(results.size(), 0);  // index of each variant's next scored step
     for (auto place = static_cast<std::size_t>(how.unscored); place < how.order.size(); ++place) {
       const auto variant = static_cast<std::size_t>(how.order[place]);
       Segment& segment = round.segments[variant];
@@ -615,15 +619,15 @@ class Run {
   std::vector<std::unique_ptr<LoadedStep>> loaded_;
   std::vector<int> slots_;               // of each variant
   std::vector<nanoseconds> step_times_;  // a step of each variant, when last run
-  double deviation_of_blocks_ = 0;       // of log-ratios between the blocks of the warm-up
-  Round first_round_;                    // run to see what a round costs
+  double deviation_of_blocks_ = 0;       // of log-ratios of variants between warm-up blocks
+  Round first_round_;                    // run in choose_schedule to learn what a round costs
   Measurement result_;
 };
 
 }  // namespace
 
 std::int64_t bytes_kept(const Round& round) {
-  // Bytes of a segment's values in the judge, or of a round's reading of the environment.
+  // Bytes that the judge keeps for a segment's values, or for one reading of the environment.
   constexpr std::int64_t concluded = 384;
   std::int64_t bytes = static_cast<std::int64_t>(sizeof round) + concluded;
   for (const Segment& segment : round.segments) {

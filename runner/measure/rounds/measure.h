@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs the variants of a scenario interleaved until the caller says that it is enough, or the limit
-// of rounds or seconds is reached. Decides nothing about the variants, except that they must
-// compute the same step; prints nothing.
+// Runs the variants of a scenario interleaved until the caller has enough evidence, or the limit of
+// rounds or seconds is reached. Draws no conclusion about the variants, except that they must
+// compute the same step. Prints nothing.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// After the warm-up (0 rounds) and after every round.
+// Reported after the warm-up (0 rounds) and after every round.
 struct Progress {
   std::int64_t rounds = 0;
   std::chrono::nanoseconds spent{0};
@@ -26,10 +26,11 @@ struct Progress {
 struct MeasureRequest {
   MeasureKnobs knobs;
   std::uint64_t scenario_fingerprint = 0;
-  std::uint64_t seed = 0;  // of the orders
-  // With fewer rounds no assertion can pass: a budget without room for these is not begun.
+  std::uint64_t seed = 0;  // of the random orders
+  // No assertion can pass with fewer rounds. Measuring does not begin where the budget has no room
+  // for so many.
   std::int64_t fewest_rounds = 5;
-  bool stretches = false;  // it takes them all the same, for as long as they take
+  bool stretches = false;  // take fewest_rounds even if they exceed max_seconds
   Enough enough;
   std::function<void(const Progress&)> progress;  // may be empty
 };
@@ -38,9 +39,9 @@ struct MeasureRequest {
 using LoadSubject =
     std::function<std::unique_ptr<LoadedStep>(std::size_t subject, int slot, const LoadDraw&)>;
 
-// Loads every subject, warms up, and runs rounds. A device without a notion of time yields none,
-// but its losses and gradients are compared. Ends early when variants are not the same step, or a
-// signal asks for an end. At least one subject. Throws DeviceError.
+// Loads every subject, warms up, and runs rounds. A device without a clock runs no rounds, but its
+// losses and gradients are compared. Ends early when variants are not the same step, or on a
+// signal. Needs at least one subject. Throws DeviceError.
 Measurement measure(StepRunner&, std::span<const Subject>, const LoadSubject&,
                     const MeasureRequest&);
 

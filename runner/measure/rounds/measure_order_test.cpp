@@ -51,7 +51,7 @@ std::vector<int> slots_of(const Round& round) {
   return slots;
 }
 
-// A drift that is linear in time then cancels in every ratio.
+// With the order and its mirror, a drift that is linear in time cancels in every ratio.
 TEST(Measure, RunsAnOrderAndItsMirrorInEveryRound) {
   for (std::vector<int> order : orders_of(measure_three_variants(42))) {
     ASSERT_EQ(order.size(), 6U);
@@ -109,7 +109,7 @@ TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
   EXPECT_EQ(loaders.size(), script.draws.size() / 2);
 }
 
-// So that of two variants each follows itself as often as the other.
+// Each of two variants then follows itself equally often.
 TEST(Measure, LetsTheFirstVariantOfTheOrderFollowItself) {
   Script script{.step_time = always(1ms)};
   FakeRunner runner(script);
@@ -155,7 +155,8 @@ TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   }
 }
 
-// Steps that fill the queue before segments of three steps, of both variants: at least 5 ms.
+// The unscored steps fill the queue for at least 5 ms before short segments, which have three steps
+// of each of the two variants.
 TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
   const auto segments_of_a_round = [](std::optional<std::int64_t> warmup) {
     std::map<std::int64_t, std::size_t> runs;
@@ -174,7 +175,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
   EXPECT_EQ(segments_of_a_round(34), 2U * (12 + 12));
 }
 
-// Rounds are short: one of four variants follows itself in two rounds of five.
+// Rounds are so short that one of four variants follows itself in only two rounds of five.
 TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
   const auto subjects = subjects_named({"a", "b", "c", "d"});
   MeasureRequest request = interleaved_request(1);
@@ -185,7 +186,7 @@ TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
   }
 }
 
-// Orders that are drawn independently take 16 on average.
+// Independently drawn orders need 16 trials on average.
 TEST(Measure, NeedsFewTrialsToCompareManyVariants) {
   const auto subjects = subjects_named({"a", "b", "c", "d", "e", "f"});
   MeasureRequest request = interleaved_request(1);
@@ -195,7 +196,8 @@ TEST(Measure, NeedsFewTrialsToCompareManyVariants) {
     Script script{.step_time = always(1ms)};
     FakeRunner runner(script);
     EXPECT_EQ(measure(runner, subjects, request).segments_because, "") << "seed " << request.seed;
-    // Besides, a round to see what one costs, and the round itself.
+    // The two other rounds are the one that shows what a round costs, and the measured round
+    // itself.
     trials += static_cast<double>(script.runs.size() / segments_of_a_round) - 2;
   }
   EXPECT_LT(trials / 40, 8);
@@ -211,7 +213,7 @@ TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   EXPECT_EQ(measure(runner, subjects, request_for(2)).segments_because, "the scenario asks for it");
 }
 
-// Each step of b leaves 20 us of work to the next step.
+// Each step of b leaves 20 us of its work to the step that follows.
 TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
   Script script;
   script.step_time = [&](const std::string& variant, std::int64_t) -> nanoseconds {
@@ -229,7 +231,8 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
   EXPECT_LT(carried->size, -0.05) << "segments show it too";
 }
 
-// Two variants whose kernels a device of round numbers spins for, as `busier` leaves them.
+// Returns two variants whose kernels spin for `kernel_us` on the simulated device; `busier` then
+// changes the plans.
 std::vector<PlannedStep> spinning(std::int64_t kernel_us,
                                   const std::function<void(std::vector<StepPlan>&)>& busier) {
   Scenario scenario;
@@ -245,7 +248,7 @@ std::vector<PlannedStep> spinning(std::int64_t kernel_us,
   return with_facts(std::move(plans));
 }
 
-// log(second / first) of mean step times, each alone for long.
+// log(second / first) of the mean step times in long runs of each variant alone.
 double ratio_alone(Device& device, const std::vector<PlannedStep>& plans) {
   double ratio = 0;
   for (const StepPlan& plan : plans) {
@@ -262,8 +265,8 @@ double ratio_in(const Round& round) {
   return std::log(times[1] / times[0]);
 }
 
-// Alone the device waits for the busy host; between steps of the other the host is ahead of it for
-// good, so that steps after their own kind are as fast as all others.
+// Alone, the device waits for the busy host. Between steps of the other variant the host stays
+// ahead of the device, so that steps after their own variant are as fast as all others.
 TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
   const std::vector<PlannedStep> plans = spinning(4, [](auto& made) {
     inject(made[1], {.kind = InjectionKind::host_delay, .duration = 60us});
@@ -280,8 +283,8 @@ TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
   for (const Round& round : measurement.rounds) EXPECT_NEAR(ratio_in(round), alone, 0.02);
 }
 
-// The host's last work in a step overlaps the end of its kernels and delays the step after it:
-// single steps in turn would charge it to the other variant.
+// The host's last work in a step overlaps the end of its kernels and delays the next step. If
+// variants alternated after every single step, this delay would be charged to the other variant.
 TEST(Measure, ChargesWorkOfTheHostAtTheEndOfAStepToItsOwnVariant) {
   const std::vector<PlannedStep> plans = spinning(
       1, [](auto& made) { inject(made[1], {.kind = InjectionKind::host_delay, .duration = 2us}); });
@@ -306,7 +309,7 @@ TEST(CarryOver, IsHowFarTheRatioIsFromThatAfterStepsOfTheirOwn) {
   EXPECT_FALSE(carry_over_between(std::span(rounds).first(2), 0, 1));
   EXPECT_FALSE(run_ahead_between(rounds, 0, 1)) << "the host's time is unknown";
   for (Round& one : rounds) {
-    one.segments[0].host_busy = 3300us;  // half as much again as its steps
+    one.segments[0].host_busy = 3300us;  // 1.5 times the time of its steps
     one.segments[1].host_busy = 1500us;
   }
   EXPECT_NEAR(run_ahead_between(rounds, 0, 1)->size, std::log(1.5), 1e-12);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Budget, warm-up, environment and losses on a fake device. measure_order_test.cpp checks the order
-// of segments, and schedule_test.cpp how many steps they have.
+// Tests budget, warm-up, environment and losses on a fake device. measure_order_test.cpp tests the
+// order of segments, and schedule_test.cpp their lengths.
 #include "measure/rounds/measure.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Measure, KnowsNoUnitsOfWorkThatItsSubjectDoesNotKnow) {
   EXPECT_EQ(measurement.variants.back().model_flops, std::nullopt);
 }
 
-// It ends as soon as it looks around: in its warm-up, with no round.
+// measure() sees the signal in its warm-up and ends with no round.
 TEST(Measure, EndsOnASignalBeforeItsFirstRound) {
   Script script{.step_time = always(1ms)};
   FakeRunner runner(script);
@@ -144,7 +144,7 @@ TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
   const Measurement measurement = measure(runner, subjects, request_for(8));
   ASSERT_EQ(runs_before.size(), 9U);
   for (std::size_t reading = 1; reading < runs_before.size(); ++reading) {
-    // Every load settles each variant before its segments.
+    // After every load, each variant runs once unscored before the segments.
     EXPECT_EQ(runs_before[reading] - runs_before[reading - 1],
               3 + measurement.rounds[reading - 1].segments.size());
   }
@@ -228,7 +228,7 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
   EXPECT_EQ(measurement.rounds.size(), 3U);
 }
 
-// A kernel may be right only for as long as it is looked at.
+// A faulty kernel may compute correctly only while the first steps are compared.
 TEST(Measure, BeginsTheFirstStepsAgainAfterTheRoundsWithoutANewLoad) {
   Script script{.step_time = always(1ms)};
   bool lies = false;
@@ -274,7 +274,7 @@ TEST(Measure, LoadsAnewWhatCannotBeginAgain) {
   EXPECT_EQ(script.draws.back().first_step, script.draws[loads - 1].first_step);
 }
 
-// A kernel that goes wrong in every variant is seen by each beside itself.
+// A fault that all variants share shows where each variant is compared with its own first steps.
 TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
   Script script{.step_time = always(1ms)};
   float value = 1;
@@ -296,7 +296,7 @@ TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
   EXPECT_TRUE(measurement.another_step->after_the_rounds);
 }
 
-// Loads take 3 ms of this machine.
+// A device that takes 3 ms of this machine's time for a load.
 class SlowDevice : public FakeDevice {
  public:
   using FakeDevice::FakeDevice;
@@ -327,7 +327,7 @@ TEST(Measure, SaysWhatTheComparisonOfFirstStepsCostsApart) {
   for (const WallPart part : all_wall_parts()) EXPECT_GE(times[part].count(), 0) << name_of(part);
 }
 
-// With four variants the trials are no round, and their load is thrown away.
+// With four variants, the trials are not used as a round, and their load is discarded.
 TEST(Measure, ComparesTheLossesOfEveryLoad) {
   Script script{.step_time = always(1ms)};
   script.loss = [&](const std::string& variant, std::int64_t) {

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::int64_t first_steps = 8;
 
-// Two variants are comparable where they share all of this; the first that they do not share, in
-// words, and nothing where they share all: the same batches, as many of them by as many ranks,
-// model, parameters, precision and workspace, and the same kernels.
+// Returns the first property, in words, in which two variants differ so that their numbers cannot
+// be compared; empty where they are comparable. The properties are: batches and their number over
+// all ranks, number of ranks, model, parameters, precision, workspace and kernels.
 std::string other_arithmetic(const Subject& subject, const Subject& against) {
   if (!subject.arithmetic || !against.arithmetic) return "what they compute is not known";
   const Arithmetic& own = *subject.arithmetic;
@@ -61,7 +61,7 @@ std::string reason_against_gradients(const Subject& subject) {
   return subject.arithmetic ? subject.arithmetic->against_gradients : "";
 }
 
-// Variants of the same arithmetic, by the first of each class.
+// Groups variants of the same arithmetic into classes, in the order of their first members.
 std::vector<std::vector<int>> classes_of(std::span<const Subject> subjects) {
   std::vector<std::vector<int>> classes;
   for (int variant = 0; variant < std::ssize(subjects); ++variant) {
@@ -74,7 +74,7 @@ std::vector<std::vector<int>> classes_of(std::span<const Subject> subjects) {
   return classes;
 }
 
-// The first variant whose gradients can be read, else the first.
+// Returns the first variant whose gradients can be read, else the first variant.
 int reference_of(const std::vector<int>& alike, std::span<const Subject> subjects) {
   const auto found = std::ranges::find_if(alike, [&](int variant) {
     return reason_against_gradients(subject_at(subjects, variant)).empty();
@@ -90,8 +90,8 @@ bool all_finite(const std::vector<GradientSketch>& gradients) {
   return std::ranges::all_of(gradients, is_finite);
 }
 
-// The bounds were measured with 128 rows and two layers: of fewer rows a loss is the mean of fewer
-// rounded numbers, and through more layers rounding goes further.
+// The bounds were measured with 128 rows and two layers. With fewer rows, the loss is a mean of
+// fewer rounded numbers; with more layers, rounding errors grow.
 double fewer_rows_than_measured(const Arithmetic& arithmetic) {
   return std::sqrt(std::max(1.0, 128 / std::max(arithmetic.rows, 1.0)));
 }
@@ -107,8 +107,8 @@ GradientSketch whole_of(const std::vector<GradientSketch>& gradients) {
 
 }  // namespace
 
-// The first steps: three times and more what honest ways to run a transformer's step differed by on
-// an H100 and on the host reference (tests/contract/same_step_test.cpp).
+// Bounds of the first steps: at least three times the difference between correct implementations of
+// a transformer's step, on an H100 and on the host reference (tests/contract/same_step_test.cpp).
 double loss_bound(DType dtype, std::int64_t step) {
   constexpr std::int64_t early_steps = 100;
   const bool is_first = step < first_steps;
@@ -206,7 +206,7 @@ void SameStep::add(int variant, const StepResult& result) {
   require(result.first_step == own.next_step, "a loaded step counts its steps without gaps");
   own.next_step += static_cast<std::int64_t>(result.losses.size());
   own.pending.insert(own.pending.end(), result.losses.begin(), result.losses.end());
-  if (!subject_at(subjects_, variant).arithmetic) return;  // not compared with any variant
+  if (!subject_at(subjects_, variant).arithmetic) return;  // not compared with others
   if (!result.gradients.empty()) own.gradients[own.next_step - 1] = result.gradients;
   if (!other_rank_) other_rank_ = rank_difference(variant, result);
 }
@@ -216,16 +216,17 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
   const double loss = account(pair.variant).pending[index];
   const double expected = account(pair.against).pending[index];
   const std::int64_t trained = step - first_step_;
-  // An update of fp16 whose gradients overflow in one order of additions alone is skipped there.
+  // fp16 skips an update whose gradients overflow, and they may overflow in only one variant's
+  // order of additions.
   const bool may_skip = dtype(pair.variant) == DType::fp16 && !pair.adds_alike && trained >= 2;
   const double bound =
       loss_bound(dtype(pair.variant), may_skip ? std::max(trained, first_steps) : trained) *
       (trained < first_steps ? fewer_rows_than_measured(arithmetic(pair.variant)) : 1);
-  // Below a thousandth, a loss has been learned away and its relative error means nothing.
+  // A loss below a thousandth has converged, and its relative error is meaningless.
   const double size = std::max({std::abs(loss), std::abs(expected), 1e-3});
   const double difference = std::abs(loss - expected) / size;
   if (trained < first_steps) pair.loss = std::max(pair.loss, difference);
-  // A loss that is not a number fails this comparison too.
+  // A NaN loss fails this comparison too.
   if (difference <= bound) return std::nullopt;
   return AnotherStep{.variant = pair.variant,
                      .against = pair.against,
@@ -235,8 +236,9 @@ std::optional<AnotherStep> SameStep::loss_difference(ComparedPair& pair, std::in
                      .bound = bound};
 }
 
-// A gradient that is infinite on both sides is skipped by both updates; a part that only one of
-// them has read is not compared.
+// Returns the largest difference of gradients above the bound. Where a gradient is infinite in both
+// variants, both skip the update, and it is not compared. Gradients that only one variant has read
+// are not compared either.
 std::optional<AnotherStep> SameStep::gradient_difference(
     ComparedPair& pair, std::int64_t step, const std::vector<GradientSketch>& gradients,
     const std::vector<GradientSketch>& others) const {
@@ -248,7 +250,7 @@ std::optional<AnotherStep> SameStep::gradient_difference(
     const GradientSketch& other = others[index];
     if (own.elements == 0 && other.elements == 0) continue;
     if (!is_finite(own) && !is_finite(other)) continue;
-    // Where only one of them is finite, or one is of fewer elements, nothing is further apart.
+    // The difference is infinite where only one gradient is finite, or their element counts differ.
     const bool comparable = is_finite(own) && is_finite(other) && own.elements == other.elements;
     const double difference = comparable
                                   ? relative_difference(own, other, negligible_norm(whole, own))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When losses of two variants count as the same.
+// Tests when losses and gradients of two variants count as equal.
 #include "measure/rounds/same_step.h"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ TEST(SameStep, WaitsUntilBothHaveRunAStep) {
   EXPECT_EQ(found->step, 1);
 }
 
-// How far losses may lie apart depends on how often a step has trained, not on its number.
+// The allowed difference of losses depends on the number of updates, not on the step number.
 TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
   const auto steps = subjects_named({"baseline", "fix"});
   SameStep same(steps);
@@ -96,7 +96,7 @@ TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
   EXPECT_EQ(found->against, 1);
 }
 
-// Whether it compares the losses of a step with those of the same step after the change.
+// Returns whether the losses of a step are compared with those of the same step after `change`.
 bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
   Knobs changed = knobs;
   change(changed.model);
@@ -108,8 +108,7 @@ bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
   return same.first_difference().has_value();
 }
 
-// Not even where as many bytes are parameters: then only the model's knobs tell.
-// Each rank has batches of its own, and the loss is the mean of theirs.
+// Each rank has its own batches, and the loss is the mean over them.
 TEST(SameStep, ComparesOnlyVariantsOfAsManyRanks) {
   std::vector<StepPlan> plans = plans_named({"alone", "two", "two_too"});
   plans[1].ranks.count = plans[2].ranks.count = 2;
@@ -126,6 +125,7 @@ TEST(SameStep, ComparesOnlyVariantsOfAsManyRanks) {
   EXPECT_TRUE(same.first_difference());
 }
 
+// Models are distinguished by their knobs even where their parameters have equal sizes.
 TEST(SameStep, ComparesOnlyVariantsOfTheSameModel) {
   Knobs chase;
   chase.model.kind = ModelKind::chase;
@@ -191,7 +191,7 @@ TEST(SameStep, IsTenTimesWiderAfterAHundredSteps) {
   EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
 }
 
-// The table of docs/how-it-decides.md as the code has it.
+// Prints the bounds of the code as the table in docs/how-it-decides.md.
 using LossBound = std::function<double(DType, std::int64_t step)>;
 std::string table_of_bounds(const LossBound& loss) {
   constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
@@ -235,7 +235,7 @@ std::vector<Subject> steps_that_learn() {
   return steps;
 }
 
-// The gradient of each parameter, all of whose elements are this.
+// Returns a gradient for each parameter, with all elements set to this value.
 StepResult gradients(std::int64_t step, float weight, float bias) {
   StepResult result = losses(step, {1.0F});
   for (const auto& [elements, value] : {std::pair(1000, weight), std::pair(10, bias)}) {
@@ -279,10 +279,11 @@ TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
   EXPECT_EQ(found->parameter, "weight");
 }
 
-// By how many comparisons, and lines that say why there is none, each pair of variants is covered.
+// Counts, for each pair of variants, the comparisons of the pair and the lines that say why it is
+// not compared.
 std::map<std::pair<int, int>, int> covered(const std::vector<Subject>& steps, bool gradients) {
   std::map<std::pair<int, int>, int> pairs;
-  std::map<int, std::vector<int>> compared;  // by the one that they are compared with
+  std::map<int, std::vector<int>> compared;  // by their reference
   const SameStep same(steps);
   for (const ComparedPair& pair : same.compared()) compared[pair.against].push_back(pair.variant);
   for (auto& [reference, alike] : compared) {
@@ -306,7 +307,7 @@ TEST(SameStep, SaysOfEveryPairOnceWhetherItIsComparedOrWhyNot) {
   auto plans = plans_named({"a", "larger", "b", "wider", "larger_too", "c"});
   plans[1].batch_sizes = plans[4].batch_sizes = {128};
   plans[3].dtype = DType::bf16;
-  // The graph of 'a' and that of 'c' release what their updates read.
+  // In 'a' and 'c', the gradients are released inside the graph that reads them.
   for (const std::size_t lost : {0, 5}) {
     plans[lost].buffers = {{.name = "gradients", .allocated_by = AllocatedBy::cuda}};
     plans[lost].operations = {{.name = "adamw",
@@ -342,7 +343,7 @@ TEST(SameStep, SaysOfEveryPairOnceWhetherItIsComparedOrWhyNot) {
   EXPECT_EQ(lines[3].reason, "another precision");
 }
 
-// Two classes that a third one has the same otherwise than are one line.
+// 'c' differs from the classes of 'a' and 'b' in the same property, which makes one line.
 TEST(SameStep, SaysWhatAVariantHasOtherwiseThanAllOthersOnce) {
   auto plans = plans_named({"a", "b", "c"});
   plans[0].batch_sizes = {32};
@@ -353,7 +354,7 @@ TEST(SameStep, SaysWhatAVariantHasOtherwiseThanAllOthersOnce) {
   EXPECT_EQ(lines[1].against, (std::vector{0, 1}));
 }
 
-// Both variants may have the kernel that is right for so many calls only.
+// Both variants may share the kernel that computes correctly only for a number of calls.
 TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
@@ -378,7 +379,7 @@ TEST(SameStep, ComparesAVariantWithItsOwnFirstSteps) {
   EXPECT_FALSE(same.difference_from_before()) << "of another step";
 }
 
-// Each load draws its first step anew. With a short period few of these steps differ.
+// Each load draws its first step anew. With a short period, few of the first steps differ.
 TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
@@ -398,7 +399,8 @@ TEST(SameStep, ComparesNoStepThatComesAfterAnotherNumberOfUpdates) {
   EXPECT_FALSE(same.difference_from_before());
 }
 
-// After a reduction all ranks have the same, also of a variant that nothing else is compared with.
+// After a reduction, all ranks have the same gradients. This is checked even for a variant that is
+// compared with no other.
 TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
   const auto steps = steps_that_learn();
   SameStep same{std::span(steps).first(1)};
@@ -424,7 +426,7 @@ TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
   EXPECT_TRUE(same.first_difference()) << "a rank that has read nothing";
 }
 
-// Equal kernels are not enough: collectives add numbers too.
+// Equal kernels do not suffice for the narrow bound, since collectives add numbers too.
 TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();
   knobs.ranks.count = 2;
@@ -440,7 +442,7 @@ TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   EXPECT_EQ(same.compared()[1].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
 }
 
-// The update is skipped there, and nothing that follows says anything.
+// One variant skips its update, and later gradients are not comparable.
 TEST(SameStep, LeavesFp16ThatOverflowsInOneOrderOfAdditionsAlone) {
   const float infinite = std::numeric_limits<float>::infinity();
   for (const bool adds_alike : {false, true}) {
@@ -484,14 +486,14 @@ TEST(SameStep, WidensTheBoundsOfGradientsByTheDepthOfTheModel) {
 TEST(SameStep, ComparesOnlyVariantsOfTheSameUpdate) {
   Knobs knobs = small_transformer();
   std::vector<StepPlan> plans = {plan_of(knobs)};
-  knobs.optim.clip = 1;  // in 16 bits the same kernels find the norm
+  knobs.optim.clip = 1;  // with 16-bit parameters, the same kernels compute the norm
   plans.push_back(plan_of(knobs));
   const auto pairs = pairs_not_compared(subjects_of(with_facts(plans)));
   ASSERT_EQ(pairs.size(), 1U);
   EXPECT_EQ(pairs[0].reason, "another update");
 }
 
-// Such as the step of a program without a plan.
+// A program without a plan, for example, has a step without arithmetic.
 TEST(SameStep, SaysThatNobodyKnowsWhatAStepWithoutArithmeticComputes) {
   auto steps = steps_that_learn();
   steps.push_back({.name = "program"});

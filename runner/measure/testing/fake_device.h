@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a device of scripted steps, and plans for it.
+// For tests only: a device whose steps have given times, and plans for it.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class FakeDevice : public Scripted<Device> {
   }
 };
 
-// Plans of no operations, one for each name; 64 samples a step.
+// Returns plans without operations, one for each name, of 64 samples per step.
 inline std::vector<StepPlan> plans_named(const std::vector<std::string>& names) {
   std::vector<StepPlan> plans;
   for (const std::string& name : names) {

@@ -10,7 +10,7 @@ inline StepTime always(std::chrono::nanoseconds time) {
   return [time](const std::string&, std::int64_t) { return time; };
 }
 
-// So many rounds of segments, whatever they show.
+// Requests this number of rounds with long segments, whatever the results.
 inline MeasureRequest request_for(std::int64_t rounds) {
   MeasureRequest request;
   request.knobs.rounds = rounds;

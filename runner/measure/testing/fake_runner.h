@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: steps whose times and losses are written down by the test, a runner of them that
-// knows no plans, and the clock that they move.
+// For tests only: steps with given times and losses, a runner of them that knows no plans, and the
+// fake clock that they advance.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// Time a step of a variant, at a step number of it.
+// Returns the time of a variant's step with this number.
 using StepTime = std::function<std::chrono::nanoseconds(const std::string& variant, std::int64_t)>;
 using Loss = std::function<float(const std::string& variant, std::int64_t)>;
 
@@ -24,21 +24,22 @@ struct Script {
   Loss loss = [](const std::string&, std::int64_t step) {
     return 1.0F / (1.0F + static_cast<float>(step));
   };
-  // Empty: clocks are not known; there is nothing around the device.
+  // Empty function: clock rates are unknown; for `environment`, nothing is known.
   std::function<double(const std::string& variant)> sm_clock_hertz = {};
   std::function<EnvironmentReading(std::int64_t reading)> environment = {};
-  // Libraries of a variant's plan, and choices of its n-th load, counted from 0; empty: there is
-  // nothing to choose.
+  // Libraries of a variant's plan, and its kernel choices in the n-th load, counted from 0. Empty
+  // functions: there are none.
   std::function<std::vector<DeviceKey>(const std::string& variant)> libraries = {};
   std::function<std::vector<KernelChoice>(const std::string& variant, int load)> choices = {};
-  // The gradients of a step, by the parameters of its plan; empty: it computes none.
+  // Returns the gradients of a step, in the order of its plan's parameters; empty: the step
+  // computes none.
   std::function<std::vector<GradientSketch>(const std::string& variant, std::int64_t step)>
       gradients = {};
-  bool restarts = true;      // where it is loaded; otherwise it has to be loaded anew
-  double host_share = 0.25;  // of the step time; negative: the device does not know
+  bool restarts = true;      // a step can restart without a new load
+  double host_share = 0.25;  // host time as a share of the step time; negative: unknown
   std::chrono::nanoseconds now{0};
   std::vector<std::pair<std::string, Observe>> runs{};
-  std::vector<LoadDraw> draws{};  // of every load
+  std::vector<LoadDraw> draws{};  // random draws of every load
 };
 
 class FakeStep : public LoadedStep {
@@ -97,7 +98,7 @@ class FakeStep : public LoadedStep {
   std::int64_t next_step_;
 };
 
-// A StepRunner, or a Device.
+// `Base` is StepRunner or Device.
 template <class Base>
 class Scripted : public Base {
  public:
@@ -135,7 +136,7 @@ inline Measurement measure(FakeRunner& runner, const std::vector<Subject>& subje
   return measure(runner, subjects, load, request);
 }
 
-// Subjects without counts, one for each name; 64 samples a step.
+// Returns subjects without counts, one for each name, of 64 samples per step.
 inline std::vector<Subject> subjects_named(const std::vector<std::string>& names) {
   std::vector<Subject> subjects;
   for (const std::string& name : names) {

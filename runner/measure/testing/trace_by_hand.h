@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: traces written down record by record, in microseconds, and the plan that they are
-// of.
+// For tests only: traces written record by record, in microseconds, and the plan that they belong
+// to.
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ constexpr int wait = 5;
 constexpr int work = 6;
 }  // namespace by_hand
 
-// A batch from the loader, its copy, a kernel of each kind, a fill, a wait and host work.
+// Returns a plan with a batch from the loader, its copy, a kernel of each kind, a fill, a wait and
+// host work.
 inline PlannedStep plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
   StepPlan plan;
   plan.variant = "by hand";
@@ -53,7 +54,7 @@ inline PlannedStep plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
   return with_facts(std::move(plan));
 }
 
-// Seconds, and how near a sum of them comes.
+// In seconds; `close` is the tolerance for sums.
 constexpr double microsecond = 1e-6;
 constexpr double close = 1e-12;
 
@@ -84,7 +85,7 @@ class TraceByHand {
  public:
   explicit TraceByHand(std::int64_t steps) { trace_.steps = steps; }
 
-  // Time of the host for an operation, without a call.
+  // Adds host time of an operation without a call.
   TraceByHand& span(int operation, std::int64_t step, std::int64_t begin, std::int64_t end) {
     trace_.spans.push_back({.operation = operation,
                             .step = step,
@@ -93,7 +94,7 @@ class TraceByHand {
                             .end = microseconds(end)});
     return *this;
   }
-  // A span that is one call.
+  // Adds host time of an operation that is a single call.
   TraceByHand& call(int operation, std::int64_t step, HostCall made, std::int64_t begin,
                     std::int64_t end) {
     span(operation, step, begin, end);

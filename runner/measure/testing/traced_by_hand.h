@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what traces would have told of variants, written down by hand.
+// For tests only: handwritten results of traces.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// Parts of a step, in microseconds.
+// Times of the parts of a step, in microseconds.
 struct PartsByHand {
   double math = 0;
   double memory = 0;
@@ -43,7 +43,7 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
   return step;
 }
 
-// The same steps in every round.
+// Repeats the same steps in every round.
 inline Traced traced_rounds(const std::vector<TracedStep>& variants, std::size_t rounds = 7) {
   Traced traced;
   traced.steps = 20;
@@ -52,7 +52,7 @@ inline Traced traced_rounds(const std::vector<TracedStep>& variants, std::size_t
   return traced;
 }
 
-// Every traced round gets the next of the values of one variant's metric.
+// Sets a metric of one variant, with one value for each traced round.
 inline void set_values(Traced& traced, std::size_t variant, Metric metric,
                        const std::vector<double>& values) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {

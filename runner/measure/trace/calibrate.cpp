@@ -15,9 +15,9 @@
 namespace stepgate {
 namespace {
 
-// Batches are copied in words.
+// Batches are copied as 4-byte words.
 constexpr double word_bytes = 4;
-// Closer than the assertion asks for: what is found must still hold when it is traced again.
+// Stricter than the assertion's tolerance, so that the value still passes when it is traced again.
 constexpr double margin = 0.5;
 
 std::size_t index_of(std::span<const PlannedStep> plans, const std::string& variant) {
@@ -27,7 +27,7 @@ std::size_t index_of(std::span<const PlannedStep> plans, const std::string& vari
   return static_cast<std::size_t>(found - plans.begin());
 }
 
-// As `--set` takes it: "64 KiB".
+// Formats a value as `--set` takes it: "64 KiB".
 std::string value_text(const Field& field, double value, const CalibrationRange& range) {
   if (range.multiple_of <= 0) return field_value_text(field, value);
   return field_value_text(field, static_cast<std::int64_t>(value));
@@ -58,7 +58,8 @@ CalibrationRange calibration_range(const Calibration& calibration, const Scenari
   } else if (const auto* number = std::get_if<double>(&written)) {
     range.start = *number;
   } else {
-    // Left to the model, which reads so much of a sample and cannot do with less.
+    // Begins with the number of words of a sample that the model reads, which is also the least
+    // possible.
     const StepPlan& plan = as_written[index];
     const auto largest = *std::max_element(plan.batch_sizes.begin(), plan.batch_sizes.end());
     const auto number_bytes =
@@ -72,7 +73,7 @@ CalibrationRange calibration_range(const Calibration& calibration, const Scenari
   range.multiple_of = kind == FieldKind::number  ? 0
                       : kind == FieldKind::bytes ? std::max(multiple, word_bytes)
                                                  : multiple;
-  // A search by factors has no way to nothing.
+  // The search multiplies and divides by factors, so it needs a least value above 0.
   range.least =
       std::max(range.least, range.multiple_of > 0 ? range.multiple_of : range.most * 1e-9);
   range.start = std::clamp(range.start, range.least, range.most);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the value of a knob that gives one metric of a trace the value that a scenario wants, on
-// the device that is there. The caller plans with the value.
+// Finds the value of a knob that makes one metric of a trace match the scenario's target, on the
+// present device. The caller makes the plans for a value.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace stepgate {
 
-// The plans of all variants with the knob at a value, as `--set` takes it. Throws RequestError
-// where no plan has that value.
+// Returns the plans of all variants with the knob at this value, written as for `--set`. Throws
+// RequestError where the value allows no plan.
 using PlansWith = std::function<std::vector<PlannedStep>(const std::string& value)>;
 
 struct CalibrationRange {
@@ -25,7 +25,7 @@ struct CalibrationRange {
   double multiple_of = 1;  // 0: any number
 };
 
-// Where to search: the knob's own range, from the value that the variant has in the file on.
+// Returns the search range: the range of the knob, starting from the variant's value in the file.
 CalibrationRange calibration_range(const Calibration&, const Scenario&,
                                    std::span<const PlannedStep> as_written);
 

@@ -71,7 +71,8 @@ TEST(Calibrate, AValueThatWasGivenIsNotSearched) {
   EXPECT_TRUE(scenario_with("30%", {"batch.size=32"}).calibrate);
 }
 
-// The knob counts the fp32 values that the model reads. A batch of bytes is a quarter of that.
+// The knob counts the fp32 values that the model reads. A batch of bytes takes a quarter of their
+// size.
 TEST(Calibrate, BeginsWithWhatTheModelReadsWhateverIsCopied) {
   for (const BatchFormat format : {BatchFormat::fp32, BatchFormat::uint8}) {
     Scenario scenario = scenario_with("30%");

@@ -24,9 +24,9 @@ Interval time_of(const DeviceWork& work) {
   return {work.begin.count(), work.end.count()};
 }
 
-// The longest of each step, on average over the steps.
+// Adds the mean, over steps, of the longest wait for a rank in each step.
 void add_skew(const Trace& trace, const MeetingsOfRanks& meetings, Values& values) {
-  std::map<std::int64_t, std::int64_t> longest;  // by step
+  std::map<std::int64_t, std::int64_t> longest;  // longest wait, by step
   for (const auto& [key, meeting] : meetings) {
     std::int64_t& of_step = longest[key.first];
     of_step = std::max(of_step, meeting.last - meeting.first);
@@ -37,9 +37,9 @@ void add_skew(const Trace& trace, const MeetingsOfRanks& meetings, Values& value
   values[Metric::skew_us] = in_seconds(sum) / static_cast<double>(trace.steps);
 }
 
-// None where all come at once.
+// Adds nothing where all ranks arrive at once.
 void add_last_rank(const MeetingsOfRanks& meetings, Values& values) {
-  std::map<int, std::int64_t> times_last;  // by rank
+  std::map<int, std::int64_t> times_last;  // number of collectives where it arrived last, by rank
   for (const auto& [key, meeting] : meetings) {
     if (meeting.first < meeting.last) ++times_last[meeting.last_rank];
   }
@@ -49,7 +49,7 @@ void add_last_rank(const MeetingsOfRanks& meetings, Values& values) {
   values[Metric::last_rank] = most->first;
 }
 
-// Waiting for a rank is no part of a collective's speed.
+// Excludes the time that a collective waits for ranks to arrive.
 void add_bus_speed(const Trace& trace, const StepPlan& plan, const MeetingsOfRanks& meetings,
                    Values& values) {
   double bytes = 0;
@@ -65,7 +65,7 @@ void add_bus_speed(const Trace& trace, const StepPlan& plan, const MeetingsOfRan
   if (time > 0) values[Metric::bus_gbps] = bytes / time;
 }
 
-// How much of the interval lies in the union.
+// Length of the intersection of the interval and the union.
 std::int64_t covered(const Interval& interval, const IntervalUnion& by) {
   std::int64_t length = 0;
   auto next = std::ranges::upper_bound(by, interval.begin, {}, &Interval::end);
@@ -74,7 +74,7 @@ std::int64_t covered(const Interval& interval, const IntervalUnion& by) {
   return length;
 }
 
-// Launches of the same kernel and shape, some of them under a collective and some beside none.
+// Launches of the same kernel and shape, split by whether a collective ran at the same time.
 struct Alike {
   double under_seconds = 0;
   double under_times = 0;
@@ -88,7 +88,7 @@ void add_stretch(const Trace& trace, const StepPlan& plan, Values& values) {
     if (work.operation >= 0 && work.kind == WorkKind::collective) all.push_back(time_of(work));
   }
   const IntervalUnion collectives = union_of(std::move(all));
-  // A library may take several kernels for a launch.
+  // A library may run several kernels for one launch.
   std::map<std::tuple<std::string_view, std::string, std::string_view>, Alike> alike;
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0 || work.kind != WorkKind::kernel) continue;
@@ -116,8 +116,8 @@ void add_stretch(const Trace& trace, const StepPlan& plan, Values& values) {
   if (alone > 0) values[Metric::comm_stretch] = under / alone;
 }
 
-// Collectives that something on the compute stream waits for: all of one stream up to this
-// operation, of the step that issues the wait or of an earlier one.
+// Collectives that an operation of the compute stream waits for: all on `stream` up to this
+// operation, of the step that issues the wait or of an earlier step.
 struct Awaited {
   int stream = 0;
   int operation = 0;
@@ -125,12 +125,13 @@ struct Awaited {
 };
 using AwaitedBy = std::map<int, std::vector<Awaited>>;  // by operation of the compute stream
 
-// A wait on a stream delays the next work that is issued there. Waits at the end of a step are for
-// the next one's first work, and a record may be that of the step before. `works` are the
-// operations that keep the compute stream busy.
+// Finds the collectives that each operation waits for. A wait on a stream delays the next work that
+// is issued there. A wait at the end of a step delays the first work of the next step, and the
+// event of a wait may be recorded in the step before. `works` has the operations that keep the
+// compute stream busy.
 AwaitedBy awaited_collectives(const StepPlan& plan, const std::set<int>& works) {
   AwaitedBy awaited;
-  std::map<int, Awaited> records;  // by event: the last one
+  std::map<int, Awaited> records;  // last record of each event
   std::vector<Awaited> pending;
   constexpr std::int64_t passes = 2;
   for (std::int64_t pass = 0; pass < passes; ++pass) {
@@ -160,7 +161,8 @@ bool is_of_compute(const StepPlan& plan, const DeviceWork& work) {
          operation_at(plan, work.operation).stream == compute_stream;
 }
 
-// Times of the collectives that the work waits for, including those that ran long ago.
+// Returns the times of the collectives that the work waits for, including those that finished long
+// before.
 std::vector<Interval> times_of_awaited(const Trace& trace, const StepPlan& plan,
                                        const DeviceWork& work,
                                        const std::vector<Awaited>& awaited) {
@@ -178,8 +180,9 @@ std::vector<Interval> times_of_awaited(const Trace& trace, const StepPlan& plan,
   return times;
 }
 
-// A collective that runs while nothing waits for it costs nothing, and one that is awaited by a
-// host that is late anyway is not what holds up the step.
+// Adds the time in which the step is blocked by collectives. A collective costs nothing while no
+// work waits for it. If the host issued the waiting work late anyway, the collective did not block
+// it.
 void add_blocking(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
                   Values& values) {
   std::set<int> works;
@@ -190,7 +193,7 @@ void add_blocking(const Trace& trace, const StepPlan& plan, const TraceWindow& w
   std::vector<Interval> blocked;
   const DeviceWork* before = nullptr;
   std::int64_t busy_until = 0;
-  for (const DeviceWork& work : trace.work) {  // in the order of their begin
+  for (const DeviceWork& work : trace.work) {  // in order of begin
     if (!is_of_compute(plan, work)) continue;
     const Interval pause{busy_until, work.begin.count()};
     busy_until = before == nullptr ? work.end.count() : std::max(busy_until, work.end.count());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Communication in a trace of one rank, and when the other ranks came.
+// Metrics of communication in a trace of one rank, using the arrival times of the other ranks.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace stepgate {
 
-// Times are within the window; a ratio without anything to divide by is absent. The plan is one of
-// several ranks.
+// Adds the metrics of communication within the window. A ratio with a denominator of 0 is left out.
+// The plan must have several ranks.
 void add_communication(const Trace&, const PlannedStep&, const TraceWindow&, const DeviceTime&,
                        std::map<Metric, double>& values);
 

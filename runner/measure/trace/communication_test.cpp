@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cost of communication in a step, from traces made by hand.
+// Tests the cost of communication in a step with handwritten traces.
 #include "measure/trace/communication.h"
 
 #include <gtest/gtest.h>
@@ -10,12 +10,13 @@
 namespace stepgate {
 namespace {
 
-// Behind the operations of plan_by_hand.
+// Operations after those of plan_by_hand.
 constexpr int reduce = 7;
 constexpr int gather = 8;
 constexpr std::int64_t payload = 1000;
 
-// On as many ranks: an all-reduce and an all-gather on a stream of their own.
+// Returns a plan for this number of ranks, with an all-reduce and an all-gather on a stream of
+// their own.
 PlannedStep plan_of_ranks(int ranks) {
   StepPlan plan = plan_by_hand();
   plan.ranks.count = ranks;
@@ -70,7 +71,8 @@ TEST(Communication, IsExposedWhereNoKernelRuns) {
   EXPECT_EQ(step.work.at("(collectives)").times, 2);
 }
 
-// Communication that copies hide counts as copies in the partition, and is exposed all the same.
+// Communication beside a copy counts as a copy in the partition of the window, but is still
+// exposed.
 TEST(Communication, BesideACopyAloneIsExposed) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 10)
@@ -100,7 +102,8 @@ TEST(Communication, IsNoKernelOfItsPhaseAndItsCallNoLaunch) {
   EXPECT_EQ(step.phases[static_cast<std::size_t>(Phase::backward)].device_busy, 0);
 }
 
-// The optimizer, after the math, waits for the all-reduce. Nothing waits for the all-gather.
+// The optimizer waits for the all-reduce after the math kernel. No operation waits for the
+// all-gather.
 PlannedStep plan_that_waits() {
   StepPlan plan = plan_of_ranks(4);
   const int stream = operation_at(plan, reduce).stream;
@@ -137,7 +140,7 @@ TEST(Communication, DoesNotBlockWhatAwaitsNothing) {
             0);
 }
 
-// A wait that is the last of a step holds up the first kernel of the next one.
+// A wait at the end of a step delays the first kernel of the next step.
 TEST(Communication, OfTheStepBeforeBlocksTheNextOne) {
   StepPlan plan = plan_that_waits();
   plan.operations.pop_back();

@@ -16,12 +16,12 @@
 namespace stepgate {
 namespace {
 
-// Averages over steps are divided once in a plan and once in a trace.
+// Compares with a tolerance, since plan and trace round their averages over steps differently.
 bool agrees(double planned, double traced) {
   return std::abs(planned - traced) <= 1e-6 * std::max(std::abs(planned), std::abs(traced));
 }
 
-// The timeline's part of a metric in one operation of the plan.
+// The contribution of one operation of the plan to a metric in the timeline.
 struct OfOperation {
   double amount = 0;
   std::set<std::string> calls;
@@ -49,15 +49,15 @@ std::map<int, OfOperation> by_operation(const StepPlan& plan, const Trace& trace
   return found;
 }
 
-// "; in 'upload batch' the timeline has 2 (cudaMemcpyAsync), the plan 1": the first operation in
-// which they part. Empty where the timeline does not tell.
+// Names the first operation in which plan and timeline differ: "; in 'upload batch' the timeline
+// has 2 (cudaMemcpyAsync), the plan 1". Empty where the timeline does not show it.
 std::string where_they_part(const PlannedStep& step, const Trace& trace, Metric metric) {
   if (trace.steps <= 0) return "";
   const StepPlan& plan = step;
   std::map<int, OfOperation> traced = by_operation(plan, trace, metric);
   for (int index = 0; index < std::ssize(plan.operations); ++index) {
     const Operation& operation = plan.operations[static_cast<std::size_t>(index)];
-    if (operation.captured) continue;  // a graph's operations are one launch
+    if (operation.captured) continue;  // the operations of a graph are one launch
     const Tally& tally = step.facts().operations[static_cast<std::size_t>(index)].tally;
     const double planned = tally[metric] / static_cast<double>(operation.every);
     const OfOperation& of = traced[index];
@@ -86,7 +86,7 @@ std::optional<double> counted_by(const TracedStep& step, Metric metric) {
   return found == step.values.end() ? std::nullopt : std::optional(found->second);
 }
 
-// The first rank of a round that counts something else.
+// Returns the first rank of a round whose count differs from the plan.
 std::optional<Disagreement> disagreement_in(const TracedRound& round, std::size_t variant,
                                             Metric metric, double planned) {
   for (const TracedStep& rank : ranks_of(round, variant)) {
@@ -101,7 +101,7 @@ std::optional<Disagreement> disagreement_in(const TracedRound& round, std::size_
   return std::nullopt;
 }
 
-// At most one of a variant's metric: that of the first round in which it differs.
+// Returns at most one disagreement for each metric of a variant, from the first round that has one.
 std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, const Traced& traced) {
   std::vector<Disagreement> all;
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
@@ -121,7 +121,7 @@ std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, cons
   return all;
 }
 
-// " on rank 2" where there are several.
+// " on rank 2" where there are several ranks.
 std::string on_rank(const Traced& traced, const Disagreement& found) {
   const bool several = ranks_of(traced.rounds[found.round], found.variant).size() > 1;
   return several ? fmt::format(" on rank {}", found.rank) : "";
@@ -144,7 +144,7 @@ std::string in_words(const Disagreement& found, std::span<const PlannedStep> pla
   return words;
 }
 
-// The first count that ranks have differently, for counts that plans do not know, or only about.
+// Returns the first count in which ranks differ, among counts that the plan does not know exactly.
 std::optional<std::string> reason_against_ranks(std::span<const PlannedStep> plans,
                                                 const Traced& traced) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
@@ -174,7 +174,8 @@ std::int64_t most_held(std::span<const TracedStep> ranks) {
   return most;
 }
 
-// The fault of buffers in device memory, in words; nothing when no variant holds more than planned.
+// Returns why the device memory of buffers contradicts the plans, in words; nullopt when no variant
+// holds more than planned.
 std::optional<std::string> reason_against_memory(std::span<const PlannedStep> plans,
                                                  const Traced& traced) {
   for (const TracedRound& round : traced.rounds) {
@@ -195,7 +196,7 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
   return std::nullopt;
 }
 
-// The same for collectives, as the communication library recorded them.
+// Returns why the collectives contradict the plans, as the communication library recorded them.
 std::optional<std::string> reason_against_library(std::span<const PlannedStep> plans,
                                                   const Traced& traced) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {

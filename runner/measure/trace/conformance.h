@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a step did what its plan says: where the trace counts what the plan counts, both must
-// agree, or no number of the run means what it says.
+// Checks that a step did what its plan says. Where the trace counts what the plan counts, both must
+// agree; otherwise no number of the run is valid.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,11 @@
 
 namespace stepgate {
 
-// The first disagreement, in words, with both numbers and, where the timeline tells, the operation
-// in which they part; how many more there are. Counts must be equal up to the rounding of
-// fractions, in every round and on every rank, also where the plan has none to compare them with;
-// what the library of collectives says for itself must be the plan's; device memory in buffers must
-// not exceed the plan's peak (a device that books none has nothing to compare). Nothing when all
-// agree.
+// Returns the first disagreement, in words, with both numbers and, where the timeline shows it, the
+// operation in which they differ; then the number of further disagreements. nullopt when all agree.
+// Counts must be equal up to rounding, in every round and on every rank; counts that plans do not
+// know must be equal on all ranks. The records of the library of collectives must match the plan.
+// Device memory in buffers must not exceed the plan's peak, where the device accounts for buffers.
 std::optional<std::string> reason_against_conformance(std::span<const PlannedStep>, const Traced&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether traces that are written down by hand are those of their plans.
+// Tests with handwritten traces whether they match their plans.
 #include "measure/trace/conformance.h"
 
 #include <gtest/gtest.h>
@@ -118,8 +118,7 @@ TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
             "(34603008 bytes), and 32 MiB by the plan (33554432)");
 }
 
-// The library records that count are those of rank 0, and the difference of another rank is not
-// lost.
+// The counted library records come from rank 0; a difference on another rank must still be found.
 TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
   Traced traced = traced_as_planned();
   for (TracedRound& round : traced.rounds) {

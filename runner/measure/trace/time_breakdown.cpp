@@ -12,7 +12,8 @@
 namespace stepgate {
 namespace {
 
-// No call takes longer to reach an idle device. Where the queue is never empty, all calls seem to.
+// Limits the estimated launch latency to an idle device. Where the queue is never empty, every call
+// seems slower.
 constexpr std::int64_t longest_latency = 10'000;
 
 Interval interval_of(const auto& record) {
@@ -23,7 +24,7 @@ bool in_order_with_kernels(const StepPlan& plan, const DeviceWork& work) {
   return is_ordered_with_compute(plan, operation_at(plan, work.operation).stream);
 }
 
-// When the device could have begun what the host issued, had there been nothing before it.
+// Estimates when the device could have begun issued work if the queue had been empty.
 class IssuedWork {
  public:
   explicit IssuedWork(const Trace& trace) {
@@ -39,7 +40,7 @@ class IssuedWork {
     }
   }
 
-  // Its begin where nothing is known: then nothing could have begun earlier.
+  // Returns the work's own begin where its call is unknown.
   std::int64_t could_begin(const DeviceWork& work) const {
     const HostCall* call = call_of(work);
     if (call == nullptr) return work.begin.count();
@@ -47,7 +48,7 @@ class IssuedWork {
   }
 
  private:
-  // A call that blocks until its work is done submits it at an unknown moment.
+  // A blocking call is ignored, since it submits its work at an unknown time.
   const HostCall* call_of(const DeviceWork& work) const {
     const auto found = calls_.find(work.correlation);
     const bool known = found != calls_.end() && !found->second->can_block;
@@ -58,10 +59,10 @@ class IssuedWork {
   std::map<std::string, std::int64_t> latencies_;
 };
 
-// Times of the host, for blaming idle time on it.
+// Host times that idle device time is attributed to.
 struct HostTime {
   std::vector<Interval> waits;  // of the step, ascending
-  IntervalUnion waiting;        // those, and those in which the runner holds it back
+  IntervalUnion waiting;  // waits of the step, and times in which the runner throttles the host
   IntervalUnion loader;
 
   HostTime(const Trace& trace, const StepPlan& plan) {
@@ -82,7 +83,7 @@ struct HostTime {
     loader = union_of(std::move(taking));
   }
 
-  // A wait that returns at that very moment counts too.
+  // Includes a wait that returns exactly at `when`.
   bool waited_at(std::int64_t when) const {
     const auto later =
         std::upper_bound(waits.begin(), waits.end(), when,
@@ -98,9 +99,9 @@ struct IdleTime {
   std::int64_t in_queue = 0;
 };
 
-// After a wait the queue is empty and fills again. The host itself accounts for idle time of the
-// device meanwhile as far as there would be some without any wait: it takes longer to issue a step
-// than the device to do it; the rest is for the waits.
+// Attributes the refilling of the queue after a wait. Without any wait, the device would still be
+// idle for the time by which the host takes longer to issue a step than the device to run it. This
+// part is attributed to the host, the rest to the waits.
 void blame_waits_for_filling(const Interval& window, const HostTime& host, std::int64_t busy,
                              IdleTime& idle) {
   if (host.waits.empty()) return;
@@ -119,7 +120,7 @@ IdleTime blame(const Trace& trace, const StepPlan& plan, const Interval& window,
   IdleTime idle;
   auto next = trace.work.begin();
   for (const Interval& gap : gaps) {
-    // Work is in the order of its begin; the first of the plan's that begins when the gap ends.
+    // Finds the first work of the plan that begins when the gap ends; work is ordered by its begin.
     next = std::find_if(next, trace.work.end(), [&](const DeviceWork& work) {
       return work.operation >= 0 && work.begin.count() >= gap.end;
     });
@@ -162,7 +163,7 @@ TraceWindow window_of(const Trace& trace, const PlannedStep& plan) {
   TraceWindow window{.time = {}, .steps = last - skipped};
   std::vector<Interval> within;
   std::optional<std::int64_t> closed;
-  for (const DeviceWork& work : trace.work) {  // in the order of their begin
+  for (const DeviceWork& work : trace.work) {  // in order of begin
     if (work.operation < 0 || !in_order_with_kernels(plan, work)) continue;
     if (work.step < trace.first_step + skipped) continue;
     if (work.step >= trace.first_step + last) {

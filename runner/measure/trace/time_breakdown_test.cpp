@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whom the pauses of a step are blamed on, and that its parts add up, on traces by hand and at
-// random.
+// Tests which cause the pauses of a step are attributed to, and that its parts add up, on
+// handwritten and on random traces.
 #include "measure/trace/time_breakdown.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace stepgate {
 namespace {
 
-// The device runs dry at 10, in the wait; the next launch takes effect 3 us after its call.
+// The device runs dry at 10, during the wait; the next launch takes effect 3 us after its call.
 TEST(TraceMetrics, BlamesAPauseThatBeginsInAWaitOnTheWaitToItsEnd) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2)
@@ -47,9 +47,9 @@ TEST(TraceMetrics, CountsAPollAsAWaitOfTheHostThatCannotBlock) {
   EXPECT_NEAR(step.time.idle_after_wait, 23 * microsecond, close);
 }
 
-// The kernels of a step take 18 us, and the host is busy for 18 and waits for 12: without its wait
-// it would keep up, and the pause between the kernels would not be. Where it is busy for 20 more,
-// that pause is its own.
+// The kernels of a step take 18 us; the host is busy for 18 us and waits for 12 us. Without its
+// wait it would keep up, and there would be no pause between the kernels. Where the host is busy
+// for 20 us more, that pause is attributed to it.
 TEST(TraceMetrics, BlamesTheFillingOfTheQueueOnTheWaitAsFarAsTheHostWouldHaveKeptUp) {
   for (const std::int64_t slow : {0, 20}) {
     TraceByHand by_hand_trace(3);
@@ -66,14 +66,14 @@ TEST(TraceMetrics, BlamesTheFillingOfTheQueueOnTheWaitAsFarAsTheHostWouldHaveKep
     by_hand_trace.trace().closing_steps = 1;
     const TimeBreakdown time = summary_of(by_hand_trace.trace(), plan_by_hand()).time;
     EXPECT_NEAR(time.math, 18 * microsecond, close);
-    // Idle from 10 to 16, and from 26, within the wait, to the next step.
+    // The device is idle from 10 to 16, and from 26, within the wait, to the next step.
     EXPECT_NEAR(time.idle_after_wait + time.idle_for_host,
                 (12. + static_cast<double>(slow)) * microsecond, close);
     EXPECT_NEAR(time.idle_for_host, slow == 0 ? 0 : 6 * microsecond, close);
   }
 }
 
-// The runner held the host back from 4 to 12, which is no wait of the step.
+// The runner throttled the host from 4 to 12, which is not a wait of the step.
 TEST(TraceMetrics, BlamesOtherPausesOnTheLoaderAndTheHost) {
   TraceByHand by_hand_trace(2);
   by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2)
@@ -90,9 +90,10 @@ TEST(TraceMetrics, BlamesOtherPausesOnTheLoaderAndTheHost) {
   EXPECT_EQ(step.values.at(Metric::host_blocked_us), 0);
 }
 
-// The second kernel's call came at 2 and could have taken effect at 5, long before the first ended;
-// the pause between them is the device's own even though the host sits in a wait by then. The third
-// one's call came at 11: what it takes effect after, 14, is the host's, the rest is not.
+// The second kernel's call came at 2 and could have taken effect at 5, long before the first kernel
+// ended. So the pause between these kernels is the device's own, although the host is in a wait by
+// then. The third kernel's call came at 11: the pause until it could take effect, at 14, is the
+// host's, and the rest is not.
 TEST(TraceMetrics, BlamesNobodyForPausesWhileWorkIsQueued) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.call(by_hand::math, 0, launch(1), 0, 1)
@@ -108,8 +109,8 @@ TEST(TraceMetrics, BlamesNobodyForPausesWhileWorkIsQueued) {
   EXPECT_EQ(step.time.idle_for_host, 0);
 }
 
-// With copies one step ahead on a side stream, the copy of step 0 was not traced and the one that
-// runs beside steps before the window says nothing about it.
+// With copies prefetched one step ahead on a side stream, the copy of step 0 was not traced. The
+// copy beside the steps before the window is no evidence about them.
 TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
   TraceByHand by_hand_trace(3);
   by_hand_trace
@@ -120,7 +121,7 @@ TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
       .work(by_hand::math, 2, a_kernel, 100, 110)
       .work(by_hand::copy, 2, to_device, 105, 125);  // for a step that was not traced
   const TracedStep step = summary_of(by_hand_trace.trace(), plan_by_hand(side_stream, 1));
-  // 70 to 110, two steps
+  // The window goes from 70 to 110 and holds two steps.
   EXPECT_NEAR(step.time.step, 20 * microsecond, close);
   EXPECT_NEAR(step.values.at(Metric::gpu_idle), 10.0 / 40, close);
   EXPECT_NEAR(step.values.at(Metric::copy_overlap), 1, close);
@@ -128,8 +129,8 @@ TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
   EXPECT_EQ(step.values.at(Metric::copies_per_step), 1);
 }
 
-// Each step has its pause, also the last of those that count; the one that closes the window is
-// counted nowhere.
+// Each counted step has its pause, including the last one. The step that closes the window is not
+// counted.
 TEST(TraceMetrics, PassesAsManyPausesAsStepsWhereAStepClosesTheWindow) {
   TraceByHand by_hand_trace(3);
   for (int step = 0; step < 3; ++step) {
@@ -153,7 +154,7 @@ TEST(TraceMetrics, PassesAsManyPausesAsStepsWhereAStepClosesTheWindow) {
   EXPECT_EQ(counted.work.size(), 2U);
 }
 
-// Calls one after the other and work wherever it likes.
+// Returns a trace of consecutive calls and of work at random times.
 Trace random_trace(std::mt19937& random) {
   const auto below = [&](int bound) { return std::uniform_int_distribution(0, bound - 1)(random); };
   const int steps = 1 + below(5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How fast kernels move what is useful, from traces made by hand.
+// Tests the useful throughput of kernels with handwritten traces.
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"
@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-constexpr double sgd_bytes = 3 * 4 * 1024 * 1024;  // weights and gradients in, weights out
+constexpr double sgd_bytes = 3 * 4 * 1024 * 1024;  // reads weights and gradients, writes weights
 
 TEST(TraceKernels, DividesUsefulBytesByTheTimeOfKernelsThatMemoryLimits) {
   TraceByHand by_hand_trace(2);

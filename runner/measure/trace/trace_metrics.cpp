@@ -25,8 +25,8 @@ double seconds(const auto& record) {
 
 using Values = std::map<Metric, double>;
 
-// A library may clear memory for itself within a kernel's launch, such as a GEMM's few bytes of
-// counters. That is part of the kernel, and no plan can know of it.
+// A library may clear memory within a kernel's launch, such as a few bytes of counters for a GEMM.
+// That fill is part of the kernel, and plans do not know of it.
 bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
   if (work.kind != WorkKind::fill || work.operation < 0) return false;
   const Action& action = plan.operations[static_cast<std::size_t>(work.operation)].action;
@@ -49,7 +49,7 @@ bool is_collective(const StepPlan& plan, int operation) {
   return operation >= 0 && std::holds_alternative<Collective>(operation_at(plan, operation).action);
 }
 
-// No call before it, for the same operation, launched a kernel.
+// Returns whether no earlier call of the same operation launched a kernel.
 bool begins_a_launch(const Trace& trace, const HostCall& call) {
   if (call.span < 0) return true;
   for (const HostCall* before = &call; before != trace.calls.data();) {
@@ -60,7 +60,8 @@ bool begins_a_launch(const Trace& trace, const HostCall& call) {
   return true;
 }
 
-// In so many steps what happens more rarely may happen once more or once less.
+// Returns whether a count is exact over this number of steps. A rarer operation may happen once
+// more or once less in them.
 bool is_exact(const PlannedStep& plan, Metric metric, std::int64_t steps) {
   return std::ranges::all_of(plan.facts().periodic, [&](const PeriodicWork& work) {
     return steps % work.every == 0 || !work.counts.contains(metric);
@@ -80,12 +81,12 @@ void add_counts(const Trace& trace, const PlannedStep& plan, Values& values) {
   }
 }
 
-// Nothing to divide by: no value.
+// Adds no value where the denominator is 0.
 void add_ratio(Values& values, Metric metric, double part, double whole) {
   if (whole > 0) values[metric] = part / whole;
 }
 
-// Kernels that have a launch call of their own; those of a graph have none.
+// Counts kernels with their own launch call; kernels of a graph have none.
 void add_short_kernels(const Trace& trace, Values& values) {
   std::unordered_map<std::uint32_t, const HostCall*> launches;
   for (const HostCall& call : trace.calls) {
@@ -115,7 +116,7 @@ void add_copy_speed(const Trace& trace, Values& values) {
   add_ratio(values, Metric::h2d_gbps, bytes, time);
 }
 
-// A launch that takes several kernels moves its bytes once.
+// A launch that runs several kernels moves its bytes once.
 void add_kernel_speed(const Trace& trace, const PlannedStep& plan, Values& values) {
   std::set<std::pair<int, std::int64_t>> launches;
   double bytes = 0;
@@ -165,7 +166,7 @@ Metric metric_of(PageEventKind kind) {
   return Metric::page_faults_per_step;
 }
 
-// A step without managed memory has none of it, whoever looks.
+// A step without managed memory gets zeros even from a device that cannot record page events.
 void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values) {
   const bool managed = plan.facts().uses_managed_memory;
   if (managed && !trace.page_events) return;
@@ -180,8 +181,8 @@ void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values
   }
 }
 
-// Pauses between pieces of a phase's work do not count, and pieces side by side count once.
-// communication.h has the time of collectives.
+// Pauses between pieces of a phase's work do not count, and concurrent pieces count once.
+// communication.h computes the time of collectives.
 void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
   constexpr std::pair<Phase, Metric> phases[] = {{Phase::h2d, Metric::h2d_us},
                                                  {Phase::forward, Metric::forward_us},
@@ -230,7 +231,7 @@ TimeBreakdown add_times(const Trace& whole, const Trace& trace, const PlannedSte
   } else {
     for (const Metric metric :
          {Metric::comm_us, Metric::exposed_comm_us, Metric::skew_us, Metric::blocking_comm_us})
-      values[metric] = 0;  // nobody else is there
+      values[metric] = 0;  // there is no other rank
   }
   return split;
 }
@@ -283,7 +284,7 @@ std::string_view name_of_other_work(WorkKind kind) {
   return kind == WorkKind::collective ? "(collectives)" : "(fills)";
 }
 
-// A launch that takes several kernels is one.
+// Counts a launch that runs several kernels once.
 WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
   WorkTimes times;
   std::set<std::pair<int, std::int64_t>> launches;
@@ -357,7 +358,7 @@ Trace counted_part(Trace trace) {
   if (trace.closing_steps == 0) return trace;
   trace.steps -= std::exchange(trace.closing_steps, 0);
   const std::int64_t end = trace.first_step + trace.steps;
-  // The host goes through steps one after the other.
+  // The spans of the host are ordered by step.
   const auto closing =
       std::ranges::find_if(trace.spans, [&](const HostSpan& span) { return span.step >= end; });
   const auto kept = static_cast<int>(closing - trace.spans.begin());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts and shares that are made from a trace, on traces whose numbers are known beforehand.
-// time_split_test.cpp checks what the device waited for.
+// Tests counts and shares on traces with known results. time_split_test.cpp tests what the device
+// waited for.
 #include "measure/trace/trace_metrics.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(TraceMetrics, CountsWhatTheHostDidForThePlanAndDividesByTheSteps) {
       .call(by_hand::work, 3, {.kind = CallKind::pin}, 12, 13)
       .call(by_hand::work, 3, {.kind = CallKind::unpin, .can_block = true}, 13, 14)
       .call(by_hand::work, 3, {.kind = CallKind::other}, 14, 15)
-      // the runner's own
+      // These calls belong to the runner.
       .call(-1, 3, launch(9), 20, 21)
       .call(-1, 3, device_wait, 21, 22)
       .call(-1, 3, {.kind = CallKind::poll}, 22, 23)
@@ -79,7 +79,8 @@ TEST(TraceMetrics, LeavesOutACountThatDoesNotComeOutEvenInSoManySteps) {
   EXPECT_EQ(even.values.at(Metric::host_waits_per_step), 1.0 / 3);
 }
 
-// math 0-10, idle 10-20, copy 20-30 beside memory 25-40, fill 40-44, idle 44-50, math 50-60
+// The timeline is: math 0-10, idle 10-20, copy 20-30 beside memory 25-40, fill 40-44, idle 44-50,
+// math 50-60.
 TEST(TraceMetrics, MeasuresSharesOfTheWindow) {
   TraceByHand by_hand_trace(2);
   by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 10)
@@ -164,7 +165,8 @@ TEST(TraceMetrics, KnowsOfTheDriversMemoryWhatTheTraceKnows) {
   EXPECT_EQ(step.values.at(Metric::driver_used), 3 << 20);
 }
 
-// Two kernels of the forward pass side by side for 1 us, then a pause; the copy is beside them.
+// Two kernels of the forward pass overlap for 1 us, then there is a pause. The copy runs beside
+// them.
 TEST(TraceMetrics, TimesAPhaseByTheUnionOfItsWork) {
   TraceByHand by_hand_trace(2);
   by_hand_trace.span(by_hand::take, 0, 0, 3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Managed memory in traces: faults, moved bytes, and the time that moving takes.
+// Tests managed memory in traces: page faults, migrated bytes, and the time of migrations.
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"
@@ -30,7 +30,7 @@ TEST(TracePages, TakesPagesThatMoveForCopies) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 10).work(by_hand::math, 0, a_kernel, 30, 40);
   Trace trace = by_hand_trace.trace();
-  // 6 us before the second kernel, 4 us behind the first.
+  // The migration runs 6 us before the second kernel and 4 us after the first one.
   trace.page_events = {{PageEventKind::to_device, 1000, TraceTime(24'000), TraceTime(34'000)}};
   const auto values = summary_of(trace, plan_by_hand()).values;
   EXPECT_NEAR(values.at(Metric::exposed_copy_us), 6 * microsecond, close);

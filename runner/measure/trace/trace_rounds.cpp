@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A trace has as many steps as take this time, but at least fewest_long_steps.
+// A trace has as many steps as take this time, but at least `fewest_long_steps`.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
 constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t most_short_steps = 20;
@@ -32,8 +32,9 @@ constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
 constexpr int patience = 5;
 
-// Untraced steps of this variant before the traced ones. A host that is hardly faster than its
-// device, or a loader that is, fills the queue by a fraction of a step a step.
+// Returns the untraced steps of a variant before the traced ones. A host that is slightly faster
+// than its device, or a loader that is slightly faster than the steps, gains only a fraction of a
+// step with each step.
 std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
   const Subject subject = subject_of(plan);
   const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_us > 0
@@ -132,7 +133,7 @@ class Tracing {
       unload(std::move(step));
       step = loaded(variant);
     }
-    // The longest that is known: in the first round some may be to come.
+    // Uses the longest known step time; in the first round, some are not yet known.
     traced_.steps = traced_steps(plans_, **std::ranges::max_element(step_times_), fewest_rounds);
     std::vector<Trace> traces;
     {
@@ -152,7 +153,7 @@ class Tracing {
   std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<std::optional<nanoseconds>> step_times_;  // by variant, once it was loaded
+  std::vector<std::optional<nanoseconds>> step_times_;  // by variant; set after its first load
   Traced traced_;
 };
 
@@ -166,7 +167,7 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
   }
   std::int64_t common = 1;
   for (const std::int64_t period : periods) {
-    if (period > most_traced_steps) break;  // of a set: so are all that follow
+    if (period > most_traced_steps) break;  // all later ones are longer
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_traced_steps) common = both;
   }

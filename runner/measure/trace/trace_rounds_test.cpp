@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many steps are traced, how often and in which state; on a simulated device.
+// Tests how many steps are traced, how often and in which state, on a simulated device.
 #include "measure/trace/trace_rounds.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::vector<PlannedStep> spinning_and_waiting() {
   return with_facts(build_step_plans(scenario, 1));
 }
 
-// A variant for each kernel of so many microseconds.
+// Returns one variant for each kernel duration in `microseconds`.
 std::vector<PlannedStep> spinning_for(const std::vector<int>& microseconds) {
   Scenario scenario;
   scenario.name = "by_hand";
@@ -55,7 +55,7 @@ std::vector<PlannedStep> spinning_for(const std::vector<int>& microseconds) {
   return with_facts(build_step_plans(scenario, 1));
 }
 
-// A device whose clock moves by a second whenever it is read.
+// A device whose clock advances by one second at each reading.
 class SteppedDevice : public Device {
  public:
   explicit SteppedDevice(std::uint64_t seed) : device_(simulated(seed)) {}
@@ -123,7 +123,8 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
   for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().closing_steps, 0);
 }
 
-// The device is never idle in a steady step of long kernels, however shallow the queue began.
+// With long kernels, the device is never idle in a steady step, even if the queue was empty at the
+// start.
 TEST(TraceRounds, TracesSteadySteps) {
   const std::vector<PlannedStep> plans = spinning_and_waiting();
   const auto device = simulated(3);
@@ -134,8 +135,8 @@ TEST(TraceRounds, TracesSteadySteps) {
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
 }
 
-// A kernel of 6 ms and 3 ms of the host behind the wait for it: a third, however few steps are
-// traced.
+// A kernel takes 6 ms, and the host 3 ms after the wait for it. So the device is idle a third of
+// the time, however few steps are traced.
 TEST(TraceRounds, SeesAPauseForEveryStepAtEveryLengthOfAStep) {
   for (const int microseconds : {20, 200, 2000, 6000, 40'000}) {
     Knobs knobs;
@@ -149,14 +150,14 @@ TEST(TraceRounds, SeesAPauseForEveryStepAtEveryLengthOfAStep) {
     const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
     const auto device = simulated(3);
     const TracedStep step = trace_rounds(*device, plans, {}).rounds.front().variants.front();
-    const double overhead = 25e-6;  // of a wait and a launch, about
+    const double overhead = 25e-6;  // approximate time of a wait and a launch
     EXPECT_NEAR(step.values.at(Metric::gpu_idle), 1 / 3.0, 0.001 + overhead / step.time.step)
         << microseconds;
   }
 }
 
-// A loader that makes a batch in 80 us for steps of 100 us lies 8 steps ahead only after 40 of
-// them.
+// A loader that makes a batch in 80 us, for steps of 100 us, is 8 batches ahead only after 40
+// steps.
 TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;
@@ -182,13 +183,13 @@ std::int64_t loads_of(bool tells_driver_used, std::int64_t rounds) {
   return device.loads;
 }
 
-// Without driver_used, measuring the step time needs no separate load.
+// Where driver_used is not needed, the step time needs no separate load.
 TEST(TraceRounds, LoadsNothingForTheTimeOfAStepAlone) {
   EXPECT_EQ(loads_of(true, 3), 2 * (1 + 3));
   EXPECT_EQ(loads_of(false, 3), 2 * 3);
 }
 
-// The longest step decides as soon as it is known.
+// The longest step time determines the number of steps as soon as it is known.
 TEST(TraceRounds, TracesAsManyStepsOfAllVariants) {
   const std::vector<PlannedStep> plans = spinning_for({20, 6000});
   const auto device = simulated(3);
@@ -253,7 +254,7 @@ TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
   EXPECT_TRUE(traced.timelines.empty());
 }
 
-// One that keeps memory, which shows by the slots that it is asked for.
+// Keeps memory after unloading, so that the slots that it is asked for show.
 class PlacingDevice : public ForgetfulDevice {
  public:
   using ForgetfulDevice::ForgetfulDevice;
@@ -292,7 +293,7 @@ TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
   EXPECT_EQ(device.slots.size(), 1u);
 }
 
-// The device waits for nothing, and the plan for the device.
+// The plan has a wait for the device that the fake device does not make.
 TEST(TraceRounds, SaysWhereATraceIsNotThatOfItsPlan) {
   Script script;
   PlacingDevice device(script);

@@ -17,7 +17,7 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
+constexpr std::string_view first_words = "stepgate traces 1 ";  // 1 is the version of the format
 
 bool by_rank(const std::vector<TracedStep>& steps) {
   int last = -1;
@@ -39,7 +39,7 @@ bool same_ranks(const TracedRound& one, const TracedRound& other) {
   });
 }
 
-// Why the parts do not belong together, in words that go on after "the trace "; empty if they do.
+// Returns why the parts are inconsistent, in words that continue "the trace "; empty if consistent.
 std::string contradiction_in(const Traced& traced) {
   if (traced.steps < 0) return "has fewer than no steps";
   if (has_times_beyond_years(traced)) return "took longer than ten years";
@@ -68,7 +68,7 @@ std::string header_of(std::string_view body) {
   return fmt::format("{}{} {:016x}\n", first_words, body.size(), fnv1a(body));
 }
 
-// Why the text is not the one that was written.
+// Returns how the text was damaged; empty if it is as it was written.
 std::string damage_of(std::string_view text, std::string_view body) {
   if (!text.starts_with(first_words)) return "does not begin as traces of this stepgate do";
   std::size_t written = 0;

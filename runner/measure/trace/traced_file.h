@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Traces on their way from the process that traced to the one that decides: JSON under a line that
-// says how long it is and what its digest is. The program that wrote them reads them.
+// Passes traces from the tracing process to the judging one: JSON after a header line with its
+// length and digest. The same program writes and reads them.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace stepgate {
 
-// The traces, or why the text cannot be trusted, in words that go on after "the trace ": "is cut
-// off after 17 of 2048 bytes".
+// Why the text cannot be trusted, in words that continue "the trace ": "is cut off after 17 of 2048
+// bytes".
 struct DamagedTrace {
   std::string reason;
 };
@@ -22,8 +22,8 @@ using TracedOrDamaged = std::variant<Traced, DamagedTrace>;
 std::string traced_text(const Traced&);
 TracedOrDamaged read_traced_text(std::string_view text);
 
-// Writes for a reader that is waiting, without syncing to disk. The reader detects a file that is
-// not complete.
+// Writes the file without syncing to disk, since a reader is waiting; the reader detects an
+// incomplete file.
 void write_traced(const std::filesystem::path&, const Traced&);
 TracedOrDamaged read_traced(const std::filesystem::path&);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Written traces are read back, and no damage goes unseen or does harm.
+// Tests that written traces are read back, and that all damage is detected and harmless.
 #include "measure/trace/traced_file.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace stepgate {
 namespace {
 
-// Traces with something of everything.
+// Traces with a value in every field.
 Traced traced_by_a_device() {
   Knobs knobs;
   knobs.model.layers = 2;
@@ -91,7 +91,7 @@ TEST(TracedFile, ReadsBackRoundsWithoutTheirTimelines) {
   EXPECT_EQ(read.rounds[1].variants[1].values, traced.rounds[1].variants[1].values);
 }
 
-// A body under the header that belongs to it: what only a broken writer could make.
+// Puts a valid header before a body that only a faulty writer could make.
 std::string with_header(const std::string& body) {
   return fmt::format("stepgate traces 1 {} {:016x}\n{}", body.size(), fnv1a(body), body);
 }
@@ -149,7 +149,7 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   ASSERT_TRUE(read.rounds[1].variants[1].library);
   EXPECT_EQ(read.rounds[1].variants[1].library->unavailable, "it is another's");
   EXPECT_FALSE(step.library);
-  // All other values were not looked at one by one: the same text means the same values.
+  // Not every field is compared above, but equal texts imply equal values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
 }
 
@@ -212,15 +212,15 @@ TEST(TracedFile, SeesEveryFlippedBit) {
   const std::string text = traced_text(traced_by_a_device());
   for (int trial = 0; trial < 500; ++trial) {
     std::string flipped = text;
-    // The header often, which is a small part of the text.
+    // Every second trial damages the header, which is only a small part of the text.
     const std::size_t place = random() % (trial % 2 == 0 ? 60 : flipped.size());
     flipped[place] = static_cast<char>(flipped[place] ^ (1 << random() % 8));
     EXPECT_NE(reason_against(flipped), "") << "byte " << place;
   }
 }
 
-// Under a header of its own, so that the reader itself must cope: it may take the numbers for true,
-// but must not fall over them. Run with the sanitizers as well.
+// The header matches the damaged body, so the reader itself must cope: it may accept the numbers,
+// but must not crash. The sanitizer builds run this test as well.
 TEST(TracedFile, FallsOverNothingThatABrokenWriterWrites) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -13,9 +13,9 @@
 namespace stepgate {
 namespace {
 
-using Medians = std::vector<std::optional<double>>;  // by place of the rank
+using Medians = std::vector<std::optional<double>>;  // by index of the rank
 
-// The rounds of one variant.
+// The results of one variant's ranks over all rounds.
 class RanksOfVariant {
  public:
   RanksOfVariant(Traced& traced, std::size_t variant) : traced_(traced), variant_(variant) {
@@ -51,7 +51,7 @@ class RanksOfVariant {
  private:
   const std::vector<TracedStep>& first() const { return traced_.rounds.front().ranks[variant_]; }
 
-  // The median of each rank over the rounds that tell its value.
+  // The median of each rank's value, over the rounds that have one.
   template <class ValueOf>
   Medians medians(ValueOf&& value_of) const {
     Medians all;
@@ -82,7 +82,7 @@ class RanksOfVariant {
     });
   }
 
-  // Nothing where the ranks do not differ.
+  // Returns the index of the worst rank; nullopt where the ranks do not differ.
   static std::optional<std::size_t> worst_place(const Medians& medians, Better better,
                                                 std::size_t shown) {
     std::size_t worst = shown;
@@ -98,7 +98,8 @@ class RanksOfVariant {
     return differs ? std::optional(worst) : std::nullopt;
   }
 
-  // All of a round's ranks have the same arrivals, if any.
+  // Counts the last arrivals in one rank's results, since all ranks of a round record the same
+  // arrivals.
   std::size_t shown_place() const {
     std::map<int, std::int64_t> times_last;
     for (const TracedRound& round : traced_.rounds) {

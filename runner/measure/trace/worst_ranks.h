@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rank whose numbers count where several ranks were traced: for each metric the one that is
-// worst at it. Numbers are never averaged over ranks.
+// Selects the rank whose numbers count where several ranks were traced: for each metric, the worst
+// one. Numbers are never averaged over ranks.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace stepgate {
 
-// Fills in `variants` of all rounds, and `worst`, from what their ranks say. A traced metric, and
-// the time of one kernel, is that of the rank whose median over the rounds is worst. All else is of
-// the rank that most often comes last to its collectives; where that is not known, of the rank
-// whose traced steps take longest. Every round has the same ranks.
+// Fills in `variants` of all rounds, and `worst`, from the results of the ranks. A traced metric,
+// and the time of a kernel, is taken from the rank whose median over the rounds is worst. All else
+// is taken from the rank that most often arrives last at its collectives; where that is unknown,
+// from the rank whose traced steps take longest. Every round must have the same ranks.
 void take_worst_ranks(Traced&);
 
-// The steps of each rank in one round, by rank: one for a step of one rank, none for an anchor,
-// which is never traced.
+// Returns the results of each rank in one round, by rank: one element for a step of one rank, none
+// for an anchor, which is never traced.
 std::span<const TracedStep> ranks_of(const TracedRound&, std::size_t variant);
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which rank supplies the numbers of a step of several ranks. Traces are written by hand, or come
-// from a device with planted slow ranks.
+// Tests which rank supplies the numbers of a step of several ranks. The traces are handwritten or
+// come from a fake device with slow ranks.
 #include "measure/trace/worst_ranks.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TracedStep said_by(int rank, Values values, double step_seconds = 1e-3) {
   return step;
 }
 
-// One variant in `rounds` rounds; these ranks report the same in every round.
+// Returns one variant with `rounds` rounds, in which every rank reports the same results.
 Traced traced_of(const std::vector<TracedStep>& ranks, std::size_t rounds = 3) {
   Traced traced;
   traced.rounds.assign(rounds,
@@ -122,7 +122,7 @@ TEST(WorstRanks, OfOneRankAreThatOne) {
   EXPECT_TRUE(ranks_of(traced.rounds[0], 1).empty());
 }
 
-// A kernel of 100 us and behind it, or beside its end, an all-reduce, on three ranks.
+// A device of three ranks, with a kernel of 100 us and an all-reduce after it or beside its end.
 class DeviceOfRanks : public FakeDevice {
  public:
   using FakeDevice::FakeDevice;
@@ -139,7 +139,7 @@ class DeviceOfRanks : public FakeDevice {
       result.steps = observe.steps;
       result.elapsed = std::chrono::microseconds(200) * observe.steps;
       if (!observe.trace) return result;
-      // Rank 1 waits longest without a kernel, of rank 2 the least is hidden.
+      // Rank 1 waits longest without a kernel; on rank 2, the least of the all-reduce is hidden.
       give_traces({of_rank(0, 50, 110), of_rank(1, 0, 140), of_rank(2, 90, 120)}, result);
       return result;
     }

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::size_t most_of_a_kind = 9;
 
-// Encodes the letters that GitHub's runner decodes and no others: those in data and, with more
-// letters, those in properties.
+// Percent-encodes `letters`, which must be exactly those that GitHub's runner decodes. Properties
+// need more letters than data.
 std::string percent_encoded(std::string_view text, std::string_view letters) {
-  constexpr std::size_t most_bytes = 4000;  // GitHub keeps 64 kB
+  constexpr std::size_t most_bytes = 4000;  // GitHub allows 64 kB
   std::string safe;
   for (const char letter : beginning_of(visible_lines(text), most_bytes)) {
     if (letters.find(letter) == std::string_view::npos) {
@@ -48,7 +48,7 @@ void write_annotation(std::ostream& out, std::string_view command, const Reporte
              annotation_data(one.message));
 }
 
-// A case that the run did not reach has no fault of its own: the cause that ended the run is said
+// A case that the run did not reach is not reported, since the cause that ended the run is reported
 // once.
 bool is_consequence(const Report& run, const ReportedCase& one) {
   return one.type == not_run && run.ended_early;

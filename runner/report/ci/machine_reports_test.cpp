@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what JUnit, the summary and annotations say of a run, and that no text of a file gets out
-// of its place in them. tests/cli/ci_reports_test.cpp shows that JUnit is XML.
+// Tests the content of JUnit, the summary and annotations, and that text from a file cannot break
+// out of its place. tests/cli/ci_reports_test.cpp checks that JUnit is valid XML.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -110,7 +110,7 @@ TEST(Report, LetsNothingPassThatTheRunDidNotGetTo) {
   EXPECT_EQ(all[1].cases[0].end, CaseEnd::passed);
   EXPECT_EQ(all[2].cases[0].end, CaseEnd::error);
   EXPECT_EQ(all[2].cases[0].type, "not run");
-  // One cause is said once.
+  // One cause is reported once.
   EXPECT_EQ(annotations(run),
             "::error title=stepgate.device::the device failed: it fell off the bus\n");
 }
@@ -163,7 +163,7 @@ TEST(WriteJunit, SaysThatNothingWasMeasured) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::passes})};
   verdicts[0].device.kind = DeviceKind::simulated;
   EXPECT_TRUE(has(junit(run_of(verdicts)), "<testsuites name=\"stepgate, SIMULATED"));
-  verdicts[0].planned_only = true;  // no device takes part, so nothing is missing
+  verdicts[0].planned_only = true;  // no device is used, so nothing is missing
   EXPECT_FALSE(has(junit(run_of(verdicts)), "SIMULATED"));
 }
 
@@ -224,7 +224,7 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
                   "| **fails** | bad.line1 | a.x &#62;= 1 &#42; b.x&#58; 1.31x in a "
                   "typical round | scenarios/bad.toml&#58;11 |"))
       << text;
-  EXPECT_EQ(times(text, "<details>"), 2) << text;  // of `bad`, and all
+  EXPECT_EQ(times(text, "<details>"), 2) << text;  // one for `bad` and one for the table of all
   EXPECT_EQ(times(text, "</details>"), 2) << text;
   EXPECT_TRUE(has(text, "scenarios of commit 0123abc")) << text;
 }

@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-std::string junit_text(std::string_view text) {  // visible as it is; line ends would be spaces
+std::string junit_text(std::string_view text) {  // escapes line ends, which would become spaces
   return xml_text(one_line(text));
 }
 

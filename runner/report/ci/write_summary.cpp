@@ -14,11 +14,11 @@
 namespace stepgate {
 namespace {
 
-// Whatever could be markup is an entity, also within a cell of a table. A text may be very long,
-// since a scenario file may be one long assertion.
+// Escapes all possible markup as entities, also for table cells. Truncates long text, since a
+// scenario file may be one long assertion.
 std::string markdown_text(std::string_view text) {
   constexpr std::size_t most_bytes = 4000;
-  constexpr std::string_view harmless = " ,.;=+-/'";  // but at the beginning of a line
+  constexpr std::string_view harmless = " ,.;=+-/'";  // except at the beginning of a line
   std::string safe;
   for (const char letter : beginning_of(one_line(text), most_bytes)) {
     const bool is_plain = (letter & 0x80) != 0 || (letter >= '0' && letter <= '9') ||
@@ -33,7 +33,7 @@ std::string markdown_text(std::string_view text) {
   return safe;
 }
 
-// Grows by whole parts up to a size, and counts what found no room.
+// Text that grows by whole parts up to a size limit, and counts the parts that did not fit.
 class LimitedText {
  public:
   explicit LimitedText(std::size_t most_bytes) : most_bytes_(most_bytes) {}
@@ -78,7 +78,7 @@ std::string summary_headline(const Report& report) {
   return text;
 }
 
-// A row for every case that did not pass.
+// Adds a row for every case that did not pass.
 void add_what_did_not_pass(LimitedText& text, const std::vector<ReportedScenario>& scenarios) {
   bool any = false;
   for (const ReportedScenario& scenario : scenarios) {

@@ -13,11 +13,11 @@
 namespace stepgate {
 namespace {
 
-// How report.html looks: light and dark, on a telephone, a wide screen and paper. Every pair of
-// colours for text has a contrast of 4.5 or more, which ci/look_at_report measures.
+// The style of report.html: light and dark, for phones, wide screens and paper. All text colours
+// have a contrast of at least 4.5, which ci/look_at_report measures.
 //
-// CSS without < and &, so that the page stays XML. The pictures are drawn for white paper; the dark
-// rules take their greys, which have no meaning, and leave their colours, which do.
+// The CSS has no < and &, so that the page stays valid XML. Pictures are drawn for white paper. The
+// dark rules change their greys, which have no meaning, and keep their colours.
 constexpr std::string_view html_style = R"css(:root{color-scheme:light dark;
 --ink:#1c2024;--dim:#545b63;--paper:#fff;--card:#f6f7f9;--line:#d5d9de;--focus:#0b57b8;
 --good:#0b6638;--goodpale:#dcf3e4;--bad:#a51c14;--badpale:#fde4e1;--open:#704c00;--openpale:#fbeecb;
@@ -126,7 +126,7 @@ void take_out(std::string& text, std::string_view what) {
 }  // namespace
 
 std::string html_text(std::string_view text) {
-  constexpr std::size_t most_bytes = 4000;  // a scenario file may be one long claim
+  constexpr std::size_t most_bytes = 4000;  // a scenario file may be one long assertion
   return xml_text(beginning_of(one_line(text), most_bytes));
 }
 
@@ -225,7 +225,7 @@ std::string embedded_picture(std::string_view svg, std::string_view words, int n
   std::string embedded(svg);
   take_out(embedded, text_style);
   take_out(embedded, " xmlns=\"http://www.w3.org/2000/svg\"");
-  // No text of a file can look like this: quotes are entities there.
+  // Text from a file cannot look like this, since its quotes are entities.
   replace_all(embedded, "<pattern id=\"", fmt::format("<pattern id=\"p{}-", number));
   replace_all(embedded, "\"url(#", fmt::format("\"url(#p{}-", number));
   const std::string_view begin = "<svg";
@@ -276,14 +276,14 @@ Span axis_around(const ReportedNumber& drawn) {
   return {span.low - room, span.high + room};
 }
 
-// Larger than the 11 pixels of the letters: in some fonts they are wider than svg.h assumes.
+// The letters are 11 pixels high. This is larger, since some fonts are wider than svg.h assumes.
 constexpr double safe_size = 13;
 
 bool fits(const std::string& words) {
   return width_of_text(words, safe_size) <= drawn_width;
 }
 
-// Words at a place, which stay within the picture; nothing where they do not fit.
+// Draws words at a place within the picture; returns an empty string where they do not fit.
 std::string words_at(double x, double y, const std::string& words) {
   if (!fits(words)) return "";
   const double half = width_of_text(words, safe_size) / 2;
@@ -310,7 +310,7 @@ std::string drawn_bar(const ReportedNumber& drawn, Tone tone, const DrawnAxis& a
   return bar;
 }
 
-// The alternative text of the picture.
+// Returns the alternative text of the picture.
 std::string label_of(const ReportedNumber& drawn, const std::string& words) {
   const std::string value = words.empty() ? fmt::format("{:.4g}", drawn.value) : words;
   const std::string limit =

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The few pieces that report.html is put together from, as text that is both HTML and well-formed
-// XML: every element is closed, and nothing that a file says is markup. Nothing is loaded: no
-// script, font or picture from anywhere; a policy in the page's head forbids it, whatever else
-// should get in.
+// The building blocks of report.html, as text that is both HTML and well-formed XML: every element
+// is closed, and text from files never becomes markup. The page loads nothing, neither scripts nor
+// fonts nor pictures. A policy in its head also forbids it, in case anything else gets in.
 #pragma once
 
 #include <cstddef>
@@ -15,50 +14,50 @@
 
 namespace stepgate {
 
-// Returns the text on one line, escaped for elements and attributes, with control characters made
-// visible. A very long text is truncated.
+// Returns the text on one line, escaped for elements and attributes, with visible control
+// characters. A very long text is truncated.
 std::string html_text(std::string_view);
 
-// From the doctype to the begin of <main>, and from its end to the end.
+// html_begin returns the page from the doctype to the begin of <main>, and html_end the rest after
+// the content.
 std::string html_begin(std::string_view title);
 std::string html_end();
 
-// How something ended, as a class of the style: colour and nothing else, the word says it too.
+// The outcome as a class of the style. It only sets the colour; the words say the outcome too.
 enum class Tone { good, bad, open, none };
 std::string_view class_of(Tone);
 
 std::string html_badge(std::string_view words, Tone);
 
-// <p>, or nothing without words. `look`: a class of the style, may be empty.
+// Returns <p> with the words, or nothing without words. `look` is a class of the style and may be
+// empty.
 std::string html_paragraph(std::string_view words, std::string_view look = {});
 
-// A list of these, below a heading of that level; nothing without items.
+// A list of the items below a heading of this level; nothing without items.
 std::string html_list(int level, std::string_view title, const std::vector<std::string>& items);
 
-// A table whose first row has the titles of its columns and whose first column those of its rows,
-// in a box that scrolls by itself where the page is narrower. Nothing without rows. Cells are
-// text.
+// A table with the column titles in its first row and the row titles in its first column. It
+// scrolls in its own box on narrow pages. Returns nothing without rows. Cells are plain text.
 std::string html_table(std::string_view caption, const std::vector<std::vector<std::string>>& rows);
-// The same of cells that are HTML already. `look`: "words" where most columns are no numbers.
+// A table whose cells are HTML. `look` is "words" where most columns are not numbers.
 std::string html_table_of_html(std::string_view caption, const std::vector<std::string>& titles,
                                const std::vector<std::vector<std::string>>& rows,
                                std::string_view look = {});
 
-// A section that folds: `summary` and `content` are HTML.
+// A collapsible section; `summary` and `content` are HTML.
 std::string html_details(bool open, std::string_view summary, std::string_view content,
                          std::string_view look = {});
 
-// The SVG of draw_timeline or draw_memory without what would reach beyond it in a page: its style,
-// its namespace, and names of patterns, which get the number of the picture. `words` say what it
-// shows.
+// Returns the SVG of draw_timeline or draw_memory for embedding. Removes its style and namespace,
+// and makes names of patterns unique by the number of the picture. `words` describe it.
 std::string embedded_picture(std::string_view svg, std::string_view words, int number);
 
-// A number and its interval against its limit, as a small SVG. `axis`: that several share; what
-// lies beyond ends in an arrow. Nothing where the numbers are not finite.
+// Draws a number with its interval and limit as a small SVG. Several numbers may share `axis`; what
+// lies outside ends in an arrow. Returns nothing where the numbers are not finite.
 std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {});
 
-// The part about a gate that has come to its end: findings, what blocks first; the works that were
-// timed; HEAD's assertions; what was accepted.
+// The part of the page about a completed gate: findings with blocking ones first, timed workloads,
+// HEAD's assertions, and accepted changes.
 std::string html_gate(const ReportedGate&);
 
 }  // namespace stepgate

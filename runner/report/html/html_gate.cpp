@@ -53,7 +53,7 @@ std::string html_finding(const ReportedFinding& found) {
   return html + html_paragraph(found.accepted) + "</article>\n";
 }
 
-// Findings that must be looked at are open; notes are folded.
+// Shows findings that need attention opened and notes collapsed.
 std::string html_findings(const std::vector<ReportedFinding>& findings) {
   std::string wrong;
   std::string notes;
@@ -84,8 +84,8 @@ std::string percent_in_words(double ratio) {
   return fmt::format("{:+.2f} %", 100 * (ratio - 1));
 }
 
-// One scale for all workloads, so that they can be compared by eye. A workload far beyond it would
-// squeeze the others: it ends in an arrow, and its number says how far.
+// Returns one axis for all workloads, so that they can be compared visually. A workload far outside
+// would compress the others, so it ends in an arrow, and its number says how far.
 Span axis_of(const ComparisonVerdict& comparison) {
   constexpr double margins_shown = 4;
   double reach = margins_shown * std::max(comparison.settings.margin, 0.001);
@@ -164,7 +164,7 @@ std::string value_of(const std::optional<double>& value, MetricUnit unit) {
 }
 
 std::string html_counts(const ReportedGate& gate) {
-  std::map<std::string, bool> workloads;  // by name: whether anything differs
+  std::map<std::string, bool> workloads;  // by name: whether any finding is about it
   for (const std::string& workload : gate.looks.counted) workloads[workload] = false;
   TextTable rows;
   for (const Finding& finding : gate.verdict.findings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page for people: what stands where, that numbers lie on the right side of their limits, and
-// that no text of a file becomes markup. That browsers show it, ci/look_at_report sees.
+// Tests report.html: the place of its parts, that numbers lie on the right side of their limits,
+// and that text from files never becomes markup. ci/look_at_report checks how browsers show it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ bool shows(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-// The number that stands behind the first match.
+// Returns the number after the first match.
 double number_at(const std::string& text, const std::string& pattern) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(pattern + "([-0-9.]+)"))) return -1;
@@ -69,7 +69,7 @@ TEST(DrawInterval, DrawsNothingOfWhatIsNoNumber) {
   EXPECT_FALSE(shows(draw_interval(drawn, Tone::good), "nan"));
 }
 
-// As a page draws an assertion; nothing where it has no number.
+// Draws an assertion as the page does; empty where it has no number.
 std::string draw_assertion(const AssertionVerdict& assertion, const Expectation* expectation) {
   const auto number = number_of(assertion, expectation);
   return number ? draw_interval(*number, Tone::good) : "";
@@ -97,7 +97,7 @@ TEST(DrawInterval, KnowsTheAllowedSideFromTheAssertion) {
 TEST(DrawInterval, DrawsAnAssertionAboutStoredRunsBesideItsAnchor) {
   AssertionVerdict assertion;
   assertion.stored = StoredEvidence{};
-  EXPECT_EQ(draw_assertion(assertion, nullptr), "");  // too few of them
+  EXPECT_EQ(draw_assertion(assertion, nullptr), "");  // too few rounds
   assertion.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
   Expectation expectation;
   const MetricOf now{.variant = "fix", .metric = Metric::step_ms_mean};

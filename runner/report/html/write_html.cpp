@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run or a gate as a page.
+// Writes a run or a gate as an HTML page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,21 +48,21 @@ Tone tone_of(CaseEnd end) {
   return Tone::bad;
 }
 
-// How much room the pictures of a page may take, and how many of them there are.
+// The remaining bytes for pictures of a page, and the number of pictures.
 struct PictureRoom {
   std::size_t bytes_left = 0;
   int drawn = 0;
   int left_out = 0;
 };
 
-// One sentence: how it ended, what it says, why, and its number.
+// One assertion: outcome, text, reason and number.
 struct Item {
   std::string name;
   std::string end;
   Tone tone = Tone::none;
   std::vector<std::string> why;
   Place place;
-  const ReportedAssertion* assertion = nullptr;  // null where a case is of none
+  const ReportedAssertion* assertion = nullptr;  // null where the case is not an assertion
 };
 
 std::string html_item(const Item& item) {
@@ -90,7 +90,7 @@ Item item_of(const ReportedCase& one) {
   return item;
 }
 
-// Cases that did not pass come first; those that passed are folded where there is anything else.
+// Shows cases that did not pass first; if there are any, those that passed are collapsed.
 std::string html_assertions(const ReportedScenario& reported) {
   std::string wrong;
   std::string passed;
@@ -168,7 +168,7 @@ std::string html_cost(const ReportedVerdict& decided) {
   return html_paragraph("Cost: " + words + decided.rates, "dim");
 }
 
-// Where variants differ is marked.
+// Marks where variants differ.
 std::string html_steps(const std::vector<ReportedThing>& steps) {
   TextTable rows;
   for (const ReportedThing& thing : steps) {
@@ -181,7 +181,7 @@ std::string html_steps(const std::vector<ReportedThing>& steps) {
   return html_table_of_html("The step", {"", "variants", "what it is"}, rows, "words");
 }
 
-// "Broken: why"; nothing without a reason.
+// "Broken: why"; empty without a reason.
 std::string html_because(std::string what, const std::string& why) {
   if (why.empty()) return "";
   what.front() = static_cast<char>(std::toupper(what.front()));
@@ -220,7 +220,7 @@ std::string html_scenario(const ReportedScenario& reported, PictureRoom& room, b
   return html_details(open, summary, html_verdict(reported, room, open), "scenario");
 }
 
-// The whole in a word.
+// The overall result in a few words.
 struct Headline {
   std::string words;
   Tone tone = Tone::bad;
@@ -358,7 +358,7 @@ TextTable facts_of(const RunInfo& run) {
   return rows;
 }
 
-// Names and values; the names are the titles of their rows.
+// A table of names and values; the names are the row titles.
 std::string html_facts(std::string_view caption, const TextTable& rows) {
   std::string html =
       fmt::format("<table class=\"facts\">\n<caption>{}</caption>\n<tbody>\n", html_text(caption));
@@ -368,7 +368,7 @@ std::string html_facts(std::string_view caption, const TextTable& rows) {
   return html + "</tbody>\n</table>\n";
 }
 
-// Every device that took part, each once.
+// Lists every device once.
 std::string html_environment(const Report& run) {
   std::string html = "<section>\n<h2>Environment</h2>\n";
   std::set<TextTable> shown;
@@ -416,7 +416,8 @@ std::string html_all_scenarios(const Report& run) {
       table);
 }
 
-// The worst first, and open; what passes is folded, but for a scenario that was asked for alone.
+// Shows the worst scenarios first and opened. Passing ones are collapsed, unless the run has only
+// one scenario.
 std::string html_scenarios(const Report& run, std::string_view title,
                            std::initializer_list<CaseEnd> ends, PictureRoom& room) {
   std::string html;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parts that the JSON reports have in common.
+// JSON parts that several reports share.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run and a gate for programs.
+// Writes a run or a gate as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -287,8 +287,7 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"step_times_ns", std::move(steps)}};
 }
 
-// Libraries of the variants that depend on one or could choose: which ones, and the kernels that
-// they got.
+// Lists the libraries of the variants that depend on one or had a choice, with the chosen kernels.
 Json libraries_of(const Measurement& measurement) {
   Json libraries = Json::object();
   for (const MeasuredVariant& variant : measurement.variants) {
@@ -299,14 +298,14 @@ Json libraries_of(const Measurement& measurement) {
   return libraries;
 }
 
-// Where the rounds go, which are written one by one: as one value, the numbers of a long run would
-// take several times what they take in the measurement.
+// Placeholder for the rounds, which are written one by one: a single JSON value of a long run would
+// take several times the memory of its measurement.
 constexpr const char* place_of_rounds = "\x01";
 
 void write_rounds(std::ostream& out, const Measurement& measurement) {
   const char* separator = "[";
   for (const Round& round : measurement.rounds) {
-    Json segments = Json::array();  // in the order in which they ran
+    Json segments = Json::array();  // in the order of execution
     for (const Segment& segment : round.segments) segments.push_back(json_of(segment, measurement));
     out << separator << json_line(segments);
     separator = ",";
@@ -346,15 +345,15 @@ Json same_step_json(const Measurement& measurement, const std::vector<std::strin
   return {{"compared", std::move(compared)}, {"not_compared", std::move(not_compared)}};
 }
 
-// All but the rounds.
+// Converts everything but the rounds.
 Json json_of(const Measurement& measurement) {
-  Json environment = Json::array();  // before the first round, then after each
+  Json environment = Json::array();  // before the first round and after each round
   if (measurement.environment_before) {
     environment.push_back(with_plain_texts(record_json(*measurement.environment_before)));
     for (const Round& round : measurement.rounds)
       environment.push_back(with_plain_texts(record_json(round.environment_after)));
   }
-  Json variants = Json::array();  // anchors included, in the order in which slots are counted
+  Json variants = Json::array();  // including anchors, in the order of their indices
   for (const MeasuredVariant& variant : measurement.variants) {
     variants.push_back(
         {{"name", variant.name},
@@ -470,7 +469,7 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
               {"steps", steps_json(verdict.steps)},
               {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
               {"seed", fmt::format("{:016x}", measurement.seed)},
-              // Null where no device took part: the plans decided.
+              // Null where no device was used and the plans decided.
               {"device", verdict.planned_only ? Json(nullptr)
                                               : with_plain_texts(record_json(verdict.device))},
               {"outcome", in_words(verdict.outcome)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests what is in the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
+// Tests the content of the JSON. ci/recompute.py shows that it suffices to recompute the verdict.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,7 +92,8 @@ TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
   };
   Scenario scenario =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
-  scenario.measure.interleave = Interleave::segments;  // so that each has a clock of its own
+  // So that each variant has its own clock rate.
+  scenario.measure.interleave = Interleave::segments;
   const nlohmann::json report = written(measure_and_judge(scenario, script, 9));
   const nlohmann::json& readings = report["measurement"]["environment"];
   ASSERT_EQ(readings.size(), report["measurement"]["rounds"].size() + 1);

@@ -28,7 +28,7 @@ constexpr double point_radius = 3.6;
 
 constexpr double band_error = 0.05;
 
-// Okabe and Ito's colours, a little lighter in the dark.
+// The colours of Okabe and Ito, slightly lighter in the dark style.
 constexpr std::string_view history_style =
     R"svg(<style>
 .history-page{fill:#fff}.history-plot{fill:#fafafa}.history-grid{stroke:#e0e0e0}.history-axis{stroke:#222}
@@ -99,7 +99,7 @@ class HistoryPicture {
     std::string words;
   };
 
-  // From the oldest runs that it is compared with, as log.
+  // Log of the change from the oldest runs that this run is compared with.
   double change_of(const HistoryRun& run) const {
     return run.normalised -
            (run.is_compared ? history_.oldest : history_.periods[run.period].oldest);
@@ -183,7 +183,7 @@ class HistoryPicture {
     svg_.line(history_left, bottom_, history_right, bottom_, "class=\"history-axis\"");
   }
 
-  // Ticks are changes in percent, 1, 2 or 5 times a power of ten apart.
+  // Ticks are changes in percent. Their distance is 1, 2 or 5 times a power of ten.
   void draw_change_ticks() {
     constexpr double most_ticks = 7;
     const double low = 100 * std::expm1(changes_.low);
@@ -202,7 +202,7 @@ class HistoryPicture {
     }
   }
 
-  // From the first run's day on, days or whole weeks apart.
+  // Ticks begin at the day of the first run. Their distance is a number of days or whole weeks.
   void draw_date_ticks() {
     constexpr double most_ticks = 11;
     const double days = 7 * (weeks_.high - weeks_.low);
@@ -224,7 +224,7 @@ class HistoryPicture {
     labels_top_ = bottom_ + 28;
   }
 
-  // The trend over its series, and what runs are held against.
+  // Draws the trend over the series, and the levels that runs are compared with.
   void draw_levels() {
     const double oldest = y_of(0);
     svg_.line(history_left, oldest, history_right, oldest, "class=\"history-oldest\"");
@@ -271,7 +271,8 @@ class HistoryPicture {
   void draw_marks() {
     for (std::size_t period = 1; period < history_.periods.size(); ++period) {
       const auto first = std::ranges::find(history_.runs, period, &HistoryRun::period);
-      if (first == history_.runs.begin()) continue;  // by date it came before what was stored first
+      // The period's first run comes before the first stored one by date.
+      if (first == history_.runs.begin()) continue;
       mark(0.5 * (first->week + std::prev(first)->week), "class=\"history-period\"",
            history_.periods[period].why);
     }
@@ -304,8 +305,8 @@ class HistoryPicture {
     }
   }
 
-  // Below the axis, each in the first row where it overlaps none; what finds no place in them is
-  // printed elsewhere.
+  // Draws labels below the axis, each in the first row without overlap. Labels without a place are
+  // only printed in the text.
   void draw_labels() {
     constexpr std::size_t most_rows = 6;
     constexpr double widest = 420;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures and lines of histories: what is in them, and that nothing lies on anything else. With
-// STEPGATE_PICTURES=FOLDER they are kept, to be looked at.
+// Tests the content of history pictures and lines, and that no elements overlap. With
+// STEPGATE_PICTURES=FOLDER the pictures are kept for viewing.
 #include "report/picture/pictures.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@ namespace {
 struct Drawn {
   std::size_t runs = 16;
   double a_week = 0.003;
-  double step = 0;  // from the middle on
+  double step = 0;  // added from the middle on
   std::size_t baseline_reset_at = 0;
-  std::string text = "fix";  // of the variant, and why the period began
+  std::string text = "fix";  // name of the variant, and why the period began
 };
 
 std::string monday(std::size_t week) {

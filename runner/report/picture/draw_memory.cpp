@@ -23,12 +23,13 @@ constexpr double plot_left = 96;
 constexpr double plot_right = 1180;
 constexpr double plot_height = 190;
 constexpr double phases_height = 17;
-constexpr double overlap = 0.3;     // of neighbours, so that rounding leaves no gap between them
-constexpr double longest_run = 12;  // operations in which nothing changes; more are drawn as many
-constexpr double headroom = 1.12;   // above the highest line, for the words at the peak
+constexpr double overlap = 0.3;  // of neighbours, so that rounding leaves no gap
+// Operations without changes; longer runs are drawn with this width.
+constexpr double longest_run = 12;
+constexpr double headroom = 1.12;  // above the highest line, for the label of the peak
 
-// From the bottom of the pile upwards, what stays before what comes and goes. Okabe and Ito's
-// colours, which people with any colour vision tell apart.
+// Layers from the bottom upwards: persistent purposes before temporary ones. The colours of Okabe
+// and Ito can be distinguished with any colour vision.
 struct Layer {
   Purpose purpose;
   std::string_view fill;
@@ -53,7 +54,7 @@ struct DrawnMemory {
   std::int64_t held_bytes;
 };
 
-// Bytes between two marks of the axis: 1, 2 or 5 times a power of ten or so in a binary unit.
+// Bytes between two ticks of the axis: 1, 2 or 5 times a power of ten, or similar in a binary unit.
 double tick_of(double most_bytes) {
   constexpr double most_ticks = 6;
   double tick = 1;
@@ -160,12 +161,12 @@ class MemoryPicture {
   double height_of(std::int64_t bytes) const { return static_cast<double>(bytes) * scale_; }
   double left_of(std::size_t operation) const { return lefts_[operation]; }
 
-  // Where each operation begins, and where the last one ends. All are as wide, but for long runs of
-  // one phase in which nothing changes, such as a batch of 500 copies.
+  // Returns the left edge of each operation and the right edge of the last one. All have the same
+  // width, except in long runs of one phase without changes, such as a batch of 500 copies.
   static std::vector<double> lefts_of(const DrawnMemory& variant) {
     const std::vector<BytesByPurpose>& live = variant.memory.live;
     const std::vector<Operation>& operations = variant.plan.operations;
-    std::vector<double> ends{0};  // in operations
+    std::vector<double> ends{0};  // in units of operations
     for (std::size_t first = 0; first < live.size();) {
       std::size_t end = first + 1;
       while (end < live.size() && live[end] == live[first] &&
@@ -193,7 +194,7 @@ class MemoryPicture {
     svg_.line(plot_left, top_, plot_left, bottom_, "stroke=\"#222\"");
   }
 
-  // One shape a purpose, a step wherever something begins or ends.
+  // Draws one shape for each purpose, with a step wherever a buffer begins or ends.
   void draw_layers(const StepMemory& memory) {
     std::vector<std::int64_t> below(memory.live.size());
     for (const Layer& layer : layers) {
@@ -222,7 +223,7 @@ class MemoryPicture {
     svg_.line(plot_left, y, plot_right, y, look);
   }
 
-  // Below the axis: where one phase ends and the next one begins, and its name where there is room.
+  // Draws the boundaries of phases below the axis, with their names where there is room.
   void draw_phases(const StepPlan& plan) {
     constexpr std::size_t most_phases = 60;
     bool dark = false;
@@ -250,7 +251,7 @@ class MemoryPicture {
   }
 
   void draw_words_under_the_pointer(const DrawnMemory& variant) {
-    constexpr std::size_t most_operations = 2000;  // beyond, files become large and columns thin
+    constexpr std::size_t most_operations = 2000;  // with more, files become large and columns thin
     const std::vector<Operation>& operations = variant.plan.operations;
     if (operations.size() > most_operations) return;
     for (std::size_t at = 0; at < operations.size(); ++at) {
@@ -282,7 +283,7 @@ class MemoryPicture {
 
   std::vector<DrawnMemory> variants_;
   double most_bytes_ = 1;
-  double scale_ = 1;           // pixels a byte
+  double scale_ = 1;           // pixels per byte
   std::vector<double> lefts_;  // of the operations being drawn
   Svg svg_;
   double top_ = 0;

@@ -25,7 +25,7 @@ namespace {
 constexpr double row_height = 26;
 constexpr double row_gap = 6;
 constexpr double step_marks_height = 15;
-constexpr double narrowest_left_edge = 128;  // of the time axis; longer names of rows move it
+constexpr double narrowest_left_edge = 128;  // of the time axis; longer row names move it
 constexpr double widest_left_edge = 300;
 constexpr double row_name_size = 12;
 constexpr double row_name_begin = 20;
@@ -60,7 +60,7 @@ class Timeline {
     draw_title();
     draw_legend();
     const double top_of_variants = top_;
-    Svg lines;  // behind everything else
+    Svg lines;  // behind all other shapes
     for (std::size_t index = 0; index < variants_.size(); ++index) draw_variant(index);
     draw_axis(lines, top_of_variants);
     std::string all = fmt::format(
@@ -190,16 +190,17 @@ class Timeline {
     }
   }
 
-  // Beside the name of the variant, or below one that leaves no room.
+  // Draws the facts beside the name of the variant, or below a name that leaves no room.
   void draw_facts(const std::string& facts, std::string_view name) {
-    constexpr double bold = 1.15;  // as wide as other letters
+    constexpr double bold = 1.15;  // width relative to other letters
     const double left = std::max(left_edge_, row_name_begin + bold * width_of_text(name, 15) + 16);
     const bool fits = left + width_of_text(facts, 13) <= right_edge;
     if (!fits) top_ += 18;
     svg_.text(fits ? left : left_edge_, top_ + 15, 13, Anchor::start, facts);
   }
 
-  // Marks where a step begins, with its number: the host may be ahead of the device.
+  // Marks the begin of each step on this row with its number. Host and device have separate marks,
+  // since the host may be ahead.
   void draw_step_marks(const Axis& axis, const std::vector<NumberedStep>& steps) {
     double free_from = 0;
     for (auto step_at = steps.begin(); step_at != steps.end(); ++step_at) {
@@ -213,7 +214,8 @@ class Timeline {
       const double end = at + 5 + width_of_text(words, 10);
       const double next =
           std::next(step_at) == steps.end() ? right_edge : axis.at(std::next(step_at)->when.begin);
-      if (at < free_from || end > std::min(next, right_edge)) continue;  // no mark through a number
+      // A mark must not cross a number.
+      if (at < free_from || end > std::min(next, right_edge)) continue;
       svg_.text(at + 3, top_ + 11, 10, Anchor::start, words, "style=\"fill:#555\"");
       free_from = at + width_of_text(words, 10) + 12;
     }
@@ -242,7 +244,7 @@ class Timeline {
     top_ += row_height + row_gap;
   }
 
-  // Over the host's row, with a mark above it, since a wait may be too short to be seen.
+  // Draws waits over the host's row with a mark above, since a wait may be too short to be visible.
   void draw_waits(const Trace& trace, const Axis& axis) {
     double last_mark = 0;
     for (const HostCall& call : trace.calls) {
@@ -273,7 +275,7 @@ class Timeline {
     }
   }
 
-  using Rows = std::map<int, std::vector<Piece>>;  // of one stream, from 0 on
+  using Rows = std::map<int, std::vector<Piece>>;  // of one stream, from row 0
 
   static Rows rows_of(const StepPlan& plan, const Trace& trace, const MeetingsOfRanks& meetings,
                       int stream) {
@@ -303,10 +305,10 @@ class Timeline {
     }
   }
 
-  // Says how long the device does nothing at all, where there is room.
+  // Labels the time in which the device is idle, where there is room.
   void draw_idle(const Trace& trace, const Axis& axis) {
     TraceTime busy_until = trace.work.front().begin;
-    for (const DeviceWork& work : trace.work) {  // in the order of their begin
+    for (const DeviceWork& work : trace.work) {  // in order of begin
       const Stretch idle{busy_until, work.begin};
       busy_until = std::max(busy_until, work.end);
       if (idle.end <= idle.begin || !axis.shows(idle)) continue;
@@ -348,7 +350,7 @@ class Timeline {
   double left_edge_ = narrowest_left_edge;
 };
 
-// The numbers of the rank whose timeline is drawn.
+// Returns the numbers of the rank whose timeline is drawn.
 const TracedStep* numbers_of(const Traced& traced, std::size_t variant, int rank) {
   if (traced.rounds.empty()) return nullptr;
   const std::span<const TracedStep> ranks = ranks_of(traced.rounds.back(), variant);

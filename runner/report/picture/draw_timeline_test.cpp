@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of fake traces, read back as the text that they are.
+// Tests pictures of fake traces by their SVG text.
 #include "report/picture/pictures.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string picture_of(const std::vector<FakeTrace>& variants) {
   return out.str();
 }
 
-// Every element is closed and no text holds what XML gives a meaning.
+// Returns whether every element is closed and text has no unescaped XML characters.
 bool is_well_formed(const std::string& svg) {
   std::vector<std::string> open;
   for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
@@ -88,7 +88,8 @@ TEST(DrawTimeline, GivesAllVariantsOneScale) {
 
 TEST(DrawTimeline, GreysOutWhatNoRecordCovers) {
   FakeTrace fake = fake_trace({.steps = 12});
-  for (DeviceWork& work : fake.trace.work) {  // the device is behind by more than the trace
+  // The device lags by more than the length of the trace.
+  for (DeviceWork& work : fake.trace.work) {
     work.begin += TraceTime(10'000'000);
     work.end += TraceTime(10'000'000);
   }
@@ -136,7 +137,7 @@ TEST(DrawTimeline, ShowsEachRankWithItsRows) {
   EXPECT_EQ(times(picture_of({fake_trace()}), ">rank "), 0) << "one rank is none of several";
 }
 
-// "communication stream" once was.
+// The name "communication stream" was once truncated.
 TEST(DrawTimeline, CutsNoNameOfARow) {
   EXPECT_EQ(times(picture_of_ranks(two_ranks(TraceTime(0))), ">communication stream</text>"), 2);
   TwoRanks ranks = two_ranks(TraceTime(0));
@@ -163,7 +164,7 @@ TEST(DrawTimeline, HasOneAxisForRanksOfOneClockAndNoneForOthers) {
     return std::pair(windows.of_variants[0][0].begin, windows.of_variants[0][1].begin);
   };
   EXPECT_EQ(begins().first, begins().second);
-  for (Trace& trace : ranks.traces) trace.arrivals.clear();  // as of ranks of several hosts
+  for (Trace& trace : ranks.traces) trace.arrivals.clear();  // as for ranks on several hosts
   EXPECT_EQ(begins().second - begins().first, TraceTime(700));
 }
 

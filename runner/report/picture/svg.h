@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The few shapes that pictures need, as SVG text. draw_timeline and draw_memory give them a
-// meaning.
+// The few shapes that pictures need, as SVG text, for draw_timeline and draw_memory.
 #pragma once
 
 #include <map>
@@ -12,12 +11,12 @@ namespace stepgate {
 // Width of every picture, in pixels.
 constexpr double picture_width = 1200;
 
-// How all their words look; to stand in front of what is drawn.
+// The style of all text; must come before the drawing.
 constexpr std::string_view text_style =
     R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
 )svg";
 
-// A place on the picture, in pixels from its upper left corner.
+// A rectangle on the picture, in pixels from its upper left corner.
 struct Box {
   double left = 0;
   double top = 0;
@@ -29,19 +28,19 @@ enum class Anchor { start, middle, end };
 
 class Svg {
  public:
-  // `look`: attributes such as fill="#fff".
+  // `look` has attributes such as fill="#fff".
   void box(const Box&, std::string_view look);
-  // The same with words that appear under the pointer.
+  // Draws a box with a tooltip.
   void box(const Box&, std::string_view look, std::string_view words);
-  // Many boxes of one look become one shape, which keeps files small.
+  // Boxes with the same look are merged into one shape, which keeps files small.
   void small_box(const Box&, const std::string& look);
   void flush_small_boxes();
   void line(double x1, double y1, double x2, double y2, std::string_view look);
   void triangle(double tip, double top, std::string_view look);  // points down at `tip`
   void circle(double x, double y, double radius, std::string_view look,
               std::string_view words = {});
-  void path(std::string_view commands, std::string_view look);  // SVG's own commands
-  // `size` in pixels.
+  void path(std::string_view commands, std::string_view look);  // in SVG path syntax
+  // `size` is in pixels.
   void text(double x, double y, double size, Anchor, std::string_view text,
             std::string_view look = {});
   const std::string& body() const { return body_; }
@@ -51,14 +50,14 @@ class Svg {
   std::map<std::string, std::string> small_boxes_;  // paths by look
 };
 
-// With & < > and quotes as entities, and no control characters or bytes that are not UTF-8, which
-// XML does not allow.
+// Escapes & < > and quotes as entities. Removes control characters and invalid UTF-8, which XML
+// does not allow.
 std::string xml_text(std::string_view);
 
-// About how wide a text is in a sans-serif font of that size; on the safe side.
+// Estimated width of text in a sans-serif font of this size; rather too wide than too narrow.
 double width_of_text(std::string_view text, double size);
 
-// The text, or its beginning and an ellipsis, or nothing when not even that fits the width.
+// Returns the text, or its beginning with an ellipsis; empty when not even that fits the width.
 std::string shortened(std::string_view text, double size, double width);
 
 }  // namespace stepgate

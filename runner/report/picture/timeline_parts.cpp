@@ -78,14 +78,14 @@ TraceTime time_of_a_step(const Trace& trace) {
          static_cast<std::int64_t>(steps.size() - 1);
 }
 
-// Where both are recorded the longest from a step's beginning on. A host that runs ahead of the
-// device by more than the trace is long leaves no such moment: then the device alone is shown.
+// Returns the begin of the step from which host and device are both recorded for the longest time.
+// If the host is ahead by more than the trace, there is none, and only the device is shown.
 TraceTime beginning(const Trace& trace, const Stretch& host) {
   const std::vector<NumberedStep> steps = steps_of_the_device(trace);
   const auto both = std::find_if(steps.begin(), steps.end(), [&](const NumberedStep& step) {
     return step.when.begin >= host.begin;
   });
-  // The first step of a trace begins before it is steady, so the second one is taken if possible.
+  // Prefers the second step, since the first one of a trace begins before the step is steady.
   if (both != steps.end() && both == steps.begin() && steps.size() > 3) {
     return std::next(both)->when.begin;
   }
@@ -96,7 +96,7 @@ TraceTime beginning(const Trace& trace, const Stretch& host) {
 }  // namespace
 
 std::vector<NumberedStep> steps_of_the_device(const Trace& trace) {
-  // Other streams may work for the step after: a prefetch must not look like its beginning.
+  // Other streams may already work for the next step: a prefetch must not look like its begin.
   std::map<int, int> pieces;  // by stream
   for (const DeviceWork& work : trace.work) {
     if (work.operation >= 0) ++pieces[work.stream];
@@ -122,7 +122,7 @@ std::vector<NumberedStep> steps_of_the_device(const Trace& trace) {
 Windows windows_of(std::span<const TracesOfRanks> variants, double steps) {
   Windows windows;
   TraceTime slowest{0};
-  TraceTime shortest = TraceTime::max();  // of what is recorded from a window's beginning on
+  TraceTime shortest = TraceTime::max();  // recorded time after a window's begin
   for (const TracesOfRanks& ranks : variants) {
     std::vector<Window>& of_ranks = windows.of_variants.emplace_back();
     for (const Trace* trace : ranks) {
@@ -150,7 +150,7 @@ namespace {
 
 constexpr double narrowest_box = 0.5;  // in pixels; below, neighbours are merged
 
-// Okabe and Ito's colours, which people with any colour vision tell apart, by phase.
+// The colours of Okabe and Ito by phase, which can be distinguished with any colour vision.
 constexpr std::array<Colour, phase_count> colours{
     Colour{"#E69F00", "#000"}, Colour{"#56B4E9", "#000"}, Colour{"#0072B2", "#fff"},
     Colour{"#D55E00", "#000"}, Colour{"#009E73", "#000"}, Colour{"#000000", "#fff"},
@@ -189,8 +189,8 @@ void RowOfPieces::draw_alone(const Box& box, const Piece& piece) {
   constexpr double size = 11;
   const std::string label = shortened(piece.label, size, box.width - 6);
   if (label.empty()) return;
-  // On a pattern, letters need an edge of their own; where it leaves little of the colour, they are
-  // as on paper.
+  // On a pattern, letters need an outline. Where the pattern hides most of the colour, they are
+  // black.
   const bool pale = piece.pattern == waiting_pattern;
   std::string look = pale ? "" : fmt::format("style=\"fill:{}\" ", piece.colour->ink);
   if (!piece.pattern.empty()) {
@@ -227,7 +227,8 @@ void RowOfPieces::flush() {
 }
 
 void RowOfPieces::small(const Box& box, const Piece& piece, double share) {
-  const double shade = std::clamp(std::round(share * 5) / 5, 0.2, 1.0);  // few looks, few shapes
+  // Few shades make few shapes.
+  const double shade = std::clamp(std::round(share * 5) / 5, 0.2, 1.0);
   svg_.small_box(box, shade == 1 ? fmt::format("fill=\"{}\"", piece.colour->fill)
                                  : fmt::format("fill=\"{}\" fill-opacity=\"{:.1f}\"",
                                                piece.colour->fill, shade));

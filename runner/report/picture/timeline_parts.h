@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ranks of a variant and the part of their traces that a drawn timeline shows, and its rows of
-// boxes with their words. draw_timeline.cpp places them on the picture.
+// Selects the ranks of a variant, and the part of their traces, that a timeline shows, and makes
+// its rows of labelled boxes. draw_timeline.cpp places them on the picture.
 #pragma once
 
 #include <algorithm>
@@ -18,72 +18,72 @@
 
 namespace stepgate {
 
-// More are too small to be read.
+// More ranks would be too small to read.
 inline constexpr std::size_t most_drawn_ranks = 8;
 
 struct DrawnRanks {
   std::vector<const Trace*> traces;  // by rank
-  std::string note;                  // which they are, if not all, and that they share no clock
+  std::string note;  // which ranks are shown if not all, and whether they share no clock
 };
 
-// All, or of too many the first, the last, the one that the report is of and the one whose
-// collectives are hidden least. The traces must outlive what is returned.
+// Returns all ranks. If there are too many, returns the first, the last, the one that the report
+// shows, and the one whose collectives are hidden least. The traces must outlive the result.
 DrawnRanks drawn_ranks(std::span<const Trace>, const WorstRanks&);
 
 struct Window {
   TraceTime begin{0};
-  Stretch host_recorded;    // what the trace covers of the host, and of the device
+  Stretch host_recorded;    // the time that the trace covers of the host and of the device
   Stretch device_recorded;  // likewise
 };
 
 struct Windows {
   TraceTime length{0};                           // the same for all
-  std::vector<std::vector<Window>> of_variants;  // of their ranks
+  std::vector<std::vector<Window>> of_variants;  // of the variants' ranks
 };
 
 using TracesOfRanks = std::vector<const Trace*>;
 
-// Each begins where the device begins a step that host and device are both recorded from on, if
-// there is one. Long enough for `steps` of the slowest variant, where the traces are.
+// Each window begins with a step of the device from which both host and device are recorded, if
+// there is one. It is long enough for `steps` steps of the slowest variant, if the traces are.
 Windows windows_of(std::span<const TracesOfRanks> variants, double steps);
 
-// When the stream with the most work is busy with what the host issued at a step.
+// Returns when the stream with the most work runs the work of each step.
 std::vector<NumberedStep> steps_of_the_device(const Trace&);
 
 constexpr double right_edge = 1180;        // of the time axis, in pixels
-constexpr double narrowest_own_box = 2.5;  // below, boxes have no words and share a shape
+constexpr double narrowest_own_box = 2.5;  // narrower boxes have no words and share a shape
 
 struct Colour {
   std::string_view fill;
-  std::string_view ink;  // that is legible on it
+  std::string_view ink;  // legible text colour on it
 };
 
 inline constexpr Colour runners_own{"#dddddd", "#555"};
 
 const Colour& colour_of(Phase);
 
-// Laid over a collective that waits for a rank; leaves little of the colour.
+// Pattern over a collective that waits for a rank; it hides most of the colour.
 inline constexpr std::string_view waiting_pattern = "ranks";
 
-// The mark of one row at one stretch of time.
+// A box in one row.
 struct Piece {
   Stretch when;
   const Colour* colour = &runners_own;
   std::string_view pattern;  // laid over the colour
-  std::string label;         // within, where there is room
-  std::string words;         // under the pointer
+  std::string label;         // inside, where there is room
+  std::string words;         // tooltip
 };
 
 class Axis {
  public:
-  // From `left_edge` on, in pixels.
+  // `left_edge` is in pixels.
   Axis(TraceTime begin, TraceTime length, double left_edge)
       : begin_(begin),
         left_edge_(left_edge),
         per_pixel_(static_cast<double>(length.count()) / (right_edge - left_edge)) {}
 
   double left_edge() const { return left_edge_; }
-  // Outside of the picture: its edge.
+  // Times outside of the picture are moved to its edge.
   double at(TraceTime time) const {
     const double place = left_edge_ + static_cast<double>((time - begin_).count()) / per_pixel_;
     return std::clamp(place, left_edge_, right_edge);
@@ -102,8 +102,8 @@ class Axis {
   double per_pixel_;
 };
 
-// Draws the pieces of one row. Those too narrow to be seen are put together with their neighbours
-// of the same look, as dark as the share of the time that they fill: 300 launches stay a pattern.
+// Draws the boxes of one row. Adjacent boxes of the same look that are too narrow to be visible are
+// merged, with a shade by the share of time that they fill: 300 launches stay visible as a pattern.
 class RowOfPieces {
  public:
   RowOfPieces(Svg& svg, const Axis& axis, double top, double height)
@@ -134,7 +134,7 @@ std::string facts_of(const TracedStep&);
 
 Piece piece_of(const StepPlan&, const HostSpan&);
 Piece piece_of(const StepPlan&, const DeviceWork&);
-// A collective in two where its rank waits in it for the last one.
+// Splits a collective in two where its rank waits in it for the last rank.
 std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const MeetingsOfRanks&);
 
 }  // namespace stepgate

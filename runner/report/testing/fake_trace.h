@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests of this station: a plan and the trace of it, as a driver would record them, without a
-// device. A step copies a batch, launches kernels and, where asked to, waits for the device.
+// For tests of this station: a plan and its trace as a driver would record it, without a device. A
+// step copies a batch, launches kernels and waits for the device if requested.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace stepgate {
 
 struct FakeSteps {
   std::string variant = "baseline";
-  int kernels = 4;  // a step
+  int kernels = 4;  // per step
   int steps = 3;
   std::int64_t kernel_nanoseconds = 5003;
   std::int64_t launch_nanoseconds = 2001;

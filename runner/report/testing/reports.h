@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reports of verdicts, for tests.
+// For tests only: makes reports of verdicts.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline ReportedScenario reported(Verdict verdict, UndecidedPolicy policy = Undec
   return reported_scenario(std::move(verdict), nullptr, policy);
 }
 
-// A run that has decided these and goes on.
+// Returns a run that has decided these verdicts and continues.
 inline RunSoFar run_of(const std::vector<Verdict>& verdicts,
                        UndecidedPolicy policy = UndecidedPolicy::skip) {
   RunSoFar run{.run = {.stepgate = "0.1.0",
@@ -27,7 +27,7 @@ inline RunSoFar run_of(const std::vector<Verdict>& verdicts,
   return run;
 }
 
-// A run that has ended.
+// Returns a completed run.
 inline RunSoFar ended_run(const std::vector<Verdict>& verdicts,
                           UndecidedPolicy policy = UndecidedPolicy::skip) {
   RunSoFar run = run_of(verdicts, policy);

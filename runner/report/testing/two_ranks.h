@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests of this station: a plan of two ranks and the traces of both, on one clock, with a
-// collective a step on a stream of its own.
+// For tests of this station: a plan of two ranks and the traces of both, with a common clock and
+// one collective per step on a stream of its own.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct TwoRanks {
   std::vector<Trace> traces;
 };
 
-// Rank 1 comes to each collective so much later.
+// Rank 1 arrives at each collective later by `late`.
 inline TwoRanks two_ranks(TraceTime late) {
   FakeTrace fake = fake_trace({.steps = 6});
   fake.plan.ranks.count = 2;

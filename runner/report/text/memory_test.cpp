@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory of steps as a screen and as a picture, and the groups of operations that both show.
+// Tests the memory of steps as text and as picture, and the groups of operations that both show.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Operation fill(const std::string& name, Phase phase, int buffer, std::int64_t by
   return {.name = name, .phase = phase, .action = FillZero{{buffer, 0, bytes}}};
 }
 
-// Two layers forwards and backwards over two activations, gradients and weights.
+// Returns a step of two layers, forward and backward, with two activations, gradients and weights.
 StepPlan small_step() {
   StepPlan plan;
   plan.scenario = "by_hand";
@@ -174,7 +174,7 @@ TEST(DrawMemory, HasTheSameScaleForEveryVariant) {
   StepPlan small = small_step();
   small.buffers[0].bytes = mebibyte;
   const std::string both = picture_of({small_step(), small});
-  // The axis of the larger one, twice.
+  // Both plots have the axis of the larger one.
   for (const char* mark : {">0 B</text>", ">2 MiB</text>", ">10 MiB</text>"})
     EXPECT_EQ(times(both, mark), 2) << mark;
 }
@@ -197,7 +197,7 @@ TEST(DrawMemory, GivesLongRunsInWhichNothingChangesLessRoom) {
   std::vector<Operation> copies(500, fill("copy", Phase::h2d, 0));
   plan.operations.insert(plan.operations.begin(), copies.begin(), copies.end());
   plan.operations.insert(plan.operations.end(), 6, fill("after", Phase::log, 0));
-  // Twelve columns of copies, then twelve of the rest, the sixth of which has the peak.
+  // Twelve columns of copies come first, then twelve for the rest, of which the sixth has the peak.
   EXPECT_GT(peak_at(plan), 600);
   EXPECT_LT(peak_at(plan), 1000);
 }

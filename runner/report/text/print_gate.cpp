@@ -26,7 +26,7 @@ std::string identical_in_words(const SelfTest& test) {
                      share_in_words(identical->slower_rate.high), confidence);
 }
 
-// Why a margin is too small for gates that differ so much; empty where it is not.
+// Says that the margin is too small for the observed spread of gates; empty where it is not.
 std::string wider_in_words(const SelfTest& test) {
   const auto margin = smallest_margin(test);
   return margin && *margin > test.margin
@@ -53,7 +53,7 @@ std::string broken_in_words(const SelfTest& test) {
       share_in_words(passed->not_slower_rate.low), confidence, share_in_words(test.beta));
 }
 
-// About the largest slowdown.
+// Describes missing power, by the largest injected slowdown.
 std::string missing_power_in_words(const SelfTest& test) {
   const TrialResult* largest = nullptr;
   for (const TrialResult& trial : test.trials) {
@@ -127,7 +127,7 @@ void print_self_test_terms(std::ostream& out, const std::string& workload, doubl
                      seconds_text(std::chrono::duration<double>(most_timing).count()))
       << fmt::format(row, "trial", "seen", "gates", "slower", "not slower", "undecided", "spread",
                      "pairs", "seconds")
-      << std::flush;  // the trials take their time
+      << std::flush;  // since trials take long
 }
 
 void print_trial(std::ostream& out, const TrialResult& trial) {

@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// The two programs and the margin.
+// Prints the two programs and the margin.
 void print_gate_terms(std::ostream&, const GateSubject&);
 
 // "counts     133 workloads, 3 differ   0.3 s"
@@ -21,17 +21,17 @@ void print_gate_stage(std::ostream&, const std::string& name, const std::string&
 
 void print_gate_note(std::ostream&, const std::string& words);
 
-// Printed first: the program under test and the device.
+// Prints the program under test and the device, before all self-tests.
 void print_self_tests(std::ostream&, const std::string& program, const Hello&, std::uint64_t seed);
 
-// Before the rows of one workload, with their headings.
+// Prints the headings of one workload, before its rows.
 void print_self_test_terms(std::ostream&, const std::string& workload, double margin,
                            std::chrono::nanoseconds most_timing);
 
 void print_trial(std::ostream&, const TrialResult&);
 
-// Behind the rows: how much gates of identical programs differ, what margin that would keep, and
-// "passes", "fails" or "undecided" with the reason.
+// Prints, after the rows, the spread between gates of identical programs, the margin that this
+// allows, and "passes", "fails" or "undecided" with the reason.
 void print_self_test(std::ostream&, const SelfTest&, bool simulated);
 
 }  // namespace stepgate

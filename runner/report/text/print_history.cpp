@@ -20,7 +20,7 @@ std::string day_of(const std::string& date) {
   return date.substr(0, 10);
 }
 
-// Shortens the hash in the name of a commit, which may be a date or a tag too.
+// Shortens a commit that is a hash; it may be a date or a tag too.
 std::string short_commit(const std::string& commit) {
   constexpr std::size_t hash = 40;
   constexpr std::size_t shown = 10;
@@ -37,7 +37,7 @@ std::size_t compared_runs(const VariantHistory& history) {
   return runs;
 }
 
-// The thing that is counted: runs, or the unit that holds several of them.
+// The counted thing: "run", or the unit that has several runs.
 std::string_view noun_of_units(const VariantHistory& history) {
   return compared_runs(history) == history.units.size() ? "run" : in_words(history.unit);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Prints what histories of stored runs say: a line a variant, and JSON. draw_history.h draws them.
+// Prints histories of stored runs: one line per variant, and JSON. pictures.h draws them.
 #pragma once
 
 #include <iosfwd>
@@ -12,22 +12,23 @@
 
 namespace stepgate {
 
-// "train_step/step on NVIDIA H200: 12 runs since 2026-09-01, +0.31 % a week [+0.25, +0.37]; ALARM
-// at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each period.
+// Prints "train_step/step on NVIDIA H200: 12 runs since 2026-09-01, +0.31 % a week [+0.25, +0.37];
+// ALARM at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each
+// period.
 void print_history(std::ostream&, const VariantHistory&);
 
 // Prints how many variants were checked, how many have no stored runs, and the result.
 void print_history_end(std::ostream&, std::span<const VariantHistory>, std::size_t missing,
                        ExitCode);
 
-// One JSON object a line, schema "stepgate.history/2": every variant, the end.
-// docs/json_schema.json says what every field is.
+// Writes one JSON object per line, schema "stepgate.history/2": every variant, then the end.
+// docs/json_schema.json describes every field.
 void write_history_json(std::ostream&, const RunInfo&, std::span<const VariantHistory>, ExitCode);
 
-// A drift fails; that of the machine, and too few runs, are not gated.
+// A drift of the step fails. A drift of the machine, or too few runs, are not gated.
 ExitCode exit_code(HistoryOutcome);
 
-// "+0.31 %", "-2.0 %": of exp(log) - 1.
+// Writes exp(log) - 1 as "+0.31 %" or "-2.0 %".
 std::string change_in_words(double log);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Short lines about scenarios, devices, stored runs and what a run costs.
+// Prints short lines about scenarios, devices, stored runs and the cost of a run.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,8 @@
 
 namespace stepgate {
 
-// Name, tags, claim, the five things of its steps, variants and the names of the assertions.
+// Prints name, tags, claim, the five knob tables of its steps, variants and the names of
+// assertions.
 void print_listed(std::ostream&, const Scenario&);
 
 // "scenarios/a.toml: 3 variants, 5 assertions", then a line for each warning.
@@ -25,30 +26,28 @@ void print_checked(std::ostream&, const Scenario&, std::span<const Diagnostic> w
 
 void print_devices(std::ostream&, std::span<const DeviceRow>);
 
-// Says where the last run of the baseline lies now, and each variant's time beside that of its
-// anchor.
+// Prints the file of the baseline's last run, and each variant's time beside its anchor's time.
 void print_accepted(std::ostream&, const Baseline&, const DeviceIdentity&);
 
-// Counts of what became of several runs.
+// Counts the results of several runs of `accept`.
 struct AcceptedRuns {
   std::int64_t asked = 0;
   std::int64_t stored = 0;
   std::int64_t refused = 0;
   std::int64_t failed = 0;
 };
-// "99 runs asked for: 96 stored, 3 not accepted"; failed runs, and runs that a failure or a signal
-// cut short, are named too.
+// "99 runs asked for: 96 stored, 3 not accepted". Also counts failed runs, and runs cut short by a
+// failure or a signal.
 void print_accepted_runs(std::ostream&, const AcceptedRuns&);
 
 // "a: not accepted: ..."
 void print_not_accepted(std::ostream&, const std::string& scenario, const std::string& reason);
 
-// Before the first round: what a verdict will cost, at least and for a line that is a percent from
-// its limit.
+// Prints the cost of a verdict before the first round: the minimum, and the cost for an assertion
+// that is one percent from its limit.
 void print_forecast(std::ostream&, const std::string& scenario, const Forecast&);
 
-// One line: where the wall time of a run went that took so long, in seconds, by the parts that it
-// has.
+// Prints one line with the parts of a run's wall time, in seconds; `whole` is the total.
 void print_wall_times(std::ostream&, const WallTimes&, std::chrono::nanoseconds whole);
 
 }  // namespace stepgate

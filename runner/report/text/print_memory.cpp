@@ -31,7 +31,7 @@ std::string group_name(const Operation& operation) {
 
 Groups by_layer(const StepPlan& plan) {
   Groups groups;
-  bool has_work = false;  // the last group
+  bool has_work = false;  // of the last group
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     const OperationGroup alone{operation.phase, group_name(operation), index, index};
@@ -42,7 +42,7 @@ Groups by_layer(const StepPlan& plan) {
     }
     OperationGroup& last = groups.back();
     const bool same = last.phase == alone.phase && last.name == alone.name;
-    // An allocation serves the work that follows it.
+    // An allocation belongs to the work that follows it.
     const bool before_work = std::holds_alternative<Allocate>(operation.action);
     const bool beside =
         !is_work(operation) && (last.phase == alone.phase || (has_work && !before_work));
@@ -59,7 +59,7 @@ Groups by_layer(const StepPlan& plan) {
   return groups;
 }
 
-// "layer 0" and "layer 7": "layer 0 to 7".
+// Joins "layer 0" and "layer 7" to "layer 0 to 7".
 std::string name_from_to(std::string_view from, std::string_view to) {
   if (from == to) return std::string(from);
   const auto blank = from.rfind(' ');
@@ -74,7 +74,7 @@ OperationGroup merged(Groups::const_iterator begin, Groups::const_iterator end) 
   return {begin->phase, name_from_to(begin->name, last.name), begin->first, last.last};
 }
 
-// So many groups, each of about as many of the given ones.
+// Appends the groups, merged into `parts` groups of about equally many each.
 void append_merged(Groups& to, Groups::const_iterator begin, Groups::const_iterator end,
                    std::size_t parts) {
   const auto count = static_cast<std::size_t>(end - begin);
@@ -86,7 +86,7 @@ void append_merged(Groups& to, Groups::const_iterator begin, Groups::const_itera
   }
 }
 
-// Every run of one phase in at most so many groups.
+// Merges each run of groups in one phase into at most `most_of_a_phase` groups.
 Groups with_at_most_a_phase(const Groups& groups, std::size_t most_of_a_phase) {
   Groups fewer;
   for (auto begin = groups.begin(); begin != groups.end();) {
@@ -125,7 +125,7 @@ std::string percent_of(std::int64_t part, std::int64_t whole) {
   return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "weights 16 MiB, batch 2 MiB", the most first.
+// "weights 16 MiB, batch 2 MiB", the largest first.
 std::string by_purpose(const BytesByPurpose& bytes) {
   std::vector<std::size_t> purposes;
   for (std::size_t purpose = 0; purpose < bytes.size(); ++purpose) {
@@ -162,7 +162,7 @@ class MemoryScreen {
     return plan_.buffers[static_cast<std::size_t>(lifetime.buffer)];
   }
 
-  // And why something does not come and go that could.
+  // Prints the memory that is always live, and the reason where it could be temporary.
   void print_always_live() {
     Rows rows{{"always live", size_text(sum_of(memory_.always)), by_purpose(memory_.always)}};
     constexpr std::array of_interest{
@@ -254,7 +254,7 @@ class MemoryScreen {
   }
 
   std::string saved_in_words() const {
-    constexpr std::int64_t too_small = 1000;  // less than that part of it is rounding
+    constexpr std::int64_t too_small = 1000;  // a smaller share of the total is rounding
     const std::int64_t saved = held_.most_bytes - memory_.arena.bytes;
     if (saved * too_small < held_.most_bytes) return "nothing";
     return fmt::format("{}, {}", size_text(saved), percent_of(saved, held_.most_bytes));

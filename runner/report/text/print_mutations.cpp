@@ -39,7 +39,8 @@ std::string what_happens(const Mutation& mutation) {
   return "";
 }
 
-// Names the first three counts that changed. An assertion about any of them could have noticed.
+// Names the first three counts that changed, since an assertion about any of them could have
+// noticed.
 std::string what_differs(const Mutation& mutation) {
   constexpr std::size_t most = 3;
   if (mutation.different.empty()) return "no count that both plans have differs";
@@ -55,7 +56,7 @@ std::string what_differs(const Mutation& mutation) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-// The words that end a line of the table.
+// Returns the text that ends a line of the table.
 std::string told_besides(const Mutation& mutation) {
   if (!is_survivor(mutation) || mutation.effect == MutationEffect::same_step) return "";
   return "; " + what_differs(mutation);
@@ -72,7 +73,7 @@ Diagnostic fault_of(const Mutation& mutation) {
           "say in an assertion what it is there for, write it into the base step, or remove it"};
 }
 
-// These are the faults of an assertion that is the wrong way round, or never asked.
+// Errors about an assertion that has the wrong direction, or that is never evaluated.
 Diagnostic fault_of_reversed(const AssertionVerdict& assertion) {
   return {assertion.place,
           fmt::format("'{}' fails on every simulated profile, and its reverse passes there: {}",
@@ -112,7 +113,8 @@ std::string_view word_for(const Mutation& mutation) {
   }
 }
 
-// ", refused 2, unknown 1": of what is neither noticed nor not, where there is any.
+// ", refused 2, unknown 1": counts mutations that are neither noticed nor survive; empty if there
+// are none.
 std::string neither_in_words(const std::vector<Mutation>& mutations) {
   std::string words;
   for (const std::string_view word : {word_of_refused, word_of_unknown}) {

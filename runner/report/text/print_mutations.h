@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which mutations of a scenario its assertions notice.
+// Prints which mutations of a scenario its assertions notice.
 #pragma once
 
 #include <iosfwd>
@@ -10,15 +10,16 @@
 
 namespace stepgate {
 
-// A line for the scenario, and below it one for every override: what its removal does.
+// Prints a line for the scenario, and below it one for every override with the effect of removing
+// it.
 void print_mutations(std::ostream&, const Mutations&);
 
-// Returns a fault for each surviving mutation: the line of the scenario and how to fix it.
+// Returns an error for each surviving mutation: the line of the scenario and how to fix it.
 std::vector<Diagnostic> faults_of(const Mutations&);
 
-// A warning for every assertion that does not hold on the simulated device, and for every override
-// without which the device refuses the step; a note for every limit that is far from all that the
-// file's own overrides do.
+// Prints a warning for every assertion that does not pass on the simulated device, and for every
+// override without which the device refuses the step. Prints a note for every limit that is far
+// from all results of the file's own overrides.
 void print_unknown(std::ostream&, const Mutations&);
 
 }  // namespace stepgate

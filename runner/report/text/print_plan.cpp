@@ -24,7 +24,7 @@ std::string amount(double flops) {
   return fmt::format("{:.0f} flop", flops);
 }
 
-// Names a buffer's allocator in what an operation does.
+// The name of a buffer's allocator in the description of an operation.
 std::string_view name_of_allocator(AllocatedBy allocator) {
   switch (allocator) {
     case AllocatedBy::cuda:

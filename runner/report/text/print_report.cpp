@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run and a gate as text.
+// Prints a run or a gate as text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -56,7 +56,7 @@ void print_last_line(std::ostream& out, const ReportedVerdict& decided, const st
   out << (decided.cost.empty() ? "" : " ") << decided.cost << more << '\n';
 }
 
-// " (a.line, b.line)", of many the first.
+// " (a.line, b.line)", only the first of many.
 std::string in_brackets(std::span<const std::string> names) {
   constexpr std::size_t most_named = 6;
   if (names.empty()) return "";
@@ -152,7 +152,8 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
 
 void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style style) {
   const Verdict& verdict = scenario.decided->verdict;
-  // All that come after the one that lost the device have its story: the tally counts them.
+  // Scenarios after the one that lost the device have the same reason and are only counted in the
+  // tally.
   if (verdict.not_run && verdict.outcome != Outcome::fails) return;
   if (verdict.outcome != Outcome::passes || !scenario.decided->fault.empty()) {
     out << '\n';

@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// A trial of `gates` gates; the first `slower` of them find HEAD slower.
+// Returns a trial of `gates` gates, of which the first `slower` find HEAD slower.
 TrialResult trial(std::string name, double share, int slower, int gates, double spread = 0) {
   TrialResult result{.name = std::move(name),
                      .injected = share,
@@ -55,7 +55,7 @@ TEST(PrintSelfTest, SaysWhyIdenticalProgramsAreBlocked) {
 TEST(PrintSelfTest, SaysWhetherThereIsNoPowerOrTooFewGatesToTell) {
   const auto about_power = [](int slower, int gates) {
     TrialResult slow = trial("5 % slower", 0.05, slower, gates);
-    slow.not_slower_rate = {};  // the others are undecided
+    slow.not_slower_rate = {};  // all other gates are undecided
     const std::string text = told({trial("identical", 0, 0, 20), slow});
     return text.substr(text.find("a/b"));
   };

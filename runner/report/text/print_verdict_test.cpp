@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Printed reports against the golden files beside this one. With STEPGATE_UPDATE_GOLDEN=1 in the
-// environment the files are rewritten instead; review the difference.
+// Tests printed reports against the golden files in this folder. With STEPGATE_UPDATE_GOLDEN=1 in
+// the environment the files are rewritten instead; review the difference.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,7 +44,8 @@ Expectation with_text(Expectation assertion, const std::string& name, const std:
   return assertion;
 }
 
-// A fix of 2 ms against a baseline of 3 ms, with a little noise that repeats.
+// Returns the verdict on a fix with `fix_microseconds` per step, against a baseline of 3 ms, with
+// reproducible noise.
 Verdict verdict_of_fix(std::int64_t fix_microseconds) {
   const Scenario scenario = scenario_of(
       {with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05), "pays",
@@ -197,7 +198,7 @@ TEST(PrintVerdict, TellsOneLineOfWhatPassesAndAllOfAnythingElse) {
   }
 }
 
-// A report that is read one line at a time must not pass for a measurement.
+// Even a single line of such a report must not look like a measurement.
 TEST(PrintVerdict, SaysInEveryLineThatSumsUpThatItIsSimulated) {
   EXPECT_EQ(told(verdict_of_fix(2000)).find("SIMULATED scripted: passes"), 0U);
   for (const std::string& text : {printed(verdict_of_fix(2000)), printed(verdict_of_fix(3300))})

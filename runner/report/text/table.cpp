@@ -58,7 +58,7 @@ std::string coloured(Outcome outcome, Style style) {
   return coloured(in_words(outcome), colour_of(outcome), style);
 }
 
-// An escape sequence has no width on the screen: padded first, coloured second.
+// Pads before colouring, since an escape sequence has no width on the screen.
 std::string outcome_cell(Outcome outcome, Style style) {
   return coloured(fmt::format("{:<{}}", in_words(outcome), outcome_width), colour_of(outcome),
                   style);

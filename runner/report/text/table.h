@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Columns of text that line up, outcomes in colour where there is a terminal, and the line that
-// shows there how far a run is.
+// Aligned text columns, outcomes in colour on a terminal, and the progress line of a terminal.
 #pragma once
 
 #include <chrono>
@@ -16,15 +15,15 @@ namespace stepgate {
 
 enum class Align { left, right };
 
-// Prints rows in columns as wide as their widest cell, two blanks apart, each line indented by two
-// and without trailing blanks. Columns beyond `alignment` are to the left. A cell's width is its
-// number of bytes.
+// Prints rows in columns as wide as their widest cell, with two blanks between, lines indented by
+// two and no trailing blanks. Columns beyond `alignment` are left-aligned. The width of a cell is
+// its number of bytes.
 void print_table(std::ostream&, const std::vector<Align>& alignment,
                  const std::vector<std::vector<std::string>>& rows);
 
 enum class Style { plain, terminal };  // terminal: outcomes in colour
 
-// Style of a stream: colours where it is a terminal and NO_COLOR is not set to anything
+// The style for a stream: coloured if it is a terminal and NO_COLOR is unset or empty
 // (no-color.org).
 Style style_of(int file_descriptor);
 
@@ -34,13 +33,13 @@ std::string_view colour_of(Outcome);
 std::string coloured(std::string_view words, std::string_view colour, Style);
 std::string coloured(Outcome, Style);
 
-// As wide on the screen as the widest outcome.
+// Returns the outcome, padded to the width of the widest outcome.
 std::string outcome_cell(Outcome, Style);
 
-// Where the line goes: nowhere when the output is not a terminal.
+// The progress line of a run. It prints nothing when the output is not a terminal.
 class ProgressLine {
  public:
-  // Null: says nothing.
+  // Null means that nothing is printed.
   explicit ProgressLine(std::ostream* terminal) : terminal_(terminal) {}
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;

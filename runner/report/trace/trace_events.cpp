@@ -36,7 +36,7 @@ void TraceEvents::begin_event() {
 }
 
 void TraceEvents::time(TraceTime span) {
-  // Whole nanoseconds as decimal microseconds, so that what touches in the trace touches in the
+  // Writes whole nanoseconds as decimal microseconds, so that adjacent events stay adjacent in the
   // file.
   append(text_, "{}.{:03}", span.count() / 1000, span.count() % 1000);
 }
@@ -103,20 +103,21 @@ void TraceEvents::finish() {
 
 namespace {
 
-// How much of the GPU a kernel can fill, from its launch alone: the PyTorch profiler writes it
-// beside a kernel. An estimate for people; nothing is decided by it.
+// Estimates how much of the GPU a kernel can fill, from its launch parameters, as the PyTorch
+// profiler does. It is for people and decides nothing.
 struct Occupancy {
   double blocks_per_multiprocessor = 0;
   double warps_per_multiprocessor = 0;
-  int percent = 0;  // of the warps that a multiprocessor can pass at once
+  int percent = 0;  // of the warps that a multiprocessor can hold
 };
 
 constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t registers_of_a_multiprocessor = 65536;
-constexpr std::int64_t register_unit = 256;            // registers are handed out in these, a warp
-constexpr std::int64_t reserved_shared_memory = 1024;  // a block, by the driver, since 8.0
+constexpr std::int64_t register_unit = 256;  // allocation unit of registers per warp
+// Per block, by the driver, since compute capability 8.0.
+constexpr std::int64_t reserved_shared_memory = 1024;
 
-// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+// Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 struct Limits {
   double compute_capability;
   std::int64_t threads;
@@ -136,7 +137,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The most blocks of the kernel that can be resident on one multiprocessor.
+// The largest number of blocks of the kernel that can be resident on one multiprocessor.
 std::int64_t most_blocks(const Limits& limits, const DeviceWork& kernel, std::int64_t warps) {
   std::int64_t most = std::min(limits.blocks, limits.threads / (warps * warp_threads));
   if (kernel.registers_per_thread > 0) {
@@ -148,8 +149,8 @@ std::int64_t most_blocks(const Limits& limits, const DeviceWork& kernel, std::in
                   limits.shared_memory / (kernel.shared_memory_bytes + reserved_shared_memory));
 }
 
-// Nothing where the device does not say how many multiprocessors it has, or the kernel nothing of
-// its grid, or the compute capability is not in the table.
+// nullopt where the number of multiprocessors or the kernel's grid is unknown, or the compute
+// capability is not in the table.
 std::optional<Occupancy> estimated_occupancy(const DeviceIdentity& device,
                                              const DeviceWork& kernel) {
   const std::int64_t threads = product(kernel.block);
@@ -175,7 +176,7 @@ std::optional<Occupancy> estimated_occupancy(const DeviceIdentity& device,
   return occupancy;
 }
 
-// CUPTI's numbers of the runtime's calls (cupti_runtime_cbid.h).
+// CUPTI's identifiers of the runtime API calls (cupti_runtime_cbid.h).
 struct CallNumber {
   std::string_view name;
   int number;
@@ -217,7 +218,7 @@ EndWords words_of(CopyEnd end) {
       return {"H", "Pinned"};
     case CopyEnd::device:
       return {"D", "Device"};
-    case CopyEnd::managed:  // wherever its pages are; the profiler counts it to the device
+    case CopyEnd::managed:  // the profiler counts managed memory as device memory
       return {"D", "Managed"};
     case CopyEnd::unknown:
       break;
@@ -249,7 +250,7 @@ class Arguments {
 
 void add_kernel(Arguments& arguments, const DeviceIdentity& device, const DeviceWork& work) {
   arguments
-      .add("queued", 0)  // known only where launches are slowed down to be stamped
+      .add("queued", 0)  // known only if launches are time-stamped, which slows them down
       .add_sides("grid", work.grid)
       .add_sides("block", work.block)
       .add("registers per thread", work.registers_per_thread)
@@ -264,7 +265,7 @@ void add_kernel(Arguments& arguments, const DeviceIdentity& device, const Device
 void add_bytes(Arguments& arguments, const DeviceWork& work) {
   arguments.add("bytes", work.bytes);
   const auto nanoseconds = (work.end - work.begin).count();
-  if (nanoseconds > 0) {  // bytes a nanosecond are gigabytes a second
+  if (nanoseconds > 0) {  // bytes per nanosecond are gigabytes per second
     arguments.add(
         work.kind == WorkKind::collective ? "algorithm bandwidth (GB/s)"
                                           : "memory bandwidth (GB/s)",

@@ -9,7 +9,7 @@
 namespace stepgate {
 namespace {
 
-// "0", "2 to 63"; two in a row are no stretch.
+// Writes ranks as "0" or "2 to 63"; two adjacent ranks are listed separately.
 std::vector<std::string> stretches_of(const std::vector<int>& ranks) {
   std::vector<std::string> words;
   for (std::size_t first = 0; first < ranks.size();) {
@@ -26,7 +26,7 @@ std::vector<std::string> stretches_of(const std::vector<int>& ranks) {
 }  // namespace
 
 std::vector<int> rows_without_overlap(std::span<const Stretch> stretches) {
-  std::vector<TraceTime> ends;  // of the rows
+  std::vector<TraceTime> ends;  // by row
   std::vector<int> rows;
   rows.reserve(stretches.size());
   for (const Stretch& stretch : stretches) {
@@ -43,7 +43,7 @@ std::vector<int> rows_without_overlap(std::span<const Stretch> stretches) {
 }
 
 std::vector<int> rows_with_nesting(std::span<const Stretch> stretches) {
-  std::vector<std::vector<TraceTime>> open;  // ends of what is open, of every row
+  std::vector<std::vector<TraceTime>> open;  // ends of the open stretches, by row
   std::vector<int> rows;
   rows.reserve(stretches.size());
   for (const Stretch& stretch : stretches) {
@@ -74,7 +74,7 @@ std::vector<NumberedStep> steps_of_the_host(const Trace& trace) {
 
 std::vector<PhaseOfTheHost> phases_of_the_host(const StepPlan& plan, const Trace& trace) {
   std::vector<PhaseOfTheHost> phases;
-  const HostSpan* before = nullptr;  // of the phase that may go on
+  const HostSpan* before = nullptr;  // in the phase that may continue
   for (const HostSpan& span : trace.spans) {
     if (span.operation < 0) {
       before = nullptr;
@@ -93,7 +93,7 @@ std::vector<PhaseOfTheHost> phases_of_the_host(const StepPlan& plan, const Trace
 
 std::vector<PhaseOfAStream> phases_of_streams(const StepPlan& plan, const Trace& trace) {
   std::vector<PhaseOfAStream> phases;
-  std::map<int, std::size_t> last;  // phase of a stream
+  std::map<int, std::size_t> last;  // latest phase of each stream
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
     const Phase phase = operation_at(plan, work.operation).phase;
@@ -116,7 +116,7 @@ std::map<int, std::string> names_of_streams(const StepPlan& plan, const Trace& t
   std::map<int, std::string> names;
   for (const DeviceWork& work : trace.work) {
     std::string& name = names[work.stream];
-    // The pieces of a graph run on streams of the graph's own, whatever the plan calls them.
+    // The work of a graph runs on the graph's own streams, not those in the plan.
     if (!name.empty() || work.operation < 0) continue;
     name = stream_at(plan, operation_at(plan, work.operation).stream).name;
   }
@@ -135,7 +135,7 @@ std::string name_of_ranks(const Trace& trace) {
                      words.back());
 }
 
-// A trace that knows when others came knows their clock.
+// A trace with arrivals of other ranks has a common clock with them.
 bool shares_its_clock(const Trace& trace) {
   return !trace.arrivals.empty();
 }

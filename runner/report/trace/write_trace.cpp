@@ -33,7 +33,7 @@ struct Curve {
   std::int64_t process = 0;
 };
 
-// Times at which something grows or shrinks, to its value from then on.
+// Changes of a value over time: the new value from each time on.
 using Changes = std::map<TraceTime, std::int64_t>;
 
 void write_curve(TraceEvents& events, const Curve& curve, TraceTime from, std::int64_t value,
@@ -46,8 +46,8 @@ void write_curve(TraceEvents& events, const Curve& curve, TraceTime from, std::i
   }
 }
 
-// The memory that is held when the file begins follows from the most that was held, unless the
-// trace goes back to where nothing was held.
+// Writes the memory curve. Its initial value follows from the largest value, unless the trace shows
+// when nothing was held.
 void write_memory(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace,
                   MemoryKind kind, std::int64_t most_held) {
   Changes changes;
@@ -84,7 +84,7 @@ void write_under_way(TraceEvents& events, const Curve& curve, TraceTime from, co
   write_curve(events, curve, from, 0, changes);
 }
 
-// A reading is of the time before it, so a curve steps to it where the one before was taken.
+// A reading describes the time before it, so the curve changes at the time of the previous reading.
 void write_clocks(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
   constexpr double hertz_per_megahertz = 1e6;
   TraceTime since = from;
@@ -95,7 +95,7 @@ void write_clocks(TraceEvents& events, const Curve& curve, TraceTime from, const
   }
 }
 
-// In all since the file begins.
+// Writes the sum since the begin of the file.
 void write_migrated(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
   Changes changes;
   for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
@@ -106,8 +106,8 @@ void write_migrated(TraceEvents& events, const Curve& curve, TraceTime from, con
   if (!changes.empty()) write_curve(events, curve, from, 0, changes);
 }
 
-// A trace's curves: memory held, work under way, the clock, managed memory that moved. `process`:
-// the row that they belong to. `from`: where the file begins.
+// Writes a trace's counters: memory held, work in progress, clock rate, and migrated managed
+// memory. `process` is their row, and `from` is the begin of the file.
 void write_counters(TraceEvents& events, std::int64_t process, TraceTime from, const Trace& trace) {
   write_memory(events, {"device memory", "bytes", process}, from, trace, MemoryKind::device,
                trace.memory.peak_reserved_bytes);
@@ -118,7 +118,7 @@ void write_counters(TraceEvents& events, std::int64_t process, TraceTime from, c
   write_migrated(events, {"managed memory moved", "bytes", process}, from, trace);
 }
 
-// One stretch of the host's thread; deeper ones lie within.
+// One event of the host's thread; nested events lie within it.
 struct HostEvent {
   Stretch when;
   int depth = 0;
@@ -129,8 +129,8 @@ struct HostEvent {
 };
 
 struct WaitedFor {
-  std::int64_t stream = -1;       // as written in the file; -1: all, or not known
-  std::int64_t recorded_by = -1;  // the number of the call that recorded the event
+  std::int64_t stream = -1;       // as in the file; -1: all, or unknown
+  std::int64_t recorded_by = -1;  // number of the call that recorded the event
 };
 
 bool is_explicit_wait(const HostCall& call) {
@@ -145,7 +145,7 @@ void collect_spans(const StepPlan& plan, const Trace& trace, std::vector<HostEve
   }
   for (std::size_t index = 0; index < trace.spans.size(); ++index) {
     const HostSpan& span = trace.spans[index];
-    // Operations within a graph cost the host nothing when it is launched.
+    // Operations in a graph take no host time when the graph is launched.
     if (span.begin == span.end && !calls[index]) continue;
     if (span.operation < 0) {
       events.push_back(
@@ -175,7 +175,8 @@ void collect_calls(const Trace& trace, std::span<const std::int64_t> correlation
   }
 }
 
-// By their begin, outer ones first. `correlations`: the numbers of the calls.
+// Returns the host's events by their begin, outer ones first. `correlations` has the numbers of the
+// calls.
 std::vector<HostEvent> host_events(const StepPlan& plan, const Trace& trace,
                                    std::span<const std::int64_t> correlations) {
   std::vector<HostEvent> events;
@@ -196,8 +197,8 @@ std::vector<HostEvent> host_events(const StepPlan& plan, const Trace& trace,
   return events;
 }
 
-// The work that every explicit wait waited for, by the index of its call. `streams`: their numbers
-// in the file, by what the plan calls them.
+// The work that every explicit wait waited for, by the index of the wait's call. `streams` has the
+// stream numbers in the file, by their names in the plan.
 std::map<std::size_t, WaitedFor> waited_for(const StepPlan& plan, const Trace& trace,
                                             std::span<const std::int64_t> correlations,
                                             const std::map<std::string, std::int64_t>& streams) {
@@ -223,14 +224,14 @@ std::map<std::size_t, WaitedFor> waited_for(const StepPlan& plan, const Trace& t
   return found;
 }
 
-// Rows of the file.
+// Thread numbers of the rows in the file.
 constexpr std::int64_t host_thread = 1;
 constexpr std::int64_t overhead_thread = 1000;
-constexpr std::int64_t overlap_rows = 1'000'000;  // a stream's second row, third, ...
+constexpr std::int64_t overlap_rows = 1'000'000;  // for the second row of a stream, the third, ...
 constexpr std::int64_t phase_rows = 500'000;
 constexpr std::int64_t wait_row = 900'000'000;
 
-// "simulated NVIDIA H200": a simulation never passes for something that was measured.
+// "simulated NVIDIA H200": a simulation must not look like a measurement.
 std::string shown_name(const DeviceIdentity& device) {
   return device.kind == DeviceKind::simulated ? "simulated " + device.name : device.name;
 }
@@ -261,7 +262,7 @@ TraceTime first_moment(const Trace& trace) {
 // Writes what one rank did.
 class RankWriter {
  public:
-  // Numbers of calls and arrows are above `last_number`.
+  // Uses numbers of calls and arrows above `last_number`.
   RankWriter(TraceEvents& events, const TraceDocument& document, const Trace& trace, TraceTime base,
              std::int64_t last_number)
       : device_(document.device),
@@ -276,7 +277,7 @@ class RankWriter {
     for (const HostCall& call : trace_.calls) {
       last_number_ = std::max(last_number_, before_ + std::int64_t{call.correlation});
     }
-    // Tools take stream 0 for "no stream".
+    // Tools interpret stream 0 as "no stream".
     for (const DeviceWork& work : trace_.work) {
       if (work.stream == 0) first_stream_ = 1;
     }
@@ -285,7 +286,7 @@ class RankWriter {
     }
   }
 
-  // Returns the last number that it gave.
+  // Returns the last used number.
   std::int64_t write() {
     events_.count_from(base_);
     const std::string rank = plan_.ranks.count > 1 ? name_of_ranks(trace_) + ": " : "";
@@ -305,8 +306,8 @@ class RankWriter {
     return plan_.operations.at(static_cast<std::size_t>(index));
   }
 
-  // A call of its own number where the trace has none, for a number ties exactly one call to its
-  // work.
+  // Returns a new number for a call without one in the trace, since each number must link exactly
+  // one call to its work.
   std::int64_t correlation_of(const HostCall& call) {
     return call.correlation != 0 ? before_ + std::int64_t{call.correlation} : ++last_number_;
   }
@@ -334,8 +335,7 @@ class RankWriter {
     write_waits();
   }
 
-  // Explicit waits once more beside the streams, where tools look for what the device was waited
-  // for.
+  // Writes explicit waits again beside the streams, where tools look for what was waited for.
   void write_waits() {
     const auto waits = waited_for(plan_, trace_, correlations_, streams_);
     if (waits.empty()) return;
@@ -372,7 +372,7 @@ class RankWriter {
   }
 
   void write_work() {
-    std::map<std::int64_t, std::size_t> calls;  // by their number
+    std::map<std::int64_t, std::size_t> calls;  // by correlation number
     for (std::size_t index = 0; index < trace_.calls.size(); ++index) {
       if (trace_.calls[index].correlation != 0) calls[trace_.calls[index].correlation] = index;
     }
@@ -411,7 +411,7 @@ class RankWriter {
     const bool has_number = work.correlation != 0;
     TraceLinks links{0, has_number ? before_ + std::int64_t{work.correlation} : 0, gpu_};
     if (call >= 0) links.operation = trace_.calls[static_cast<std::size_t>(call)].span + 1;
-    // A profiler sees a collective as the kernel that it is.
+    // Profilers show a collective as a kernel.
     const std::string_view category = work.kind == WorkKind::copy   ? "gpu_memcpy"
                                       : work.kind == WorkKind::fill ? "gpu_memset"
                                                                     : "kernel";
@@ -421,14 +421,14 @@ class RankWriter {
                           work.operation < 0 ? "" : operation(work.operation).name, links));
     write_wait_for_rank(work, row);
     if (call < 0) return;
-    // An arrow ends once, so each piece of a graph has one of its own.
+    // An arrow has only one end, so each piece of a graph needs its own arrow.
     const auto index = static_cast<std::size_t>(call);
     const std::int64_t number = has_arrow[index] ? ++last_number_ : correlations_[index];
     has_arrow[index] = true;
     events_.arrow(number, call_rows_[index], trace_.calls[index].begin, row, work.begin);
   }
 
-  // Within a collective, until its last rank has come.
+  // Writes the wait within a collective until its last rank arrives.
   void write_wait_for_rank(const DeviceWork& work, TraceEvents::Row row) {
     const auto wait = wait_for_rank(work, meetings_);
     if (!wait) return;
@@ -436,7 +436,7 @@ class RankWriter {
                     work.begin, wait->until, fmt::format("\"step\":{}", work.step));
   }
 
-  // Phases as the device goes through them, on a row beside each stream.
+  // Writes the phases of the device's work on a row beside each stream.
   void write_phases_of_streams() {
     const std::vector<PhaseOfAStream> phases = phases_of_streams(plan_, trace_);
     std::set<int> streams;
@@ -458,13 +458,13 @@ class RankWriter {
   const Trace& trace_;
   TraceTime base_;
   TraceEvents& events_;
-  std::int64_t gpu_;          // the process of its number, as tools expect it
-  std::int64_t host_;         // a process behind all GPUs
-  std::int64_t before_;       // numbers that other ranks have
-  std::int64_t last_number_;  // of a call or an arrow
+  std::int64_t gpu_;          // the process number, as tools expect
+  std::int64_t host_;         // a process after all GPUs
+  std::int64_t before_;       // numbers used by earlier ranks
+  std::int64_t last_number_;  // used for a call or an arrow
   MeetingsOfRanks meetings_ = meetings_of(trace_);
   int first_stream_ = 0;
-  std::map<std::string, std::int64_t> streams_;  // by what the plan calls them, as written
+  std::map<std::string, std::int64_t> streams_;  // numbers in the file, by name in the plan
   std::vector<std::int64_t> correlations_;       // of the calls
   std::vector<TraceEvents::Row> call_rows_;
 };
@@ -474,7 +474,7 @@ void write_head(std::ostream& out, const TraceDocument& document, TraceTime base
   const StepPlan& plan = document.plan;
   const auto major = static_cast<int>(device.compute_capability + 0.01);
   const double minor = (device.compute_capability - major) * 10;
-  // The blank after "rank": is what HolisticTraceAnalysis looks for.
+  // HolisticTraceAnalysis looks for the blank after "rank":.
   fmt::print(out,
              "{{\n\"schemaVersion\":1,\n"
              "\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{},"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces as files, read back as Perfetto and HolisticTraceAnalysis read them.
+// Tests trace files by reading them as Perfetto and HolisticTraceAnalysis do.
 #include "report/trace/write_trace.h"
 
 #include <gtest/gtest.h>
@@ -38,12 +38,12 @@ std::vector<Json> events_of(const FakeTrace& fake, const std::string& kind) {
   return events;
 }
 
-// Microseconds with three decimals are whole nanoseconds.
+// Converts microseconds with three decimals to whole nanoseconds.
 std::int64_t nanoseconds(const Json& microseconds) {
   return std::llround(microseconds.get<double>() * 1000);
 }
 
-// Two events of one row that overlap without one lying in the other; empty when there are none.
+// Returns two events of one row that overlap without being nested; empty when there are none.
 std::string crossing(std::vector<Json> events) {
   const auto end = [](const Json& event) {
     return nanoseconds(event["ts"]) + nanoseconds(event["dur"]);
@@ -88,7 +88,7 @@ TEST(WriteTrace, HasWhatAViewerAsksForAtTheTop) {
   EXPECT_EQ(root["traceName"], "scripted.baseline");
   EXPECT_EQ(root["deviceProperties"][0]["computeMajor"], 9);
   EXPECT_EQ(root["deviceProperties"][0]["numSms"], 132);
-  // HolisticTraceAnalysis looks for the rank line by line, with this pattern.
+  // HolisticTraceAnalysis searches for the rank line by line with this pattern.
   EXPECT_TRUE(std::regex_search(text, std::regex(R"("rank":\s+(\d+))")));
 }
 
@@ -123,8 +123,9 @@ TEST(WriteTrace, CarriesEveryKeyThatHolisticTraceAnalysisReads) {
   }
 }
 
-// HolisticTraceAnalysis: an event without a stream is the host's, one with a stream above 0 the
-// device's; equal correlations link them, and work belongs to the step in which its call began.
+// HolisticTraceAnalysis assigns an event without a stream to the host, and one with a stream above
+// 0 to the device. It links events by equal correlation, and assigns work to the step in which its
+// call began.
 TEST(WriteTrace, LetsEveryKernelFindItsCallAndItsStep) {
   const FakeTrace fake = fake_trace({.kernels = 5, .steps = 4, .waits = false});
   std::map<int, Json> calls;
@@ -190,7 +191,7 @@ TEST(WriteTrace, NumbersStreamsFromOneWhereADeviceCountsFromZero) {
 
 TEST(WriteTrace, EndsEveryArrowOnceAndOnWorkThatItsCallCaused) {
   FakeTrace fake = fake_trace();
-  // All work of the last step comes from one launch, as a graph's does.
+  // All work of the last step comes from one launch, as with a graph.
   Trace& trace = fake.trace;
   const HostCall& launch = trace.calls[trace.calls.size() - 5];
   ASSERT_GT(launch.correlation, 0U);
@@ -217,7 +218,7 @@ TEST(WriteTrace, EndsEveryArrowOnceAndOnWorkThatItsCallCaused) {
 TEST(WriteTrace, GivesOverlappingWorkRowsOfItsOwn) {
   FakeTrace fake = fake_trace({.kernel_nanoseconds = 50'000, .waits = false});
   EXPECT_EQ(crossing(events_of(fake, "X")), "");
-  // Kernels of one stream that run into each other, and a call that sticks out of its operation.
+  // Kernels of one stream overlap, and a call extends beyond its operation.
   for (DeviceWork& work : fake.trace.work) work.end += TraceTime(70'000);
   fake.trace.calls[3].end += TraceTime(900);
   EXPECT_EQ(crossing(events_of(fake, "X")), "");
@@ -260,7 +261,7 @@ TEST(WriteTrace, HasAProcessForTheGpuAndOneForTheHostOfEachRank) {
   const Json root = Json::parse(out.str());
   EXPECT_EQ(root["distributedInfo"]["world_size"], 2);
   std::map<int, std::string> processes;
-  std::map<int, std::set<std::string>> collectives;  // by process, and what they wait for
+  std::map<int, std::set<std::string>> collectives;  // stream that is waited for, by process
   std::map<std::int64_t, int> numbers;
   std::vector<Json> stretches;
   for (const Json& event : root["traceEvents"]) {
@@ -289,7 +290,7 @@ TEST(WriteTrace, WritesATraceOfNothing) {
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
-// Under a sanitizer speed says nothing, and reading all of it back takes half a minute.
+// Under a sanitizer the speed is meaningless, and reading all of it back takes half a minute.
 constexpr int steps = sanitized ? 5 : 50;
 
 TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSeconds) {
@@ -299,7 +300,7 @@ TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSec
        .waits = false,
        .kernel_name =
            "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn>(Params)"});
-  const std::clock_t begin = std::clock();  // of this process: others may be at work too
+  const std::clock_t begin = std::clock();  // CPU time, since other processes may run
   const std::string text = text_of(fake);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_LT(text.size(), 20'000'000U);

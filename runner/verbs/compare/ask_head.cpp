@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where a finding of HEAD is open, BASE is asked too, unless it is the same program.
+// Runs BASE too where a finding of HEAD is open, unless both are the same program.
 void ask_base(const GateRequest& request, std::span<Finding> findings) {
   const auto files = files_with_open_findings(findings, request.scenarios);
   if (files.empty()) return;

@@ -16,7 +16,8 @@ struct CountedSide {
   std::string failure;
 };
 
-// The most workloads that are of use: what one side cannot answer for, the other need not.
+// Number of workloads that are still worth counting: those that one side cannot answer need no
+// answer from the other.
 using Useful = std::atomic<std::size_t>;
 
 CountedSide count_all(Worker& worker, std::span<const std::string> workloads, Useful& useful,

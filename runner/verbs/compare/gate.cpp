@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `stepgate gate`: may HEAD be merged? Counts, a comparison, HEAD's own assertions, and what became
-// of the scenarios, in this order; what is found early does not keep the rest from being looked at.
+// `stepgate gate` decides whether HEAD may be merged. It checks counts, a comparison, HEAD's own
+// assertions, and changes to the scenarios, in this order; an early finding does not stop later
+// checks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Holds what was compared, and what was found.
+// The subjects that were compared, and the findings.
 struct Looked {
   GateSubject subject;
   std::vector<CountedPair> counted = {};
@@ -188,11 +189,12 @@ Looked look_at_everything(GateRequest& request) {
 int gate(GateRequest request) {
   const Arguments& arguments = request.arguments;
   check_outputs(arguments, inputs_of(arguments));
-  // HEAD may write where the judge does; what it puts in the place of a file is not followed.
+  // HEAD may write where this gate writes, so links that it puts in place of files are not
+  // followed.
   if (!arguments.ledger.empty()) check_ledger_writable(request.file_of_pairs(), arguments);
   const ReportFiles files(arguments);
   RunInfo info = info_of(request, arguments.files);
-  // An earlier gate's reports are not this one's answer, not even if nothing can be started.
+  // Replaces reports of an earlier gate first, in case this one cannot start.
   files.write(gate_that_has_not_ended(info, "the gate has not ended"));
   write_json_file(arguments, "");
   try {

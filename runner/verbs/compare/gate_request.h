@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A gate as it was asked for, which its stages read.
+// The request of a gate, which all its stages read.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,15 @@
 namespace stepgate {
 
 struct GateRequest {
-  // The files are those of the scenarios, and what is calibrated is what BASE has found.
+  // Has the files of the scenarios; calibrated values are those that BASE has found.
   Arguments arguments;
   std::uint64_t seed = 0;
   ComparisonSettings settings;
   std::chrono::nanoseconds most_timing{0};
   std::vector<Accepted> accepted = {};
-  std::vector<Scenario> scenarios = {};  // BASE's; none of command lines
+  std::vector<Scenario> scenarios = {};  // of BASE; empty with command lines
 
-  // Pairs of launches of earlier gates.
+  // The file with pairs of launches of earlier gates.
   std::filesystem::path file_of_pairs() const {
     return arguments.ledger / "pairs-of-launches.toml";
   }
@@ -36,26 +36,25 @@ double margin_of(const std::string& option);
 // As it was asked for, before any file of it is read. Throws RequestError for a wrong margin.
 GateRequest request_of(const Arguments&);
 
-// Programs and files that a gate reads besides its scenarios.
+// Returns the programs and files that a gate reads besides its scenarios.
 std::vector<std::filesystem::path> inputs_of(const Arguments&);
 
-// A program that is not there is a wrong request, and no finding about it: throws RequestError.
+// Throws RequestError for a missing program, which is an error of the request and not a finding.
 void check_programs(const GateArguments&);
 
-// Reads BASE's scenarios, and says what became of them in --head-files. Before anything is started,
-// so that a file which cannot be read, or a pattern that matches nothing, costs nothing: throws
-// RequestError.
+// Reads BASE's scenarios and compares them with --head-files, before any program is started. Throws
+// RequestError for an unreadable file or a pattern without a match.
 std::vector<Finding> look_at_scenarios(GateRequest&);
 
 GateScope scope_of(const GateRequest&);
 
-bool calibrates(const GateRequest&);  // any scenario
+bool calibrates(const GateRequest&);  // whether any scenario has [calibrate]
 
-// Whether both sides start as workers that count. A gate that only times does not need this, unless
-// it must calibrate first.
+// Returns whether both sides first start as workers that count. A gate that only times does not
+// need this, unless it must calibrate first.
 bool counts_first(const GateRequest&);
 
-// Adds a finding, and throws NotGatedError where nothing is simulated unasked.
+// Adds a finding and throws NotGatedError where a program simulates without being asked to.
 void refuse_stand_in(const GateRequest&, const Hello&, std::vector<Finding>&);
 
 }  // namespace stepgate

@@ -22,20 +22,20 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Highest exit code with which a run may have decided everything that it wrote.
+// Highest exit code at which a run may have completed its output.
 constexpr int highest_code_of_a_verdict = 77;
-constexpr std::uint64_t most_lines = 100'000'000;  // of a file that an assertion stands in
+constexpr std::uint64_t most_lines = 100'000'000;  // of a file with assertions
 constexpr int failed_code = 1;
-// Longest text of a reason: one that tells of stored runs has three intervals and a way out.
+// Longest text of a reason. Reasons about stored runs have three intervals and advice.
 constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
-// A suite of 69 scenarios writes 3 MB, at most 0.12 MB a line, its rounds included, which are left
-// out here: those of many variants or rounds take more than 4 MB. Read into values, a line takes up
-// to 27 times its length.
+// A suite of 69 scenarios writes 3 MB with rounds, at most 0.12 MB per line. Rounds are left out
+// here, since with many variants or rounds they take more than 4 MB. A parsed line takes up to 27
+// times its length in memory.
 constexpr OutputLimits most_output{.line_bytes = std::size_t{4} << 20,
                                    .all_bytes = std::size_t{64} << 20};
-// Most bytes of all assertions together, each with what it takes besides its texts: every report
-// has them anew.
+// Limit in bytes for all assertions together, including their overhead, since every report copies
+// them.
 constexpr std::int64_t most_assertion_bytes = 4 << 20;
 
 bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
@@ -58,7 +58,8 @@ void read_device(const Json& line, RunOfProgram& run) {
                              : text_of(*device, "name") + ", driver " + text_of(*device, "driver");
 }
 
-// Whether a comparison had the rounds to say how many more would decide it, and that is too many.
+// Returns whether a comparison had enough rounds to estimate the missing ones, and these are too
+// many.
 bool is_out_of_reach(const Json& assertion) {
   const auto timed = assertion.find("timed");
   if (timed == assertion.end() || !timed->is_object()) return false;
@@ -75,8 +76,7 @@ std::int64_t bytes_of(const HeadAssertion& assertion) {
                                    assertion.place.file.size());
 }
 
-// A scenario that is broken has no assertions that count. No more assertions than there are bytes
-// for.
+// Assertions of a broken scenario do not count. Stops at the limit in bytes.
 void read_scenario_line(const Json& line, RunOfProgram& run, std::int64_t& bytes) {
   const std::string scenario = text_of(line, "scenario");
   if (scenario.empty()) {
@@ -130,8 +130,8 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
   Arguments of_files = arguments;
   of_files.files = files;
   const TemporaryFolder folder;
-  // Files that the program leaves when it must be ended are removed with our own folder.
-  // No words of a command: everybody on the machine can read those.
+  // The program's temporary files are removed with our own folder, even if it is killed.
+  // Command lines are not passed in arguments, which every user of the machine can read.
   std::vector<std::string> environment = environment_of(arguments, side);
   set_variable(environment, "TMPDIR", folder.path().string());
   if (!bases.empty()) {
@@ -141,7 +141,7 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
   set_variable(environment, json_rounds_variable, "none");
   std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
   if (!arguments.ledger.empty()) {
-    // Neither side writes the files that the other goes on from, unless it cheats.
+    // Each side writes its own folder, so that neither changes the other's evidence.
     const char* own = side == ComparisonSide::base ? "base" : "";
     more.insert(more.end(), {"--ledger", (arguments.ledger / own).string()});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a program's scenarios with `<program> run` as a child, and reads the assertions of the JSON
-// that it wrote.
+// Runs a program's scenarios with `<program> run` as a child process, and reads the assertions in
+// its JSON output.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace stepgate {
 
-// `files` instead of those of the arguments; `bases` are folders, each with a ':' behind it, that
-// they may extend from besides. Throws std::system_error when there is no process.
+// Runs `files` instead of those in the arguments. `bases` lists folders, each followed by ':',
+// whose files they may extend too. Throws std::system_error when no process can be started.
 RunOfProgram run_program_on(const Arguments&, ComparisonSide, const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
                             const std::string& bases = {});

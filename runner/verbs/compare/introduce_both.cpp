@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// Tells a BASE that is too old to count from one that does not work at all.
+// Distinguishes a BASE that is too old to count from one that does not work at all.
 bool answers_without_counting(const Arguments& arguments) {
   try {
     const auto started = start_worker(worker_request(
@@ -44,7 +44,7 @@ Finding finding_about_hello(const GateRequest& request, ComparisonSide side,
   return of_gate(kind, Severity::failed, std::string(name_of(kind)), error.what());
 }
 
-// Whether it says hello; otherwise there is a finding.
+// Returns whether the worker says hello; otherwise adds a finding.
 bool says_hello(const GateRequest& request, ComparisonSide side, Worker& worker,
                 std::vector<Finding>& findings) try {
   (void)worker.hello();
@@ -54,7 +54,7 @@ bool says_hello(const GateRequest& request, ComparisonSide side, Worker& worker,
   return false;
 }
 
-// Both start at once, unless HEAD needs values that BASE finds first.
+// Starts both concurrently, unless HEAD needs calibrated values from BASE.
 void start_both_counting(GateRequest& request, IntroducedBoth& introduced) {
   const bool apart = calibrates(request);
   introduced.base = start_worker(counting_request(request, ComparisonSide::base));
@@ -83,7 +83,7 @@ IntroducedBoth introduce_both(GateRequest& request) {
     } else {
       introduced.both = introduce(pairs_launcher(request.arguments, request.seed));
     }
-  } catch (const WorkerError& error) {  // it said something before it was asked, or nothing
+  } catch (const WorkerError& error) {  // it wrote unrequested output or ended
     const FindingKind kind = kind_of_introduction(request);
     introduced.findings.push_back(
         of_gate(kind, Severity::failed, std::string(name_of(kind)), error.what()));
@@ -97,7 +97,7 @@ IntroducedBoth introduce_both(GateRequest& request) {
   JudgedIntroduction judged = judge_introduction(*introduced.both, scope);
   introduced.comparable = judged.comparable;
   std::ranges::move(judged.findings, std::back_inserter(introduced.findings));
-  // Before minutes of counting.
+  // Checks the number of pairs before counting, which takes minutes.
   (void)most_pairs(request.arguments.gate.pairs,
                    workloads_in_common(*introduced.both, &Hello::workloads, scope.patterns).size(),
                    request.settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts BASE and HEAD and hears what they are.
+// Starts BASE and HEAD and reads their hellos.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,19 @@
 namespace stepgate {
 
 struct IntroducedBoth {
-  std::optional<Introduction> both = {};  // absent where one of them did not even say hello
-  std::unique_ptr<Worker> base = {};      // that count; null where nothing is to be counted
+  std::optional<Introduction> both = {};  // absent where one of them sent no hello
+  std::unique_ptr<Worker> base = {};      // workers that count; null where nothing is counted
   std::unique_ptr<Worker> head = {};
   std::vector<Finding> findings = {};
   bool comparable = false;
 };
 
-// Sets the request's calibrated values. A program that breaks is a finding. Throws RequestError for
-// patterns and numbers of pairs that can compare nothing, NotGatedError where nothing is simulated
-// unasked.
+// Starts both programs and sets the request's calibrated values. A program that fails is a finding.
+// Throws RequestError for patterns and numbers of pairs that can compare nothing, and NotGatedError
+// where a program simulates without being asked to.
 IntroducedBoth introduce_both(GateRequest&);
 
-// The request of a worker that counts.
+// Makes the request of a worker that counts.
 ChildRequest counting_request(const GateRequest&, ComparisonSide,
                               std::vector<std::string> more = {});
 

@@ -24,15 +24,15 @@
 namespace stepgate {
 namespace {
 
-// The program and the given files as it sees them.
+// The program's hello and counts for the given files.
 struct Base {
   Hello hello;
   std::vector<std::string> workloads;
-  std::vector<CountedPair> counted;  // both sides are the program
+  std::vector<CountedPair> counted;  // both sides are the same program
 };
 
-// Counts the workloads once, as a gate does before it times: how many pairs fit into the memory
-// follows from it.
+// Counts the workloads once, as a gate does before timing; the number of pairs that fit into memory
+// depends on it.
 Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
   const std::vector<std::string> more{"--counts", "--seed", std::to_string(seed)};
   const auto worker = start_worker(worker_request(
@@ -61,10 +61,10 @@ Base look_at_base(const Arguments& arguments, std::uint64_t seed) {
   return base;
 }
 
-// The gates of one workload.
+// Runs the gates of one workload.
 class Gates {
  public:
-  // Workers read the scenario's file alone, so that the other files cost no launch anything.
+  // Workers read only the workload's scenario file, so that other files do not slow launches.
   Gates(Arguments arguments, const Base& base, std::string workload, const Scenario& scenario,
         std::uint64_t seed)
       : arguments_(std::move(arguments)),
@@ -145,7 +145,7 @@ void check_request(const Arguments& arguments) {
   (void)most_pairs(arguments.gate.pairs, 1, settings);
 }
 
-// False when somebody wants the end.
+// Returns false when the user interrupts it.
 bool test_all(const Arguments& arguments, std::span<const Scenario> scenarios,
               std::vector<SelfTest>& tests) try {
   const std::uint64_t seed = seed_of(arguments);

@@ -16,11 +16,11 @@
 namespace stepgate {
 namespace {
 
-// In the names of the assertions: "as-stored-fix-time".
+// The prefix of the assertions' names: "as-stored-fix-time".
 constexpr std::string_view mark = "as-stored-";
 constexpr std::string_view time_name = "time";
 
-// Less arithmetic than before is another step; of everything else less is better.
+// Arithmetic must be equal, since less of it is another step; all other metrics must not increase.
 std::string_view relation_of(Metric metric) {
   return metric == Metric::flops_per_step ? "==" : "<=";
 }
@@ -70,7 +70,7 @@ StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double m
 void StoredAssertions::extend(const Scenario& scenario, double margin, std::uint64_t seed) {
   const std::filesystem::path file = folder_.path() / (scenario.name + ".toml");
   std::ofstream out(file);
-  // A path is UTF-8, and a JSON string is one of TOML's.
+  // A path is UTF-8, and a JSON string is a valid TOML string.
   out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
       << "\n[expect]\n";
   const std::vector<StepPlan> plans = build_step_plans(scenario, seed);

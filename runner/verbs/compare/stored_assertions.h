@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stored runs in the place of a BASE build: scenarios that say of every variant that it is as fast
-// as its stored runs and does no more.
+// Uses stored runs instead of a BASE build: scenarios which assert that every variant is as fast as
+// its stored runs, and does no more than they did.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace stepgate {
 
-// Files that extend the scenarios by such assertions, as long as this lives. The assertions that
-// the scenarios have already stay.
+// Temporary files that extend the scenarios by such assertions, removed by the destructor. The
+// scenarios' own assertions remain.
 class StoredAssertions {
  public:
-  // `margin`: how much longer than in the stored runs a step may take, unless the variant's own is
-  // larger. What is planned only, or
-  // calibrated anew by every run, is left out. `seed` is of the contents.
+  // `margin` is the allowed increase of the step time over the stored runs, unless the variant's
+  // own margin is larger. Planned-only and calibrated scenarios are left out. `seed` is that of the
+  // contents.
   StoredAssertions(std::span<const Scenario>, double margin, std::uint64_t seed);
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
-  // Where the scenarios that they extend lie, as STEPGATE_BASES has them.
+  // The folders of the extended scenarios, in the format of STEPGATE_BASES.
   const std::string& bases() const { return bases_; }
-  // Names of scenarios that have no file here.
+  // Names of the left-out scenarios.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  // Findings about one of these files are about the scenario and its variant: their kind, workload,
-  // name and place become that, and texts name the scenario's own file.
+  // Changes findings about a temporary file into findings about the scenario and its variant: kind,
+  // workload, name, place and the file name in texts.
   void translate(Finding&) const;
 
  private:

@@ -27,12 +27,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Loads of a step that may be slower, which are traced to say where.
+// Number of traced loads of a step that may be slower.
 constexpr int loads_to_trace = 3;
-// So many of the workloads that are slower are traced, the slowest ones.
+// At most this number of slower workloads is traced, the slowest ones.
 constexpr std::size_t most_traced_workloads = 8;
 
-// By part of a step, of several loads.
+// Mean over several loads, by part of a step.
 StepCounts::Numbers mean_time_of(Worker& worker, const std::string& workload) {
   StepCounts::Numbers mean;
   for (int load = 0; load < loads_to_trace; ++load) {
@@ -42,13 +42,13 @@ StepCounts::Numbers mean_time_of(Worker& worker, const std::string& workload) {
   return mean;
 }
 
-// Where a slower step has grown: traced again, one side after the other. What fails here changes no
-// answer.
+// Traces slower steps again, one side after the other, to find where they have grown. An error here
+// changes no outcome.
 void trace_alone(const GateRequest& request, std::span<CountedPair* const> slower,
                  std::vector<Finding>& findings) try {
   if (slower.empty()) return;
   for (const ComparisonSide side : both_sides) {
-    // The noise is its own where it is simulated, and the processor that of both.
+    // Simulated noise differs between the sides, but both use the same processor.
     const std::uint64_t noise = random_bits(request.seed, static_cast<std::uint64_t>(side));
     const auto started =
         start_worker(counting_request(request, side, {"--noise-seed", std::to_string(noise)}));
@@ -64,7 +64,8 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
               std::string("where slower steps have grown is not known: ") + error.what()));
 }
 
-// Pairs of the same two programs in the same environments, of the same steps.
+// A stored run that identifies pairs of the same two programs in the same environments, with the
+// same steps.
 StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
                        const std::vector<std::string>& workloads) {
   const Arguments& arguments = request.arguments;
@@ -91,7 +92,7 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
                           .gpu = printable(both.base.device)}};
 }
 
-// Every pair is kept as soon as it has ended, whatever ends the gate.
+// Stores every pair as soon as it has ended, so that it counts however the gate ends.
 void keep_every_pair(ComparisonRequest& comparison, LedgerTurn& turn, const StoredRun& begun) {
   comparison.undecided = [&, decide = comparison.undecided](const ComparisonMeasurement& so_far) {
     StoredRun run = begun;
@@ -106,7 +107,7 @@ struct MeasuredPairs {
   ComparisonSettings settings;
 };
 
-// With the pairs of earlier gates in the settings, where there are any.
+// Measures pairs, with those of earlier gates in the settings.
 MeasuredPairs measure_pairs(const GateRequest& request, const Introduction& both,
                             const std::vector<std::string>& workloads,
                             std::span<const CountedPair> counted) {
@@ -165,7 +166,7 @@ TimedWorkloads time_both(const GateRequest& request, const Introduction& counted
   }
   try {
     const Clock::time_point start = Clock::now();
-    // A process that has counted with the tracer on stays slow: other processes are timed.
+    // A process that has counted with the tracer stays slow, so other processes are timed.
     const auto both = counts_first(request)
                           ? introduce(pairs_launcher(request.arguments, request.seed))
                           : std::optional(counted_both);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate worker`: one side of a gate. Standard output belongs to the protocol.
+// `stepgate worker`: one side of a gate. Standard output is used by the protocol.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-// The value that was given for the scenario; nothing when none was.
+// Returns the calibrated value given for the scenario; nullopt when there is none.
 std::optional<std::string> given_value(const Arguments& arguments, const Scenario& scenario) {
   for (const std::string& given : arguments.worker.calibrated) {
     if (given.starts_with(scenario.name + "=")) return given.substr(scenario.name.size() + 1);
@@ -23,8 +23,8 @@ std::optional<std::string> given_value(const Arguments& arguments, const Scenari
   return std::nullopt;
 }
 
-// Gives a scenario that is to be calibrated its value: the given one, or, where steps are counted,
-// the one that is found here. Why it has none, in words; empty when it has.
+// Sets the calibrated value of a scenario: the given one or, where steps are counted, the one that
+// is found here. Returns why there is none, in words; empty on success.
 std::string calibrate(Planned& planned, Device& device, const Arguments& arguments,
                       std::uint64_t seed, WorkerSubject& subject) {
   auto value = given_value(arguments, planned.scenario);
@@ -47,7 +47,7 @@ std::string calibrate(Planned& planned, Device& device, const Arguments& argumen
   return "";
 }
 
-// Why none of the scenario's workloads can be timed here; empty when all can.
+// Returns why none of the scenario's workloads can be timed here; empty when all can.
 std::string prepare(Planned& planned, Device& device, const Arguments& arguments,
                     std::uint64_t seed, WorkerSubject& subject) {
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) return *unmet;
@@ -60,10 +60,10 @@ std::string prepare(Planned& planned, Device& device, const Arguments& arguments
   return calibrate(planned, device, arguments, seed, subject);
 }
 
-// Both are there as long as the worker is: what is asked of it comes in any order.
+// Both devices exist as long as the worker, since requests come in any order.
 struct Devices {
   Device& own;
-  Device* of_ranks = nullptr;  // null where there are none
+  Device* of_ranks = nullptr;  // null where no scenario has several ranks
 
   Device& of(const Planned& planned) const {
     return is_of_ranks(planned) && of_ranks != nullptr ? *of_ranks : own;

@@ -114,7 +114,7 @@ LaunchWorker pairs_launcher(const Arguments& arguments, std::uint64_t seed,
   return [=](ComparisonSide side, std::int64_t launch) {
     std::vector<std::string> more = side == ComparisonSide::base ? more_of_base : more_of_head;
     const auto number = static_cast<std::uint64_t>(launch);
-    // Launches are counted over both sides, two a pair.
+    // Launches of both sides are numbered together, two per pair.
     more.insert(more.end(), {"--seed", std::to_string(random_bits(seed, number / 2)),
                              "--noise-seed", std::to_string(random_bits(~seed, number))});
     return start_worker(worker_request(arguments, worker_command(arguments, side, more), side));
@@ -135,7 +135,7 @@ ComparisonRequest comparison_request(const Arguments& arguments, const Introduct
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   request.undecided = undecided_workloads(request.workloads, settings);
   time_as_a_gate(request, settings, most_timing, counted);
-  if (arguments.ranks.count) request.pairs_at_once = {};  // each would start all ranks
+  if (arguments.ranks.count) request.pairs_at_once = {};  // each pair would start all ranks
   return request;
 }
 

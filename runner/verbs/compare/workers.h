@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two programs of a gate as worker processes.
+// Starts the two programs of a gate as worker processes.
 #pragma once
 
 #include <chrono>
@@ -20,49 +20,49 @@ namespace stepgate {
 
 std::chrono::nanoseconds of_seconds(double seconds);
 
-// A program as it was given: without a slash it is one of this folder.
+// The path of a program; a name without a slash is in the working directory.
 std::string program_path(const std::string& given);
 
 // Throws RequestError where there is no such program; `option` named it.
 void check_program(const std::string& option, const std::string& given);
 
-// So that a mistyped device is no fault of a program. Whether there is a GPU, the programs say.
-// Throws RequestError.
+// Checks the name of the device, so that a mistyped one is not reported as a program's failure. The
+// programs find out whether there is a GPU. Throws RequestError.
 void check_device_name(const DeviceChoice&);
 
-// Throws RequestError for two scenarios of one name, since a gate compares by names.
+// Throws RequestError for two scenarios with the same name, since a gate identifies them by name.
 void refuse_namesakes(std::span<const Scenario>);
 
-// `<program> --baselines B VERB ... -- FILES`, with the device, knobs, ranks and time to answer as
-// they were given, and `more`. Every command line of another stepgate is made here.
+// Makes `<program> --baselines B VERB ... -- FILES`, with device, knobs, ranks and time limit as
+// given, and `more`. Every command line of another stepgate is made here.
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,
                         const std::vector<std::string>& more = {});
 
-// The worker of a side: its command line as it was given, which knows none of our options, or its
-// program on the scenarios, with what BASE calibrated and `more`.
+// The worker of a side: its command line as given, which gets no options from us, or its program
+// with the scenarios, BASE's calibrated values and `more`.
 Command worker_command(const Arguments&, ComparisonSide, std::vector<std::string> more = {});
 
-// Whether BASE and HEAD run the same bytes in the same environment; of command lines, whatever
-// their arguments are.
+// Returns whether BASE and HEAD run the same bytes in the same environment; for command lines,
+// whatever their arguments are.
 bool run_same_program(const Arguments&);
 
-// A side sees of the environment what workers see, and what it alone is given.
+// Returns the environment of a side: the variables that workers see, and its own ones.
 std::vector<std::string> environment_of(const Arguments&, ComparisonSide);
-// In the place of what the variable has been.
+// Replaces the variable or adds it.
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value);
 
 ChildRequest worker_request(const Arguments&, Command, ComparisonSide);
 
-// Fresh processes of both sides, as they are timed. Both of a pair get the same contents and the
-// same draws of the loader, which are new at every pair; only simulated noise is a launch's own.
+// Launches fresh processes of both sides for timing. Both processes of a pair get the same contents
+// and the same random draws of the loader, which are new for every pair. Only simulated noise
+// differs between launches.
 LaunchWorker pairs_launcher(const Arguments&, std::uint64_t seed,
                             const std::vector<std::string>& more_of_base = {},
                             const std::vector<std::string>& more_of_head = {});
 
-// How the workloads are timed and when that ends, as time_as_a_gate says. `counted` are the counts
-// of both sides, as far as they are known. Throws RequestError for a number of pairs that can
-// decide nothing.
+// Says how workloads are timed and when timing ends, as time_as_a_gate does. `counted` has the
+// known counts of both sides. Throws RequestError for a number of pairs that can decide nothing.
 ComparisonRequest comparison_request(const Arguments&, const Introduction&,
                                      std::vector<std::string> workloads, const ComparisonSettings&,
                                      LaunchWorker, std::uint64_t seed,

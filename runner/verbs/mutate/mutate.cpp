@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs that ask what a scenario would notice: `mutate`, and `check`, which does so when it is
-// to be strict and runs nothing otherwise.
+// The verbs that test whether a scenario notices changes: `mutate`, and `check --strict`. Without
+// --strict, `check` runs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,12 +29,12 @@
 namespace stepgate {
 namespace {
 
-// Makes every mutation of a scenario and lets the device decide it: what `mutate` and
-// `check --strict` share. Which one was noticed is judge's to say.
+// Makes every mutation of a scenario and decides it on the device, for `mutate` and `check
+// --strict`. The judge says which mutations were noticed.
 
 using EachMutated = std::function<void(const Planned&, const Mutations&)>;
 
-// A scenario whose knobs are calibrated is asked with what the device found.
+// Returns the overrides, with the calibrated value for a scenario with [calibrate].
 std::vector<std::string> overrides_of(const Arguments& arguments, const Planned& planned) {
   std::vector<std::string> overrides = arguments.overrides;
   if (planned.traced && planned.traced->calibrated) {
@@ -50,11 +50,11 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
   return knobs;
 }
 
-// Most changes tried for an assertion that no removed override makes fail. After that the answer is
-// unknown.
+// Largest number of changes for an assertion that no removed override makes fail. Beyond it the
+// effect is unknown.
 constexpr std::int64_t most_changes = 2000;
 
-// A limit that far from all that the file's own overrides do says little.
+// A limit at this factor from all results of the file's own overrides says little.
 constexpr double far_away = 1.3;
 
 bool is_of_the_step(const Field& field) {
@@ -65,12 +65,12 @@ bool is_of_the_step(const VariantOverride& said) {
   return said.knob == like_key || is_of_the_step(*field_named(said.knob));
 }
 
-// Users name no variant so: there is no dot in a name.
+// The name of a variant that stands for a stored one; users cannot use it, since it has a dot.
 std::string as_stored(const std::string& variant) {
   return "stored." + variant;
 }
 
-// The assertion with other variants in the place of stored ones, which are those as they were.
+// Replaces stored variants in the assertion by variants that are the original ones.
 Expectation with_stored_as_variants(Expectation assertion) {
   for (Side* side : {&assertion.left, &assertion.right}) {
     for (Product& product : *side) {
@@ -83,12 +83,12 @@ Expectation with_stored_as_variants(Expectation assertion) {
   return assertion;
 }
 
-// An assertion of the regime among those of [expect], which may have one of its name.
+// The name of a regime assertion among those of [expect], which may have one of the same name.
 std::string as_expected(const std::string& regime) {
   return "[regime] " + regime;
 }
 
-// How far the sides are from each other, as a factor of 1 or more; nothing where one of them is 0.
+// The distance between the sides, as a factor of 1 or more; nullopt where one of them is 0.
 std::optional<double> distance_of(const AssertionVerdict& assertion) {
   if (!assertion.left || !assertion.right || !(*assertion.left > 0) || !(*assertion.right > 0))
     return std::nullopt;
@@ -167,7 +167,7 @@ class Mutator {
     return planned_as(read_scenario(original_.scenario.file, arguments_.overrides, change));
   }
 
-  // Nothing when there is no such scenario, and then why.
+  // Returns nullopt when there is no such scenario, and then sets `refusal`.
   std::optional<Planned> planned_with(const VariantChange* change, std::string& refusal) const {
     try {
       return plan_with(change);
@@ -177,7 +177,7 @@ class Mutator {
     }
   }
 
-  // Traced as well, which stays with what was planned.
+  // Traces too, and checks that the trace matches the plan.
   Verdict verdict_on(Planned& planned) const { return verdict_on(planned, arguments_); }
 
   Verdict verdict_on(Planned& planned, const Arguments& arguments) const {
@@ -187,7 +187,8 @@ class Mutator {
     return decide_one(planned, *opened.device, seed_, settings_, terminal_progress()).verdict;
   }
 
-  // Decides the assertions that held; nothing where the device refuses the step, and then why.
+  // Decides the assertions that passed; returns nullopt where the device refuses the step, and then
+  // sets `refusal`.
   std::optional<Verdict> decided(Planned& planned, std::string& refusal) const {
     try {
       return verdict_on(planned);
@@ -215,7 +216,7 @@ class Mutator {
     });
   }
 
-  // By an assertion that does not pass here, and might where it does.
+  // Returns whether an assertion that does not pass on this device names the variant.
   bool is_told_of(const std::string& variant) const {
     return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& assertion) {
       const auto now =
@@ -224,8 +225,8 @@ class Mutator {
     });
   }
 
-  // The scenario whose assertions are tried. It has no regime; regime assertions that do not pass
-  // here become ordinary assertions. `stored.` refers to the original variants.
+  // Returns the scenario whose assertions are tested. It has no regime; regime assertions that do
+  // not pass become ordinary assertions. `stored.` refers to the original variants.
   Scenario to_try(Scenario scenario) const {
     std::set<std::string> stored;
     for (const Expectation& assertion : scenario.regime) {
@@ -249,7 +250,8 @@ class Mutator {
     return scenario;
   }
 
-  // Decides each assertion of the unchanged scenario. Some change must make each passing one fail.
+  // Decides each assertion of the unchanged scenario. For each passing one, some change must make
+  // it fail.
   Verdict decided_alone() {
     Planned planned = planned_as(to_try(original_.scenario));
     Verdict alone = verdict_on(planned);
@@ -267,7 +269,7 @@ class Mutator {
     return alone;
   }
 
-  // Notes what that change does to assertions that no change has failed so far.
+  // Records which assertions this change is the first to make fail.
   void see(const Verdict& after, const std::string& change) {
     for (const AssertionVerdict& assertion : after.assertions) {
       if (assertion.outcome == Outcome::passes) outside_.erase(assertion.name);
@@ -280,7 +282,7 @@ class Mutator {
     }
   }
 
-  // An assertion that only a step unlike those of the file refutes.
+  // Adds an assertion that only steps unlike those of the file make fail.
   void add_distance(const AssertionVerdict& assertion, std::vector<DistantLimit>& distant) const {
     const auto here = distance_of(assertion);
     const auto by = failed_by_.find(assertion.name);
@@ -293,8 +295,8 @@ class Mutator {
     return *std::ranges::find(original_.scenario.expect, name, &Expectation::name);
   }
 
-  // Whether it compares two variants, and on every profile that can carry them out inside its
-  // regime it fails and its reverse passes.
+  // Returns whether it compares two variants, and fails while its reverse passes on every profile
+  // that can run them inside its regime.
   bool is_reversed(const AssertionVerdict& verdict) const {
     const Expectation& assertion = assertion_named(verdict.name);
     const auto relation = reversed(assertion.relation);
@@ -317,7 +319,7 @@ class Mutator {
     return asked;
   }
 
-  // Nothing where the device cannot carry it out.
+  // Returns nullopt where the device cannot run it.
   std::optional<Verdict> decided_on(const std::string& spec, const Scenario& scenario) const {
     Arguments arguments = arguments_;
     arguments.device.spec = spec;
@@ -365,7 +367,7 @@ class Mutator {
       ++changes_;
       see(*after, change);
     } catch (const RequestError&) {
-      return;  // such as an assertion on a kernel that only the variant as it was launches
+      return;  // such as an assertion about a kernel that only the original variant launches
     }
   }
 
@@ -373,7 +375,7 @@ class Mutator {
     return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
   }
 
-  // Whether another step of that variant could fail an assertion that no change has failed.
+  // Returns whether changes of that variant could make an unnoticed assertion fail.
   bool is_of_interest(const Variant& variant) const {
     const bool is_first = variant.name == original_.scenario.variants.front().name;
     const auto speaks_of_it = [&](const Expectation& assertion) {
@@ -390,7 +392,7 @@ class Mutator {
            });
   }
 
-  // Each variant as if it were each other one, until every assertion failed once.
+  // Replaces each variant by each other one, until every assertion has failed once.
   void swap_variants() {
     const std::vector<Variant>& variants = original_.scenario.variants;
     for (std::size_t changed = 0; changed < variants.size(); ++changed) {
@@ -404,7 +406,7 @@ class Mutator {
     }
   }
 
-  // Likewise, with every other value of every knob.
+  // Tries every other value of every knob, until every assertion has failed once.
   void turn_knobs() {
     turns_knobs_ = true;
     for (const Variant& variant : original_.scenario.variants) {
@@ -432,24 +434,24 @@ class Mutator {
   JudgeSettings settings_;
   Planned original_;
   Verdict before_;
-  std::set<std::string> unnoticed_;  // assertions that no change has failed so far
-  std::set<std::string> outside_;    // assertions of the regime that nothing satisfied so far
+  std::set<std::string> unnoticed_;  // assertions that no change has made fail so far
+  std::set<std::string> outside_;    // assertions of the regime that nothing has satisfied so far
   bool turns_knobs_ = false;
-  std::map<std::string, double> nearest_;         // distance_of, with what the file itself says
-  std::map<std::string, std::string> failed_by_;  // the change that did so first
-  std::int64_t changes_ = 0;                      // that were decided, besides the removals
+  std::map<std::string, double> nearest_;  // smallest distance_of with the file's own overrides
+  std::map<std::string, std::string> failed_by_;  // first change that made it fail
+  std::int64_t changes_ = 0;                      // number of decided changes, besides removals
 };
 
-// Without each override of a variant in turn; then, for assertions that no change has failed, with
-// other values of knobs until one does. Each on a device of its own as the arguments say, so that
-// none depends on what was tried before it. Throws RequestError and DeviceError when the scenario
-// itself cannot be decided.
+// Removes each override of a variant in turn. Then, for assertions that no change has made fail,
+// tries other values of knobs until one does. Each is decided on a fresh device, so that none
+// depends on earlier ones. Throws RequestError and DeviceError when the scenario itself cannot be
+// decided.
 Mutations mutations_of(const Planned& planned, const Arguments& arguments, std::uint64_t seed) {
   return Mutator(planned, arguments, seed).all();
 }
 
-// Every scenario that the arguments name, fitted to their device, the simulated one when they name
-// none. Throws RequestError for any other device.
+// Mutates every scenario in the arguments, fitted to their device, which is the simulated one by
+// default. Throws RequestError for any other device.
 void mutate_each(const Arguments& given, const EachMutated& each) {
   Arguments arguments = given;
   if (arguments.device.spec.empty()) arguments.device.spec = "simulated";
@@ -479,8 +481,8 @@ int mutate_scenarios(const Arguments& arguments) {
 
 namespace {
 
-// An assertion on what the plans of two variants count differently, which is true of them; empty
-// where there is none.
+// Returns an assertion about a count that differs between the plans of two variants, and which is
+// true for them; empty where there is none.
 std::string count_that_differs(const Planned& planned) {
   const StepPlan& first = planned.plans.front();
   for (const PlannedStep& one : planned.plans) {
