@@ -13,11 +13,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/process/own_processes.h"
 #include "base/text/units.h"
 
 namespace stepgate {
@@ -32,16 +30,6 @@ constexpr std::size_t stderr_tail_bytes = 4096;
 constexpr milliseconds look_around{100};
 // A child that closed its output and is about to end has this long to report its exit status.
 constexpr milliseconds time_to_report{500};
-// The supervisor needs time_to_end and an instant; it needs longer only if the system cannot end a
-// process.
-constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(3);
-// Descriptors are moved to this number or above, clear of the standard streams even if a process
-// started without them.
-constexpr int lowest_descriptor = 10;
-
-[[noreturn]] void throw_errno(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 // Blocks SIGPIPE, so that a dead worker is reported as an error and does not end stepgate. It is
 // blocked in this thread only, since other threads talk to workers of their own.
@@ -91,22 +79,6 @@ std::string printable(std::string_view text, std::size_t most) {
   return text.size() > most ? clean + "..." : clean;
 }
 
-void Child::Descriptor::close() {
-  if (value_ >= 0) ::close(value_);
-  value_ = -1;
-}
-
-Child::Pipe Child::make_pipe() {
-  std::array<int, 2> raw{};
-  if (::pipe2(raw.data(), O_CLOEXEC) != 0) throw_errno("make a pipe");
-  const Descriptor low_read(raw[0]);
-  const Descriptor low_write(raw[1]);
-  Pipe pipe{Descriptor(::fcntl(raw[0], F_DUPFD_CLOEXEC, lowest_descriptor)),
-            Descriptor(::fcntl(raw[1], F_DUPFD_CLOEXEC, lowest_descriptor))};
-  if (pipe.read.get() < 0 || pipe.write.get() < 0) throw_errno("make a pipe");
-  return pipe;
-}
-
 Child::Child(ChildRequest request) : request_(std::move(request)) {
   start();
 }
@@ -115,51 +87,14 @@ void Child::start() {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   Pipe error = make_pipe();
-  Pipe parent_death_pipe = make_pipe();
-  Pipe report = make_pipe();
-  // Everything that allocates happens before the fork.
-  std::vector<char*> words;
-  for (std::string& word : request_.command) words.push_back(word.data());
-  words.push_back(nullptr);
-  std::vector<char*> variables;
-  if (request_.environment) {
-    for (std::string& variable : *request_.environment) variables.push_back(variable.data());
-    variables.push_back(nullptr);
-  }
-  supervisor_ = fork_own();
-  if (supervisor_ < 0) throw_errno("start a process");
-  if (supervisor_ == 0) {
-    supervise({.in = in.read.get(),
-               .out = out.write.get(),
-               .error = error.write.get(),
-               .parent_death_pipe = parent_death_pipe.read.get(),
-               .report = report.write.get()},
-              words.data(), request_.environment ? variables.data() : ::environ);
-  }
+  process_.emplace(
+      request_.command, request_.environment,
+      ProgramStreams{
+          .in = std::move(in.read), .out = std::move(out.write), .error = std::move(error.write)});
   in_ = std::move(in.write);
   out_ = std::move(out.read);
   error_ = std::move(error.read);
-  parent_death_pipe_ = std::move(parent_death_pipe.write);
-  report_ = std::move(report.read);
-  for (const Descriptor* end : {&in_, &out_, &error_, &report_}) {
-    ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
-  }
-}
-
-Child::~Child() {
-  in_.close();
-  parent_death_pipe_.close();
-  // In a destructor no error can be reported; the supervisor ends the worker by itself.
-  const Clock::time_point deadline = Clock::now() + most_time_to_end;
-  int status = 0;
-  pid_t ended = 0;
-  while ((ended = ::waitpid(supervisor_, &status, WNOHANG)) == 0 && Clock::now() < deadline) {
-    ::kill(supervisor_, SIGCONT);  // the supervisor may have been stopped
-    pollfd end{report_.get(), POLLIN, 0};
-    ::poll(&end, 1, 1);
-  }
-  const bool is_gone = ended < 0 && errno == ECHILD;
-  if (ended == supervisor_ || is_gone) forget_own(supervisor_, status);
+  for (const Descriptor* end : {&in_, &out_, &error_}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 }
 
 void Child::take_output() {
@@ -178,26 +113,16 @@ void Child::take_error() {
     stderr_tail_.erase(0, stderr_tail_.size() - stderr_tail_bytes);
 }
 
-void Child::take_report() {
-  WorkerReport message;
-  const auto length = ::read(report_.get(), &message, sizeof message);
-  if (length == sizeof message) {
-    (message.fate == WorkerFate::ended ? status_ : start_problem_) = message.value;
-  } else if (length == 0) {
-    report_.close();
-    if (!status_) status_ = SIGKILL;  // the supervisor was killed, and with it the worker
-  }
-}
-
-// Waits for output or the end until the deadline, at most for look_around, and reads what there is.
+// Waits for news until the deadline or for look_around, and takes what there is.
 void Child::pump(Deadline deadline) {
   std::array<pollfd, 3> events{pollfd{out_.get(), POLLIN, 0}, pollfd{error_.get(), POLLIN, 0},
-                               pollfd{report_.get(), POLLIN, 0}};
+                               pollfd{process_->descriptor(), POLLIN, 0}};
   ::poll(events.data(), events.size(), milliseconds_until(deadline));
   if (events[0].revents != 0) take_output();
   if (events[1].revents != 0) take_error();
-  // Reads all of standard error before the exit status, whichever pipe is ready first.
-  if (events[2].revents != 0 && events[0].revents == 0 && events[1].revents == 0) take_report();
+  // The tail of standard error comes before the end, whichever pipe is looked at first.
+  if (events[2].revents != 0 && events[0].revents == 0 && events[1].revents == 0)
+    process_->take_report();
   if (request_.stopped && request_.stopped()) throw WaitStopped();
 }
 
@@ -214,17 +139,17 @@ void Child::send(std::string_view line, Deadline deadline) {
 }
 
 void Child::check_alive_until(Deadline deadline, std::string_view line) {
-  if (start_problem_) {
+  if (process_->start_problem()) {
     throw WorkerError(fmt::format("{}, `{}`, cannot be started: {}; check its path", request_.name,
                                   printable(to_text(request_.command)),
-                                  std::strerror(*start_problem_)));
+                                  std::strerror(*process_->start_problem())));
   }
-  if (status_) fail(fmt::format("{} instead of answering {}", fate_in_words(), line));
+  if (process_->status()) fail(fmt::format("{} instead of answering {}", fate_in_words(), line));
   if (out_.get() < 0) {
     // The exit status follows the end of output, unless the child closed its output and lives on.
     const Deadline reported = Clock::now() + time_to_report;
-    while (!status_ && Clock::now() < reported) pump(reported);
-    if (status_) check_alive_until(deadline, line);
+    while (!process_->status() && Clock::now() < reported) pump(reported);
+    if (process_->status()) check_alive_until(deadline, line);
     fail(fmt::format("closed its standard output instead of answering {}", line));
   }
   if (Clock::now() >= deadline) {
@@ -282,14 +207,15 @@ std::optional<std::string> Child::take_line() {
 
 std::optional<std::string> Child::end_in_words() {
   pump(Clock::now());
-  if (start_problem_) return fmt::format("cannot be started: {}", std::strerror(*start_problem_));
-  if (!status_ && out_.get() >= 0) return std::nullopt;
+  if (process_->start_problem())
+    return fmt::format("cannot be started: {}", std::strerror(*process_->start_problem()));
+  if (!process_->status() && out_.get() >= 0) return std::nullopt;
   const Deadline reported = Clock::now() + time_to_report;
-  while (!status_ && Clock::now() < reported) pump(reported);
-  if (!status_) return "closed its standard output";
+  while (!process_->status() && Clock::now() < reported) pump(reported);
+  if (!process_->status()) return "closed its standard output";
   const std::string_view words = tail_of_error();
-  // A child that was killed could not write why.
-  return WIFSIGNALED(*status_) || words.empty()
+  // Whoever was killed had no time to say why.
+  return WIFSIGNALED(*process_->status()) || words.empty()
              ? fate_in_words()
              : fmt::format("{}: {}", fate_in_words(), printable(words, stderr_tail_bytes));
 }
@@ -300,7 +226,7 @@ std::string Child::exchange(std::string_view line) {
 }
 
 void Child::wait_for_end(Deadline deadline) {
-  while (!status_ && Clock::now() < deadline) {
+  while (!process_->status() && Clock::now() < deadline) {
     pump(deadline);
     output_.clear();
   }
@@ -311,16 +237,16 @@ void Child::finish(std::string_view line) {
   send(line, deadline);
   in_.close();
   wait_for_end(deadline);
-  if (!status_) {
+  if (!process_->status()) {
     fail(fmt::format("did not end within {} of {}",
                      seconds_text(std::chrono::duration<double>(request_.stall).count()), line));
   }
-  if (*status_ != 0) fail(fmt::format("{} when asked to {}", fate_in_words(), line));
+  if (*process_->status() != 0) fail(fmt::format("{} when asked to {}", fate_in_words(), line));
 }
 
 // Takes whole lines from the output; at its end also the rest. Returns what is wrong with them.
 std::optional<std::string> Child::take_lines(std::size_t longest, const TakeLine& take) {
-  const bool is_over = out_.get() < 0 || status_;
+  const bool is_over = out_.get() < 0 || process_->status();
   std::size_t begin = 0;
   while (begin < output_.size()) {
     const std::size_t newline = output_.find('\n', begin);
@@ -353,24 +279,25 @@ ChildEnd Child::run_to_end(const OutputLimits& limits, const TakeLine& take) {
   do {
     const std::size_t before = output_.size();
     pump(deadline);
-    if (status_) take_rest_of_output(limits.all_bytes);
+    if (process_->status()) take_rest_of_output(limits.all_bytes);
     written += output_.size() - before;
     wrong = take_lines(limits.line_bytes, take);
     if (!wrong && written > limits.all_bytes)
       wrong = "wrote more than " + bytes_text(static_cast<std::int64_t>(limits.all_bytes));
-  } while (!wrong && !status_ && Clock::now() < deadline);
+  } while (!wrong && !process_->status() && Clock::now() < deadline);
   ChildEnd end{.code = {}, .wrong = wrong.value_or(""), .errors = std::string(tail_of_error())};
-  if (!wrong && status_)
-    end.code = WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+  if (!wrong && process_->status())
+    end.code = WIFSIGNALED(*process_->status()) ? 128 + WTERMSIG(*process_->status())
+                                                : WEXITSTATUS(*process_->status());
   return end;
 }
 
 std::string Child::fate_in_words() const {
-  if (WIFSIGNALED(*status_)) {
-    const int signal = WTERMSIG(*status_);
+  if (WIFSIGNALED(*process_->status())) {
+    const int signal = WTERMSIG(*process_->status());
     return fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
   }
-  return fmt::format("ended with exit code {}", WEXITSTATUS(*status_));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(*process_->status()));
 }
 
 std::string_view Child::tail_of_error() {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/process/command.h"
-#include "base/process/supervisor.h"
+#include "base/process/supervised.h"
 
 namespace stepgate {
 
@@ -61,8 +61,8 @@ class Child {
   explicit Child(ChildRequest);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  // Ends the child and all its descendants, with SIGKILL if necessary.
-  ~Child();
+  // Ends the child and all that it started, the hard way if need be.
+  ~Child() { in_.close(); }
 
   // Sends a line; the line end is added. Throws WorkerError, WaitStopped.
   void ask(std::string_view line);
@@ -102,7 +102,6 @@ class Child {
   void pump(Deadline);
   void take_output();
   void take_error();
-  void take_report();
   void check_alive_until(Deadline, std::string_view line);
   void wait_for_end(Deadline);
   // To be called when all writers have ended: poll may have read the output before its end arrived.
@@ -111,40 +110,13 @@ class Child {
   std::string fate_in_words() const;
   std::string_view tail_of_error();
 
-  // Owns a file descriptor and closes it in the destructor, or before.
-  class Descriptor {
-   public:
-    Descriptor() = default;
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
-    Descriptor& operator=(Descriptor&& other) noexcept {
-      std::swap(value_, other.value_);
-      return *this;
-    }
-    ~Descriptor() { close(); }
-    int get() const { return value_; }
-    void close();
-
-   private:
-    int value_ = -1;
-  };
-  struct Pipe {
-    Descriptor read;
-    Descriptor write;
-  };
-  static Pipe make_pipe();
-
   ChildRequest request_;
-  int supervisor_ = -1;
   Descriptor in_;
   Descriptor out_;
   Descriptor error_;
-  Descriptor parent_death_pipe_;
-  Descriptor report_;
-  std::string output_;  // read from the pipe and not yet taken
+  std::optional<Supervised> process_;
+  std::string output_;  // read and not yet taken
   std::string stderr_tail_;
-  std::optional<int> start_problem_;  // errno
-  std::optional<int> status_;         // from waitpid, set when no descendant of the child is left
 };
 
 // Returns the text for a message: each character that is not printable ASCII becomes '?', and text

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// A program that runs under a supervisor (supervisor.h) on given streams: nothing that it starts is
+// left when this object is gone, or when this process is killed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/process/command.h"
+
+namespace stepgate {
+
+// Closes a descriptor at the end of its life, or before.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  int get() const { return value_; }
+  void close();
+
+ private:
+  int value_ = -1;
+};
+
+// A pipe above the standard streams, also in a process that was started without them. Throws
+// std::system_error.
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+};
+Pipe make_pipe();
+// A copy of a descriptor, above the standard streams too. Throws std::system_error.
+Descriptor copy_of(int descriptor);
+
+// Standard streams of the program; each is closed here once the program has it.
+struct ProgramStreams {
+  Descriptor in;
+  Descriptor out;
+  Descriptor error;
+};
+
+class Supervised {
+ public:
+  // The environment is "NAME=value" each; without it the program sees ours. Throws
+  // std::system_error when the system has no process or pipe left.
+  Supervised(Command command, std::optional<std::vector<std::string>> environment, ProgramStreams);
+  Supervised(const Supervised&) = delete;
+  Supervised& operator=(const Supervised&) = delete;
+  // Asks the program to end (SIGTERM), and kills what has not ended after time_to_end.
+  ~Supervised();
+
+  // Readable when take_report has news; below 0: there will be none.
+  int descriptor() const { return report_.get(); }
+  void take_report();
+
+  std::optional<int> start_problem() const { return start_problem_; }  // errno
+  // As waitpid gives it, once nothing of the program is left.
+  std::optional<int> status() const { return status_; }
+
+ private:
+  int supervisor_ = -1;
+  Descriptor parent_death_pipe_;
+  Descriptor report_;
+  std::optional<int> start_problem_;
+  std::optional<int> status_;
+};
+
+}  // namespace stepgate
