@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/record/fields.h"
+#include "device/call_kind.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -32,23 +33,6 @@ template <>
 inline constexpr auto fields_of<HostSpan> =
     row_fields<&HostSpan::operation, &HostSpan::step, &HostSpan::acts_for, &HostSpan::begin,
                &HostSpan::end>;
-
-enum class CallKind {
-  launch,
-  graph_launch,
-  copy,
-  fill,
-  allocate,         // device memory, from the driver or from a pool
-  release,          // likewise
-  pin,              // allocates pinned memory or registers host memory
-  unpin,            // likewise
-  wait_for_device,  // or for a context
-  wait_for_stream,
-  wait_for_event,
-  poll,  // asks without blocking
-  other
-};
-constexpr int call_kind_count = 13;
 
 // One call of the CUDA runtime, or of the driver where no runtime call stands around it. Polls of
 // one operation are one call.

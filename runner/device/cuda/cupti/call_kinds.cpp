@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of calls.
+// The table of calls. The attached library is built of this file too, without the C++ library:
+// nothing here may allocate or throw, which substr would.
 #include "device/cuda/cupti/call_kinds.h"
 
 #include <algorithm>
@@ -77,7 +78,9 @@ CallMeaning meaning_of_transfer(std::string_view name) {
 
 bool fits(const Row& row, std::string_view name) {
   if (!row.name.ends_with('*')) return row.name == name;
-  return name.starts_with(row.name.substr(0, row.name.size() - 1));
+  std::string_view beginning = row.name;
+  beginning.remove_suffix(1);
+  return name.starts_with(beginning);
 }
 
 bool is_version(std::string_view part) {
@@ -87,14 +90,15 @@ bool is_version(std::string_view part) {
 
 }  // namespace
 
-std::string plain_call_name(std::string_view name) {
+std::string_view plain_call_name(std::string_view name) {
   for (auto cut = name.rfind('_'); cut != std::string_view::npos && cut > 0;
        cut = name.rfind('_')) {
-    const std::string_view part = name.substr(cut + 1);
+    std::string_view part = name;
+    part.remove_prefix(cut + 1);
     if (part != "ptsz" && part != "ptds" && !is_version(part)) break;
-    name = name.substr(0, cut);
+    name.remove_suffix(name.size() - cut);
   }
-  return std::string(name);
+  return name;
 }
 
 CallMeaning meaning_of_call(std::string_view name) {

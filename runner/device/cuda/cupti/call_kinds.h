@@ -2,16 +2,15 @@
 // The purpose of a call of CUDA's runtime or driver, by its name.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "device/trace.h"
+#include "device/call_kind.h"
 
 namespace stepgate {
 
 // "cudaMemcpyAsync" of "cudaMemcpyAsync_v3020" and "cudaMemcpyAsync_ptsz_v7000": callbacks are
 // named after the version of the call and the default stream that it was compiled for.
-std::string plain_call_name(std::string_view name);
+std::string_view plain_call_name(std::string_view name);
 
 struct CallMeaning {
   CallKind kind = CallKind::other;
