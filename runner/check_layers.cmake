@@ -3,13 +3,14 @@
 # stations or between the rooms of one; on an analysis of a plan whose facts are known; on a plan that is named where
 # subjects are measured and judged; on a writer of reports that asks for more than a report; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
-set(order base kernels scenario plan device measure judge ledger line compare report verbs)
+set(order base kernels scenario plan device measure program judge ledger line compare report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_base text record files toml process stats)
 set(rooms_scenario assertions knobs read)
 set(rooms_plan allocators analyse allocate count compose derive)
 set(rooms_device reference simulated cuda ranked)
 set(rooms_measure trace rounds)
+set(rooms_program injected)
 set(rooms_judge environment verdict assertions stored mechanism)
 set(rooms_ledger record baseline runs series)
 set(rooms_line trace ranks)

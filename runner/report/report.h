@@ -23,6 +23,7 @@
 #include "judge/verdict/verdict.h"
 #include "judge/verdict/words.h"
 #include "report/exit_code.h"
+#include "report/reported_program.h"
 #include "report/run_info.h"
 #include "scenario/scenario.h"
 
@@ -138,7 +139,8 @@ struct ReportedVerdict {
   std::vector<ReportedThing> steps;
   std::vector<ReportedAssertion> regime;
   std::vector<ReportedAssertion> assertions;
-  TextTable variants;  // their numbers, without columns that are unknown for all
+  ReportedProgram program;  // of an attached program
+  TextTable variants;  // their numbers; columns that nothing is known of are left out
   std::optional<ReportedMechanism> mechanism;
   std::string cost;   // "after 6 rounds of 2 loads, 0.93 GPU seconds"; empty: nothing was measured
   std::string rates;  // how far it can be trusted: "; of this process: at most 1 % ..."

@@ -518,6 +518,8 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
   reported.device = verdict.planned_only ? "" : in_words(verdict.device);
   reported.where =
       verdict.planned_only ? "by its plans: no device takes part" : "on " + reported.device;
+  reported.program = reported_program(verdict.program);
+  if (!verdict.program.empty()) reported.where = "by its counts";
   reported.ended = in_words(verdict.outcome);
   if (verdict.failed) {
     reported.ended = verdict.not_run ? not_run : "device failed";

@@ -23,6 +23,8 @@ void print_verdict(std::ostream&, const ReportedScenario&, Style);
 // Prints one line for a passing scenario, and otherwise the full text of print_verdict between
 // empty lines.
 void print_outcome(std::ostream&, const ReportedScenario&, Style);
+// The counts of an attached program; its assertions and notes where it has any.
+void print_program(std::ostream&, const ReportedScenario&, Style);
 // Prints one indented line for each thing. Where variants differ in a thing, each group of equal
 // variants has its own line, and a star marks the first:
 //   model      mlp, layers 4, hidden 1024, tf32

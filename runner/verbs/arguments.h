@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/command.h"
 #include "compare/gate/gate_part.h"
 #include "line/line_arguments.h"
 #include "report/writers.h"
@@ -50,6 +51,23 @@ struct WorkerArguments {
   std::vector<std::string> calibrated;  // scenario=value
 };
 
+// Arguments of `stepgate attach` alone.
+struct AttachArguments {
+  Command command;
+  std::vector<std::string> expect;     // assertions
+  std::filesystem::path accept;        // written with the counts
+  std::filesystem::path against;       // counts that are accepted
+  std::vector<std::string> variables;  // "NAME=value" for the program
+  std::optional<std::int64_t> skip_steps;
+  std::optional<std::int64_t> steps;
+  std::string step_range;
+  std::string step_kernel;
+  std::string step_call;
+  std::optional<double> timeout_seconds;
+  bool stop = false;   // the program, once its steps are counted
+  bool quiet = false;  // drops its standard output
+};
+
 // Arguments of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
@@ -78,6 +96,7 @@ struct Arguments : LineArguments {
   GateArguments gate;
   WorkerArguments worker;
   StarterArguments starter;
+  AttachArguments attach;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

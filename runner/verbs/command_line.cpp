@@ -59,6 +59,11 @@ std::string is_folder_name(const std::string& text) {
   return text.empty() ? "is empty; name a folder, or leave the option out" : "";
 }
 
+std::string is_assignment(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  return equals == 0 || equals == std::string::npos ? "must be NAME=VALUE, not '" + text + "'" : "";
+}
+
 std::string is_text(const std::string& text) {
   return text.find_first_not_of(" \t") == std::string::npos ? "must say why" : "";
 }
@@ -81,6 +86,7 @@ class CommandLine {
     declare_accept();
     declare_history();
     declare_gate();
+    declare_attach();
     app_.add_option("--baselines", arguments_.device.baselines,
                     "folder with device profiles and baselines, before the verb or behind it; if "
                     "left out: $STEPGATE_BASELINES, else baselines/ here, else what is installed "
@@ -127,12 +133,7 @@ class CommandLine {
                                    "one program (docs/ci.md); repeatable",
                                    side))
           ->allow_extra_args(false)
-          ->check([](const std::string& text) -> std::string {
-            const std::size_t equals = text.find('=');
-            return equals == 0 || equals == std::string::npos
-                       ? "must be NAME=VALUE, not '" + text + "'"
-                       : "";
-          });
+          ->check(is_assignment);
     }
   }
 
@@ -378,7 +379,55 @@ class CommandLine {
     takes_commands(gate);
   }
 
-  // With complete command lines, scenarios and their options belong into these.
+  void declare_attach() {
+    constexpr std::int64_t most_steps = 100'000;
+    AttachArguments& given = arguments_.attach;
+    CLI::App* attach =
+        verb("attach",
+             "what does a step of your own program do? its waits, copies and launches, counted",
+             attach_program);
+    attach->add_option("command", given.command, "the program and its arguments, behind --")
+        ->required();
+    attach
+        ->add_option(
+            "--expect", given.expect,
+            "an assertion of the counts, such as \"host_waits_per_step <= 0.1\"; repeatable")
+        ->allow_extra_args(false);
+    CLI::Option* accept =
+        attach->add_option("--accept", given.accept, "write the counts of this run to this file");
+    attach
+        ->add_option("--against", given.against,
+                     "fail where a step does more than this file accepts")
+        ->excludes(accept);
+    attach->add_option("--skip-steps", given.skip_steps, "steps before those that are counted (10)")
+        ->check(CLI::Range(std::int64_t{0}, most_steps));
+    attach
+        ->add_option("--steps", given.steps,
+                     "steps that are counted (20, or the later half of a program with fewer)")
+        ->check(CLI::Range(std::int64_t{1}, most_steps));
+    CLI::Option* range = attach->add_option(
+        "--step-range", given.step_range,
+        "the NVTX range that begins a step; if left out: ends of PyTorch's optimizer, or 'step'");
+    CLI::Option* kernel =
+        attach->add_option("--step-kernel", given.step_kernel,
+                           "the kernel that ends a step, as a regular expression of its name");
+    CLI::Option* call = attach->add_option("--step-call", given.step_call,
+                                           "the CUDA call that ends a step, as cudaGraphLaunch");
+    range->excludes(kernel)->excludes(call);
+    kernel->excludes(call);
+    attach->add_option("--env", given.variables, "NAME=VALUE that the program sees; repeatable")
+        ->allow_extra_args(false)
+        ->check(is_assignment);
+    attach->add_option("--timeout", given.timeout_seconds, "seconds that the program may take")
+        ->check(is_seconds);
+    attach->add_flag("--stop", given.stop, "end the program once its steps are counted");
+    attach->add_flag("--quiet", given.quiet,
+                     "drop the program's standard output, which otherwise goes to standard error");
+    gives_verdict(attach, "write counts and verdicts to this file, as one JSON object");
+    reports_to_ci(attach);
+  }
+
+  // Scenarios and what else is about them belong into the command lines.
   void takes_commands(CLI::App* gate) {
     GateArguments& given = arguments_.gate;
     CLI::Option* base = gate->get_option("--base-command");

@@ -81,7 +81,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
       {"--summary", &arguments.summary, ""},  {"--report", &arguments.report, ""},
       {"--picture", &arguments.picture, ""},  {"--plot", &arguments.plot, several},
       {"--trace", &arguments.trace, several}, {"--ledger", &arguments.ledger, goes_on},
-      {"--measure", &arguments.profile, ""}};
+      {"--measure", &arguments.profile, ""},  {"--accept", &arguments.attach.accept, ""}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
 }

@@ -22,6 +22,7 @@ int accept_runs(const Arguments&);
 int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
+int attach_program(const Arguments&);
 int work_for_gate(const Arguments&);
 int serve_job(const Arguments&);
 

@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "judge/verdict/mechanism.h"
+#include "program/count_steps.h"
 #include "scenario/assertions/expectation.h"
 #include "scenario/knobs/described_step.h"
 
@@ -178,7 +179,8 @@ struct Verdict {
   std::string claim;
   std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;
-  bool planned_only = false;  // no device was used
+  bool planned_only = false;  // no device took part
+  std::vector<CountedProcess> program;  // processes of an attached program; empty elsewhere
   std::vector<VariantSummary> variants;
   std::int64_t batch_bytes = 0;  // the values of these names in assertions
   std::int64_t param_bytes = 0;

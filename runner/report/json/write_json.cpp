@@ -456,6 +456,48 @@ Json workload_json(const WorkloadVerdict& workload) {
   return line;
 }
 
+Json json_of(const SourceLine& line) {
+  if (line.line == 0) return nullptr;
+  return {{"file", line.file}, {"line", line.line}, {"function", line.function}};
+}
+
+Json json_of(const CallCounts& counts) {
+  Json all = Json::object();
+  for (const CallCountRow& row : call_count_table())
+    all[std::string(row.name)] = counts[static_cast<std::size_t>(row.count)];
+  return all;
+}
+
+Json json_of(const std::vector<CountedProcess>& processes) {
+  Json all = Json::array();
+  for (const CountedProcess& process : processes) {
+    Json one{{"process", process.process},
+             {"rank", process.rank},
+             {"program", process.program},
+             {"problem", process.problem},
+             {"marks", process.marks},
+             {"first_step", process.first_step},
+             {"steps", process.steps},
+             {"versions", process.versions},
+             {"counts", process.problem.empty() ? json_of(process.mean) : Json(nullptr)},
+             {"each", Json::array()},
+             {"places", Json::array()}};
+    for (const CallCounts& step : process.each) one["each"].push_back(json_of(step));
+    for (const CountedPlace& place : process.places) {
+      one["places"].push_back({{"count", row_of(place.count).name},
+                               {"call", place.call},
+                               {"line", json_of(place.place.own)},
+                               {"library_line", json_of(place.place.library)},
+                               {"range", place.range},
+                               {"a_step", place.a_step},
+                               {"seen", place.seen},
+                               {"bytes", place.bytes}});
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& scenario,
@@ -495,6 +537,7 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
               {"expect", json_of(verdict.assertions)},
               {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
               {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
+              {"program", json_of(verdict.program)},
               {"measurement", json_of(measurement)},
               {"wall_times", json_of(times)}},
              run, measurement);

@@ -52,7 +52,7 @@ void print_last_line(std::ostream& out, const ReportedVerdict& decided, const st
   }
   out << coloured(verdict.outcome, style);
   if (!verdict.skipped_because.empty()) out << ": " << one_line(verdict.skipped_because);
-  if (verdict.planned_only) out << " by its plans";
+  if (verdict.planned_only && verdict.program.empty()) out << " by its plans";
   out << (decided.cost.empty() ? "" : " ") << decided.cost << more << '\n';
 }
 
@@ -148,6 +148,26 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
   out << '\n';
   print_notes(out, verdict.notes);
   print_last_line(out, decided, decided.rates, style);
+}
+
+void print_program(std::ostream& out, const ReportedScenario& scenario, Style style) {
+  const ReportedVerdict& decided = *scenario.decided;
+  out << one_line(decided.verdict.claim) << '\n';
+  for (const std::string& line : decided.program.lines) out << "  " << one_line(line) << '\n';
+  if (!decided.program.counts.empty()) {
+    std::vector<Align> alignment(decided.program.counts.front().size(), Align::right);
+    alignment.front() = alignment.back() = Align::left;
+    std::vector<std::vector<std::string>> rows = decided.program.counts;
+    for (std::vector<std::string>& row : rows) row.back() = one_line(row.back());
+    out << '\n';
+    print_table(out, alignment, rows);
+  }
+  print_assertions(out, "expect", decided.assertions, style);
+  if (!decided.verdict.notes.empty()) out << '\n';
+  print_notes(out, decided.verdict.notes);
+  if (decided.assertions.empty() && decided.fault.empty()) return;
+  out << '\n';
+  print_last_line(out, decided, "", style);
 }
 
 void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style style) {

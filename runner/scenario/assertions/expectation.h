@@ -10,7 +10,8 @@
 // A whole assertion may also be: variant ".bound ==" data | copy | compute | host, in quotes or
 // not. unit        := % ns us ms s B KiB MiB GiB GB/s, optionally /step
 //
-// "within" belongs to ~= and only to it.
+// "within" belongs to ~= and only to it. Where there is one subject without a name, factors are
+// metrics alone.
 #pragma once
 
 #include <optional>

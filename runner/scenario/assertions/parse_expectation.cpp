@@ -225,6 +225,7 @@ class AssertionParser {
     MetricOf of;
     std::size_t where = text_.at();
     std::string_view word = text_.word();
+    if (is_about_one_subject() && metric_named(word)) return metric(std::move(of), result, powers);
     text_.skip(word.size());
     if (word == "stored" && text_.take(".")) {
       of.stored = true;
@@ -247,6 +248,9 @@ class AssertionParser {
     of.variant = word;
     return metric(std::move(of), result, powers);
   }
+
+  // A program that is attached has no variants: its metrics stand alone.
+  bool is_about_one_subject() const { return variants_.size() == 1 && variants_.front().empty(); }
 
   bool quoted_class(Product& result) {
     const std::size_t where = text_.at();

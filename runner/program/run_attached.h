@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Runs a program with the library attached (injected/attach.cpp), and counts its steps.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process/command.h"
+#include "program/count_steps.h"
+
+namespace stepgate {
+
+// The library and the folder of the Python hook. They lie beside the program in a build folder, and
+// in lib/stepgate where it is installed.
+struct AttachFiles {
+  std::filesystem::path library;
+  std::filesystem::path hook_folder;
+};
+// Throws RequestError where one is missing.
+AttachFiles attach_files();
+
+struct AttachRequest {
+  Command command;
+  std::vector<std::string> variables = {};  // "NAME=VALUE" beside those of this process
+  StepChoice steps = {};
+  std::optional<std::chrono::nanoseconds> timeout = {};
+  bool stops_after_window = false;  // the program is ended when its steps are counted
+  bool quiet = false;               // its standard output is dropped; else it goes to our errors
+};
+
+struct AttachedRun {
+  int code = 0;  // of the program; 128 + n where signal n ended it
+  bool timed_out = false;
+  bool stopped = false;                   // after the window, as asked for
+  std::vector<CountedProcess> processes;  // that loaded the library
+};
+
+// Returns when nothing of the program is left. Throws RequestError where it cannot be started or
+// another tool is attached, Interrupted when a signal comes.
+AttachedRun run_attached(const AttachRequest&, const AttachFiles&);
+
+// "H200" of "NVIDIA H200" for every GPU of this machine, each model once; empty where the driver
+// does not tell.
+std::string gpus_of_this_machine();
+
+}  // namespace stepgate

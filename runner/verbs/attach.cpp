@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+// `stepgate attach`: runs a user's program, counts what a step of it does, and holds the counts
+// against assertions and accepted counts.
+#include "program/run_attached.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <regex>
+#include <sstream>
+
+#include "base/files/line_file.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "judge/judge.h"
+#include "program/accepted_counts.h"
+#include "report/reported_program.h"
+#include "report/writers.h"
+#include "scenario/assertions/parse_expectation.h"
+#include "verbs/machine_reports.h"
+#include "verbs/outputs.h"
+#include "verbs/verbs.h"
+
+#include <unistd.h>
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view no_cuda =
+    "no process used CUDA with the library loaded: did it start in a container or by ssh, or "
+    "without the variables of its parent?";
+
+std::string name_of_program(const Command& command) {
+  std::filesystem::path name = command.front();
+  for (const std::string& word : command) {
+    if (std::filesystem::path(word).extension() == ".py") {
+      name = word;
+      break;
+    }
+  }
+  return name.stem().string();
+}
+
+// Which counts `attach` knows.
+std::string counted_metrics() {
+  std::string names{row_of(Metric::host_waits_per_step).name};
+  for (const CallCountRow& row : call_count_table()) {
+    if (row.metric) names += fmt::format(", {}", row_of(*row.metric).name);
+  }
+  return names;
+}
+
+// The request as a scenario with one variant, which has no name.
+Scenario scenario_of(const Arguments& arguments) {
+  Scenario scenario{.name = name_of_program(arguments.attach.command),
+                    .file = "--expect",
+                    .claim = to_text(arguments.attach.command),
+                    .variants = {Variant{}}};
+  std::vector<Diagnostic> faults;
+  const std::array<std::string_view, 1> variants{""};
+  for (const std::string& text : arguments.attach.expect) {
+    const std::string name = fmt::format("expect_{}", scenario.expect.size() + 1);
+    auto expectation = parse_expectation(name, text, {"--expect", 0, 0}, variants, faults);
+    if (!expectation) continue;
+    for (const MetricOf& metric : metrics_in(*expectation)) {
+      if (!value_of(CallCounts{}, metric.metric)) {
+        faults.push_back({{"--expect", 0, 0},
+                          fmt::format("attach does not count {}", row_of(metric.metric).name),
+                          "it counts " + counted_metrics()});
+      }
+    }
+    scenario.expect.push_back(std::move(*expectation));
+  }
+  if (!faults.empty()) throw RequestError(std::move(faults));
+  return scenario;
+}
+
+StepChoice choice_of(const AttachArguments& given) {
+  StepChoice choice{.kernel = given.step_kernel, .call = given.step_call};
+  if (!given.step_range.empty()) {
+    choice.range = given.step_range;
+    choice.names_range = true;
+  }
+  if (given.skip_steps) choice.skip = *given.skip_steps;
+  if (given.steps) choice.steps = *given.steps;
+  choice.is_default = !given.steps;
+  try {
+    (void)std::regex(given.step_kernel);
+  } catch (const std::regex_error&) {
+    throw RequestError(
+        fmt::format("--step-kernel '{}' is no regular expression", given.step_kernel),
+        "write part of the kernel's name, with \\ before signs");
+  }
+  return choice;
+}
+
+std::vector<const CountedProcess*> counted_of(const std::vector<CountedProcess>& all) {
+  std::vector<const CountedProcess*> counted;
+  for (const CountedProcess& process : all) {
+    if (process.problem.empty()) counted.push_back(&process);
+  }
+  return counted;
+}
+
+// Why there are no counts, in words; empty where there are.
+std::string reason_without_counts(const AttachedRun& run) {
+  if (run.processes.empty()) return std::string(no_cuda);
+  if (!counted_of(run.processes).empty()) return "";
+  const auto most = std::ranges::max_element(run.processes, {}, &CountedProcess::launches_in_all);
+  return fmt::format("{}: {}", most->program, most->problem);
+}
+
+// Of several processes the worst: each count is better when it is less.
+Subject subject_of(const std::vector<const CountedProcess*>& counted) {
+  Subject subject;
+  for (const MetricRow& row : metric_table()) {
+    for (const CountedProcess* process : counted) {
+      const auto value = value_of(process->mean, row.metric);
+      if (!value) continue;
+      const auto [entry, is_new] = subject.counts.try_emplace(row.metric, *value);
+      entry->second = std::max(entry->second, *value);
+    }
+  }
+  return subject;
+}
+
+std::string fresh_in_words(const ComparedCount& compared) {
+  std::string words;
+  for (const CountedPlace* place : compared.fresh)
+    words += fmt::format("{}{} is new", words.empty() ? ": " : ", ", place_in_words(*place));
+  return words;
+}
+
+// One assertion for every accepted count, of the process that has most of it.
+AssertionVerdict against(const AcceptedCounts& accepted, const std::string& file,
+                         const ComparedCount& compared, const CountedProcess& process,
+                         std::vector<std::string>& notes) {
+  const std::string_view name = compared.row->name;
+  AssertionVerdict verdict{
+      .name = std::string(name),
+      .text = fmt::format("{} <= {:g}", name, compared.accepted),
+      .place = accepted.lines[static_cast<std::size_t>(compared.row->count)],
+      .evidence = Evidence::exact,
+      .outcome = Outcome::passes,
+      .left = compared.now,
+      .right = compared.accepted,
+      .unit = compared.row->count == CallCount::copy_bytes ? MetricUnit::bytes : MetricUnit::count,
+      .reason = fmt::format("{:g} a step, accepted {:g}", compared.now, compared.accepted)};
+  switch (compared.change) {
+    case CountChange::same:
+      break;
+    case CountChange::fewer:
+      notes.push_back(
+          fmt::format("{} {:g} -> {:g}: better than {} says; accept it again, or it may come back",
+                      name, compared.accepted, compared.now, file));
+      break;
+    case CountChange::more:
+      verdict.outcome = Outcome::fails;
+      verdict.reason = fmt::format("{:g} -> {:g} a step{}{}", compared.accepted, compared.now,
+                                   process.rank.empty() ? "" : " of rank " + process.rank,
+                                   fresh_in_words(compared));
+      if (!compared.fresh.empty()) {
+        const SourceLine& line = compared.fresh.front()->place.own;
+        verdict.place = {line.file, static_cast<int>(line.line), 1};
+      }
+      break;
+    case CountChange::other_versions:
+      verdict.outcome = Outcome::skipped;
+      verdict.reason = fmt::format("{:g} -> {:g} a step, not compared: {}", compared.accepted,
+                                   compared.now, compared.difference);
+      break;
+  }
+  return verdict;
+}
+
+std::vector<AssertionVerdict> all_against(const AcceptedCounts& accepted, const std::string& file,
+                                          const std::vector<const CountedProcess*>& counted,
+                                          std::vector<std::string>& notes) {
+  std::vector<std::vector<ComparedCount>> compared;
+  for (const CountedProcess* process : counted)
+    compared.push_back(compare_counts(accepted, *process));
+  std::vector<AssertionVerdict> verdicts;
+  for (std::size_t row = 0; row < compared.front().size(); ++row) {
+    std::size_t worst = 0;
+    for (std::size_t process = 1; process < compared.size(); ++process) {
+      if (compared[process][row].now > compared[worst][row].now) worst = process;
+    }
+    verdicts.push_back(against(accepted, file, compared[worst][row], *counted[worst], notes));
+  }
+  // A count of other versions decides nothing, and does not leave the others without an answer.
+  std::erase_if(verdicts, [&](const AssertionVerdict& verdict) {
+    if (verdict.outcome != Outcome::skipped) return false;
+    notes.push_back(fmt::format("{} {}", verdict.name, verdict.reason));
+    return true;
+  });
+  return verdicts;
+}
+
+Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
+                   const std::optional<AcceptedCounts>& accepted, const std::string& file) {
+  Measurement none;
+  none.planned_only = true;
+  const auto counted = counted_of(run.processes);
+  const std::array subjects{subject_of(counted)};
+  Verdict verdict = judge(scenario, subjects, none, {});
+  verdict.steps.clear();
+  verdict.variants.clear();
+  verdict.program = run.processes;
+  const std::string missing = reason_without_counts(run);
+  if (missing.empty() && accepted) {
+    for (AssertionVerdict& one : all_against(*accepted, file, counted, verdict.notes))
+      verdict.assertions.push_back(std::move(one));
+  } else if (!missing.empty()) {
+    if (accepted) {
+      verdict.assertions.push_back({.name = "accepted_counts",
+                                    .text = "counts as in " + file,
+                                    .place = {file, 0, 0},
+                                    .evidence = Evidence::exact});
+    }
+    for (AssertionVerdict& assertion : verdict.assertions) {
+      assertion.outcome = Outcome::undecided;
+      assertion.reason = "nothing was counted: " + missing;
+    }
+  }
+  verdict.outcome = worst(verdict.assertions);
+  return verdict;
+}
+
+// Reasons of a program that is no evidence, in words; empty where it ended well.
+std::string failure_of(const AttachedRun& run, const Command& command) {
+  if (run.timed_out) return fmt::format("'{}' ran into --timeout", to_text(command));
+  if (run.code > 128)
+    return fmt::format("'{}' was ended by signal {}", to_text(command), run.code - 128);
+  if (run.code != 0) return fmt::format("'{}' ended with {}", to_text(command), run.code);
+  return "";
+}
+
+void accept(const AttachedRun& run, const Arguments& arguments) {
+  const auto counted = counted_of(run.processes);
+  CountedProcess worst = *counted.front();
+  for (const CountedProcess* process : counted) {
+    for (std::size_t index = 0; index < worst.mean.size(); ++index)
+      worst.mean[index] = std::max(worst.mean[index], process->mean[index]);
+  }
+  write_file(arguments.attach.accept,
+             to_text(accepted_of(worst, to_text(arguments.attach.command))));
+  std::cout << "accepted: " << arguments.attach.accept.string() << '\n';
+}
+
+}  // namespace
+
+int attach_program(const Arguments& arguments) {
+  const AttachArguments& given = arguments.attach;
+  check_outputs(arguments);
+  const Scenario scenario = scenario_of(arguments);
+  std::optional<AcceptedCounts> accepted;
+  if (!given.against.empty()) accepted = read_accepted_counts(given.against);
+  const AttachFiles files = attach_files();
+  AttachRequest request{.command = given.command,
+                        .variables = given.variables,
+                        .steps = choice_of(given),
+                        .stops_after_window = given.stop,
+                        .quiet = given.quiet};
+  if (given.timeout_seconds) {
+    request.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(*given.timeout_seconds));
+  }
+  const bool decides = accepted || !scenario.expect.empty() || !arguments.junit.empty();
+  stop_when_interrupted();
+  const ReportFiles reports(arguments);
+  RunSoFar so_far{.run = run_info_of(arguments, std::filesystem::current_path() / "x", 0),
+                  .undecided = arguments.undecided,
+                  .scenarios = {&scenario}};
+  reports.write(report_of(so_far));
+  const AttachedRun run = run_attached(request, files);
+  Verdict verdict = verdict_of(scenario, run, accepted, given.against.string());
+  const std::string failure = failure_of(run, given.command);
+  const std::string missing = reason_without_counts(run);
+  // A program that failed, or that no library was in, is no evidence for what an assertion says.
+  if (decides && !failure.empty()) verdict.failed = failure;
+  if (decides && failure.empty() && run.processes.empty()) verdict.failed = missing;
+  so_far.suite = judge_suite(std::array{verdict}, JudgeSettings().suite_alpha);
+  so_far.decided.push_back(reported_scenario(std::move(verdict), &scenario, arguments.undecided));
+  so_far.ended = true;
+  const Report report = report_of(so_far);
+  const ReportedScenario& decided = report.scenarios.back();
+  print_program(std::cout, decided, style_of(STDOUT_FILENO));
+  if (!arguments.json.empty()) {
+    std::ostringstream line;
+    Measurement none;
+    none.planned_only = true;
+    write_json(line, report.run, decided, none, {});
+    LineFile(arguments.json).append(line.str());
+  }
+  reports.end(report);
+  if (!decides && !missing.empty()) std::cerr << "nothing was counted: " << missing << '\n';
+  if (!given.accept.empty()) {
+    if (!missing.empty() || !failure.empty())
+      throw RequestError("nothing is accepted: " + (failure.empty() ? missing : failure),
+                         "let the program end well, with steps that are counted");
+    accept(run, arguments);
+  }
+  if (!decides) return run.timed_out ? status_of(ExitCode::device_failed) : run.code;
+  return status_of(*report.code);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// `stepgate attach` on programs whose CUDA calls are played, so that every count is known by
+// construction and no GPU is needed.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+Words joined(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class Attach : public CommandLine {
+ protected:
+  // Options of attach, then the arguments of the played program.
+  Finished attach(const Words& options, const Words& program) const {
+    const EnvironmentVariable cupti("STEPGATE_CUPTI", PLAYED_CUDA);
+    return stepgate(joined(joined({"attach", "--json", "r.json"}, options),
+                           joined({"--", PLAYED_PROGRAM}, program)));
+  }
+  Json result() const { return Json::parse(std::ifstream(place() / "r.json")); }
+  // The counts of the only process that has some.
+  Json counts() const {
+    const Json line = result();
+    Json found;
+    for (const Json& process : line["program"]) {
+      if (!process["counts"].is_null()) found = process;
+    }
+    return found;
+  }
+  double count(const std::string& name) const { return counts()["counts"][name]; }
+};
+
+const Words everything{"launch",         "launch",        "launch.driver", "launch.nvcc13",
+                       "launch.host",    "copy.pageable", "copy.pinned",   "copy.default",
+                       "copy.on_device", "copy.blocking", "copy.driver",   "copy.2d",
+                       "copy.3d",        "wait",          "wait.device",   "wait.event_on_device",
+                       "poll",           "poll",          "malloc",        "malloc.fails",
+                       "free",           "pin",           "graph",         "fill"};
+
+TEST_F(Attach, CountsEveryCallOnceAndKnowsWhichCopiesArePageable) {
+  const Finished run = attach({}, joined({"40", "before=graph"}, everything));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Json all = counts()["counts"];
+  const Json expected{{"waits", 2},
+                      {"device_waits", 1},
+                      {"blocking_copies", 4},  // pageable, 2D, 3D, cudaMemcpy
+                      {"blocking_frees", 2},
+                      {"pageable_copies", 3},
+                      {"copies_to_device", 4},
+                      {"copies_to_host", 3},
+                      {"copies", 10},  // two of them in the graph
+                      {"copy_bytes", 4096 + 100 + 7 + 8 + 16 + 4 + 320 + 120},
+                      {"device_allocs", 1},
+                      {"device_frees", 1},
+                      {"pinned_allocs", 1},
+                      {"launches", 5},
+                      {"graph_launches", 1},
+                      {"graph_kernels", 4},
+                      {"fills", 1},
+                      {"polls", 2},
+                      {"unknown_copies", 0}};
+  EXPECT_EQ(all, expected);
+  EXPECT_EQ(counts()["first_step"], 11);
+  EXPECT_EQ(counts()["steps"], 20);
+}
+
+TEST_F(Attach, AnEndOfAnyKindLosesNoCount) {
+  for (const auto& [end, code] : {std::pair{"end=", 0},
+                                  {"end=_exit", 0},
+                                  {"end=kill", 137},
+                                  {"end=terminate", 143},
+                                  {"end=fails", 5}}) {
+    const Finished run = attach({}, joined({"40", end, "before=graph"}, everything));
+    EXPECT_EQ(run.exit_code, code) << end << run.err;
+    EXPECT_EQ(count("launches"), 5) << end;
+    EXPECT_EQ(count("pageable_copies"), 3) << end;
+  }
+}
+
+TEST_F(Attach, ForksExecsAndThreadsOfLoadersChangeNoCount) {
+  for (const std::string before : {"fork", "exec", "thread"}) {
+    const Finished run = attach({}, {"40", "before=" + before, "launch", "wait"});
+    EXPECT_EQ(run.exit_code, 0) << before << run.err;
+    EXPECT_EQ(count("launches"), 1) << before;
+    EXPECT_EQ(count("waits"), 1) << before;
+    EXPECT_EQ(count("pinned_allocs"), 0) << before;
+  }
+}
+
+TEST_F(Attach, StepsAreEndsOfTheFirstOptimizerRangesOrWhatTheUserNames) {
+  for (const std::string mark : {"optimizer", "two_optimizers", "range", "program"}) {
+    EXPECT_EQ(attach({}, {"40", "mark=" + mark, "launch", "wait"}).exit_code, 0);
+    EXPECT_EQ(count("waits"), 1) << mark;
+    EXPECT_EQ(count("launches"), 1) << mark;
+  }
+  EXPECT_EQ(attach({"--step-kernel", "kern"}, {"40", "mark=none", "launch", "wait"}).exit_code, 0);
+  EXPECT_EQ(count("waits"), 1);
+  EXPECT_EQ(
+      attach({"--step-call", "cudaGraphLaunch"}, {"40", "mark=none", "graph", "wait"}).exit_code,
+      0);
+  EXPECT_EQ(count("waits"), 1);
+  const Finished none =
+      attach({"--expect", "host_waits_per_step <= 1"}, {"40", "mark=none", "launch"});
+  EXPECT_EQ(none.exit_code, 77);
+  EXPECT_NE(none.out.find("it has no steps that are known"), std::string::npos) << none.out;
+}
+
+TEST_F(Attach, ACallOfEveryTenthStepIsCountedAndTold) {
+  const Finished run = attach({}, {"40", "launch", "wait@10"});
+  EXPECT_DOUBLE_EQ(count("waits"), 0.1);
+  EXPECT_NE(run.out.find("(every 10th)"), std::string::npos) << run.out;
+}
+
+TEST_F(Attach, AssertionsDecideTheExitCode) {
+  const Words program{"40", "launch", "wait", "copy.pageable"};
+  EXPECT_EQ(attach({"--expect", "host_waits_per_step <= 2"}, program).exit_code, 0);
+  const Finished fails = attach({"--expect", "host_waits_per_step <= 1.9"}, program);
+  EXPECT_EQ(fails.exit_code, 1);
+  EXPECT_NE(fails.out.find("fails"), std::string::npos) << fails.out;
+  EXPECT_EQ(
+      attach({"--expect", "launches_per_step == 1", "--expect", "pageable_copies_per_step == 0"},
+             program)
+          .exit_code,
+      1);
+  // A program that failed is no evidence, whatever was counted.
+  EXPECT_EQ(
+      attach({"--expect", "host_waits_per_step <= 2"}, joined(program, {"end=fails"})).exit_code,
+      3);
+  EXPECT_EQ(
+      attach({"--expect", "host_waits_per_step <= 1"}, joined(program, {"end=kill"})).exit_code, 1);
+  const Finished unknown = attach({"--expect", "step_ms_mean <= 1 ms"}, program);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("attach does not count step_ms_mean"), std::string::npos)
+      << unknown.err;
+  EXPECT_EQ(attach({"--expect", "host_waits <= 1"}, program).exit_code, 2);
+}
+
+TEST_F(Attach, ACopyOfUnknownEndsLeavesPageableCopiesWithoutANumber) {
+  EXPECT_EQ(attach({"--expect", "pageable_copies_per_step == 0"}, {"40", "launch", "copy.unknown"})
+                .exit_code,
+            77);
+  EXPECT_EQ(count("unknown_copies"), 1);
+}
+
+TEST_F(Attach, ARatchetRefusesMoreAndNotesLess) {
+  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch", "wait"}).exit_code, 0);
+  EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "wait"}).exit_code, 0);
+  const Finished more =
+      attach({"--against", "c.toml", "--junit", "j.xml"}, {"40", "launch", "wait", "wait"});
+  EXPECT_EQ(more.exit_code, 1) << more.out;
+  EXPECT_NE(more.out.find("1 -> 2 a step"), std::string::npos) << more.out;
+  EXPECT_NE(text_of(place() / "j.xml").find("<failure"), std::string::npos);
+  const Finished rare = attach({"--against", "c.toml"}, {"40", "launch", "wait", "wait@10"});
+  EXPECT_EQ(rare.exit_code, 1) << rare.out;
+  const Finished fewer = attach({"--against", "c.toml"}, {"40", "launch"});
+  EXPECT_EQ(fewer.exit_code, 0) << fewer.out;
+  EXPECT_NE(fewer.out.find("waits 1 -> 0: better than"), std::string::npos) << fewer.out;
+  for (const std::string call : {"copy.pageable", "malloc", "free", "pin", "graph", "wait.device"})
+    EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "wait", call}).exit_code, 1) << call;
+}
+
+TEST_F(Attach, LaunchesAreComparedWithTheSameVersionsAlone) {
+  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch"}).exit_code, 0);
+  EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "launch"}).exit_code, 1);
+  std::string text = text_of(place() / "c.toml");
+  const std::size_t at = text.find("driver = \"");
+  ASSERT_NE(at, std::string::npos) << text;
+  text.insert(at + 10, "9");
+  write("c.toml", text);
+  const Finished other = attach({"--against", "c.toml"}, {"40", "launch", "launch"});
+  EXPECT_EQ(other.exit_code, 0) << other.out;
+  EXPECT_NE(other.out.find("not compared: driver 9"), std::string::npos) << other.out;
+  EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "wait"}).exit_code, 1);
+}
+
+TEST_F(Attach, AFileOfAcceptedCountsWithAFaultIsRefusedAtItsLine) {
+  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch"}).exit_code, 0);
+  const std::string good = text_of(place() / "c.toml");
+  for (const auto& [from, to] : {std::pair{"waits = 0", "waits = -1"},
+                                 {"waits = 0", "weights = 0"},
+                                 {"format = 1", "format = 2"},
+                                 {"launches = 1", "launches = \"1\""},
+                                 {"[versions]", "[version]"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(from), std::string(from).size(), to);
+    write("c.toml", bad);
+    const Finished run = attach({"--against", "c.toml"}, {"40", "launch"});
+    EXPECT_EQ(run.exit_code, 2) << to;
+    EXPECT_NE(run.err.find("c.toml:"), std::string::npos) << run.err;
+  }
+}
+
+TEST_F(Attach, WhatCannotBeCountedIsSaidAndNeverZero) {
+  const Words expect{"--expect", "host_waits_per_step <= 5"};
+  const Finished none = attach(expect, {"40", "before=no_cuda", "launch"});
+  EXPECT_EQ(none.exit_code, 3) << none.out;
+  EXPECT_NE((none.out + none.err).find("no process used CUDA"), std::string::npos);
+  const Finished few = attach(expect, {"2", "launch"});
+  EXPECT_EQ(few.exit_code, 77) << few.out;
+  EXPECT_NE(few.out.find("2 ends of optimizer.step, and 3 are needed"), std::string::npos)
+      << few.out;
+  const Finished too_few = attach(joined(expect, {"--steps", "50"}), {"40", "launch"});
+  EXPECT_EQ(too_few.exit_code, 77) << too_few.out;
+  const Finished idle = attach(expect, {"40", "wait"});
+  EXPECT_EQ(idle.exit_code, 77);
+  EXPECT_NE(idle.out.find("it launched no work"), std::string::npos) << idle.out;
+  {
+    const EnvironmentVariable held("PLAYED_CUPTI_RESULT", "39");
+    const Finished run = attach(expect, {"40", "launch"});
+    EXPECT_EQ(run.exit_code, 77);
+    EXPECT_NE(run.out.find("CUPTI is held by another tool"), std::string::npos) << run.out;
+  }
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", "/nowhere/libcupti.so");
+  const Finished missing =
+      stepgate(joined(joined({"attach"}, expect), {"--", PLAYED_PROGRAM, "40", "launch"}));
+  EXPECT_EQ(missing.exit_code, 77);
+  EXPECT_NE(missing.out.find("CUPTI was not found"), std::string::npos) << missing.out;
+}
+
+TEST_F(Attach, AProgramThatHangsIsEndedByItsTimeoutOrAfterItsWindow) {
+  const Finished timeout = attach({"--timeout", "1", "--expect", "host_waits_per_step <= 5"},
+                                  {"5", "launch", "end=hangs"});
+  EXPECT_EQ(timeout.exit_code, 3) << timeout.out;
+  EXPECT_EQ(attach({"--timeout", "1"}, {"5", "launch", "end=hangs"}).exit_code, 3);
+  const Finished stopped = attach({"--stop", "--expect", "host_waits_per_step <= 5"},
+                                  {"40", "launch", "wait", "end=hangs"});
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.out << stopped.err;
+  EXPECT_EQ(count("waits"), 1);
+}
+
+TEST_F(Attach, TheProgramsOutputGoesToStandardErrorAndItsAbsenceIsRefused) {
+  const Finished run = attach({}, {"40", "launch"});
+  EXPECT_NE(run.err.find("the program's own output"), std::string::npos);
+  EXPECT_EQ(run.out.find("the program's own output"), std::string::npos);
+  EXPECT_EQ(attach({"--quiet"}, {"40", "launch"}).err.find("own output"), std::string::npos);
+  const Finished missing = stepgate({"attach", "--", "/nowhere/program"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("cannot be started"), std::string::npos) << missing.err;
+  const EnvironmentVariable other("CUDA_INJECTION64_PATH", "/other/tool.so");
+  const Finished two = attach({}, {"40", "launch"});
+  EXPECT_EQ(two.exit_code, 2);
+  EXPECT_NE(two.err.find("CUDA_INJECTION64_PATH is set"), std::string::npos) << two.err;
+}
+
+TEST_F(Attach, RangesStandWhereThereIsNoPythonLine) {
+  const Finished run = attach({}, {"40", "before=ranges", "launch", "wait"});
+  EXPECT_NE(run.out.find("cudaStreamSynchronize in the range 'forward'"), std::string::npos)
+      << run.out;
+}
+
+}  // namespace
+}  // namespace stepgate
