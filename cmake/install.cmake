@@ -6,6 +6,9 @@ set(STEPGATE_DATA share/stepgate)  # where the program looks, seen from bin
 set(package_folder lib/cmake/stepgate)
 
 install(TARGETS stepgate EXPORT stepgateTargets RUNTIME DESTINATION bin COMPONENT stepgate)
+set(STEPGATE_ATTACH lib/stepgate/attach)  # run_attached.h looks there, seen from bin
+install(TARGETS stepgate_attach LIBRARY DESTINATION ${STEPGATE_ATTACH} COMPONENT stepgate)
+install(FILES python/stepgate/hook/sitecustomize.py DESTINATION ${STEPGATE_ATTACH} COMPONENT stepgate)
 install(EXPORT stepgateTargets NAMESPACE stepgate:: DESTINATION ${package_folder} COMPONENT stepgate)
 configure_package_config_file(cmake/stepgateConfig.cmake.in ${PROJECT_BINARY_DIR}/stepgateConfig.cmake
   INSTALL_DESTINATION ${package_folder} PATH_VARS STEPGATE_DATA)

@@ -8,7 +8,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PLACE}/fi
 file(RENAME ${PLACE}/first "${prefix}")
 
 foreach(file bin/stepgate share/stepgate/baselines/nvidia-h200/device.toml share/stepgate/scenarios/sync_every_step.toml
-    share/stepgate/LICENSE share/stepgate/json_schema.json share/stepgate/python/pyproject.toml share/stepgate/python/stepgate/__main__.py lib/cmake/stepgate/stepgateConfig.cmake)
+    lib/stepgate/attach/libstepgate_attach.so lib/stepgate/attach/sitecustomize.py share/stepgate/LICENSE share/stepgate/json_schema.json share/stepgate/python/pyproject.toml share/stepgate/python/stepgate/__main__.py lib/cmake/stepgate/stepgateConfig.cmake)
   if(NOT EXISTS "${prefix}/${file}")
     message(SEND_ERROR "${file} is not installed")
   endif()
@@ -26,6 +26,12 @@ endforeach()
 execute_process(COMMAND "${prefix}/bin/stepgate" --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
 if(NOT version MATCHES "^stepgate [0-9.]+, commit ")
   message(SEND_ERROR "--version says ${version}")
+endif()
+
+# The installed program finds the library that it attaches: a program without CUDA is attached to, and nothing is counted.
+execute_process(COMMAND "${prefix}/bin/stepgate" attach -- ${CMAKE_COMMAND} -E true ERROR_VARIABLE attached RESULT_VARIABLE result)
+if(NOT result EQUAL 0 OR NOT attached MATCHES "no process used CUDA")
+  message(SEND_ERROR "stepgate attach ends with ${result}: ${attached}")
 endif()
 
 # The files that `new` writes are in the program: it needs nothing that lies beside it.

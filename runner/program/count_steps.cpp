@@ -276,8 +276,9 @@ Boundaries calls_named(const RecordedProcess& process, const std::string& name) 
   return found;
 }
 
-// What the user names; otherwise the program's own marks, PyTorch's optimizer, the range "step": of
-// these the first that has all steps, else the one that has most.
+// The user's choice comes first. Otherwise the program's own marks, PyTorch's optimizer and the
+// range "step" are tried in this order: the first that has all steps is taken, else the one with
+// most.
 Boundaries boundaries_of(const RecordedProcess& process, const StepChoice& choice) {
   if (!choice.kernel.empty()) return kernels_named(process, choice.kernel);
   if (!choice.call.empty()) return calls_named(process, choice.call);
@@ -319,6 +320,8 @@ std::string in_few_words(const std::vector<std::string>& command) {
     return std::filesystem::path(word).filename().string().starts_with("python");
   };
   auto word = command.begin();
+  if (std::ranges::find(command, "-c") != command.end())  // what follows is code
+    return std::filesystem::path(*word).filename().string() + " -c";
   if (is_interpreter(*word)) {
     const auto script = std::find_if(
         word + 1, command.end(), [](const std::string& each) { return !each.starts_with("-"); });
@@ -421,7 +424,8 @@ class StepCounter {
       const bool has_line = key.place.own.line > 0;
       const std::size_t known =
           steps - (missing == steps_without_line_.end() ? 0 : missing->second.size());
-      if (!has_line && known > 0 && key.range.empty()) continue;  // its steps have lines elsewhere
+      // Calls whose lines there was no time for come from lines that other steps show.
+      if (!has_line && known > 0) continue;
       double in_known = 0, in_all = 0;
       for (const auto& [step, times] : seen.by_step) {
         in_all += static_cast<double>(times);

@@ -4,8 +4,10 @@
 #include "program/run_attached.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <regex>
@@ -16,14 +18,13 @@
 #include "base/interruption.h"
 #include "judge/judge.h"
 #include "program/accepted_counts.h"
+#include "program/masked_words.h"
 #include "report/reported_program.h"
 #include "report/writers.h"
 #include "scenario/assertions/parse_expectation.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
-
-#include <unistd.h>
 
 namespace stepgate {
 namespace {
@@ -56,7 +57,7 @@ std::string counted_metrics() {
 Scenario scenario_of(const Arguments& arguments) {
   Scenario scenario{.name = name_of_program(arguments.attach.command),
                     .file = "--expect",
-                    .claim = to_text(arguments.attach.command),
+                    .claim = to_text(masked(arguments.attach.command)),
                     .variants = {Variant{}}};
   std::vector<Diagnostic> faults;
   const std::array<std::string_view, 1> variants{""};
@@ -112,7 +113,7 @@ std::string reason_without_counts(const AttachedRun& run) {
   return fmt::format("{}: {}", most->program, most->problem);
 }
 
-// Of several processes the worst: each count is better when it is less.
+// The worst of several processes: each count is better when it is less.
 Subject subject_of(const std::vector<const CountedProcess*>& counted) {
   Subject subject;
   for (const MetricRow& row : metric_table()) {
@@ -230,10 +231,10 @@ Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
 
 // Reasons of a program that is no evidence, in words; empty where it ended well.
 std::string failure_of(const AttachedRun& run, const Command& command) {
-  if (run.timed_out) return fmt::format("'{}' ran into --timeout", to_text(command));
+  if (run.timed_out) return fmt::format("'{}' ran into --timeout", to_text(masked(command)));
   if (run.code > 128)
-    return fmt::format("'{}' was ended by signal {}", to_text(command), run.code - 128);
-  if (run.code != 0) return fmt::format("'{}' ended with {}", to_text(command), run.code);
+    return fmt::format("'{}' was ended by signal {}", to_text(masked(command)), run.code - 128);
+  if (run.code != 0) return fmt::format("'{}' ended with {}", to_text(masked(command)), run.code);
   return "";
 }
 
@@ -245,7 +246,7 @@ void accept(const AttachedRun& run, const Arguments& arguments) {
       worst.mean[index] = std::max(worst.mean[index], process->mean[index]);
   }
   write_file(arguments.attach.accept,
-             to_text(accepted_of(worst, to_text(arguments.attach.command))));
+             to_text(accepted_of(worst, to_text(masked(arguments.attach.command)))));
   std::cout << "accepted: " << arguments.attach.accept.string() << '\n';
 }
 
@@ -273,6 +274,7 @@ int attach_program(const Arguments& arguments) {
   RunSoFar so_far{.run = run_info_of(arguments, std::filesystem::current_path() / "x", 0),
                   .undecided = arguments.undecided,
                   .scenarios = {&scenario}};
+  so_far.run.scenarios = 1;
   reports.write(report_of(so_far));
   const AttachedRun run = run_attached(request, files);
   Verdict verdict = verdict_of(scenario, run, accepted, given.against.string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate attach` on programs whose CUDA calls are played, so that every count is known by
+// `stepgate attach` on programs whose CUDA calls are faked, so that every count is known by
 // construction and no GPU is needed.
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/validate_json.h"
 
 namespace stepgate {
 namespace {
@@ -24,11 +25,11 @@ Words joined(Words first, const Words& second) {
 
 class Attach : public CommandLine {
  protected:
-  // Options of attach, then the arguments of the played program.
+  // Options of attach, then the arguments of the fake program.
   Finished attach(const Words& options, const Words& program) const {
-    const EnvironmentVariable cupti("STEPGATE_CUPTI", PLAYED_CUDA);
+    const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
     return stepgate(joined(joined({"attach", "--json", "r.json"}, options),
-                           joined({"--", PLAYED_PROGRAM}, program)));
+                           joined({"--", FAKE_PROGRAM}, program)));
   }
   Json result() const { return Json::parse(std::ifstream(place() / "r.json")); }
   // The counts of the only process that has some.
@@ -218,14 +219,14 @@ TEST_F(Attach, WhatCannotBeCountedIsSaidAndNeverZero) {
   EXPECT_EQ(idle.exit_code, 77);
   EXPECT_NE(idle.out.find("it launched no work"), std::string::npos) << idle.out;
   {
-    const EnvironmentVariable held("PLAYED_CUPTI_RESULT", "39");
+    const EnvironmentVariable held("FAKE_CUPTI_RESULT", "39");
     const Finished run = attach(expect, {"40", "launch"});
     EXPECT_EQ(run.exit_code, 77);
     EXPECT_NE(run.out.find("CUPTI is held by another tool"), std::string::npos) << run.out;
   }
   const EnvironmentVariable cupti("STEPGATE_CUPTI", "/nowhere/libcupti.so");
   const Finished missing =
-      stepgate(joined(joined({"attach"}, expect), {"--", PLAYED_PROGRAM, "40", "launch"}));
+      stepgate(joined(joined({"attach"}, expect), {"--", FAKE_PROGRAM, "40", "launch"}));
   EXPECT_EQ(missing.exit_code, 77);
   EXPECT_NE(missing.out.find("CUPTI was not found"), std::string::npos) << missing.out;
 }
@@ -260,6 +261,75 @@ TEST_F(Attach, RangesStandWhereThereIsNoPythonLine) {
   EXPECT_NE(run.out.find("cudaStreamSynchronize in the range 'forward'"), std::string::npos)
       << run.out;
 }
+
+// The hook is written for every Python; what tells the line is in 3.8 to 3.12.
+TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
+#ifdef STEPGATE_PYTHON
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const EnvironmentVariable packages("PYTHONPATH",
+                                     STEPGATE_SOURCE_DIR "/tests/programs/fake_torch");
+  const Words program{"--", STEPGATE_PYTHON, STEPGATE_SOURCE_DIR "/tests/programs/fake_train.py",
+                      FAKE_CUDA};
+  const Finished run = stepgate(joined({"attach", "--json", "r.json"}, program));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_NE(run.out.find("ends of AdamW.step"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("gpu a fake GPU, torch 9.9"), std::string::npos) << run.out;
+  EXPECT_EQ(count("waits"), 1);
+  const Finished version =
+      ChildProcess(STEPGATE_PYTHON, {"-c", "import sys; print(sys.version_info < (3, 13))"},
+                   place())
+          .wait();
+  if (version.out == "True\n") {
+    EXPECT_NE(
+        run.out.find("fake_train.py:21 cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the w"),
+        std::string::npos)
+        << run.out;
+    const Finished failing = stepgate(
+        joined({"attach", "--expect", "host_waits_per_step == 0", "--accept", "c.toml"}, program));
+    EXPECT_EQ(failing.exit_code, 1) << failing.out;
+    // Where a wait is new, its line is what annotations mark.
+    std::string accepted = text_of(place() / "c.toml");
+    accepted.replace(accepted.find("waits = 1"), 9, "waits = 0");
+    accepted.erase(accepted.find("[[place]]"));
+    write("c.toml", accepted);
+    const Finished fresh =
+        stepgate(joined({"attach", "--annotations", "github", "--against", "c.toml"}, program));
+    EXPECT_EQ(fresh.exit_code, 1) << fresh.out;
+    EXPECT_NE(fresh.out.find("is new"), std::string::npos) << fresh.out;
+    EXPECT_NE(fresh.out.find("fake_train.py,line=21"), std::string::npos) << fresh.out;
+  }
+  const EnvironmentVariable old("FAKE_OLD_TORCH", "1");
+  EXPECT_EQ(stepgate(joined({"attach", "--json", "r.json"}, program)).exit_code, 0);
+  EXPECT_EQ(count("waits"), 1);
+#endif
+}
+
+TEST_F(Attach, NoReportShowsAWordThatLooksLikeASecret) {
+  const std::string secret = "hf_SECRETsecretSECRET";
+  const Finished run =
+      attach({"--junit", "j.xml", "--summary", "s.md", "--report", "p.html", "--expect",
+              "host_waits_per_step == 0", "--annotations", "github", "--undecided", "fail"},
+             {"40", "launch", "wait", "end=fails", "token=" + secret});
+  std::string all = run.out + run.err;
+  for (const char* file : {"r.json", "j.xml", "s.md", "p.html"}) all += text_of(place() / file);
+  EXPECT_EQ(all.find(secret), std::string::npos) << all.substr(all.find(secret) - 200, 300);
+  EXPECT_NE(all.find("***"), std::string::npos);
+  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch", "token=" + secret}).exit_code, 0);
+  EXPECT_EQ(text_of(place() / "c.toml").find(secret), std::string::npos);
+}
+
+#ifdef STEPGATE_PYTHON
+TEST_F(Attach, ItsJsonIsThatOfTheSchema) {
+  EXPECT_EQ(attach({}, joined({"40", "before=graph"}, everything)).exit_code, 0);
+  const Finished found =
+      ChildProcess(STEPGATE_PYTHON,
+                   {"-c", validate_json, STEPGATE_SOURCE_DIR "/docs/json_schema.json", "r.json"},
+                   place())
+          .wait();
+  EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
+}
+#endif
 
 }  // namespace
 }  // namespace stepgate

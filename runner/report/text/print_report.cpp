@@ -162,7 +162,15 @@ void print_program(std::ostream& out, const ReportedScenario& scenario, Style st
     out << '\n';
     print_table(out, alignment, rows);
   }
-  print_assertions(out, "expect", decided.assertions, style);
+  // Accepted counts make an assertion each: those that pass are one line.
+  constexpr std::size_t most_passing = 4;
+  std::vector<ReportedAssertion> shown = decided.assertions;
+  const auto passes = [](const ReportedAssertion& each) { return each.outcome == Outcome::passes; };
+  const auto passing = static_cast<std::size_t>(std::ranges::count_if(shown, passes));
+  if (passing > most_passing) std::erase_if(shown, passes);
+  print_assertions(out, "expect", shown, style);
+  if (passing > most_passing)
+    out << fmt::format("\n  {} of {} pass\n", passing, decided.assertions.size());
   if (!decided.verdict.notes.empty()) out << '\n';
   print_notes(out, decided.verdict.notes);
   if (decided.assertions.empty() && decided.fault.empty()) return;

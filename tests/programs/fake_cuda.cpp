@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For tests only: stands in for libcuda.so.1 and libcupti.so. It loads the injected library as the
-// driver does, and tells its callback of the calls that a played program makes.
+// driver does, and tells its callback of the calls that a fake program makes.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -80,7 +80,7 @@ int cuptiGetVersion(std::uint32_t* version) {
   return 0;
 }
 int cuptiSubscribe(void** subscriber, CuptiCallback given, void*) {
-  if (*variable("PLAYED_CUPTI_RESULT") != '\0') return std::atoi(variable("PLAYED_CUPTI_RESULT"));
+  if (*variable("FAKE_CUPTI_RESULT") != '\0') return std::atoi(variable("FAKE_CUPTI_RESULT"));
   callback = given;
   *subscriber = &callback;
   return 0;
@@ -96,7 +96,7 @@ int cuptiGetCallbackName(std::uint32_t domain, std::uint32_t call, const char** 
 }
 
 // A call with these arguments. One that is named "a>b" calls b inside.
-void played_call(const char* name, const std::uint64_t* parameters, int result) {
+void fake_call(const char* name, const std::uint64_t* parameters, int result) {
   const std::string_view whole = name;
   const std::string_view outer = whole.substr(0, whole.find('>'));
   for (std::uint32_t id = 1; id <= std::size(calls); ++id) {
@@ -108,16 +108,16 @@ void played_call(const char* name, const std::uint64_t* parameters, int result) 
                            .return_value = &result,
                            .symbol_name = "_Z6kernelPf"};
     if (callback && is_on[domain][id]) callback(nullptr, domain, id, &data);
-    if (outer.size() < whole.size()) played_call(name + outer.size() + 1, parameters, 0);
+    if (outer.size() < whole.size()) fake_call(name + outer.size() + 1, parameters, 0);
     data.site = site_of_return;
     if (callback && is_on[domain][id]) callback(nullptr, domain, id, &data);
     return;
   }
-  std::abort();  // a test names a call that is not played
+  std::abort();  // a test names a call that is not faked
 }
 
 // An executable graph of as many kernels and copies.
-void played_graph(std::uint64_t executable, int kernels, int copies) {
+void fake_graph(std::uint64_t executable, int kernels, int copies) {
   CuptiGraphData graph{};
   CuptiResourceData data{.context = nullptr, .handle = nullptr, .descriptor = &graph};
   const auto tell = [&](std::uint32_t event) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a program with steps of CUDA calls that are played (played_cuda.cpp). Arguments:
+// For tests only: a program with steps of CUDA calls that are faked (fake_cuda.cpp). Arguments:
 // the number of steps, then words. Each word is a call of every step: "wait", "copy.pageable", ...
 // "word@N" is made every Nth step only. "end=..." says how the program ends, "mark=..." how steps
 // are marked, "before=..." what happens before them.
@@ -25,22 +25,22 @@ using namespace stepgate::attached;
 using Words = std::vector<std::uint64_t>;
 
 void* cuda = nullptr;
-void (*played_call)(const char*, const std::uint64_t*, int) = nullptr;
+void (*fake_call)(const char*, const std::uint64_t*, int) = nullptr;
 void (*mark)(std::uint64_t, std::uint64_t) = nullptr;
 int (*push)(const char*) = nullptr;
 int (*pop)() = nullptr;
 
 constexpr std::uint64_t pageable = 0x1000, pinned = 0x7000, device = 0x9000;
 
-struct Played {
+struct FakeCall {
   const char* call;
   Words parameters;
   int result = 0;
 };
-const std::map<std::string, Played>& all_calls() {
+const std::map<std::string, FakeCall>& all_calls() {
   static const Words struct_3d{0, 0, 0,      0, pageable, 0, 0, 0, 0, 0,
                                0, 0, device, 0, 0,        0, 4, 5, 6, 1};
-  static const std::map<std::string, Played> calls{
+  static const std::map<std::string, FakeCall> calls{
       {"launch", {"cudaLaunchKernel_v7000>cuLaunchKernel", {0xabc, 0, 0, 0, 0, 0, 0, 0, 0}}},
       {"launch.nvcc13", {"__cudaLaunchKernel", {0xabd, 0, 0, 0, 0, 0, 0, 0, 0}}},
       {"launch.driver", {"cuLaunchKernelEx", {0, 0xdef, 0, 0}}},
@@ -89,13 +89,13 @@ const void* nvtx_export(std::uint32_t) {
 }
 
 void start_cuda() {
-  cuda = dlopen(PLAYED_CUDA, RTLD_NOW | RTLD_GLOBAL);
+  cuda = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
   if (cuda == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
     std::exit(99);
   }
   reinterpret_cast<int (*)(unsigned)>(dlsym(cuda, "cuInit"))(0);
-  find(played_call, cuda, "played_call");
+  find(fake_call, cuda, "fake_call");
   const char* path = std::getenv("STEPGATE_ATTACH_LIBRARY");
   void* library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
   find(mark, library, "stepgate_attach_mark");
@@ -106,11 +106,11 @@ void start_cuda() {
   pop = reinterpret_cast<decltype(pop)>(nvtx_functions[nvtx_range_pop]);
 }
 
-void play(const std::string& word, int step) {
+void make_call(const std::string& word, int step) {
   const std::size_t at = word.find('@');
   if (at != std::string::npos && step % std::atoi(word.c_str() + at + 1) != 0) return;
-  const Played& played = all_calls().at(word.substr(0, at));
-  played_call(played.call, played.parameters.data(), played.result);
+  const FakeCall& fake = all_calls().at(word.substr(0, at));
+  fake_call(fake.call, fake.parameters.data(), fake.result);
 }
 
 std::string option(const std::vector<std::string>& words, const std::string& name) {
@@ -122,7 +122,7 @@ std::string option(const std::vector<std::string>& words, const std::string& nam
 
 void one_step(const std::vector<std::string>& words, int step) {
   for (const std::string& word : words) {
-    if (word.find('=') == std::string::npos) play(word, step);
+    if (word.find('=') == std::string::npos) make_call(word, step);
   }
 }
 
@@ -167,16 +167,16 @@ int main(int count, char** arguments) {
   }
   start_cuda();
   if (before == "graph") {
-    reinterpret_cast<void (*)(std::uint64_t, int, int)>(dlsym(cuda, "played_graph"))(0xe0, 4, 2);
+    reinterpret_cast<void (*)(std::uint64_t, int, int)>(dlsym(cuda, "fake_graph"))(0xe0, 4, 2);
   }
   if (before == "thread") {  // as a loader's: it launches nothing
-    std::thread([] { play("pin", 0); }).join();
+    std::thread([] { make_call("pin", 0); }).join();
   }
   for (int step = 0; step < steps; ++step) {
     if (marks == "range" && push) push("step");
     if (before == "ranges" && push) push("forward");
     one_step(words, step);
-    if (before == "thread") std::thread([] { play("pin", 0); }).join();
+    if (before == "thread") std::thread([] { make_call("pin", 0); }).join();
     if (before == "ranges" && pop) pop();
     if (marks == "range" && pop) pop();
     end_step(marks);

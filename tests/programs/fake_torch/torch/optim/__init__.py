@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+from torch.optim.optimizer import Optimizer
