@@ -121,7 +121,7 @@ TEST(CudaDeviceContract, ComputesTheSameFromHostMemoryThatOthersHaveUsed) {
   }
 }
 
-// More than half of the free memory, so that two slots cannot keep it.
+// The step takes more than half of the free memory, so that two slots cannot keep it.
 TEST(CudaDeviceContract, GivesUpWhatASlotKeepsForNobodyWhereMemoryIsShort) {
   StepPlan plan = plan_of(model_knobs("spin"));
   const auto device = make_cuda_device();
