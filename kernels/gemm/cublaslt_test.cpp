@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening cuBLASLt, without a GPU. kernels_cuda_test.cpp tests the results of its GEMMs.
+// Tests opening cuBLASLt, without a GPU. kernels_cuda_test.cpp tests the results of its GEMMs.
 #include "kernels/gemm/cublaslt.h"
 
 #include <cublasLt.h>

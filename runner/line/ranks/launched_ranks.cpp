@@ -35,7 +35,7 @@
 namespace stepgate {
 namespace {
 
-// Lines over TCP between processes of a launcher.
+// Sends lines over TCP between processes of a launcher.
 
 // The destructor closes the connection.
 class LineSocket {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of calls.
+// The table that gives CUDA calls their meanings.
 #include "device/cuda/cupti/call_kinds.h"
 
 #include <algorithm>
