@@ -55,9 +55,10 @@ constexpr int call_kind_count = 13;
 struct HostCall {
   std::string name = {};  // "cudaMemcpyAsync"
   CallKind kind = CallKind::other;
-  bool can_block = false;  // the host may wait in it for the device: an explicit wait, a
-                           // synchronous copy, a copy with a pageable end, a release that waits
-  int span = -1;           // index into Trace::spans
+  // Whether the host may wait in the call for the device: it is an explicit wait, a synchronous
+  // copy, a copy with a pageable end, or a release that waits.
+  bool can_block = false;
+  int span = -1;                  // index into Trace::spans
   std::uint32_t correlation = 0;  // links the call to the device work that it caused; 0: none
   std::int64_t count = 1;         // polls that were put together
   TraceTime begin{0};

@@ -40,7 +40,7 @@ bool is_line_name(std::string_view text) {
   return is_all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
-// a to z, 0 to 9, _ and -.
+// A tag has only the characters a to z, 0 to 9, _ and -.
 bool is_tag(std::string_view text) {
   return is_all_of(text, [](char c) { return is_small(c) || c == '_' || c == '-'; });
 }
