@@ -77,7 +77,8 @@ constexpr auto ingest_indices_operands = operands_of<kernels::IngestIndices>({
     {"labels", Access::write, samples, OperandFormat::index},
 });
 
-// Counts integer operations: one exclusive or per word, one remainder per folded word.
+// The work of this kernel counts integer operations instead of flops: one exclusive or per word,
+// and one remainder per folded word.
 void ingest_indices_reference(const CallOf<kernels::IngestIndices>& call) {
   const auto [samples, tables, words] = call.shape;
   const auto [table_rows, classes, by_table] = call.attributes;
@@ -112,7 +113,8 @@ constexpr auto ingest_tokens_operands = operands_of<kernels::IngestTokens>({
     {"labels", Access::write, positions, OperandFormat::index},
 });
 
-// Counts integer operations: one exclusive or per word, one remainder per folded word.
+// The work of this kernel counts integer operations instead of flops: one exclusive or per word,
+// and one remainder per folded word.
 void ingest_tokens_reference(const CallOf<kernels::IngestTokens>& call) {
   const auto [samples, positions, words] = call.shape;
   const auto vocabulary = static_cast<std::uint32_t>(call.attributes.vocabulary);

@@ -76,7 +76,7 @@ TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
   (void)device->load(plan)->run({0, 10});  // memory that CUDA itself keeps permanently
   const std::int64_t before = device->identity().free_memory_bytes;
   (void)device->load(plan)->run({0, 2 * slots + 10});
-  // A slot takes 512 bytes, so those that were overwritten take 32 MiB.
+  // A slot takes 512 bytes. If overwritten slots were not freed, they would take 32 MiB.
   EXPECT_GE(device->identity().free_memory_bytes, before - 8 * mebibyte);
 }
 

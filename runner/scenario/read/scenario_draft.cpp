@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One method a table of the format; top-level keys are a table of names and methods.
+// Has one method for each table of the format; the top-level keys are in a table of names and
+// methods.
 #include "scenario/read/scenario_draft.h"
 
 #include <fmt/format.h>
