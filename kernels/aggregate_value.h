@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An aggregate of whole numbers, real numbers and flags that keeps its type behind one common type:
-// the sizes and the attributes of a launch are such values, so that a launch is one type. The
-// members are found from the declaration of the aggregate and never listed twice. Comparing,
-// printing and digesting walk them in their order.
+// An aggregate of whole numbers, real numbers and flags that keeps its type behind one common type.
+// The sizes and the attributes of a launch are such values, so that a launch is one type. The
+// members are derived from the declaration of the aggregate and never listed twice. Comparing,
+// printing and digesting go through them in declaration order.
 #pragma once
 
 #include <array>
@@ -66,7 +66,7 @@ constexpr auto members() {
   }
 }
 
-// The position of a member and how to read it.
+// The position of a member and the function that reads it.
 struct Place {
   std::size_t offset = 0;
   AggregateMember (*read)(const std::byte*) = nullptr;
@@ -114,7 +114,7 @@ class AggregateValue {
   // Room for twelve 64-bit numbers; a larger aggregate does not compile until this is increased.
   static constexpr std::size_t room = 96;
 
-  AggregateValue() = default;  // of no members, as every aggregate without any
+  AggregateValue() = default;  // without members, like any aggregate that has none
 
   template <class Aggregate>
   requires(std::is_class_v<Aggregate>&& std::is_aggregate_v<Aggregate> &&

@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// More members than a binding by hand would name, of every type, so that each is padded otherwise.
+// An aggregate with members of every type, in an order in which each needs other padding.
 struct Seven {
   bool first = false;
   std::int64_t bytes = 0;

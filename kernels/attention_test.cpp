@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention and its materialised twin: host references against formulas written independently here,
-// finite differences, and each other. kernels_cuda_test.cpp tests the CUDA side.
+// Tests attention as one kernel and composed of GEMMs: host references against formulas written
+// independently here, finite differences, and each other. kernels_cuda_test.cpp tests the CUDA
+// side.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ struct HeadPlace {
   std::int64_t part, sequence, head, token, column;
 };
 
-// Place of element i of rows of `parts` times C numbers.
+// The head, token and column of element i of rows of `parts` times C numbers.
 HeadPlace place_in_rows(const PackedHeadsShape& shape, std::int64_t i, std::int64_t parts) {
   const auto [rows, columns, tokens, heads] = shape;
   const std::int64_t width = columns / heads;
@@ -53,8 +54,8 @@ TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
   }
 }
 
-// A formula for the visible elements of a row, from a sum over the row's visible elements that is
-// worked out at its first.
+// A formula for the visible elements of a row. It uses a sum over them that is computed at the
+// first element of the row.
 using RowSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element);
 using OfSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element, double sum);
 
@@ -90,10 +91,10 @@ TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
     return t.attributes.scale * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
   };
   expect_formulas<kernels::CausalSoftmaxGradient>({{2, of_visible_elements(product, slope)}},
-                                                  200);  // of terms of size 1
+                                                  200);  // tolerance for terms of size 1
 }
 
-// exp(score) of two tokens of a head.
+// exp(score) of two tokens of a head, for the query's weight of the key.
 double attention_weight(const TrialOf<kernels::Attention>& t, HeadPlace query, std::int64_t key) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t width = columns / heads;
@@ -158,7 +159,7 @@ struct Heads {
     run_in_fp32<kernels::Attention>(shape, {}, {qkv.data(), out.data(), log_sums.data()});
   }
 
-  // Projects the output on a random direction, which is then the gradient of the result.
+  // Projects the output on a random direction; d_out of the gradient is that direction.
   double project() {
     attend();
     double sum = 0;

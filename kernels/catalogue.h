@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels that a plan may name. A new one is a section of the three files of its family:
-// declare.h says what it has.
+// The kernels that a plan may name. To add a kernel, extend the three files of its family;
+// declare.h says how.
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@ const Kernel& kernel(std::string_view name);
 // for the kernel at every launch.
 class KernelRef {
  public:
-  KernelRef() = default;  // of no kernel: of a launch that nobody carries out
+  KernelRef() = default;  // no kernel: the launch is never executed
   template <class Name>
   requires std::convertible_to<Name, std::string_view> &&
       (!std::same_as<Name, KernelRef>)KernelRef(const Name& name)

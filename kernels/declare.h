@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a family declares its kernels: by functions of a kernel's own shape and attributes. The rows
 // of the catalogue are built from them. A kernel is named by a struct in namespace `kernels` with
-// its `name`, Shape, Attributes and, unless it is one of the tests', its CUDA launcher
+// its `name`, Shape and Attributes. Except for kernels of tests, it also has a CUDA launcher
 //   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 #pragma once
 
@@ -24,9 +24,9 @@ struct TypedCall {
 template <class Kernel>
 using CallOf = TypedCall<typename Kernel::Shape, typename Kernel::Attributes>;
 
-// A function without state that takes, of a launch of the kernel, the sizes (as CheckedSize, or as
-// its Shape where it asks for that), the dtype and the attributes: all three, the sizes and
-// attributes, or the sizes alone.
+// A stateless function of a launch of the kernel. It takes the sizes, the sizes and attributes, or
+// the sizes, dtype and attributes. Sizes are passed as CheckedSize, or as the kernel's Shape if the
+// function requires that.
 template <class Kernel, class Result>
 struct LaunchFunction {
   OfLaunch<Result> function = nullptr;
@@ -54,7 +54,7 @@ struct LaunchFunction {
         }) {}
 };
 
-// The same, of the attributes alone.
+// Like LaunchFunction, for a function of the attributes alone.
 template <class Kernel, class Result>
 struct AttributesFunction {
   OfAttributes<Result> function = nullptr;
@@ -69,7 +69,7 @@ struct AttributesFunction {
         }) {}
 };
 
-// KernelOperand, said of a kernel's own shape and attributes.
+// KernelOperand, declared with functions of a kernel's own shape and attributes.
 template <class Kernel>
 struct OperandOf {
   std::string_view name = {};

@@ -16,7 +16,8 @@ std::string loader_error(const std::string& file) {
   return error != nullptr ? error : file + " cannot be opened";
 }
 
-// The file that a name stands for, links followed: NVIDIA's have their version in their name.
+// The file that a name refers to after its symbolic links; NVIDIA's files have the version in their
+// name.
 std::string versioned(const std::string& file) {
   std::error_code failed;
   const auto real = std::filesystem::canonical(file, failed);

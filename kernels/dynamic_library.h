@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A library that is opened while the program runs, so that nothing needs it to build, to link or to
-// start: where it is looked for, and which of its functions it has.
+// A library that is opened at run time, so that it is not needed to build, to link or to start. The
+// declaration says where it is searched and which functions it has.
 #pragma once
 
 #include <cstring>
@@ -11,21 +11,22 @@
 namespace stepgate {
 
 struct DynamicLibraryPlace {
-  std::string file;             // as dlopen takes it
-  bool only_if_loaded = false;  // the one that is in the process already
+  std::string file;             // name as dlopen takes it
+  bool only_if_loaded = false;  // only if the process has loaded it already
 };
 
 struct WantedLibrary {
   std::string name;                         // "cuDNN"
-  const char* variable;                     // of the environment: names the only file that is tried
-  std::vector<DynamicLibraryPlace> places;  // otherwise these are, in this order
-  std::string way_out = {};                 // how else to get one, in words
-  bool binds_lazily = false;  // functions that it calls itself are looked up at their first call
+  const char* variable;                     // environment variable that names the only file to try
+  std::vector<DynamicLibraryPlace> places;  // tried in this order if the variable is not set
+  std::string way_out = {};                 // other ways to get the library, in words
+  bool binds_lazily =
+      false;  // RTLD_LAZY: its own undefined functions are resolved at their first call
 };
 
 // An exported function, and the pointer to store its address in.
 struct DynamicFunction {
-  enum Need { required, optional };  // an optional one that is missing leaves null
+  enum Need { required, optional };  // a missing optional function stays null
 
   template <class Function>
   DynamicFunction(const char* exported, Function** pointer, Need needed = required)
@@ -42,12 +43,13 @@ class DynamicLibrary {
   // until the process ends.
   explicit DynamicLibrary(WantedLibrary);
 
-  // Why the library cannot be used, with the loader's message and a hint; empty where it can.
+  // The reason why the library cannot be used, with the loader's message and a hint; empty where it
+  // can.
   const std::string& unavailable() const { return unavailable_; }
   // The file that the loader found.
   const std::string& file() const { return file_; }
 
-  // nullptr where the library lacks the name or is not loaded.
+  // Returns nullptr where the library lacks the name or is not loaded.
   void* find(const char* name) const;
   // Fills the table. Returns false where the library is unavailable, or becomes so because required
   // functions are missing; unavailable() then names them all.

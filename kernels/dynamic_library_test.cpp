@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loader on a library that the tests play: found, not there, named by the environment, and one
-// that lacks functions.
+// Tests the loader with a fake library: found, missing, named by the environment, and without some
+// functions.
 #include "kernels/dynamic_library.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many elements the operands of kernels have, where several kernels agree: functions of any
-// shape that has these sizes. What a kernel alone knows is in its folder.
+// Numbers of elements of operands that several kernels share, as functions of any shape with these
+// sizes. Extents of a single kernel are in its folder.
 #pragma once
 
 #include "kernels/declare.h"
@@ -24,7 +24,7 @@ inline constexpr auto no_flops = [](const auto&) -> CheckedSize { return 0; };
 template <std::int64_t flops>
 inline constexpr auto flops_an_element = [](const auto& s) { return flops * elements_of(s); };
 
-// For kernels with an attribute that says whether the result is added to.
+// Whether a kernel adds to its result, for kernels with such an attribute.
 inline constexpr auto accumulates = [](const auto& attributes) { return attributes.accumulate; };
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels of a layer and of the loss, chained as a step chains them, against finite
-// differences of the loss: a sign, a transposition or a scale that is wrong anywhere shows.
+// Chains the kernels of a layer and of the loss as a step does, and compares with finite
+// differences of the loss. A wrong sign, transposition or scale in any of them makes the test fail.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<float>;
 
-// logits = relu(x W1 + b1) W2 + b2; loss = mean cross-entropy.
+// The model is logits = relu(x W1 + b1) W2 + b2; loss = mean cross-entropy.
 struct TwoLayers {
   static constexpr std::int64_t samples = 6, inputs = 5, hidden = 7, classes = 4;
   Numbers x = Numbers(samples * inputs), w1 = Numbers(inputs * hidden), b1 = Numbers(hidden);
@@ -55,7 +55,7 @@ struct TwoLayers {
   };
 
   Gradients backward() {
-    forward();  // leaves the gradient of the logits in their place
+    forward();  // overwrites the logits with their gradient
     Gradients d{Numbers(x.size()), Numbers(w1.size()), Numbers(b1.size()), Numbers(w2.size()),
                 Numbers(b2.size())};
     Numbers d_activation(activation.size());
@@ -77,15 +77,15 @@ struct TwoLayers {
   }
 };
 
-// Marks the hidden units of each sample that the relu passes.
+// The hidden units of each sample whose relu is active.
 std::vector<bool> passed(const TwoLayers& model) {
   std::vector<bool> pattern;
   for (const float number : model.activation) pattern.push_back(number > 0);
   return pattern;
 }
 
-// Central differences of the loss. An element whose difference makes a relu switch has no slope
-// there and is left out; few may be.
+// Compares with central differences of the loss. An element whose difference switches a relu has no
+// slope there and is skipped; few elements may be.
 void expect_gradient(TwoLayers& model, Numbers& parameter, const Numbers& gradient) {
   int compared = 0;
   for (std::size_t i = 0; i < parameter.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A kernel is a name, the buffers it touches, its work, a host reference and a CUDA launcher.
-// Knows nothing of steps, streams or scenarios; `runner/` is never included from here.
+// A kernel is a name, its operands, its work, a host reference and a CUDA launcher. It is
+// independent of steps, streams and scenarios; `runner/` is never included from here.
 #pragma once
 
 #include <bit>
@@ -32,20 +32,20 @@ constexpr std::int64_t bytes_of(DType dtype) {
   return is_16_bit(dtype) ? 2 : 4;
 }
 
-// The sizes of one launch. Each kernel's header names its own: `struct Matmul` in namespace
+// The sizes of one launch. Each kernel's header declares its own: `struct Matmul` in namespace
 // `kernels` has a Shape, an aggregate of whole numbers.
 struct KernelShape : AggregateValue {
   using AggregateValue::AggregateValue;
 
-  // As those of a kernel: as<kernels::Matmul>().depth.
+  // Returns the sizes in the type of a kernel: as<kernels::Matmul>().depth.
   template <class Kernel>
   typename Kernel::Shape as() const {
     return to<typename Kernel::Shape>();
   }
 };
 
-// Sizes that several kernels share are declared once for whole numbers and once for products that
-// may not fit, since a plan may be of a step that no machine has room for.
+// Sizes that several kernels share. Size is int64_t, or CheckedSize for computations that may
+// overflow, since a plan may be for a step that no machine has memory for.
 template <class Size>
 struct MatrixSizes {
   Size rows = 1;
@@ -75,7 +75,7 @@ struct PackedHeadsSizes {
 };
 using PackedHeadsShape = PackedHeadsSizes<std::int64_t>;
 
-// The shape of a kernel that has no sizes.
+// The shape of a kernel without sizes.
 struct NoShape {};
 
 template <template <class> class Sizes>
@@ -86,29 +86,29 @@ constexpr NoShape checked(const NoShape& shape) {
   return shape;
 }
 
-// Elements of a matrix of rows and columns.
+// The number of elements of a matrix.
 template <class Shape>
 constexpr auto elements_of(const Shape& shape) {
   return shape.rows * shape.columns;
 }
 
-// Parameters of a launch besides its sizes (a learning rate, whether the result is accumulated).
-// Each kernel's header names them in namespace `kernels`: `struct Sgd` has the kernel's name and
-// its Attributes, an aggregate.
+// Parameters of a launch other than its sizes (a learning rate, whether the result is accumulated).
+// Each kernel's header declares its own: `struct Sgd` in namespace `kernels` has Attributes, an
+// aggregate.
 struct KernelAttributes : AggregateValue {
   using AggregateValue::AggregateValue;
 
-  // As those of a kernel: as<kernels::Sgd>().learning_rate.
+  // Returns the attributes in the type of a kernel: as<kernels::Sgd>().learning_rate.
   template <class Kernel>
   typename Kernel::Attributes as() const {
     return to<typename Kernel::Attributes>();
   }
 };
 
-// Attributes of a kernel that has none.
+// The attributes of a kernel without parameters.
 struct NoAttributes {};
 
-// A number that overflows is the largest int64_t (checked_size.h).
+// The work of a launch. A number that overflows is the largest int64_t (checked_size.h).
 struct KernelWork {
   std::int64_t bytes_read = 0;     // each input once
   std::int64_t bytes_written = 0;  // each output once
@@ -117,9 +117,9 @@ struct KernelWork {
 
 enum class Access { read, write, read_write };
 
-// storage: numbers of the launch's dtype; single: fp32. index: int32. count: 64 bits; word: 32
-// bits; byte: 8 bits, all unsigned. control: see update_control.h. scratch: bytes that a launch may
-// leave anything in.
+// The element type of an operand. storage: the launch's dtype; single: fp32; index: int32; count,
+// word, byte: unsigned with 64, 32 and 8 bits; control: see update_control.h; scratch: bytes
+// without a defined content after a launch.
 enum class OperandFormat { storage, single, index, count, word, byte, control, scratch };
 
 constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
@@ -136,17 +136,17 @@ constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
   }
 }
 
-// A kernel says this of a launch of it. declare.h makes one of a function of the kernel's own shape
-// and attributes.
+// A function of a launch of the kernel. declare.h makes it from a function of the kernel's own
+// shape and attributes.
 template <class Result>
 using OfLaunch = Result (*)(const KernelShape&, DType, const KernelAttributes&);
 template <class Result>
 using OfAttributes = Result (*)(const KernelAttributes&);
 
-// How many elements an operand has.
+// The number of elements of an operand.
 using Extent = OfLaunch<CheckedSize>;
 
-// The index of no operand.
+// The index that stands for no operand.
 constexpr std::size_t no_operand = static_cast<std::size_t>(-1);
 
 struct KernelOperand {
@@ -154,20 +154,21 @@ struct KernelOperand {
   Access access = Access::read;
   Extent elements = nullptr;
   OperandFormat format = OperandFormat::storage;
-  // Null, or whether a launch with these attributes reads what is read_write: otherwise it is only
-  // written.
+  // Whether a launch with these attributes reads a read_write operand; if not, it only writes it.
+  // Null: it always reads.
   OfAttributes<bool> accumulates = nullptr;
-  // Null, or how many of the elements a launch moves, where that is not all of them.
+  // The number of elements that a launch accesses. Null: all elements.
   Extent touched = nullptr;
-  // It is read_write only because a part of it stays as it was: no launch reads it.
+  // The operand is read_write only because some elements stay unchanged: no launch reads it.
   bool keeps_rest = false;
-  // An operand that is read, whose buffer this one may be: it is read before it is overwritten.
+  // The index of an input whose buffer may also be this operand's: the kernel reads it before it
+  // overwrites it.
   std::size_t may_replace = no_operand;
-  // Indices that are read are each in [0, below).
+  // Upper limit for indices that are read: each is in [0, below).
   Extent below = nullptr;
 };
 
-// Everything a host reference needs. Pointers are host pointers, one per operand of the kernel, in
+// The arguments of a host reference. Pointers are host pointers, one per operand of the kernel, in
 // its order.
 struct KernelCall {
   KernelShape shape;
@@ -179,27 +180,27 @@ struct KernelCall {
 class Cudnn;          // kernels/attention/cudnn/cudnn_attention.h
 class GemmAutotuner;  // kernels/gemm/gemm_autotuner.h
 
-// The kernels that a launcher took, where a library has some that may be missing or may not suit.
+// The kernel that a launcher chose, where a library has one that may be missing or unsuitable.
 struct KernelChoice {
   std::string kernel;   // "attention_gradient"
-  std::string library;  // "cuDNN 9.14.0"; empty where it took ours
-  std::string reason;   // why ours, in words; empty where it took the library's
+  std::string library;  // "cuDNN 9.14.0"; empty for the project's own kernel
+  std::string reason;   // why not the library's, in words; else empty
 
   bool operator==(const KernelChoice&) const = default;
 };
 
-// Services that CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t;
-// without `dnn`, kernels do without cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose
+// Services that CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t.
+// Without `dnn`, kernels do not use cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose
 // its algorithms.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
   GemmAutotuner* gemm_autotuner = nullptr;
-  std::string_view cudnn_unavailable_reason = {};  // why there is none, in words
+  std::string_view cudnn_unavailable_reason = {};  // why `dnn` is null, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
-  // Most shared memory of a block; 0: the limit of the device. Tests set it to imitate devices that
-  // allow less.
+  // Upper limit of the shared memory of a block; 0: the limit of the device. Tests set it to
+  // imitate devices with less.
   std::int64_t shared_bytes = 0;
   // Launchers append their choice of kernel here, each choice once. Null: not recorded.
   std::vector<KernelChoice>* choices = nullptr;
@@ -216,9 +217,9 @@ struct DependentLoads {
 // allocates.
 using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 
-// A launch takes this beside its work; a function that is null is not known or not needed.
+// Costs of a launch beyond its work; a null function means not known or not needed.
 struct KernelCost {
-  // Share of a GEMM's rate that its arithmetic can have.
+  // Share of the GEMM rate that the kernel's arithmetic can reach.
   double share_of_rate = 1;
   // Memory traffic when no cache holds the operands; null: the bytes in its KernelWork.
   OfLaunch<KernelWork> uncached_work = nullptr;
@@ -226,20 +227,22 @@ struct KernelCost {
   OfLaunch<std::int64_t> sectors_per_request = nullptr;
   // The duration that an attribute sets, whatever the kernel computes; null: no attribute sets one.
   OfAttributes<double> delay_microseconds = nullptr;
-  // The loads whose latency limits it; null where they are on their way at once.
+  // The loads whose latency limits the kernel; null where its loads are independent.
   OfLaunch<DependentLoads> dependent_loads = nullptr;
 };
 
-// A kernel has this of libraries.
+// The kernel's use of libraries.
 struct KernelLibrary {
-  bool uses_workspace = false;  // what it launches writes to that of the context
-  // A matrix product, with or without something behind it, that a library computes: its launch
-  // costs the host more than one of ours. Its shape is that of kernels::Matmul.
+  bool uses_workspace = false;  // its launch writes to the context's workspace
+  // Whether the kernel is a GEMM, with or without an epilogue, that a library computes: its launch
+  // costs the host more than a launch of the project's own kernels. Its shape is that of
+  // kernels::Matmul.
   bool is_gemm = false;
-  // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
+  // Whether the kernel consists of GEMMs with a softmax between them, which a library may compute
+  // in one kernel; never in tf32.
   bool is_attention = false;
-  // How many multiprocessors it leaves to kernels beside it, and the attributes with which it
-  // leaves so many; null where it cannot.
+  // The number of multiprocessors that the kernel leaves to concurrent kernels, and the attributes
+  // with which it leaves so many; null where it cannot.
   OfAttributes<int> spare_multiprocessors = nullptr;
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
 };
@@ -248,10 +251,10 @@ struct Kernel {
   std::string_view name;
   std::span<const KernelOperand> operands;
   OfLaunch<CheckedSize> flops;
-  // Accumulates in double and rounds once to the storage type.
+  // Computes the result on the host: accumulates in double and rounds once to the storage type.
   void (*reference)(const KernelCall&);
-  // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
-  // CUDA.
+  // Makes a launch: does everything that may be slow (heuristics, attributes) once. Null where the
+  // build has no CUDA.
   Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
   KernelLibrary library = {};
   KernelCost cost = {};
@@ -260,11 +263,11 @@ struct Kernel {
 // How a launch with these attributes accesses the operand.
 Access access_of(const KernelOperand&, const KernelAttributes&);
 
-// The largest number there is where it does not fit.
+// The size of an operand in bytes; the largest int64_t if it does not fit.
 std::int64_t operand_bytes(const KernelOperand&, const KernelShape&, DType,
                            const KernelAttributes&);
 
-// Work from the operands' bytes and the kernel's flops.
+// Computes the work of a launch from the operands' bytes and the kernel's flops.
 KernelWork work_of(const Kernel&, const KernelShape&, DType, const KernelAttributes&);
 
 }  // namespace stepgate

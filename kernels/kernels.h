@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every family of kernels, and the one list of them: CMake compiles what is included here, and
-// catalogue.cpp has their rows. Each header declares `<family>_kernels()`.
+// The one list of all kernel families: CMake compiles the folders whose headers are included here,
+// and catalogue.cpp collects their rows. Each header declares `<family>_kernels()`.
 #pragma once
 
 #include "kernels/attention/attention.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How fast the kernels are on the local GPU: each is verified against its reference on a few rows,
-// then timed by CUDA events on sizes that no cache holds. Counters: bytes and flops a second by the
-// kernel's own work formula; the share of the roofline, whose two ceilings are measured first: a
-// copy of 1 GiB within device memory, and a large GEMM; and the share of a copy that moves as
-// many bytes as the kernel, since short kernels pay for their start as short copies do.
+// Benchmarks the kernels on the local GPU. Each kernel is verified against its reference on a few
+// rows, then timed by CUDA events on sizes that exceed all caches. Counters are the bytes and flops
+// per second by the kernel's own work formula, and two shares. One is the share of the roofline,
+// whose ceilings are measured first: a copy of 1 GiB within device memory, and a large GEMM. The
+// other is the share of a copy that moves as many bytes as the kernel, since launch costs weigh on
+// short copies as on short kernels.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ DeviceBytes device_bytes(std::int64_t bytes) {
   return DeviceBytes(memory);
 }
 
-// The numbers of a small operand, over and over.
+// Fills device memory with copies of the numbers of a small operand.
 DeviceBytes repeated(const std::vector<std::byte>& numbers, std::int64_t bytes) {
   DeviceBytes made = device_bytes(bytes);
   auto* start = static_cast<std::byte*>(made.get());
@@ -70,7 +71,7 @@ double copied_bytes_per_second() {
   return best;
 }
 
-// Time of a copy that reads and writes so many bytes together.
+// Time of a copy that reads and writes so many bytes in total.
 double copy_seconds(std::int64_t bytes) {
   static std::map<std::int64_t, double> known;
   const auto [place, is_new] = known.try_emplace(bytes);
@@ -121,7 +122,7 @@ const Ceilings& ceilings(const CudaLibraries& libraries) {
   return measured;
 }
 
-// The name of the first operand that is wrong; empty when none is.
+// The name of the first operand whose result is wrong; empty if all are right.
 std::string_view wrong_operand(const KernelTrial& got, const KernelTrial& expected) {
   const Kernel& row = kernel(expected.recipe->kernel);
   for (std::size_t i = 0; i < row.operands.size(); ++i) {
@@ -140,7 +141,7 @@ void count(benchmark::State& state, const BenchShape& bench, DType dtype, const 
   const KernelWork work = work_of(kernel(bench.kernel), bench.shape, dtype, bench.attributes);
   const auto bytes = static_cast<double>(work.bytes_read + work.bytes_written);
   const auto flops = static_cast<double>(work.flops);
-  // Only GEMMs and attention run on tensor cores; of other kernels the flops are no limit.
+  // Only GEMMs and attention run on tensor cores; flops do not limit other kernels.
   const double math = uses_tensor_cores(bench) ? flops / top.flops_per_second.at(dtype) : 0;
   state.counters["bytes/s"] = bytes / seconds;
   state.counters["flops/s"] = flops / seconds;
@@ -171,7 +172,7 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* d
   }
   const Launch launch =
       kernel(bench.kernel).prepare(bench.shape, dtype, bench.attributes, libraries.context());
-  constexpr int launches_per_iteration = 10;  // the cost of the two events fades
+  constexpr int launches_per_iteration = 10;  // to amortise the cost of the two events
   Stopwatch stopwatch;
   std::vector<double> all;
   for (auto _ : state) {
@@ -191,7 +192,8 @@ void register_one(const std::string& name, const BenchShape& bench, DType dtype,
       ->MinTime(0.05);
 }
 
-// Attention twice where there is cuDNN: our own, and its.
+// Attention is registered twice if there is cuDNN: with the project's own kernels, and with
+// cuDNN's.
 void register_benchmarks(Cudnn* dnn) {
   constexpr std::pair<DType, const char*> dtypes[] = {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};

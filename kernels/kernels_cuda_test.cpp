@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kernel's CUDA launch against its host reference, at every shape, dtype and attribute of its
-// recipe, on fresh random numbers. kernels_test.cpp tests the references themselves.
+// Compares every kernel's CUDA launch with its host reference, at every shape, dtype and attribute
+// of its recipe, on random numbers. kernels_test.cpp tests the references themselves.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// For GoogleTest's messages.
+// Prints a recipe in GoogleTest's messages.
 void PrintTo(const TrialRecipe& recipe, std::ostream* out) {
   *out << recipe.kernel.name();
 }
@@ -22,7 +22,7 @@ namespace {
 
 class CudaKernel : public testing::TestWithParam<TrialRecipe> {
  protected:
-  // Runs the trial on the GPU and returns its operands afterwards; the guard zones must pass.
+  // Runs the trial on the GPU and returns its operands afterwards; the guard zones must be intact.
   KernelTrial carried_out(const KernelTrial& trial, Placement placement) {
     const DeviceOperands operands(trial, placement);
     run_cuda(trial, operands, libraries_);
@@ -44,7 +44,7 @@ class CudaKernel : public testing::TestWithParam<TrialRecipe> {
   CudaLibraries libraries_;
 };
 
-// The device's clocks, which no reference knows.
+// Whether the operand holds the device's clocks, which the reference cannot compute.
 bool is_clock(const KernelTrial& trial, std::size_t operand) {
   return trial.recipe->kernel == "report_loss" && (operand == 3 || operand == 5);
 }
@@ -53,7 +53,7 @@ void expect_operand(const KernelTrial& got, const KernelTrial& expected, std::si
   const OperandFormat format = operand_of(expected, operand).format;
   if (format == OperandFormat::storage || format == OperandFormat::single ||
       format == OperandFormat::control) {
-    // NaN is not below the bound.
+    // The comparison also fails for NaN.
     ASSERT_LE(relative_error(got, expected, operand), error_bound(expected, operand))
         << "operand " << operand;
     return;
@@ -140,8 +140,8 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_plac
                          });
 
 constexpr std::int64_t kibibyte = 1024;
-// Shared memory of compute capability 8.6, 8.9 and 12.0, and as much as every launch may have
-// without asking.
+// The shared memory of a block on compute capability 8.6, 8.9 and 12.0, and the amount that a
+// launch may use without a request.
 constexpr std::int64_t shared_bytes_of_86 = 99 * kibibyte, unasked_shared_bytes = 48 * kibibyte;
 
 KernelTrial carried_out_with(const KernelTrial& trial, std::int64_t shared_bytes) {
@@ -172,8 +172,8 @@ TEST(CudaSharedMemory, KernelsChooseByWhatABlockMayHave) {
     expect_all_trials_with(name, shared_bytes_of_86);
 }
 
-// Rows of 1,024 packs are held in 112 KiB where a block may have them, and otherwise added up by
-// another kernel in another order.
+// Rows of 1,024 packs are kept in 112 KiB of shared memory if a block may use that much. Otherwise
+// another kernel processes them, which sums in another order.
 TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
   const kernels::LayerNormGradient::Attributes attributes{};
   const KernelTrial trial = make_trial<kernels::LayerNormGradient>(
@@ -181,7 +181,7 @@ TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
   const KernelTrial held = carried_out_with(trial, 0);
   EXPECT_EQ(carried_out_with(trial, 113 * kibibyte).operands, held.operands);
   const KernelTrial not_held = carried_out_with(trial, shared_bytes_of_86);
-  // A row's own sums are added up in another order; those over rows are not.
+  // The sums within a row are added in another order; the sums over rows are not.
   EXPECT_TRUE(not_held.operands[4] != held.operands[4]);
   KernelTrial expected = trial;
   run_reference(expected);
@@ -218,7 +218,8 @@ TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   EXPECT_LE(relative_error(got, trial, 3), 1e-5);
 }
 
-// Rows of single numbers, of packs, of a row that shared memory holds, and of one that it does not.
+// The widths cover rows of single numbers, rows of packs, rows that shared memory holds, and rows
+// that it does not.
 TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClassesAndRowsOfPadding) {
   const CudaLibraries libraries;
   for (const DType dtype : {DType::fp32, DType::bf16}) {

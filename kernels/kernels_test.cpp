@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kernel's host reference against a formula written independently here, at every shape, dtype
-// and attribute of its recipe. gradients_test.cpp tests gradients, kernels_cuda_test.cpp the CUDA
-// side.
+// Compares every kernel's host reference with a formula written independently here, at every shape,
+// dtype and attribute of its recipe. gradients_test.cpp tests gradients, kernels_cuda_test.cpp the
+// CUDA side.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -59,7 +59,8 @@ TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {
     for (KernelTrial& trial : all_trials(recipe, 1)) {
       if (operand_bytes(trial, output) != operand_bytes(trial, row.operands[output].may_replace))
         continue;
-      // Between the elements of a record, what was there before stays, in place or not.
+      // Numbers between the elements of a record must stay, so the output starts as a copy of the
+      // input.
       trial.operands[output] = trial.operands[row.operands[output].may_replace];
       KernelTrial apart = trial;
       run_reference(apart);
@@ -112,8 +113,8 @@ TEST(Decode, IsOnTheDeviceWhatTheReferenceSaysOfEveryByte) {
   EXPECT_EQ(words.back(), 1);
 }
 
-// The words of a sample that belong to one place, folded: the fractional part of that times the
-// golden ratio, spread over so many values.
+// Folds the words of a sample that belong to `place`, multiplies by the golden ratio, and scales
+// the fractional part to [0, values).
 double index_of_words(const TrialOf<kernels::IngestIndices>& t, std::int64_t sample,
                       std::int64_t place, std::int64_t values) {
   std::uint32_t folded = 0;
@@ -207,7 +208,7 @@ double exponential_sum(const TrialOf<kernels::CrossEntropy>& t, std::int64_t row
   return sum;
 }
 
-// Formula of the gradient, with the operand of the scale or none.
+// Formula of the gradient, with the operand of the scale, if the kernel has one.
 FormulaOf<kernels::CrossEntropy> cross_entropy_gradient(std::optional<std::size_t> scale) {
   return [=, sum = 0.0](const TrialOf<kernels::CrossEntropy>& t, std::int64_t i) mutable {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
@@ -236,8 +237,8 @@ TEST(ScaledCrossEntropy, ScalesTheGradientButNotTheLoss) {
       {{3, cross_entropy_gradient(2)}, {4, cross_entropy_loss}});
 }
 
-// A table of more rows than there are tokens, as GEMMs like them: what is beyond is as if it were
-// not there, whatever stands in it.
+// GEMMs prefer a table with more rows than the vocabulary has tokens: the columns beyond the
+// classes must not affect any result.
 TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
   constexpr std::int64_t rows = 5, classes = 7, columns = 12;
   KernelTrial padded = make_trial<kernels::CrossEntropy>(
@@ -264,7 +265,8 @@ TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
   }
 }
 
-// PyTorch's ignore_index: what stands in such a row has no part in anything.
+// A negative label marks padding, as PyTorch's ignore_index does: the logits of such a row must not
+// affect any result.
 TEST(CrossEntropy, LeavesRowsOfPaddingOut) {
   constexpr std::int64_t rows = 4, columns = 9;
   const kernels::CrossEntropy::Attributes of_two{.rows_of_mean = 2};
@@ -367,7 +369,7 @@ TEST(StridedScale, ScalesTheFirstFieldOfEveryRecordAndLeavesTheOthers) {
   expect_formulas("strided_scale", {{1, scaled}});
 }
 
-// Counted thread by thread.
+// Counts the sectors thread by thread.
 std::int64_t sectors_of_a_warp(std::int64_t distance_bytes, std::int64_t number_bytes) {
   std::set<std::int64_t> sectors;
   for (std::int64_t thread = 0; thread < 32; ++thread) {
@@ -404,7 +406,8 @@ TEST(StridedScale, MovesWholeSectors) {
             std::pair(8 * useful.bytes_read, 8 * useful.bytes_written));
   EXPECT_EQ(moved(1, DType::fp32, into_records),
             std::pair(useful.bytes_read, 6 * useful.bytes_written));
-  // 16 times the 2 bytes of a number.
+  // A sector of 32 bytes is 16 times a bf16 number, and 8 times the fp32 number that `useful`
+  // counts.
   EXPECT_EQ(moved(16, DType::bf16, one_field),
             std::pair(8 * useful.bytes_read, 8 * useful.bytes_written));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parts that every launcher needs: packs of numbers that move in one access, the storage type as a
-// compile-time type, launch errors, and the grid of an element-wise kernel. No kernel of a step is
-// here.
+// compile-time type, launch errors, and the grid of an element-wise kernel. It contains no kernel
+// of a step.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,7 +20,7 @@ namespace stepgate {
 
 constexpr int access_bytes = 16;  // the widest load and store of one thread
 
-// `count` neighbours that move together, in one access where they fill 16 bytes or less.
+// A pack of `count` neighbouring numbers; it moves in one access if it has at most 16 bytes.
 template <class Number, int count>
 struct alignas(sizeof(Number) * count < access_bytes ? sizeof(Number) * count : access_bytes) Pack {
   Number values[count];
@@ -59,15 +59,15 @@ __device__ __forceinline__ Number from_float(float value) {
   }
 }
 
-// Calls `with` with a value of the storage type, for its type: with_storage(dtype, [&](auto zero) {
-// using Number = decltype(zero); ... }).
+// Calls `with` with a value of the storage type, whose type it can use: with_storage(dtype,
+// [&](auto zero) { using Number = decltype(zero); ... }).
 template <class Function>
 auto with_storage(DType dtype, Function with) {
   if (dtype == DType::bf16) return with(__nv_bfloat16{});
   return dtype == DType::fp16 ? with(__half{}) : with(float{});
 }
 
-// Bytes of shared memory that a block may have: 227 KiB on an H200, 99 KiB on an L4.
+// Bytes of shared memory that a block can use: 227 KiB on an H200, 99 KiB on an L4.
 inline std::int64_t most_shared_bytes(const LaunchContext& context) {
   if (context.shared_bytes > 0) return context.shared_bytes;
   int device = 0, most = 0;
@@ -79,7 +79,8 @@ inline std::int64_t most_shared_bytes(const LaunchContext& context) {
   return most;
 }
 
-// The bytes that are left for the launches to ask for, beside what the kernel declares.
+// Bytes of dynamic shared memory that launches may request in addition to the kernel's static
+// shared memory.
 template <class Function>
 std::int64_t most_dynamic_shared_bytes(Function* function, const LaunchContext& context) {
   cudaFuncAttributes attributes{};
@@ -90,10 +91,10 @@ std::int64_t most_dynamic_shared_bytes(Function* function, const LaunchContext& 
                            cudaGetErrorString(status));
 }
 
-enum class Carveout { as_it_is, most_shared };  // of a multiprocessor's first-level cache
+enum class Carveout { as_it_is, most_shared };  // of the unified L1 cache and shared memory
 
-// Lets all launches of the kernel ask for so many bytes of dynamic shared memory; false where a
-// block cannot have them.
+// Lets all launches of the kernel request so many bytes of dynamic shared memory; returns false
+// where a block cannot have them.
 template <class Function>
 bool take_shared_memory(std::string_view kernel, Function* function, std::int64_t bytes,
                         Carveout carveout, const LaunchContext& context) {
@@ -127,7 +128,7 @@ constexpr std::int64_t ceiling_quotient(std::int64_t value, std::int64_t divisor
 
 constexpr int elementwise_threads = 256;
 
-// The first `packs` threads take a pack each, the next `rest` threads one element each.
+// Each of the first `packs` threads processes a pack, each of the next `rest` threads one element.
 template <int count, class Element>
 __global__ void __launch_bounds__(elementwise_threads)
     elementwise(std::int64_t packs, std::int64_t rest, Element element) {
@@ -140,9 +141,9 @@ __global__ void __launch_bounds__(elementwise_threads)
   }
 }
 
-// Carries out element.apply<n>(i), which is to handle elements [i, i + n), over all elements: packs
-// of `count` where every operand is aligned, else one by one. One thread a pack: 2^31 - 1 blocks
-// cover 8 TB of 16-byte packs.
+// Calls element.apply<n>(i), which processes elements [i, i + n), for all elements: in packs of
+// `count` where every operand is aligned, else one by one. One thread per pack suffices: 2^31 - 1
+// blocks cover 8 TB of 16-byte packs.
 template <int count, class Element>
 void launch_elementwise(std::string_view kernel, std::int64_t elements, const Element& element,
                         bool aligned, cudaStream_t stream) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Element-wise kernels whose operands differ in width: how many numbers a thread moves, and whether
-// the operands allow it. launch.cuh launches them.
+// Element-wise kernels whose operands differ in width: the numbers that a thread moves, and whether
+// the operands' alignment allows packs. launch.cuh launches them.
 #pragma once
 
 #include "kernels/launch.cuh"

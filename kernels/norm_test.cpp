@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Host references of the norms, their gradients and the sums of parts, against formulas written
-// independently here: moments rather than differences, and the gradient of x by the matrix of
-// slopes.
+// Compares host references of the norms, their gradients and the sums of parts with formulas
+// written independently here. They use moments rather than differences, and the Jacobian for the
+// gradient of x.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct Row {
   double mean = 0, scale = 0;
 };
 
-// Mean and scale of the row whose elements are x.
+// Mean and scale of a row; `x` returns its elements.
 Row row_of(const TrialOf<kernels::LayerNorm>& t, std::int64_t row, const Element& x, Norm norm) {
   double sum = 0, squares = 0;
   for (std::int64_t c = t.shape.columns - 1; c >= 0; --c) {
@@ -49,7 +49,7 @@ double stored_sum_of_three(const TrialOf<kernels::LayerNorm>& t, std::int64_t i)
   return stored_number(t.trial.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
 }
 
-// `weight` is the operand of that name; that of a layer norm's bias follows it.
+// `weight` is the index of the operand weight; in a layer norm the bias is the next operand.
 FormulaOf<kernels::LayerNorm> normed(Norm norm, Element x, std::size_t weight) {
   return [=, row = Row{}](const TrialOf<kernels::LayerNorm>& t, std::int64_t i) mutable {
     const std::int64_t column = i % t.shape.columns;
@@ -67,8 +67,8 @@ FormulaOf<kernels::LayerNorm> statistics(Norm norm, Element x) {
   };
 }
 
-// Where the deviation is next to nothing, what rounding leaves of the moments is multiplied by up
-// to epsilon^-3/2.
+// Where the deviation is almost 0, the rounding error of the moments is multiplied by up to
+// epsilon^-3/2.
 constexpr double unit_of_moments = 1e4;
 
 TEST(LayerNorm, TakesMeanAndDeviationOfEachRow) {
@@ -109,7 +109,7 @@ TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
                                                  {6, statistics(Norm::rms, stored_sum_of_three)}});
 }
 
-// Operands of the gradients.
+// Indices of the operands of the gradients.
 enum : std::size_t { d_y, x, weight, statistics_of_rows, d_x, partials };
 
 double scale_of(const TrialOf<kernels::LayerNormGradient>& t, Norm norm, std::int64_t row) {
@@ -122,8 +122,9 @@ double normalised(const TrialOf<kernels::LayerNormGradient>& t, Norm norm, std::
   return (value_at(t, x, row * t.shape.columns + column) - mean) * scale_of(t, norm, row);
 }
 
-// The slope of the normalised x[j] in x[c] is scale ((j == c) - 1/C - n[j] n[c] / C), for rms
-// without 1/C. The sum over j of d_y[j] weight[j] times it, a row's sums kept.
+// Sums d_y[j] weight[j] times the Jacobian of the normalised x over j. The derivative of the
+// normalised x[j] with respect to x[c] is scale ((j == c) - 1/C - n[j] n[c] / C); in rms without
+// 1/C. The two sums over a row are computed once, at its first column.
 FormulaOf<kernels::LayerNormGradient> gradient_of_x(Norm norm) {
   return [=, sum = 0.0, projection = 0.0](const TrialOf<kernels::LayerNormGradient>& t,
                                           std::int64_t i) mutable {
@@ -145,7 +146,8 @@ FormulaOf<kernels::LayerNormGradient> gradient_of_x(Norm norm) {
   };
 }
 
-// Every gradient of x, in the order of its elements; kept, since each takes a row to compute.
+// All gradients of x, in the order of the elements. They are computed once, since each takes time
+// proportional to a row.
 std::vector<double> gradients_of_x(Norm norm, const TrialOf<kernels::LayerNormGradient>& t) {
   const FormulaOf<kernels::LayerNormGradient> gradient = gradient_of_x(norm);
   std::vector<double> all;
@@ -188,7 +190,8 @@ TEST(RmsNormGradient, FollowsTheSlopesOfTheNorm) {
       {{d_x, gradient_of_x(Norm::rms)}, {partials, parts(Norm::rms)}}, 100);
 }
 
-// The reference of the norm itself by central differences, at the statistics that it gives.
+// Compares the gradients with central differences of the norm's own reference, with the statistics
+// that it returns.
 TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
   constexpr std::int64_t columns = 6;
   float x_row[columns] = {0.3f, -0.7f, 0.1f, 0.9f, -0.2f, 0.5f};
@@ -230,7 +233,7 @@ TEST(ColumnParts, SumsEveryPartsRowsOfEachColumn) {
   expect_formulas<kernels::ColumnParts>({{1, sum}});
 }
 
-// The plan takes these numbers of parts, and no part may be empty.
+// The plan uses these numbers of parts, and no part may be empty.
 TEST(Parts, AreAtLeastOneAndNeverMoreThanTheRows) {
   for (const std::int64_t rows : {1, 2, 7, 8, 31, 32, 1000, 16384, 32768}) {
     for (const std::int64_t count : {norm_parts(rows), column_parts(rows, 1),

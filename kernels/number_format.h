@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Number storage: bits of bf16 and fp16, and reading and writing element i of an array whose type
-// is known at run time. tf32 is stored as fp32. What kernels do with the numbers is theirs. All
-// that is constexpr gives the same bits in device code.
+// Storage of numbers: bits of bf16 and fp16, and reading and writing element i of an array whose
+// type is known at run time. tf32 is stored as fp32. All constexpr functions give the same bits in
+// device code.
 #pragma once
 
 #include <bit>
@@ -24,7 +24,7 @@ constexpr std::uint16_t bf16_from_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// The absolute value.
+// The absolute value; std::abs is not constexpr.
 constexpr double size_of(double value) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63));
 }
@@ -39,7 +39,8 @@ constexpr std::uint16_t bf16_from_double(double value) {
   return static_cast<std::uint16_t>((bits >> 16) + (away ? 1u : 0u));
 }
 
-// Exact from 2^-126 to 2^127; a fraction of the time of std::ldexp, and references convert a lot.
+// Computes 2^exponent exactly for exponents from -126 to 127. References convert many numbers, and
+// std::ldexp takes several times as long.
 constexpr float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
@@ -64,17 +65,18 @@ constexpr std::uint16_t fp16_from_double(double value) {
       static_cast<std::uint16_t>(std::bit_cast<std::uint64_t>(value) == size_bits ? 0 : 0x8000u);
   if (value != value) return sign | 0x7e00u;
   if (size >= 65520) return sign | 0x7c00u;
-  // The distance of neighbours: 2^-24 below 2^-14, where numbers are subnormal.
+  // The distance between neighbouring fp16 numbers is 2^(exponent - 10), and 2^-24 for subnormal
+  // numbers (below 2^-14).
   const int exponent = size < 0x1p-14 ? -14 : static_cast<int>(size_bits >> 52) - 1023;
-  // From 2^52 on there are whole numbers only, so the sum is rounded to one.
+  // From 2^52 on doubles are whole numbers, so adding 2^52 rounds to a whole number.
   const double units = size * power_of_two(10 - exponent) + 0x1p52 - 0x1p52;
-  // A subnormal's units are its bits; a normal number's begin at 1024, which carries into the
-  // exponent.
+  // The units of a subnormal number are its bits. The units of a normal number start at 1024, which
+  // carries into the exponent.
   const auto bits = static_cast<std::uint32_t>((exponent + 14) * 0x400 + units);
   return static_cast<std::uint16_t>(sign | bits);
 }
 
-// Element `index` of an array of that storage type.
+// Returns element `index` of an array of that storage type.
 inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   if (dtype == DType::bf16) {
     return float_from_bf16(static_cast<const std::uint16_t*>(numbers)[index]);
@@ -85,12 +87,12 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   return static_cast<const float*>(numbers)[index];
 }
 
-// Bits of a number in a 16-bit type; rounds once.
+// The bits of a number in a 16-bit type, rounded once.
 constexpr std::uint16_t rounded_to_16_bits(DType dtype, double value) {
   return dtype == DType::bf16 ? bf16_from_double(value) : fp16_from_double(value);
 }
 
-// Rounds once to the storage type.
+// Stores element `index`, rounded once to the storage type.
 inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
   if (is_16_bit(dtype)) {
     static_cast<std::uint16_t*>(numbers)[index] = rounded_to_16_bits(dtype, value);
@@ -99,14 +101,14 @@ inline void set_number(void* numbers, DType dtype, std::int64_t index, double va
   }
 }
 
-// The number as memory of that storage type holds it.
+// The number after rounding to that storage type.
 inline double stored_number(DType dtype, double value) {
   std::uint32_t memory = 0;
   set_number(&memory, dtype, 0, value);
   return number_at(&memory, dtype, 0);
 }
 
-// The array as floats; exact.
+// Returns the array as floats, which is exact.
 inline std::vector<float> floats_of(const void* numbers, DType dtype, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {

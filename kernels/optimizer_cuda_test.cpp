@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chain of an update on the GPU: norm, clip, AdamW, over several steps; some have gradients
-// that are not finite. kernels_cuda_test.cpp tests the kernels one by one.
+// Tests the kernels of an update together on the GPU: norm, clip and AdamW over several steps, some
+// with gradients that are not finite. kernels_cuda_test.cpp tests each kernel alone.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,7 +62,7 @@ void start(KernelTrial& adamw) {
 
 class CudaUpdate : public testing::TestWithParam<DType> {
  protected:
-  // One update of both; the device takes the trial's gradients.
+  // One update on the host and on the device; the device gets the trial's gradients.
   void step(KernelTrial& adamw, KernelTrial& sums, const DeviceOperands& device_adamw,
             const DeviceOperands& device_sums) {
     const std::vector<std::byte>& gradients = adamw.operands[1];

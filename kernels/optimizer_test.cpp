@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels of an update steered on the device: each reference against a formula written
-// independently here, and their rules in the cases that random numbers do not reach.
+// Tests kernels of an update that a control steers on the device. Each reference is compared with a
+// formula written independently here, also in cases that random numbers do not reach.
 // kernels_test.cpp tests AdamW without a control.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ bool is_skipped(const KernelTrial& t) {
   return control_of(t, update_control::factor) == 0;
 }
 
-// The formula, or what was there where the update is skipped.
+// The formula, or the old value where the update is skipped.
 Formula unless_skipped(std::size_t operand, Formula formula) {
   return [=](const KernelTrial& t, std::int64_t i) {
     return is_skipped(t) ? value_at(t, operand, i) : formula(t, i);
@@ -65,7 +65,7 @@ void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_mas
   expect_formulas(kernel, formulas);
 }
 
-// Expects the formulas of the kernel with a control, or without.
+// Compares the kernel with Lion's formulas, with or without a control.
 void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
   const std::size_t at_weights = has_master ? 2 : 0, at_m = has_master ? 3 : 2;
   const auto moved = [=](const KernelTrial& t, std::int64_t i, double beta) {
@@ -136,11 +136,12 @@ std::array<float, update_control::size> clipped(std::vector<float> partials,
 
 using Control = std::array<float, update_control::size>;
 
-// Scale 4, 2 good updates, 5 updates; three unused numbers that must stay.
+// The loss scale is 4, after 2 good updates and 5 updates; the last three numbers are unused and
+// must stay.
 constexpr Control before = {0.25f, 4, 2, 5, 0, 7, 8, 9};
 
 TEST(Clip, LeavesGradientsBelowTheLimitAndCutsThoseAboveIt) {
-  // The norm with the scale is 12, without it 3.
+  // The norm is 12 with the loss scale and 3 without it.
   const std::vector<float> partials = {100, 40, 4};
   const Control below = clipped(partials, before, {10, 2000, 2, 0.5});
   EXPECT_EQ(below, (Control{0.25f, 4, 3, 6, 3, 7, 8, 9}));
@@ -244,7 +245,7 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
   }
 }
 
-// One operand of each name, as bytes.
+// One operand for each name, as bytes.
 using Tensors = std::map<std::string_view, std::vector<std::byte>>;
 
 void run_pass(std::string_view name, Tensors& tensors, const KernelTrial& trial) {
@@ -259,7 +260,8 @@ constexpr const char* passes[] = {"foreach_unscale", "foreach_decay",   "foreach
                                   "foreach_mul",     "foreach_addcmul", "foreach_sqrt",
                                   "foreach_div",     "foreach_add",     "foreach_addcdiv"};
 
-// The intermediate results are rounded to their storage: the weights, once more, and the gradients.
+// The tolerance is larger than one rounding, since the passes also round the gradients and, once
+// more, the weights to storage.
 double foreach_slack(DType dtype) {
   if (dtype == DType::bf16) return 0x1p-6;
   return dtype == DType::fp16 ? 0x1p-9 : 0x1p-21;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Packs of 16-bit numbers in registers: read by words, so that two of them stay in one register
-// until they are needed. Left to itself the compiler spreads the bf16 of a pack over one register
-// each, which costs a kernel that holds many packs half of its warps.
+// Packs of 16-bit numbers in registers. They are read as words, so that two numbers stay in one
+// register until they are needed. By default the compiler spreads the bf16 numbers of a pack over
+// one register each, which costs a kernel that holds many packs half of its warps.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -18,7 +18,7 @@ __device__ __forceinline__ const std::uint32_t* words_of(const Pack<Number, coun
   return reinterpret_cast<const std::uint32_t*>(&pack);
 }
 
-// Number i of the pack.
+// Returns number i of the pack.
 template <class Number, int count>
 __device__ __forceinline__ float number_of(const Pack<Number, count>& pack, int i) {
   if constexpr (std::is_same_v<Number, __nv_bfloat16> && count % 2 == 0) {
@@ -55,8 +55,8 @@ __device__ __forceinline__ Pack<Number, count> packed(const float (&numbers)[cou
   return pack;
 }
 
-// Makes the compiler forget what it derived from the pack: it would keep floats in twice as many
-// registers over a barrier.
+// Makes the compiler forget values that it derived from the pack. Otherwise it would keep floats in
+// twice as many registers across a barrier.
 template <class Number, int count>
 __device__ __forceinline__ void derive_again(Pack<Number, count>& pack) {
   static_assert(sizeof(pack) % 4 == 0);

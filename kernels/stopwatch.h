@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device time of work on the legacy stream, by two events. Only in CUDA builds. Failures throw
-// std::runtime_error.
+// Measures device time of work on the legacy stream with two events. Only in CUDA builds. Failures
+// throw std::runtime_error.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Element-wise kernels of large tensors: every thread has two packs of each input in flight before
-// it writes, which one pack a thread (launch.cuh) does not have where there is one input.
+// Element-wise kernels of large tensors: every thread loads two packs of each input before it
+// writes. With one pack per thread (launch.cuh), too few loads are in flight if there is only one
+// input.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -10,10 +11,10 @@ namespace stepgate {
 constexpr int stream_threads = 256;
 constexpr int packs_in_flight = 2;
 
-// element.read<n>(i) returns the inputs of elements [i, i + n), element.finish<n>(i, inputs) writes
-// their outputs. An output may be an input: a thread reads all its elements before it writes, and
-// no other thread reads them. The first threads take the `rest` elements behind the packs, one
-// each.
+// Calls element.read<n>(i), which returns the inputs of elements [i, i + n), and
+// element.finish<n>(i, inputs), which writes their outputs. An output may be an input: a thread
+// reads all its elements before it writes, and no other thread reads them. The first threads also
+// process the `rest` elements after the packs, one each.
 template <int count, class Element>
 __global__ void __launch_bounds__(stream_threads)
     stream_elements(std::int64_t packs, std::int64_t rest, Element element) {
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(stream_threads)
   }
 }
 
-// Over all elements: in packs of `count` where every operand is aligned, else one by one.
+// Processes all elements: in packs of `count` where every operand is aligned, else one by one.
 template <int count, class Element>
 void launch_stream(std::string_view kernel, std::int64_t elements, const Element& element,
                    bool aligned, cudaStream_t stream) {

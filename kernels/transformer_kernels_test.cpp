@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host references of the kernels that only a transformer has, against formulas written
+// Compares host references of kernels that only a transformer needs with formulas written
 // independently here. norm_test.cpp tests the norms.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ double token_of_words(const TrialOf<kernels::IngestTokens>& t, std::int64_t samp
     if (word % (t.shape.positions + 1) != position) continue;
     folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.words + word));
   }
-  // The fractional part of the word times the golden ratio, spread over the vocabulary.
+  // The token is the fractional part of the word times the golden ratio, scaled to the vocabulary.
   const double fraction = folded * 0x9e3779b1u;
   return std::floor(fraction * static_cast<double>(t.attributes.vocabulary) / 0x1p32);
 }
@@ -94,7 +94,8 @@ TEST(Gelu, IsTheLogisticFormOfTheTanhApproximation) {
 TEST(GeluGradient, IsTheSlopeOfGelu) {
   const Formula dx = [](const KernelTrial& t, std::int64_t i) {
     const auto gelu = [](double x) { return x * logistic_of_inner(x); };
-    // A difference of fourth order: off by the fifth derivative times distance^4 / 30.
+    // This is a difference of fourth order, with an error of the fifth derivative times distance^4
+    // / 30.
     constexpr double distance = 1e-3;
     const double x = value_at(t, 0, i);
     const double slope = (8 * (gelu(x + distance) - gelu(x - distance)) -
@@ -105,7 +106,7 @@ TEST(GeluGradient, IsTheSlopeOfGelu) {
   expect_formulas("gelu_gradient", {{2, dx}}, 10);
 }
 
-// silu(gate) up, by tanh instead of an exponential.
+// Computes silu(gate) up with tanh instead of an exponential.
 double gated(double gate, double up) {
   return gate * (1 + std::tanh(gate / 2)) / 2 * up;
 }
@@ -134,7 +135,8 @@ TEST(SwigluGradient, IsTheSlopeOfSwigluInItsGateAndInItsUp) {
     const double gate = gate_of(t, element), up = up_of(t, element);
     const double d_y = value_at(t, 1, element);
     if (i / columns % 2 == 1) return d_y * gated(gate, 1);
-    // A difference of fourth order: off by the fifth derivative times distance^4 / 30.
+    // This is a difference of fourth order, with an error of the fifth derivative times distance^4
+    // / 30.
     constexpr double distance = 1e-3;
     const auto difference = [&](double width) {
       return gated(gate + width, up) - gated(gate - width, up);
@@ -175,7 +177,7 @@ TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
     return second ? result.imag() : result.real();
   };
   expect_formulas<kernels::Rope>({{0, turned}},
-                                 10);  // an angle of thousands is off by its last bits
+                                 10);  // angles of thousands have rounding errors
 }
 
 // The inverse turns the gradient because R' R = 1, and (R x) y = x (R' y).
@@ -207,12 +209,13 @@ TEST(Rope, BackIsItsInverseAndItsTranspose) {
   EXPECT_NEAR(product(turned, y), product(x, turn(y, true)), 1e-5);
 }
 
-// A number of a row of queries, keys and values, by what it belongs to.
+// The position of a number in a row of queries, keys and values: its part, its head, and its index
+// within the head.
 struct HeadNumber {
   std::int64_t row, part, head, within;
 };
 
-// The index of it in rows of `heads` heads of queries and `kv_heads` of keys and of values.
+// The index of the number in rows of `heads` heads of queries and `kv_heads` of keys and of values.
 std::int64_t index_of(const HeadNumber& number, std::int64_t heads, std::int64_t kv_heads,
                       std::int64_t width) {
   const std::int64_t before = number.part == 0 ? 0 : heads + (number.part - 1) * kv_heads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work that follows from a kernel's operands and its flops, against values worked out by hand.
-// Also the storage formats that it rests on.
+// Tests the work that follows from a kernel's operands and flops against values worked out by hand,
+// and the storage formats on which it depends.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -128,7 +128,7 @@ TEST(NumberFormat, RoundsToTheNearestBf16WithTiesToEven) {
 }
 
 TEST(NumberFormat, RoundsADoubleToBf16Once) {
-  // Just beside a tie, by less than float can say: float alone would see the tie.
+  // The double is so close to a tie that rounding to float first would make it one.
   EXPECT_EQ(bf16_from_double(1 + 0x1p-8 + 0x1p-40), 0x3f81);
   EXPECT_EQ(bf16_from_double(1 + 0x1p-8 - 0x1p-40), 0x3f80);
   EXPECT_EQ(bf16_from_double(1 + 3 * 0x1p-8 - 0x1p-40), 0x3f81);
@@ -154,8 +154,8 @@ TEST(NumberFormat, KeepsEveryFp16ThroughFloatAndBack) {
 }
 
 TEST(NumberFormat, RoundsToTheNearestFp16WithTiesToEven) {
-  // Between every two neighbours of one sign, infinity among them: the middle goes to the even
-  // one, what lies beside it to the nearer one.
+  // Tests every two fp16 neighbours of one sign, including infinity. Their middle rounds to the
+  // even one, and a number beside the middle to the nearer one.
   for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
     const double below = float_from_fp16(static_cast<std::uint16_t>(bits));
     const double above =

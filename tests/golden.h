@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that tests compare with. They change only in review: STEPGATE_UPDATE_GOLDEN=1 rewrites
-// them, and the diff shows what changed.
+// Golden files, with which tests compare their output. They change only in review:
+// STEPGATE_UPDATE_GOLDEN=1 rewrites them, and the diff shows the changes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline bool updates_goldens() {
   return std::getenv("STEPGATE_UPDATE_GOLDEN") != nullptr;
 }
 
-// Fails the test when the file does not pass exactly that text.
+// Fails the test unless the file has exactly that text.
 inline void expect_golden(const std::filesystem::path& file, const std::string& text) {
   if (updates_goldens()) {
     write_file(file, text);

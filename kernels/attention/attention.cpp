@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the attention kernels; attention.h has their meaning and
+// shapes.
 #include "kernels/attention/attention.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr auto scratch_bytes =
        const kernels::AttentionGradient::Attributes& told) -> CheckedSize {
   return attention_gradient_scratch_bytes(shape, dtype, told.most_scratch);
 };
-// The visible part of each row counts.
+// Only the visible part of each row counts.
 constexpr auto softmax_flops = [](const auto& s) { return 5 * s.rows * (s.columns + 1) / 2; };
 
 constexpr auto attention_operands = operands_of<kernels::Attention>({
@@ -135,7 +136,7 @@ void causal_softmax_reference(const CallOf<kernels::CausalSoftmax>& call) {
   const double scale = call.attributes.scale;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const std::int64_t visible = row % columns + 1;
-    // Copies the scores, since the probabilities may overwrite them.
+    // The scores are copied, since the probabilities may overwrite them.
     std::vector<double> scores;
     for (std::int64_t c = 0; c < visible; ++c) {
       scores.push_back(scale * number_at(call.buffers[0], call.dtype, row * columns + c));
@@ -179,16 +180,14 @@ void causal_softmax_gradient_reference(const CallOf<kernels::CausalSoftmaxGradie
 
 std::vector<Kernel> attention_kernels() {
   return {
-      // Between its products it has exponentials and sums of rows to do, for which tensor cores
-      // wait:
-      // bf16 on an H200 reaches 230 to 480 TFLOP/s, by shape, where products have 815
-      // (kernels_bench).
-      // Nothing was measured in fp32.
+      // Tensor cores wait for exponentials and sums of rows between the GEMMs. In bf16 an H200
+      // reaches 230 to 480 TFLOP/s, by shape, where GEMMs reach 815 (kernels_bench). Nothing was
+      // measured in fp32.
       row<kernels::Attention, attention_reference>(
           attention_operands, [](const auto& s) { return 2 * elements_of(s) * (s.tokens + 1); },
           {.is_attention = true}, {.share_of_rate = 0.4}),
 
-      // Limited as attention is: 175 to 240 TFLOP/s where GEMMs reach 815.
+      // The gradient is limited like attention itself: 175 to 240 TFLOP/s where GEMMs reach 815.
       row<kernels::AttentionGradient, attention_gradient_reference>(
           attention_gradient_operands,
           [](const auto& s) { return 5 * elements_of(s) * (s.tokens + 1); }, {.is_attention = true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of attention; attention.h has their meaning and shapes.
 #include "kernels/attention/attention.h"
 
 #include <cstdint>
@@ -39,7 +39,7 @@ void require_alignment(const char* kernel, const Pointer*... operands) {
   throw std::runtime_error(std::string(kernel) + ": an operand is not aligned to 16 bytes");
 }
 
-// Dynamic shared memory beyond 48 KiB has to be asked for.
+// Dynamic shared memory beyond 48 KiB must be requested for each kernel.
 template <class Function>
 void require_shared_memory(const char* kernel, Function* function, int bytes,
                            const LaunchContext& context) {
@@ -49,7 +49,8 @@ void require_shared_memory(const char* kernel, Function* function, int bytes,
                            std::to_string(most_dynamic_shared_bytes(function, context)));
 }
 
-// Parts that kernels over the rows of causal matrices share: a block a row, its sums, and its size.
+// Parts that kernels over the rows of causal matrices share: one block per row, its sums, and its
+// size.
 
 constexpr int largest_row_block = 512;
 
@@ -77,8 +78,8 @@ __device__ float over_block(float own, Combine combine, float* space) {
   return all;
 }
 
-// The block size for a row: at least two packs a thread where possible, since barriers cost more
-// with every warp.
+// The block size for a row. A thread gets at least two packs where possible, since barriers cost
+// more with every warp.
 inline unsigned row_block(std::int64_t packs) {
   unsigned threads = 32;
   while (threads < largest_row_block && 2 * threads < packs) threads *= 2;

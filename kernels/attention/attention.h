@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention as one kernel, and the softmax of the attention that is made of GEMMs. Launchers are in
-// CUDA builds alone.
+// Attention as one kernel, and the softmax for attention that is composed of GEMMs. Launchers exist
+// only in CUDA builds.
 #pragma once
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
@@ -64,8 +64,8 @@ constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType 
   return 0;
 }
 
-// Bytes of the scratch operand: the row dots, one fp32 a token and head, or what cuDNN wants for
-// its share.
+// Bytes of the scratch operand: the row dots (one fp32 per token and head), or the bytes that cuDNN
+// needs for its share of the sequences.
 constexpr std::int64_t attention_gradient_scratch_bytes(const PackedHeadsShape& shape, DType dtype,
                                                         std::int64_t most_scratch) {
   const std::int64_t dots = rounded_up(checked(shape).rows * shape.heads * 4, 256);

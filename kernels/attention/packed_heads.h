@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host side of packed heads: which numbers of a row belong to a head of a sequence. What is done
-// with them is the references'.
+// Host side of packed heads: the index of each number of a head of a sequence. The references use
+// it.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// A head of a sequence as [T][D].
+// The numbers of a head of one sequence as [T][D].
 using HeadNumbers = std::vector<double>;
 
 struct PackedHeads {
@@ -55,8 +55,8 @@ struct PackedHeads {
     }
   }
 
-  // products[j] = first . second[j] for the first `count` tokens of `second`, given as [D][T]: so
-  // that a compiler can do several j at once.
+  // Computes products[j] = first . second[j] for the first `count` tokens of `second`, which is
+  // stored as [D][T], so that a compiler can vectorise over j.
   void multiply(const double* first, const HeadNumbers& second_turned, std::int64_t count,
                 std::vector<double>& products) const {
     products.assign(static_cast<std::size_t>(count), 0.0);
@@ -77,7 +77,7 @@ struct PackedHeads {
     return result;
   }
 
-  // to[token] += factor * from[other]
+  // Computes to[token] += factor * from[other].
   void add(HeadNumbers& to, std::int64_t token, double factor, const HeadNumbers& from,
            std::int64_t other) const {
     double* sums = to.data() + token * width;
@@ -86,8 +86,8 @@ struct PackedHeads {
   }
 };
 
-// Visits the matrices [T][D] that split_heads makes of rows and merge_heads takes, in the order in
-// which they are stored: visit(sequence, head, part, place of the matrix's first number).
+// Visits the matrices [T][D] that split_heads produces and merge_heads reads, in the order in which
+// they are stored. Calls visit(sequence, head, part, index of the matrix's first number).
 template <class Visit>
 void for_each_matrix(const PackedHeads& heads, std::int64_t parts, const Visit& visit) {
   std::int64_t first = 0;

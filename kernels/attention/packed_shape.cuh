@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device side of packed heads: the sizes of a launch and the rows that a head has in the operands.
+// Device side of packed heads: the sizes of a launch and the rows of a head in the operands.
 #pragma once
 
 #include <cmath>
@@ -26,8 +26,8 @@ struct PackedShape {
         scale(static_cast<float>(1 / std::sqrt(static_cast<double>(width)))) {}
 };
 
-// Head `index` of all sequences. Offsets are those of its first token; rows of qkv are 3 C apart,
-// rows of out C.
+// Offsets of head `index`, counted over all sequences, at its first token. Rows of qkv are 3 C
+// apart, rows of out C.
 struct HeadOffsets {
   std::int64_t qkv;
   std::int64_t out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention without tensor cores: a warp a query.
+// Attention without tensor cores: one warp per query.
 #pragma once
 
 #include <cfloat>

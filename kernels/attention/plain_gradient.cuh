@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradient of attention without tensor cores: a warp a query for dQ, a warp a key for dK and
-// dV.
+// The gradient of attention without tensor cores: one warp per query for dQ, one warp per key for
+// dK and dV.
 #pragma once
 
 #include "kernels/attention/packed_shape.cuh"
@@ -17,7 +17,7 @@ struct GradientOperands {
   Number* d_qkv;
 };
 
-// The rows of one head.
+// The operand rows of one head.
 template <class Number>
 struct HeadRows {
   RowsOfHead<Number> queries, keys, values, d_outs;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(32 * row_warps)
   store_sums(d_value, 1.0f, d_row + 2 * shape.columns, shape.width);
 }
 
-// Dot products of the rows of two [N][C] operands, one a token and head. `lanes` neighbouring
+// Dot products of the rows of two [N][C] operands, one per token and head. `lanes` neighbouring
 // threads share a row, so that a warp reads neighbouring addresses.
 template <int count, int lanes, class Number>
 __global__ void __launch_bounds__(256)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention without tensor cores, for any storage and any width of a head: a warp owns a row and
-// walks the others 32 at a time. These are the two products it is made of.
+// Attention without tensor cores, for any storage and any head width. A warp owns a row and
+// processes the rows that it meets 32 at a time. This file has the two products that this needs.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ __device__ float dot_with_rows(const Number* own, const RowsOfHead<Number>& rows
   return sum;
 }
 
-// sums = keep * sums + (sum over the first `count` lanes of their factor times row first + lane).
-// Column c of `sums` is lane c % 32's alone.
+// Computes sums = keep * sums + (sum over the first `count` lanes of their factor times row first +
+// lane). Lane c % 32 holds column c of `sums`.
 template <class Number>
 __device__ void add_rows(float* sums, float keep, float factor, const RowsOfHead<Number>& rows,
                          int first, int count) {

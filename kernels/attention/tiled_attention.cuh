@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention by tensor cores: a block owns a tile of queries and walks the keys that they see, with
-// the softmax of each row kept up to date in registers.
+// Attention with tensor cores: a block owns a tile of queries and goes through the keys that they
+// see. The softmax of each row is updated in registers.
 #pragma once
 
 #include "kernels/attention/packed_shape.cuh"
@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Tile sizes. The next keys and values are copied while one pair is multiplied.
+// Tile sizes. The next tile of keys and values is copied while the current one is multiplied.
 template <int width>
 struct AttentionTiles {
   static constexpr int warps = 8;
@@ -18,7 +18,7 @@ struct AttentionTiles {
   static constexpr int query_bytes = Tile<width>::bytes(queries);
   static constexpr int key_bytes = Tile<width>::bytes(keys);
   static constexpr int shared_bytes = query_bytes + 4 * key_bytes;
-  // Two blocks share a multiprocessor where the sums leave registers for them.
+  // Two blocks share a multiprocessor where the sums leave enough registers.
   static constexpr int blocks = width == 64 ? 2 : 1;
 };
 
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
   using Tiles = AttentionTiles<width>;
   const int tiles = (shape.tokens + Tiles::queries - 1) / Tiles::queries;
   const HeadOffsets at(shape, blockIdx.x / tiles);
-  // The last queries have most keys, so they start first.
+  // The last queries see most keys, so their blocks start first.
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::queries;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The gradient of attention by tensor cores: a block owns a tile of queries for dQ, or of keys for
-// dK and dV, and walks the rows that these meet. A block that owns both would have to add to the
-// rows of others, in no order that lasts.
+// The gradient of attention with tensor cores: a block owns a tile of queries for dQ, or of keys
+// for dK and dV, and goes through the rows that it meets. A block that owned both would add to rows
+// of other blocks, in an order that varies from run to run.
 #pragma once
 
 #include "kernels/attention/plain_gradient.cuh"
@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// Two tiles are owned; of two more the next pair arrives while one is multiplied. So many rows are
-// walked at once, and so many blocks share a multiprocessor, as registers allow.
+// Tile sizes. Two tiles are owned by the block; the next pair of other tiles is copied while the
+// current pair is multiplied. Registers limit the rows per pair and the blocks per multiprocessor.
 template <int head_width, int rows_at_once, int blocks_at_once>
 struct GradientTiles {
   static constexpr int width = head_width;
@@ -31,7 +31,7 @@ using QueryTiles = GradientTiles<width, width == 64 ? 64 : 32, 3>;
 template <int width>
 using KeyTiles = GradientTiles<width, 32, width == 64 ? 3 : 2>;
 
-// Where a block's tiles are in shared memory.
+// The positions of a block's tiles in shared memory.
 template <class Tiles>
 struct GradientMemory {
   using HeadTile = Tile<Tiles::width>;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
   const HeadOffsets at(shape, blockIdx.x / tiles);
   const HeadRows<Number> head(shape, operands, at);
-  // The last queries have most keys, so they start first.
+  // The last queries see most keys, so their blocks start first.
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;
@@ -103,7 +103,8 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
   const int seen = min(block_query + Tiles::owned, shape.tokens);
   const int key_tiles = (seen + Tiles::walked - 1) / Tiles::walked;
   for (int tile = 0; tile < key_tiles; ++tile) {
-    // Behind the barrier every copy of this tile is there, and nobody reads the one before it.
+    // After the barrier all copies of this tile have arrived, and no thread still reads the
+    // previous tile.
     wait_for_copies();
     __syncthreads();
     if (tile + 1 < key_tiles) copy(tile + 1);
@@ -133,8 +134,8 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
              shape.tokens - first_query);
 }
 
-// Scores are those of the keys' rows and the queries' columns, so that weights and their gradients
-// are left factors as they are.
+// Scores have keys as rows and queries as columns, so that weights and their gradients are left
+// factors without transposition.
 template <class Number, int width>
 __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blocks)
     tiled_key_gradient(PackedShape shape, GradientOperands<Number> operands) {
@@ -143,7 +144,8 @@ __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blo
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
   const HeadOffsets at(shape, blockIdx.x / tiles);
   const HeadRows<Number> head(shape, operands, at);
-  // The first keys are seen by most queries: they start first, as their blocks are numbered.
+  // Most queries see the first keys, so their blocks start first; the block number is the tile
+  // number.
   const int block_key = static_cast<int>(blockIdx.x) % tiles * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_key = block_key + row_in_block;
@@ -167,7 +169,8 @@ __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blo
   float d_keys[width / 8][4] = {}, d_values[width / 8][4] = {};
   const int query_tiles = (shape.tokens - block_key + Tiles::walked - 1) / Tiles::walked;
   for (int tile = 0; tile < query_tiles; ++tile) {
-    // Behind the barrier every copy of this tile is there, and nobody reads the one before it.
+    // After the barrier all copies of this tile have arrived, and no thread still reads the
+    // previous tile.
     wait_for_copies();
     __syncthreads();
     if (tile + 1 < query_tiles) copy(tile + 1);

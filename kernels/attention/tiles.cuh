@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles of a head's rows in shared memory, and products of them by tensor cores. A warp owns 16
-// rows of every product. What is multiplied with what is the kernels'.
+// Tiles of a head's rows in shared memory, and products of tiles by tensor cores. A warp owns 16
+// rows of every product. The kernels decide which tiles are multiplied.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,14 +10,14 @@
 
 namespace stepgate {
 
-// The instructions of attention's tensor-core kernels that C++ has no words for: asynchronous
-// copies to shared memory, loads of 8x8 blocks, products of them (PTX ISA: cp.async, ldmatrix,
-// mma.m16n8k16). tiles.cuh says which numbers go where.
+// The instructions of attention's tensor-core kernels that C++ cannot express: asynchronous copies
+// to shared memory, loads of 8x8 blocks and their products (PTX ISA: cp.async, ldmatrix,
+// mma.m16n8k16).
 
-// An address in the block's shared memory.
+// An address in the block's shared memory, as PTX instructions take it.
 using SharedAddress = std::uint32_t;
 
-// The start of the block's dynamic shared memory.
+// Returns the start of the block's dynamic shared memory.
 __device__ __forceinline__ SharedAddress shared_memory() {
   extern __shared__ uint4 block_memory[];
   return static_cast<SharedAddress>(__cvta_generic_to_shared(block_memory));
@@ -67,7 +67,7 @@ struct Blocks {
   std::uint32_t pairs[4];
 };
 
-// Lane l gives the address of row l % 8 of block l / 8.
+// Loads the blocks; lane l gives the address of row l % 8 of block l / 8.
 __device__ __forceinline__ Blocks load_blocks(SharedAddress row) {
   Blocks b;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -85,9 +85,9 @@ __device__ __forceinline__ Blocks load_blocks_turned(SharedAddress row) {
   return b;
 }
 
-// sums (16x8) += a (16x16) b (16x8). Blocks of a: rows 0-7 and 8-15 of columns 0-7, then of columns
-// 8-15. b by columns: low and high are its rows 0-7 and 8-15, transposed. Of the sums, lane l has
-// columns 2 * (l % 4) and the next of row l / 4, then of row l / 4 + 8.
+// Computes sums (16x8) += a (16x16) b (16x8). Blocks of a are rows 0-7 and 8-15 of columns 0-7,
+// then of columns 8-15. b is transposed: low and high are its rows 0-7 and 8-15. Lane l has columns
+// 2 * (l % 4) and the next of the sums, in row l / 4, then in row l / 4 + 8.
 template <class Number>
 __device__ __forceinline__ void multiply_blocks(float (&sums)[4], const Blocks& a,
                                                 std::uint32_t low, std::uint32_t high) {
@@ -108,7 +108,7 @@ __device__ __forceinline__ void multiply_blocks(float (&sums)[4], const Blocks& 
   }
 }
 
-// 2^value in one instruction, off by 2 ulp; 0 for minus infinity.
+// Computes 2^value in one instruction, with an error of at most 2 ulp; 0 for minus infinity.
 __device__ __forceinline__ float power_of_two(float value) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(value));
@@ -171,7 +171,8 @@ __device__ __forceinline__ Blocks left_factors(Tile<width> tile, int first_row, 
   return load_blocks(tile.at(first_row + lane % 16, (2 * step) ^ (lane / 16)));
 }
 
-// sums[16 x 8 columns] += left[16 x width] * rows^T; left(step) are factors 16 * step and the next.
+// Computes sums[16 x 8 columns] += left[16 x width] * rows^T. left(step) returns the left factors
+// of columns 16 * step and the next 15.
 template <class Number, int width, int columns, class Left>
 __device__ __forceinline__ void multiply_by_rows(float (&sums)[columns][4], Left left,
                                                  Tile<width> rows) {
@@ -189,7 +190,8 @@ __device__ __forceinline__ void multiply_by_rows(float (&sums)[columns][4], Left
   }
 }
 
-// sums[16 x width] += left[16 x 8 columns] * rows, the left factors rounded to storage.
+// Computes sums[16 x width] += left[16 x 8 columns] * rows, with the left factors rounded to
+// storage.
 template <class Number, int width, int columns>
 __device__ __forceinline__ void multiply_by_columns(float (&sums)[width / 8][4],
                                                     const float (&left)[columns][4],
@@ -211,7 +213,8 @@ __device__ __forceinline__ void multiply_by_columns(float (&sums)[width / 8][4],
   }
 }
 
-// Row of the 16, and column of the 8 times `columns`, of sums[n][i].
+// The functions below return the row of sums[n][i] among the 16, and its column among the 8
+// `columns`.
 __device__ __forceinline__ int sum_row(int i) {
   return static_cast<int>(threadIdx.x % 32) / 4 + i / 2 * 8;
 }
@@ -219,8 +222,9 @@ __device__ __forceinline__ int sum_column(int n, int i) {
   return 8 * n + static_cast<int>(threadIdx.x % 4) * 2 + i % 2;
 }
 
-// Writes the first `count` of the warp's 16 rows, times a factor for the upper and one for the
-// lower 8, through rows of a tile that no other warp uses any more: so that 16 bytes move at once.
+// Writes the first `count` of the warp's 16 rows, scaled by one factor for the upper and one for
+// the lower 8. They pass through rows of a tile that no other warp uses any more, so that each
+// access moves 16 bytes.
 template <class Number, int width>
 __device__ __forceinline__ void store_rows(const float (&sums)[width / 8][4],
                                            const float (&factors)[2], Tile<width> stage,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the embedding kernels; embedding.h has their meaning and
+// shapes.
 #include "kernels/embedding/embedding.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace {
 
 constexpr auto table = [](const auto& s) { return s.table_rows * s.columns; };
 constexpr auto table_rows = [](const auto& s) { return s.table_rows; };
-// As many rows of the table as there are tokens, at most, are counted: which of them are equal,
-// only the data knows.
+// At most as many rows of the table as there are tokens are counted; equal tokens are not known
+// here.
 constexpr auto table_touched = [](const auto& s) {
   return std::min(s.rows, s.table_rows) * s.columns;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the embedding; embedding.h has their meaning and shapes.
 #include "kernels/embedding/embedding.h"
 
 #include "kernels/launch.cuh"
@@ -92,16 +92,17 @@ constexpr int embedding_gradient_block_threads = 256;
 constexpr int embedding_gradient_warps = embedding_gradient_block_threads / 32;
 constexpr unsigned whole_warp = 0xffffffffu;
 
-// Block b sums the rows of the table whose number has remainder b. A constant, which makes the
-// remainder two multiplications; eight blocks for each multiprocessor of an H200.
+// Block b sums the rows of the table whose number has remainder b modulo `owners`. It is a
+// constant, so that the compiler turns the remainder into two multiplications. It gives eight
+// blocks for each multiprocessor of an H200.
 constexpr std::uint32_t owners = 8 * 132;
 
 struct Found {
   std::int32_t position, token;
 };
 
-// The block's tokens in a window of positions, in order. Each warp has a list for its part of the
-// window.
+// The block's own tokens in a window of positions, in order. Each warp has a list for its part of
+// the window.
 constexpr int list_length = 256;
 
 struct Lists {
@@ -120,7 +121,7 @@ __device__ __forceinline__ int lane_of_thread() {
   return threadIdx.x % 32;
 }
 
-// Fills the warp's list. A length beyond the list's says that the rest is missing.
+// Fills the warp's list. If a length exceeds the list's, the other tokens are missing.
 __device__ void list_tokens(const std::int32_t* tokens, Window window, Lists& lists) {
   constexpr int loads = 8;
   const int warp = warp_of_thread(), lane = lane_of_thread();
@@ -150,8 +151,8 @@ __device__ void list_tokens(const std::int32_t* tokens, Window window, Lists& li
   if (lane == 0) lists.lengths[warp] = length;
 }
 
-// Which lanes hold an entry of [begin, end) of the list, 32 entries from `base` on, with that
-// token.
+// Returns the lanes that hold an entry of [begin, end) of the list with that token; lane l has
+// entry base + l.
 __device__ __forceinline__ unsigned equal_entries(const Lists& lists, int list, int base, int begin,
                                                   int end, std::int32_t token) {
   const int entry = base + lane_of_thread();
@@ -159,15 +160,15 @@ __device__ __forceinline__ unsigned equal_entries(const Lists& lists, int list, 
   return __ballot_sync(whole_warp, equal);
 }
 
-// Like equal_entries, for positions of all tokens.
+// Like equal_entries, for positions among all tokens.
 __device__ __forceinline__ unsigned equal_tokens(const std::int32_t* tokens, std::int64_t base,
                                                  std::int64_t end, std::int32_t token) {
   const std::int64_t position = base + lane_of_thread();
   return __ballot_sync(whole_warp, position < end && tokens[position] == token);
 }
 
-// Whether the token occurs before that entry. The positions before the window are those of a block
-// with more tokens than lists.
+// Whether the token occurs before that entry. The positions before the window are searched too,
+// which is needed for a block with more tokens than lists.
 __device__ bool occurs_before(const std::int32_t* tokens, Window window, const Lists& lists,
                               int list, int entry, std::int32_t token) {
   for (std::int64_t base = 0; base < window.begin; base += 32) {
@@ -213,7 +214,7 @@ struct Call {
 
 constexpr int held = 4;  // packs of a row that a lane sums at once
 
-// A warp sums the rows of one token, if the entry is its first one.
+// Lets a warp sum the rows of one token, if the entry is the token's first.
 template <int count, class Number>
 __device__ void sum_token(const Call<Number>& call, Window window, const Lists& lists, int list,
                           int entry) {
@@ -253,8 +254,8 @@ __device__ void sum_token(const Call<Number>& call, Window window, const Lists& 
 }
 
 // Every block reads all tokens, which stay in the L2 cache, and lists its own: about one in
-// `owners`. If they do not fit the lists, it processes windows that always fit. The sum of a token
-// then also searches the positions after the window.
+// `owners`. If they exceed its lists, it processes windows that always fit. The sum of a token then
+// also searches the positions after the window.
 template <int count, class Number>
 __global__ void __launch_bounds__(embedding_gradient_block_threads, 4)
     embedding_gradient(const Call<Number> call) {
@@ -269,7 +270,7 @@ __global__ void __launch_bounds__(embedding_gradient_block_threads, 4)
     for (int i = 0; i < embedding_gradient_warps; ++i)
       fits = fits && lists.lengths[i] <= list_length;
     if (fits) {
-      int entries = 0;  // of the lists before, which the embedding_gradient_warps take in turns
+      int entries = 0;  // number of entries in earlier lists; warps take entries in turns
       for (int list = 0; list < embedding_gradient_warps; ++list) {
         const int first = (warp - entries % embedding_gradient_warps + embedding_gradient_warps) %
                           embedding_gradient_warps;

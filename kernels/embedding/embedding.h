@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of tables by their indices, and their gradients. Launchers are in CUDA builds alone.
+// Lookups of table rows by index, and their gradients. Launchers exist only in CUDA builds.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -8,12 +8,13 @@ namespace stepgate {
 
 namespace kernels {
 
-// The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T], or without
-// positions, where attention turns queries and keys instead (heads.h): x[n] = table[tokens[n]].
+// The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T]. Models
+// without positions, where attention rotates queries and keys instead (heads.h), have x[n] =
+// table[tokens[n]].
 //   embedding    token_embedding
 //   shape     rows = tokens; columns = C; table_rows = V; of embedding also positions = T
-//   operands  embedding: tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C],
-//             x [rows][C]
+//   operands  embedding: tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C], x
+//             [rows][C]
 //             token_embedding: tokens, table, x
 struct Embedding {
   static constexpr std::string_view name = "embedding";
@@ -43,14 +44,14 @@ struct TokenEmbedding {
 };
 
 // The gradient of embedding in its table: d_table[v] += sum of dx[n] over all n with tokens[n] = v.
-// The positions' gradient is a sum of columns, bias_gradient's: of dx as a matrix of [samples][T
-// C].
+// The gradient of the positions is a sum of columns, which bias_gradient computes from dx as a
+// matrix of [samples][T C].
 //   shape     rows = tokens; columns = C; table_rows = V
 //   operands  tokens (int32 [rows], each in [0, V)), dx [rows][C], d_table [V][C]
-// A row of the table is summed in the order of its tokens, by one warp, so that two runs agree to
-// the bit without a sort. Meant for tokens that are spread over the table: the rows of one value
-// are read one after another, so that a thousand equal tokens take a thousand latencies of memory.
-// Each of up to 1056 blocks reads every token, and compares only its own tokens with each other.
+// One warp sums a row of the table in the order of its tokens, so that two runs agree to the bit
+// without a sort. The kernel suits tokens that are spread over the table. The rows of one token are
+// read one after another, so a thousand equal tokens take a thousand latencies of memory. Each of
+// up to 1056 blocks reads every token, and compares only its own tokens with each other.
 struct EmbeddingGradient {
   static constexpr std::string_view name = "embedding_gradient";
   using Shape = TokenEmbedding::Shape;

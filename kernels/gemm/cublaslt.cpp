@@ -26,12 +26,12 @@ std::vector<std::string_view>& names_of_functions() {
   return names;
 }
 
-// One instance for each function that is defined below.
+// There is one instance for each function that is defined below.
 template <class Function>
 class Forwarded {
  public:
   explicit Forwarded(const char* name) : name_(name) { names_of_functions().push_back(name); }
-  // nullptr where there is no library, or where it lacks the function.
+  // Returns nullptr where there is no library, or where it lacks the function.
   Function* find() const { return reinterpret_cast<Function*>(library().find(name_)); }
 
  private:

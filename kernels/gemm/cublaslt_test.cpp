@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening cuBLASLt, without a GPU. kernels_cuda_test.cpp tests the results of its GEMMs.
+// Tests opening cuBLASLt, without a GPU. kernels_cuda_test.cpp tests the results of its GEMMs.
 #include "kernels/gemm/cublaslt.h"
 
 #include <cublasLt.h>
@@ -11,7 +11,8 @@
 namespace stepgate {
 namespace {
 
-// A library is opened once a process: this and the next are processes of their own.
+// Opens the library. Each test calls this in a child process, since a process opens a library only
+// once.
 int open_where(const char* named) {
   if (named != nullptr) (void)setenv("STEPGATE_CUBLASLT", named, 1);
   cublasLtMatmulPreference_t made = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the GEMMs; gemm.h has their meaning and shapes.
 #include "kernels/gemm/gemm.h"
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-// Elements of the factors and the result.
+// The numbers of elements of the factors and the result.
 constexpr auto left_factors = [](const auto& s) { return s.groups * s.rows * s.depth; };
 constexpr auto right_factors = [](const auto& s) { return s.groups * s.depth * s.columns; };
 constexpr auto results = [](const auto& s) { return s.groups * s.rows * s.columns; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matrix products that cuBLASLt carries out. Launchers are in CUDA builds alone.
+// GEMMs that cuBLASLt computes. Launchers exist only in CUDA builds.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -9,13 +9,13 @@ namespace stepgate {
 namespace kernels {
 
 // GEMM, row-major: C[M,N] = op(A) op(B), or C += op(A) op(B).
-//   shape     rows = M; columns = N; depth = K; groups = how many such GEMMs, each operand's
-//             matrices one behind the other
+//   shape     rows = M; columns = N; depth = K; groups = number of such GEMMs, each operand's
+//             matrices one after another
 //   operands  a ([M][K], or [K][M] when transposed), b ([K][N], or [N][K]), c ([M][N])
-// c is read only when accumulating. A GEMM lays its blocks out for as many multiprocessors as it
-// may have; where another kernel holds some of those, the blocks that find no place run when the
-// others have ended, and it takes up to twice as long. In CUDA builds operands must be aligned to
-// 16 bytes.
+// c is read only when accumulating. A GEMM launches blocks for as many multiprocessors as it may
+// use. Where another kernel holds some of these, the remaining blocks run after the others have
+// ended, and the GEMM takes up to twice as long. In CUDA builds operands must be aligned to 16
+// bytes.
 struct Matmul {
   static constexpr std::string_view name = "matmul";
   template <class Size>
@@ -23,7 +23,7 @@ struct Matmul {
     Size rows = 1;
     Size columns = 1;
     Size depth = 1;
-    Size groups = 1;  // how many such GEMMs
+    Size groups = 1;  // number of such GEMMs
 
     bool operator==(const Sizes&) const = default;
   };
@@ -32,7 +32,7 @@ struct Matmul {
     bool transpose_a = false;
     bool transpose_b = false;
     bool accumulate = false;
-    int spare_multiprocessors = 0;  // that it leaves to kernels beside it
+    int spare_multiprocessors = 0;  // multiprocessors left to concurrent kernels
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int most_algorithms = 16;
 constexpr int rounds = 5;
-constexpr double least_seconds = 500e-6;  // of a sample, whose events cost some microseconds
+constexpr double least_seconds = 500e-6;  // of a sample; its events cost some microseconds
 constexpr int most_launches = 20;         // of a sample
-constexpr double near = 1.02;             // of the fastest
+constexpr double near = 1.02;             // as a multiple of the fastest time
 
 struct Candidate {
   cublasLtMatmulAlgo_t algorithm;

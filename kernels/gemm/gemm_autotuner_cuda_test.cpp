@@ -18,7 +18,8 @@ struct Case {
   KernelAttributes attributes;
 };
 
-// Forward, input gradient, weight gradient with a depth worth splitting, several at once, odd ones.
+// The cases are forward, input gradient, a weight gradient deep enough to be split, batched GEMMs,
+// and odd sizes.
 const Case cases[] = {
     {"matmul", {1024, 768, 256}, kernels::Matmul::Attributes{false, true}},
     {"matmul", {1024, 256, 768}, kernels::Matmul::Attributes{false, false}},

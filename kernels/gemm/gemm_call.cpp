@@ -43,11 +43,11 @@ Preference preference_for(const LaunchContext& context) {
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
       static_cast<std::uint64_t>(context.workspace_bytes));
-  // A deep GEMM of a small result, such as a weight's gradient, fills the device only when its
+  // A deep GEMM with a small result, such as a weight's gradient, fills the device only when its
   // depth is split. A second kernel then adds the parts up, in fp32 and always in the same order.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  // Tensors lie at offsets within larger buffers; the default would promise 256 bytes.
+  // Tensors lie at offsets within larger buffers; the default would assume alignment to 256 bytes.
   for (const auto which :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {

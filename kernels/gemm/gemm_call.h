@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GEMM as cuBLASLt takes it: descriptions, the algorithms that its heuristics name, one call.
-// gemm.cu and gemm_autotuner.cu choose among the algorithms. Only in CUDA builds.
+// A GEMM as cuBLASLt takes it: its descriptors, the algorithms that the heuristics propose, and the
+// call. gemm.cu and gemm_autotuner.cu choose among the algorithms. Only in CUDA builds.
 #pragma once
 
 #include <cublasLt.h>
@@ -37,8 +37,8 @@ class GemmCall {
   // std::runtime_error where there is none.
   std::vector<cublasLtMatmulAlgo_t> algorithms(int most) const;
 
-  // Enqueues the GEMM on the kernel's operands. Throws where one is not aligned to 16 bytes or
-  // cuBLASLt refuses.
+  // Enqueues the GEMM on the kernel's operands. Throws std::runtime_error where an operand is not
+  // aligned to 16 bytes or cuBLASLt refuses.
   void enqueue(void* const* buffers, const cublasLtMatmulAlgo_t&, cudaStream_t) const;
 
  private:
@@ -52,8 +52,8 @@ class GemmCall {
   GemmShape shape_;
   LaunchContext context_;
   Description description_;
-  // cuBLASLt is column-major, where our row-major matrices are their own transposes: C = A B
-  // becomes C^T = B^T A^T, so b is cuBLAS's first factor, and a layout's rows are our columns.
+  // cuBLASLt is column-major, so our row-major matrices are their transposes there: C = A B becomes
+  // C^T = B^T A^T. So b is cuBLASLt's first factor, and a layout's rows are our columns.
   Layout first_, second_, result_;
 };
 

@@ -14,7 +14,8 @@ void check(cudaError_t status, std::string_view what) {
 constexpr unsigned blocks = 1024;
 constexpr int threads = 256;
 
-// Numbers in [-1, 1) from their places: zeros would draw less power and run faster.
+// Fills with numbers in [-1, 1) computed from their index: zeros would draw less power and run
+// faster.
 template <class Number>
 __global__ void __launch_bounds__(threads)
     write_noise(Number* numbers, std::int64_t count, std::uint32_t seed) {
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Sets *differ where two arrays do, by 16 bits.
+// Sets *differ if two arrays of 16-bit words differ.
 __global__ void __launch_bounds__(threads)
     compare_bits(const std::uint16_t* one, const std::uint16_t* other, std::int64_t count,
                  int* differ) {
@@ -49,7 +50,7 @@ GemmOperands::Memory GemmOperands::room_for(std::int64_t bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
   if (status == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // the next launch must not see it
+    (void)cudaGetLastError();  // clears the error for the next launch
     return nullptr;
   }
   check(status, "allocate");

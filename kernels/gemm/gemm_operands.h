@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Operands to measure GEMMs on: factors and a bias of noise, and two results, what one algorithm
-// gave and what another one does. Knows nothing of cuBLASLt. Only in CUDA builds. All work is on
-// the legacy stream; failures throw std::runtime_error.
+// Operands to measure GEMMs on: random factors and bias, and two results, to compare two
+// algorithms. Independent of cuBLASLt. Only in CUDA builds. All work is on the legacy stream;
+// failures throw std::runtime_error.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class GemmOperands {
   // Pointers in the kernel's order of operands.
   void* const* pointers() const { return pointers_.data(); }
 
-  // Results start from the same bits, since GEMMs may add to them.
+  // Clears the result before each launch, since GEMMs may add to it; keep_result copies it for
+  // comparison.
   void clear_result() const;
   void keep_result() const;
   bool result_is_as_kept() const;
@@ -37,7 +38,7 @@ class GemmOperands {
 
   GemmOperands() = default;
   static Memory room_for(std::int64_t bytes);
-  // Elements of all operands but the flag, by Index.
+  // Numbers of elements of all operands except the flag, by Index.
   static std::vector<std::int64_t> elements_of(const GemmShape&);
   void fill_with_noise(Index, std::int64_t count, DType) const;
   std::size_t result_size() const { return static_cast<std::size_t>(result_bytes_); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GEMM by cuBLASLt, with or without what it can do on its way out: the one launcher of all
-// kernels that multiply matrices. Only in CUDA builds. gemm.h says what shapes and attributes
-// mean.
+// The one launcher of all kernels that are GEMMs by cuBLASLt, with or without an epilogue. Only in
+// CUDA builds. gemm.h defines shapes and attributes.
 #pragma once
 
 #include <string_view>
@@ -16,7 +15,7 @@ enum class Epilogue {
   bias   // operands a, b, bias ([columns]), c
 };
 
-// A GEMM without the addresses of its operands; equal ones may use the same algorithm.
+// A GEMM without the addresses of its operands; equal ones share an algorithm.
 struct GemmShape {
   kernels::Matmul::Shape shape;
   DType dtype = DType::fp32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where numbers of q | k | v lie in rows whose keys and values have fewer heads; on the host and on
-// a GPU. Meaning and shapes: heads.h.
+// Indices of numbers of q | k | v in rows whose keys and values have fewer heads, on the host and
+// on a GPU. heads.h has the meaning and shapes.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,21 @@
 
 namespace stepgate {
 
-// Index: of an element; 32 bits of it, where they suffice, divide several times as fast on a GPU.
+// Index is the type of an element's index; 32 bits, where they suffice, divide several times as
+// fast on a GPU.
 template <class Index>
 struct GroupedRows {
   Index rows;
   Index columns;     // C
   Index width;       // D
   Index kv_columns;  // G D
-  Index sharing;     // heads of queries a head of keys
+  Index sharing;     // query heads per key head
 
   constexpr Index grouped_columns() const { return columns + 2 * kv_columns; }
   constexpr Index elements() const { return rows * 3 * columns; }
   constexpr Index grouped_elements() const { return rows * grouped_columns(); }
 
-  // Index in the grouped rows of the element that element i of rows of q
-  // k
-  // v repeats.
+  // The index in grouped rows of the element that is repeated as element i of rows of q | k | v.
   constexpr Index grouped(Index i) const {
     const Index row = i / (3 * columns), column = i % (3 * columns);
     const Index first = row * grouped_columns();
@@ -33,8 +32,8 @@ struct GroupedRows {
     return first + columns + part * kv_columns + head / sharing * width + column % width;
   }
 
-  // Index of the first element that repeats element i of grouped rows; the others of keys and
-  // values follow, each `width` further.
+  // The index of the first copy of element i of grouped rows. Keys and values have further copies,
+  // each `width` elements after the one before.
   constexpr Index first_repeated(Index i) const {
     const Index row = i / grouped_columns(), column = i % grouped_columns();
     const Index first = row * 3 * columns;

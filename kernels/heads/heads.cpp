@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the heads kernels; heads.h has their meaning and shapes.
 #include "kernels/heads/heads.h"
 
 #include <cmath>
@@ -61,7 +61,8 @@ constexpr auto repeat_heads_gradient_operands = operands_of<kernels::RepeatHeads
     {"d_grouped", Access::write, grouped_elements},
 });
 
-// All of the H heads of keys and values but the first of each group are added.
+// The sum over the H / kv_heads copies of each head takes one addition less than there are copies,
+// for keys and for values.
 constexpr auto repeat_heads_gradient_flops = [](const auto& s, const auto& told) {
   return 2 * s.rows * (s.columns / s.heads) * (s.heads - told.kv_heads);
 };
@@ -92,8 +93,8 @@ constexpr auto rope_operands = operands_of<kernels::Rope>({
     {.name = "rows", .access = Access::read_write, .elements = extent::elements, .touched = turned},
 });
 
-// A pair takes four products and two sums; the sine and cosine are the same for all heads of a
-// token and count nothing.
+// A pair takes four multiplications and two additions. Sine and cosine are the same for all heads
+// of a token and are not counted.
 constexpr auto rope_flops = [](const auto& s, const auto& told) { return 3 * turned(s, told); };
 
 void rope_reference(const CallOf<kernels::Rope>& call) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the heads kernels; heads.h has their meaning and shapes.
 #include "kernels/heads/heads.h"
 
 #include <cmath>
@@ -9,11 +9,11 @@
 
 namespace stepgate {
 
-// Moves numbers between rows of packed heads and one matrix a head; the two directions are
-// split_heads' and merge_heads'.
+// Moves numbers between rows of packed heads and one matrix per head; split_heads and merge_heads
+// are the two directions.
 
 constexpr int packed_threads = 128;
-constexpr int packed_rows = 8;  // of a block: so many accesses are in flight a thread
+constexpr int packed_rows = 8;  // of a block: also the accesses of a thread in flight
 
 struct PackedRows {
   std::int64_t rows;
@@ -23,7 +23,7 @@ struct PackedRows {
   int heads;
 };
 
-// A thread keeps its columns for all of its rows, so that their target is computed only once.
+// A thread processes the same columns in all its rows, so that their target is computed only once.
 template <int count, class Number, class Move>
 __global__ void __launch_bounds__(packed_threads)
     move_packed_rows(PackedRows shape, const Number* from, Number* to, Move move) {
@@ -152,7 +152,7 @@ struct RepeatHeadsGradientOnDevice {
   }
 };
 
-// Heads that are whole packs keep a pack in one head.
+// If heads are whole packs, no pack spans two heads.
 template <template <class, class> class Element, class Index>
 Launch heads_launch(const char* kernel, const GroupedRows<Index>& places, std::int64_t elements,
                     DType dtype) {
@@ -168,7 +168,7 @@ Launch heads_launch(const char* kernel, const GroupedRows<Index>& places, std::i
   });
 }
 
-// Calls `with` with the places of those indices that all elements fit.
+// Calls `with` with GroupedRows of 32-bit indices if all elements fit, else of 64-bit indices.
 template <class Function>
 Launch with_places(const kernels::RepeatHeads::Shape& shape,
                    const kernels::RepeatHeads::Attributes& attributes, Function with) {
@@ -198,12 +198,12 @@ namespace {
 
 constexpr int block_threads = 256;
 constexpr int most_pairs = 128;     // of a head
-constexpr int heads_of_thread = 4;  // that share their sines, and are read before one is written
+constexpr int heads_of_thread = 4;  // share their sines; all are read before one is written
 
-// A turn is 2^64: what a position's multiple of an angle has beyond whole turns is what is left of
-// an integer product, exactly, however long the sequence is.
+// Angles are multiples of 2^-64 of a turn. The product of a position and an angle wraps modulo
+// whole turns, exactly, however long the sequence is.
 struct RopeOnDevice {
-  std::uint64_t angles[most_pairs];  // of position 1
+  std::uint64_t angles[most_pairs];  // at position 1
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t tokens;
@@ -212,7 +212,7 @@ struct RopeOnDevice {
   float sign;  // of the sine
 };
 
-// A thread has a row's pack of pairs, in a few heads.
+// A thread processes one pack of pairs of a row, in a few heads.
 template <int count, class Number>
 __global__ void __launch_bounds__(block_threads)
     rope(const __grid_constant__ RopeOnDevice call, Number* numbers) {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const std::uint64_t angle = position * call.angles[pair + i];
-    // The upper half of it, as a signed share of half a turn.
+    // The upper half of the angle, as a signed number of half turns.
     const auto half_turns = static_cast<float>(static_cast<std::int32_t>(angle >> 32)) * 0x1p-31f;
     sincospif(half_turns, &sine[i], &cosine[i]);
     sine[i] *= call.sign;
@@ -267,7 +267,7 @@ RopeOnDevice call_of(const PackedHeadsShape& shape, const kernels::Rope::Attribu
   call.sign = attributes.inverse ? -1.0f : 1.0f;
   for (int i = 0; i < call.half; ++i) {
     const double exponent = -2.0 * i / static_cast<double>(attributes.width);
-    const double turns = std::pow(attributes.base, exponent) / two_pi;  // below 1
+    const double turns = std::pow(attributes.base, exponent) / two_pi;  // less than 1
     call.angles[i] = static_cast<std::uint64_t>(std::ldexp(turns, 64));
   }
   return call;

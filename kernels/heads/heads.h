@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that put the heads of attention in other places, or turn them by their positions.
-// Launchers are in CUDA builds alone.
+// Kernels that rearrange the heads of attention, or rotate them by their positions. Launchers exist
+// only in CUDA builds.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -9,11 +9,11 @@ namespace stepgate {
 
 namespace kernels {
 
-// Rows of packed heads to one matrix a head: what batched products of attention take.
-//   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
-//             tokens = T, the length of a sequence; heads = H
+// Copies rows of packed heads to one matrix per head, as batched GEMMs of attention need them.
+//   shape     rows = N tokens, whole sequences one after another; columns = C = H * D; tokens = T,
+//             the length of a sequence; heads = H
 //   operands  rows ([N][parts * C], head h of a part at columns h * D), heads ([parts][N /
-//   T][H][T][D])
+//             T][H][T][D])
 struct SplitHeads {
   static constexpr std::string_view name = "split_heads";
   using Shape = PackedHeadsShape;
@@ -23,11 +23,11 @@ struct SplitHeads {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// The inverse of split_heads: one matrix a head to rows of packed heads.
-//   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
-//             tokens = T, the length of a sequence; heads = H
+// The inverse of split_heads: copies one matrix per head to rows of packed heads.
+//   shape     rows = N tokens, whole sequences one after another; columns = C = H * D; tokens = T,
+//             the length of a sequence; heads = H
 //   operands  heads ([parts][N / T][H][T][D]), rows ([N][parts * C], head h of a part at columns h
-//   * D)
+//             * D)
 struct MergeHeads {
   static constexpr std::string_view name = "merge_heads";
   using Shape = PackedHeadsShape;
@@ -35,16 +35,16 @@ struct MergeHeads {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Grouped-query attention (Ainslie et al.: GQA, 2023) for attention that has as many heads of keys
-// and values as of queries: each of its G heads of keys and values is repeated for the H / G heads
-// of queries that share it.
+// Grouped-query attention (Ainslie et al.: GQA, 2023), for an attention kernel with equally many
+// heads of queries, keys and values. Each of the G heads of keys and values is repeated for the H /
+// G heads of queries that share it.
 //   repeat_heads    repeat_heads_gradient
-//   shape     rows = N tokens; columns = C = H D, numbers of a row's queries; heads = H, of
-//             queries
-//   operands  repeat_heads: grouped ([N][C + 2 G D], of each row H heads of queries, G of keys, G
-//             of values), rows ([N][3 C]: q | k | v, head h of k and v is head h / (H / G) there)
-//             repeat_heads_gradient: d_rows, d_grouped; of the heads that share one their sum, in
-//             their order
+//   shape     rows = N tokens; columns = C = H D, width of the queries; heads = H, of queries
+//   operands  repeat_heads: grouped ([N][C + 2 G D], each row H heads of queries, G of keys, G of
+//             values), rows ([N][3 C]: q | k | v, where head h of k and v is grouped head h / (H /
+//             G))
+//             repeat_heads_gradient: d_rows, d_grouped; each shared head gets the sum over its
+//               copies, in their order
 struct RepeatHeads {
   static constexpr std::string_view name = "repeat_heads";
   template <class Size>
@@ -67,13 +67,13 @@ struct RepeatHeadsGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Rotary position embedding (Su et al.: RoFormer, 2021, section 3.2.2), with the halves of a head
-// as pairs, as Llama has them in Hugging Face's Transformers: numbers i and i + D/2 of a head of
-// the token at position t turn together by the angle a = t base^(-2 i / D).
+// Rotary position embedding (Su et al.: RoFormer, 2021, section 3.2.2). The halves of a head form
+// the pairs, as in Llama of Hugging Face's Transformers. In the token at position t, numbers i and
+// i + D/2 of a head are rotated together by the angle a = t base^(-2 i / D).
 //   x[i], x[i + D/2]  become  x[i] cos a - x[i + D/2] sin a,  x[i + D/2] cos a + x[i] sin a
-//   shape     rows = N tokens, whole sequences one behind the other; columns = numbers of a row;
-//             tokens = T, the length of a sequence; heads that turn: the first of a row,
-//             which are the queries' and the keys' where it is q | k | v
+//   shape     rows = N tokens, whole sequences one after another; columns = numbers of a row;
+//             tokens = T, the length of a sequence; heads = number of rotated heads, from the start
+//             of a row; in q | k | v those of the queries and the keys
 //   operands  rows [N][columns], in place
 struct Rope {
   static constexpr std::string_view name = "rope";
@@ -81,9 +81,9 @@ struct Rope {
   struct Attributes {
     std::int64_t width = 2;  // D, even; at most 256 on a GPU
     double base = 10000;     // at least 1
-    bool inverse = false;    // by -a: the transpose of that turn, hence its gradient
+    bool inverse = false;    // rotates by -a, which is the transpose and so the gradient
   };
-  // Only in CUDA builds. Throws std::runtime_error for heads wider than 256.
+  // Exists only in CUDA builds. Throws std::runtime_error for heads wider than 256.
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the input kernels; input.h has their meaning and shapes.
 #include "kernels/input/input.h"
 
 #include <bit>
@@ -23,8 +23,8 @@ constexpr float rounded_once(int byte) {
 constexpr bool every_byte_is_rounded_once() {
   for (int byte = 0; byte < 256; ++byte) {
     const double doubled = 2 * byte - 255;
-    // The result of a fused multiply-add, which does not round the product. In double, no step here
-    // rounds.
+    // The result of a fused multiply-add, which does not round the product. In double, none of
+    // these operations rounds.
     const auto in_one_instruction =
         static_cast<float>(doubled * 0x1.01p-8 + doubled * 0x1.0101p-24);
     if (decoded(static_cast<std::uint8_t>(byte)) != rounded_once(byte) ||
@@ -77,7 +77,8 @@ constexpr auto ingest_indices_operands = operands_of<kernels::IngestIndices>({
     {"labels", Access::write, samples, OperandFormat::index},
 });
 
-// Integer operations: an exclusive or a word, a remainder a folded word.
+// The work of this kernel counts integer operations instead of flops: one exclusive or per word,
+// and one remainder per folded word.
 void ingest_indices_reference(const CallOf<kernels::IngestIndices>& call) {
   const auto [samples, tables, words] = call.shape;
   const auto [table_rows, classes, by_table] = call.attributes;
@@ -112,7 +113,8 @@ constexpr auto ingest_tokens_operands = operands_of<kernels::IngestTokens>({
     {"labels", Access::write, positions, OperandFormat::index},
 });
 
-// Integer operations: an exclusive or a word, a remainder a folded word.
+// The work of this kernel counts integer operations instead of flops: one exclusive or per word,
+// and one remainder per folded word.
 void ingest_tokens_reference(const CallOf<kernels::IngestTokens>& call) {
   const auto [samples, positions, words] = call.shape;
   const auto vocabulary = static_cast<std::uint32_t>(call.attributes.vocabulary);

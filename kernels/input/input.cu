@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the input kernels; input.h has their meaning and shapes.
 #include "kernels/input/input.h"
 
 #include "kernels/launch.cuh"
@@ -30,8 +30,8 @@ struct DecodeOnDevice {
 
 Launch kernels::Decode::prepare(const Shape& shape, DType, const Attributes&,
                                 const LaunchContext&) {
-  // A pack fills a store: four fifths of what is moved are words, and a warp's stores are
-  // neighbours only where a thread has one.
+  // A pack fills one 16-byte store. Four fifths of the bytes moved are words, and a warp's stores
+  // are contiguous only if a thread has one.
   constexpr int count = access_bytes / sizeof(float);
   return [shape](void* const* buffers, cudaStream_t stream) {
     const DecodeOnDevice element{static_cast<const std::uint8_t*>(buffers[0]),
@@ -51,7 +51,7 @@ struct IngestGrid {
   std::int64_t words;
   std::int64_t blocks_per_sample;
   std::int64_t least_terms;   // of a feature's mean
-  std::int64_t longer_means;  // so many features, the first ones, have one term more
+  std::int64_t longer_means;  // number of features, from the first, with one term more
 };
 
 // A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(ingest_block_threads)
 #pragma unroll 8
     for (std::int64_t word = feature + threadIdx.y * grid.features; word < data_words;
          word += blockDim.y * grid.features) {
-      // The last pack of a sample may hold its label, which is no datum.
+      // The last pack of a sample may hold its label, which is not part of the features.
       const auto terms = load<count>(row, word);
 #pragma unroll
       for (int i = 0; i < count; ++i) sums[i] += word + i < data_words ? terms.values[i] : 0.0f;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(ingest_block_threads)
 
 template <int count, class Number>
 void launch(const kernels::Ingest::Shape& shape, void* const* buffers, cudaStream_t stream) {
-  // As many slices as there are terms, so that no thread of a short sample is idle.
+  // There are at most as many slices as terms, so that no thread of a short sample is idle.
   unsigned slices = 1;
   while (slices < ingest_largest_slices && slices * shape.features < shape.words - 1) slices *= 2;
   const dim3 threads(ingest_block_threads / slices, slices);
@@ -203,7 +203,7 @@ constexpr int ingest_tokens_largest_slices = 8;
 
 struct TokenGrid {
   std::int64_t positions;
-  std::int64_t labelled;  // of them, the first
+  std::int64_t labelled;  // number of labelled positions, from the first
   std::int64_t words;
   std::int64_t blocks_per_sample;
   std::uint32_t vocabulary;
@@ -248,7 +248,8 @@ __global__ void __launch_bounds__(ingest_tokens_block_threads)
 
 Launch kernels::IngestTokens::prepare(const Shape& shape, DType, const Attributes& attributes,
                                       const LaunchContext&) {
-  // As many slices as a position has words, so that no thread of a short sample is idle.
+  // There are at most as many slices as words per position, so that no thread of a short sample is
+  // idle.
   unsigned slices = 1;
   while (slices < ingest_tokens_largest_slices && slices * (shape.positions + 1) < shape.words)
     slices *= 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the loss kernels; loss.h has their meaning and shapes.
 #include "kernels/loss/loss.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void
         set_number(gradient, call.dtype, row * columns + c, 0);
       continue;
     }
-    // A copy, since the gradient may be written over the logits.
+    // The logits are copied, since the gradient may overwrite them.
     std::vector<double> logits(static_cast<std::size_t>(classes));
     for (std::int64_t c = 0; c < classes; ++c) {
       logits[c] = number_at(call.buffers[0], call.dtype, row * columns + c);
@@ -147,7 +147,7 @@ void report_loss_reference(const CallOf<kernels::ReportLoss>& call) {
 }  // namespace
 
 std::vector<Kernel> loss_kernels() {
-  // Flops: maximum, subtract, exponential, sum, scale.
+  // The five operations per element are maximum, subtract, exponential, sum and scale.
   return {row<kernels::CrossEntropy, cross_entropy_reference>(cross_entropy_operands,
                                                               flops_an_element<5>),
           row<kernels::ScaledCrossEntropy, scaled_reference>(scaled_operands, flops_an_element<5>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the loss; loss.h has their meaning and shapes.
 #include "kernels/loss/loss.h"
 
 #include <cuda_pipeline.h>
@@ -16,22 +16,22 @@ constexpr unsigned whole_warp = 0xffffffffu;
 constexpr float log2_e = 1.44269504088896340736f;
 constexpr float log_2 = 0.69314718055994530942f;
 
-// 2^x by the special function unit, off by 2^-22 of itself; 2^0 is 1.
+// Computes 2^x with the special function unit, with a relative error of 2^-22; 2^0 is exactly 1.
 __device__ __forceinline__ float power_of_2(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
   return power;
 }
 
-// exp(logit) relative to 2^reference. One rounding of the argument: whatever the reference was
-// rounded to, it is the same in the sum and in every probability.
+// Computes exp(logit) relative to 2^reference. The argument is rounded once. Whatever rounding the
+// reference has, it is the same in the sum and in every probability.
 __device__ __forceinline__ float relative_exponential(float logit, float reference) {
   return power_of_2(fmaf(logit, log2_e, -reference));
 }
 
-// Sum of exponentials relative to the largest logit so far (Milakov and Gimelshein: Online
-// normalizer calculation for softmax, 2018), whose logarithm to base 2 is `largest`. Starts at the
-// smallest float rather than at minus infinity, whose difference from itself is no number.
+// The sum of exponentials relative to the largest logit so far (Milakov and Gimelshein: Online
+// normalizer calculation for softmax, 2018). `largest` is the base-2 logarithm of that logit's
+// exponential. It starts at the smallest float, since the difference of two infinities is NaN.
 struct Normalizer {
   float largest = -FLT_MAX;
   float sum = 0.0f;
@@ -59,7 +59,8 @@ struct Normalizer {
   }
 };
 
-// Every thread gets the sum over the block, by one fixed tree. The block has whole warps.
+// Returns the sum over the block to every thread, by one fixed tree. The block consists of whole
+// warps.
 __device__ Normalizer sum_over_block(Normalizer own) {
   __shared__ Normalizer of_warp[largest_block / 32];
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -77,15 +78,16 @@ template <class Number>
 struct Call {
   const Number* logits;
   const std::int32_t* labels;
-  const float* scale;  // null where nothing scales the gradient
+  const float* scale;  // null if the gradient is not scaled
   Number* gradient;
   float* row_losses;
   std::int64_t columns;
-  std::int64_t classes;  // at most as many
+  std::int64_t classes;  // at most the number of columns
   float rows_of_mean;
 };
 
-// The pack that begins at column c, with minus infinity for what is no class: its exponential is 0.
+// The pack that begins at column c, with minus infinity in columns beyond the classes: their
+// exponentials are 0.
 template <class Number, int count>
 __device__ __forceinline__ Pack<Number, count> of_classes(Pack<Number, count> pack, std::int64_t c,
                                                           std::int64_t classes) {
@@ -104,8 +106,8 @@ struct RowGradient {
   float per_row;  // scale / rows
   int label;
 
-  // The pack of logits that begins at column c. The one with the label divides, so that a
-  // probability of 1 leaves no gradient at all.
+  // Turns the pack of logits that begins at column c into gradients. The label's element is
+  // computed with a division, so that a probability of 1 gives a gradient of exactly 0.
   template <class Number, int count>
   __device__ void turn(Pack<Number, count>& pack, int c, float factor) const {
     const bool has_label = label >= c && label < c + count;
@@ -125,7 +127,8 @@ __device__ __forceinline__ float scale_of(const Call<Number>& call) {
   return scale / call.rows_of_mean;
 }
 
-// The loss is log(sum / exp(label's logit)), and what the reference was rounded to falls out.
+// Combines the sums of all threads and writes the loss, log(sum / exp(label's logit)). A rounding
+// error of the reference cancels in it.
 template <class Number>
 __device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Normalizer& own,
                                             int label, float label_logit) {
@@ -137,7 +140,8 @@ __device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Norm
   return {all, scale_of(call), label};
 }
 
-// A row of padding: nothing of its logits matters. Of the whole block, which then leaves.
+// Handles a row of padding, whose logits are ignored: its gradient and loss are 0. All threads of
+// the block call this.
 template <int count, class Number>
 __device__ void leave_out(const Call<Number>& call, std::int64_t begin) {
   Pack<Number, count> zeros;
@@ -148,8 +152,8 @@ __device__ void leave_out(const Call<Number>& call, std::int64_t begin) {
   if (threadIdx.x == 0) call.row_losses[blockIdx.x] = 0.0f;
 }
 
-// One block a row. The second pass finds the row in cache. The gradient may be the logits: all
-// reads that cross threads end before the block's barrier.
+// One block processes a row, which the second pass finds in cache. The gradient may overwrite the
+// logits: all reads of other threads' columns end before the block's barrier.
 template <int count, class Number>
 __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number> call) {
   const std::int64_t columns = call.columns, begin = blockIdx.x * columns;
@@ -169,16 +173,17 @@ __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number
   }
 }
 
-// The copies of a row arrive in so many parts, of which the first are summed while the last are on
-// their way.
+// The copies of a row arrive in this many stages: the first are summed while the last are still in
+// flight.
 constexpr int stages = 4;
 
-// Blocks of a multiprocessor that registers have room for; shared memory has it for rows of 75 KB.
+// The number of blocks per multiprocessor for which there are enough registers; shared memory is
+// enough for rows of 75 KB.
 constexpr int held_blocks = 3;
 
-// The same for rows that the caches would have lost by the second pass: shared memory holds the
-// row, and one of the blocks of a multiprocessor reads while another writes. A thread comes back
-// to packs that it copied itself, so that nothing but its own copies is waited for.
+// Like cross_entropy, for rows that would leave the caches before the second pass. Shared memory
+// holds the row, and one block of a multiprocessor reads while another writes. A thread reads only
+// packs that it copied itself, so that it waits for its own copies only.
 template <int count, class Number>
 __global__ void __launch_bounds__(largest_block, held_blocks)
     cross_entropy_held(const Call<Number> call) {
@@ -221,18 +226,18 @@ __global__ void __launch_bounds__(largest_block, held_blocks)
   }
 }
 
-// Two packs a thread at least where the row has them, since the barrier costs more with every warp.
+// A thread gets at least two packs where possible, since the barrier costs more with every warp.
 unsigned block_for(std::int64_t packs) {
   unsigned threads = 32;
   while (threads < largest_block && 2 * threads < packs) threads *= 2;
   return threads;
 }
 
-// Shorter rows of all blocks of a multiprocessor stay in its first-level cache.
+// Shorter rows stay in the L1 cache, even with all blocks of a multiprocessor.
 constexpr std::int64_t least_held_bytes = 32 << 10;
 
-// Whether rows of that size are to be held; then the kernel may take as much as there is, whatever
-// other shapes it is prepared for.
+// Whether rows of that size are kept in shared memory. If so, raises the kernel's limit of shared
+// memory to the maximum, so that other shapes may use it too.
 template <class Function>
 bool may_hold(Function* function, std::int64_t row_bytes, const LaunchContext& context) {
   const std::int64_t most = most_dynamic_shared_bytes(function, context);
@@ -348,7 +353,7 @@ __device__ std::uint64_t multiprocessor_number() {
   return number;
 }
 
-// One block: thread t takes rows t, t + 256, ..., then a fixed tree.
+// One block sums: thread t adds rows t, t + 256, ..., then a fixed tree adds the threads.
 __global__ void __launch_bounds__(block_threads)
     report_loss(const float* row_losses, float* loss, float* history, std::uint64_t* stamps,
                 std::uint64_t* counter, std::uint64_t* cycles, std::int64_t rows,
@@ -366,7 +371,7 @@ __global__ void __launch_bounds__(block_threads)
   const std::uint64_t step = *counter;
   *loss = mean;
   history[step % capacity] = mean;
-  // The two clocks are read one after the other: their readings belong together.
+  // The two clocks are read one after the other, so that their readings belong together.
   const std::uint64_t stamp = device_clock_nanoseconds();
   const auto cycle = static_cast<std::uint64_t>(clock64());
   stamps[step % capacity] = stamp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loss of a step, its gradient, and what becomes of it on the device. Launchers are in CUDA
-// builds alone.
+// The loss of a step, its gradient, and kernels that accumulate and report the loss on the device.
+// Launchers exist only in CUDA builds.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -10,24 +10,23 @@ namespace stepgate {
 namespace kernels {
 
 // Softmax cross-entropy of each row with its label, and the gradient of the mean over rows.
-//   shape     rows; columns = classes, or more where the attribute says how many classes there are
 //   cross_entropy    scaled_cross_entropy
+//   shape     rows; columns = classes, or more columns than the attribute `classes`
 //   operands  cross_entropy: logits, labels (int32 [rows], each in [0, classes), or negative where
-//             the row is padding), gradient,
-//             row_losses (fp32 [rows])
+//             the row is padding), gradient, row_losses (fp32 [rows])
 //             scaled_cross_entropy: logits, labels, scale (fp32 [1]), gradient, row_losses
-// gradient[r][c] = scale (softmax(logits[r])[c] - (c == labels[r])) / rows with a scale of 1 where
-// there is none, or over as many rows as it is told: the rest of a batch that is differentiated
-// in parts. gradient may be logits. The losses are not scaled: a scale keeps the gradients of
-// fp16 above its smallest numbers. Columns beyond the classes are read as no class: they have no
-// part in the softmax, and their gradient is 0. So are the loss and the gradient of a row of
-// padding (PyTorch's ignore_index); the mean is over `rows_of_mean` all the same.
+// gradient[r][c] = scale (softmax(logits[r])[c] - (c == labels[r])) / rows. The scale is 1 in
+// cross_entropy. The attribute rows_of_mean replaces the divisor, for a batch that is
+// differentiated in parts. gradient may be logits. The losses are not scaled: the scale keeps
+// gradients in fp16 above its smallest numbers. Columns beyond the classes have no part in the
+// softmax, and their gradient is 0. A row of padding has loss 0 and gradient 0 (PyTorch's
+// ignore_index), and does not change the divisor.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   using Shape = MatrixShape;
   struct Attributes {
-    std::int64_t rows_of_mean = 0;  // 0: those of the launch
-    std::int64_t classes = 0;       // 0: every column is one
+    std::int64_t rows_of_mean = 0;  // 0: the rows of the launch
+    std::int64_t classes = 0;       // 0: all columns
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
@@ -55,19 +54,19 @@ constexpr std::int64_t classes_of(const MatrixShape& shape,
 
 namespace kernels {
 
-// mean = sum / count; sum = 0.
+// Computes mean = sum / count; sum = 0.
 //   shape     unused
 //   operands  sum (fp32 [1]), mean (fp32 [1])
 struct MeanLoss {
   static constexpr std::string_view name = "mean_loss";
   using Shape = NoShape;
   struct Attributes {
-    std::int64_t count = 1;  // of the losses in the sum
+    std::int64_t count = 1;  // number of losses in the sum
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// sum += loss, so that the host need not read the loss of every step.
+// Computes sum += loss, so that the host need not read the loss of every step.
 //   shape     unused
 //   operands  loss (fp32 [1]), sum (fp32 [1])
 struct AccumulateLoss {
@@ -77,16 +76,16 @@ struct AccumulateLoss {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Writes down a step's loss, the device's clock and the cycles of a multiprocessor, and counts the
-// step.
+// Records a step's loss, the device's clock and the cycle counter of a multiprocessor, and counts
+// the step.
 //   shape     rows = row losses
-//   operands  row_losses (fp32 [rows]), loss (fp32 [1]), history (fp32 [capacity]),
-//             stamps (uint64 [capacity], nanoseconds), counter (uint64 [1]),
-//             cycles (uint64 [capacity, 2]: the cycle counter of the multiprocessor that ran this,
-//             and that multiprocessor's number; counters of different ones do not compare)
-// loss = sum(row_losses) / rows, or over as many rows as it is told: those that are no padding;
-// history, stamps and cycles get theirs at counter % capacity; counter += 1. The host has no device
-// clock: the reference writes stamp 0 and cycles 0, 0.
+//   operands  row_losses (fp32 [rows]), loss (fp32 [1]), history (fp32 [capacity]), stamps (uint64
+//             [capacity], nanoseconds), counter (uint64 [1]), cycles (uint64 [capacity, 2]: the
+//             cycle counter of the multiprocessor that ran this, and that multiprocessor's number;
+//             counters of different ones do not compare)
+// loss = sum(row_losses) / rows; the attribute rows_of_mean replaces the divisor, to leave out rows
+// of padding. The entries of history, stamps and cycles are written at index counter % capacity;
+// then counter += 1. The host has no device clock: the reference writes stamp 0 and cycles 0, 0.
 struct ReportLoss {
   static constexpr std::string_view name = "report_loss";
   template <class Size>
@@ -96,7 +95,7 @@ struct ReportLoss {
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
     std::int64_t capacity = 1;
-    std::int64_t rows_of_mean = 0;  // 0: those of the launch
+    std::int64_t rows_of_mean = 0;  // 0: the rows of the launch
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };

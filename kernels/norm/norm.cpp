@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the norms; norm.h has their meaning and shapes.
 #include "kernels/norm/norm.h"
 
 #include <cmath>
@@ -14,25 +14,26 @@ namespace {
 struct HostNorm {
   const void* x;
   const void* weight;
-  const void* bias;  // null for rms
+  const void* bias;  // null for rms_norm
   void* y;
   float* statistics;
 };
 
-// Operations for each element of the norm and of its gradient.
-// layer: sum; subtract, square, sum; subtract, scale, weigh, shift. rms: square, sum; scale, weigh.
+// Flops per element of the norm. layer: sum; subtract, square, sum; subtract, scale, weight, bias.
+// rms: square, sum; scale, weight.
 std::int64_t norm_operations(NormKind kind) {
   return kind == NormKind::layer ? 8 : 4;
 }
 
-// rms: normalise, weigh; multiply, sum; multiply, sum for the weight; multiply, subtract, scale.
-// layer also subtracts the mean, sums twice more (rows, bias) and subtracts.
+// Flops per element of the gradient. rms: normalise, weight; multiply, sum; multiply, sum for the
+// weight; multiply, subtract, scale. layer also subtracts the mean, computes two more sums (row,
+// bias) and subtracts once more.
 std::int64_t norm_gradient_operations(NormKind kind, const NormGradientAttributes& attributes) {
   return (kind == NormKind::layer ? 13 : 9) + (attributes.accumulate ? 1 : 0) +
          (attributes.sums_d_x ? 1 : 0);
 }
 
-// sum = x + branch + branch_bias, as it is stored; a bias that is null is none.
+// Computes sum = x + branch + branch_bias, rounded to storage; a null bias is left out.
 void residual_reference(const CallOf<kernels::LayerNorm>& call, const void* x, const void* branch,
                         const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
@@ -66,9 +67,9 @@ void norm_reference(NormKind kind, const CallOf<kernels::LayerNorm>& call, const
   }
 }
 
-// With n = (x - mean) scale and g = d_y weight, both of the row:
-//   d_x = scale (g - mean of g - n mean of (g n));  rms without the mean of g.
-// Operands d_y, x, weight, statistics, d_x, partials.
+// With n = (x - mean) scale and g = d_y weight of a row, computes
+//   d_x = scale (g - mean of g - n mean of (g n)),  in rms without the mean of g.
+// The operands are d_y, x, weight, statistics, d_x, partials.
 void norm_gradient_reference(NormKind kind, const CallOf<kernels::LayerNormGradient>& call) {
   const NormGradientAttributes& attributes = call.attributes;
   const auto [rows, columns, parts] = call.shape;

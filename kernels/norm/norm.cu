@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the norms; norm.h has their meaning and shapes.
 #include "kernels/norm/norm.h"
 
 #include "kernels/norm/norm.cuh"

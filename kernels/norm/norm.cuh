@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The forward kernels of layer_norm and rms_norm, with and without a residual. One read of a row
-// from memory: a warp holds a short row in registers; a block takes a long one and finds it in its
-// first-level cache when it comes back to it.
+// The forward kernels of layer_norm and rms_norm, with and without a residual. They read a row from
+// memory once. A warp holds a short row in registers; a block processes a long row and finds it in
+// the L1 cache at the second pass.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -10,18 +10,19 @@
 
 namespace stepgate {
 
-// biased: the branch comes without the bias of the GEMM that made it; plain: that GEMM has none.
+// The operands of a residual. biased: the branch still needs the bias of the GEMM that computed it;
+// plain: that GEMM has no bias.
 enum class Residual { none, plain, biased };
 
-// Operands that a kernel does not have are null.
+// The operands of a launch; operands that a kernel does not have are null.
 template <class Number>
 struct NormCall {
   const Number* x = nullptr;
-  const Number* branch = nullptr;       // of a residual
-  const Number* branch_bias = nullptr;  // of a biased one
+  const Number* branch = nullptr;       // of a residual norm
+  const Number* branch_bias = nullptr;  // of Residual::biased
   const Number* weight = nullptr;
   const Number* bias = nullptr;  // of a layer norm
-  Number* sum = nullptr;         // of a residual; may be x
+  Number* sum = nullptr;         // of a residual norm; may be x
   Number* y = nullptr;
   float* statistics = nullptr;
   std::int64_t rows = 0;
@@ -31,7 +32,7 @@ struct NormCall {
 
 constexpr int norm_block_threads = 1024;  // at most
 
-// Every lane gets the sum over the warp, by one fixed tree.
+// Returns the sum over the warp to every lane, by one fixed tree.
 __device__ __forceinline__ float sum_over_warp(float value) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -40,7 +41,7 @@ __device__ __forceinline__ float sum_over_warp(float value) {
   return value;
 }
 
-// Every thread gets the sum over the block, of whole warps. `of_warp` is used by no other sum.
+// Returns the sum over a block of whole warps to every thread. Each sum needs its own `of_warp`.
 __device__ __forceinline__ float sum_over_block(float value, float* of_warp) {
   value = sum_over_warp(value);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
@@ -50,16 +51,16 @@ __device__ __forceinline__ float sum_over_block(float value, float* of_warp) {
   return sum;
 }
 
-// a + b, or, where a float does not hold it, that one of the two neighbours whose last bit is set:
-// rounded on to a narrower format, it gives what the exact sum would (Boldo and Melquiond:
-// Emulation of FMA and correctly rounded sums, 2008).
+// Returns a + b rounded to odd: if the sum is not a float, the one of its two neighbours whose last
+// bit is set. Rounding that to a narrower format gives the same as rounding the exact sum (Boldo
+// and Melquiond: Emulation of FMA and correctly rounded sums, 2008).
 __device__ __forceinline__ float sum_to_odd(float a, float b) {
   const float below = __fadd_rd(a, b), above = __fadd_ru(a, b);
   return (__float_as_uint(below) & 1u) != 0 ? below : above;
 }
 
-// a + b + c for floats that may cancel: what the first sum was rounded by is added at the end
-// (Knuth's TwoSum).
+// Returns a + b + c for floats that may cancel: the rounding error of the first sum is added at the
+// end (Knuth's TwoSum).
 __device__ __forceinline__ float sum_of_floats(float a, float b, float c) {
   const float sum = __fadd_rn(b, c);
   const float of_c = __fsub_rn(sum, b);
@@ -67,7 +68,8 @@ __device__ __forceinline__ float sum_of_floats(float a, float b, float c) {
   return __fadd_rn(__fadd_rn(a, sum), rest);
 }
 
-// Three numbers, to be rounded to Number once: a norm shows it where a sum falls to the other side.
+// Returns the sum of three numbers such that rounding it to Number rounds only once. A norm
+// amplifies a sum that is rounded to the wrong neighbour.
 template <class Number>
 __device__ __forceinline__ float sum_of_three(float a, float b, float c) {
   if constexpr (sizeof(Number) == sizeof(float)) return sum_of_floats(a, b, c);
@@ -80,7 +82,8 @@ __device__ __forceinline__ float sum_of_two(float a, float b) {
   return sum_to_odd(a, b);
 }
 
-// The numbers to be normed: x, or x + branch as it is stored, which is written.
+// Returns the numbers to normalise: x, or x + branch rounded to storage. The latter is also stored
+// in call.sum.
 template <Residual residual, int count, class Number>
 __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call, std::int64_t row,
                                                     std::int64_t column) {
@@ -158,8 +161,8 @@ __device__ __forceinline__ void write_statistics(float* statistics, std::int64_t
 
 constexpr int norm_warps = 4;
 
-// A warp takes a row of up to `held` packs a lane. Blocks are small, since all their warps have to
-// end before another block comes.
+// One warp processes a row of up to `held` packs per lane. Blocks are small, since a new block
+// starts only when all warps of an old one have ended.
 template <NormKind kind, Residual residual, int held, int count, class Number>
 __global__ void __launch_bounds__(norm_warps * 32) norm_short_rows(const NormCall<Number> call) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * norm_warps + threadIdx.x / 32;
@@ -194,8 +197,8 @@ __global__ void __launch_bounds__(norm_warps * 32) norm_short_rows(const NormCal
   }
 }
 
-// A block takes a row of any length. A thread comes back to its own packs only, so that what it
-// wrote of a residual is what it reads.
+// One block processes a row of any length. A thread reads only packs of the sum that it wrote
+// itself.
 template <NormKind kind, Residual residual, int count, class Number>
 __global__ void __launch_bounds__(norm_block_threads) norm_long_rows(const NormCall<Number> call) {
   __shared__ float sums[norm_block_threads / 32];
@@ -226,7 +229,7 @@ __global__ void __launch_bounds__(norm_block_threads) norm_long_rows(const NormC
   }
 }
 
-// Four packs a thread where the row has them, since a barrier costs more with every warp.
+// A thread gets at least four packs where possible, since a barrier costs more with every warp.
 inline unsigned norm_threads(std::int64_t packs) {
   unsigned threads = 32;
   while (threads < norm_block_threads && 4 * threads < packs) threads *= 2;
@@ -236,7 +239,7 @@ inline unsigned norm_threads(std::int64_t packs) {
 template <NormKind kind, Residual residual, class Number>
 void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream_t stream) {
   constexpr int count = access_bytes / sizeof(Number);
-  // Null is aligned.
+  // A null operand counts as aligned.
   const bool in_packs =
       call.columns % count == 0 && aligned_to_access(call.x, call.branch, call.branch_bias,
                                                      call.weight, call.bias, call.sum, call.y);
@@ -255,7 +258,7 @@ void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream
   check_launch(name);
 }
 
-// The launcher of the kernel of that kind, whose operands are NormCall's, in its order.
+// The launcher of the kernel of that kind; the operands are in the order of NormCall's members.
 template <NormKind kind, Residual residual>
 Launch prepare_norm(std::string_view name, const MatrixShape& shape, DType dtype,
                     const NormAttributes& attributes) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The launcher of layer_norm_gradient and rms_norm_gradient, and the kernel for rows that
-// norm_gradient_rows.cuh's does not take.
+// norm_gradient_rows.cuh does not support.
 #pragma once
 
 #include "kernels/norm/norm_gradient_rows.cuh"
 
 namespace stepgate {
 
-constexpr int any_row_threads = 768;  // at most, which leaves a thread 80 registers
+constexpr int any_row_threads = 768;  // upper limit, with 80 registers per thread
 
-// A part whose rows are too long for the registers of a block or do not move in packs: a block
-// takes a row at a time, reads it twice, and sums in the partials themselves, of which a thread
-// comes back to its own only.
+// Processes a part whose rows are too long for a block's registers or cannot move in packs. A block
+// processes one row at a time, reads it twice, and accumulates in the partials in memory. A thread
+// accesses only its own partials.
 template <NormKind kind, int count, class Number>
 __global__ void __launch_bounds__(any_row_threads)
     norm_gradient_any(const NormGradientCall<Number> call) {
@@ -99,7 +99,7 @@ void launch_norm_gradient(std::string_view name, const NormGradientCall<Number>&
   check_launch(name);
 }
 
-// The launcher of the kernel of that kind.
+// The launcher of the gradient kernel of that kind.
 template <NormKind kind>
 Launch prepare_norm_gradient(std::string_view name, const PartsShape& shape, DType dtype,
                              const NormGradientAttributes& attributes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The norm gradients' kernel for rows that a few warps hold: one pass, rows on their way to shared
-// memory while others are worked on, the sums over rows in registers until a part ends.
+// The kernel of the norms' gradients for rows that fit in the registers of a few warps. It reads
+// each row once. The next row is copied to shared memory while the current one is processed, and
+// sums over rows stay in registers until the part ends.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -11,7 +12,7 @@
 
 namespace stepgate {
 
-// Parts that the kernels of layer_norm_gradient and rms_norm_gradient share: their operands, and
+// Parts that both kernels of layer_norm_gradient and rms_norm_gradient share: their operands, and
 // the sums over a row.
 
 template <class Number>
@@ -22,7 +23,7 @@ struct NormGradientCall {
   const float* statistics;
   Number* d_x;
   float* partials;
-  float* sums_d_x;  // [parts][columns]; null: not needed
+  float* sums_d_x;  // [parts][columns]; null: not requested
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t parts;
@@ -40,7 +41,7 @@ __device__ __forceinline__ RowStatistics statistics_at(const float* statistics, 
   return {statistics[2 * row], statistics[2 * row + 1]};
 }
 
-// Sums of g = d_y weight, and of g times the normalised x.
+// The sums over a row of g = d_y weight, and of g times the normalised x.
 struct RowSums {
   float sum, projection;
 };
@@ -54,8 +55,8 @@ __device__ __forceinline__ RowSums over_warp(RowSums own) {
   return own;
 }
 
-// A barrier of so many threads. Its number is spelt out, since a kernel in which the compiler does
-// not know it takes all sixteen of a block.
+// A barrier of so many threads. Its number is a compile-time constant, since the compiler would
+// otherwise reserve all sixteen barriers of a block.
 __device__ __forceinline__ void meet(int barrier, int threads) {
   switch (barrier) {
     case 1:
@@ -73,8 +74,8 @@ __device__ __forceinline__ void meet(int barrier, int threads) {
   }
 }
 
-// Every thread gets the sums over the `warps` warps of its group, which meet at barrier `barrier`.
-// `of_warp` is the group's; a sum takes another one than the sum before, so that one barrier a sum
+// Returns the sums over the `warps` warps of a group to every thread. The warps synchronise at
+// barrier `barrier`. Consecutive sums need different `of_warp` arrays, so that one barrier per sum
 // suffices.
 __device__ __forceinline__ RowSums over_group(RowSums own, RowSums* of_warp, int warp, int warps,
                                               int barrier) {
@@ -91,14 +92,14 @@ __device__ __forceinline__ RowSums over_group(RowSums own, RowSums* of_warp, int
   return all;
 }
 
-// d_x = scale (g - mean of g - n mean of (g n)) with n the normalised x; rms without the mean of g.
-// The product g is rounded by itself wherever it is taken: what is left of it behind its mean may
-// be small.
+// d_x = scale (g - mean of g - n mean of (g n)) with n the normalised x; in rms without the mean of
+// g. The product g is rounded the same way in both places, since the difference between g and its
+// mean may be small.
 __device__ __forceinline__ float weighed(float d_y, float weight) {
   return __fmul_rn(d_y, weight);
 }
 
-// Two blocks a multiprocessor, whose threads have 128 registers each.
+// Two blocks fit on a multiprocessor, with 128 registers per thread.
 constexpr int gradient_warps = 8;
 constexpr int gradient_threads = gradient_warps * 32;
 constexpr int gradient_blocks = 2;
@@ -111,8 +112,8 @@ constexpr int most_held(SumsOfGradient sums) {
   return sums == SumsOfGradient::kept ? 3 : 4;
 }
 
-// A row of every group of a block: `held` packs a thread. A thread comes back to packs that it
-// copied itself, so that nothing but its own copies is waited for.
+// One row for every group of a block: `held` packs per thread. A thread reads only packs that it
+// copied itself, so that it waits for its own copies only.
 template <int held, int count, class Number>
 struct HeldRows {
   using Packed = Pack<Number, count>;
@@ -121,17 +122,18 @@ struct HeldRows {
   Packed d_x[held][gradient_threads];
 };
 
-// One is worked on, the other on its way.
+// One slot holds the row being processed, the other the row being copied.
 constexpr int row_slots = 2;
 
-// Shared memory of a block; each thread has the packs of its columns of the weight.
+// Shared memory of a block; each thread also has the packs of the weight for its columns.
 template <int held, int count, class Number>
 struct Held {
   HeldRows<held, count, Number> rows[row_slots];
   Pack<Number, count> weight[held][gradient_threads];
 };
 
-// Where a thread stands among those that share a row.
+// The position of a thread in its group, which is the threads that share a row, and of the group in
+// its block.
 struct RowGroup {
   int thread, threads;  // of the group
   int group, groups;    // of the block
@@ -148,7 +150,7 @@ struct RowGroup {
   }
 };
 
-// Sends for the thread's packs of a row, if there is one.
+// Starts the asynchronous copies of the thread's packs of a row, if there is such a row.
 template <int held, int count, class Number>
 __device__ __forceinline__ void send_for(const NormGradientCall<Number>& call, const RowGroup& own,
                                          std::int64_t row, HeldRows<held, count, Number>& slot) {
@@ -165,8 +167,8 @@ __device__ __forceinline__ void send_for(const NormGradientCall<Number>& call, c
   __pipeline_commit();
 }
 
-// The pack that shared memory holds. Volatile, since a row's packs are fetched twice and the
-// assembler would else keep them in registers that it does not have.
+// Loads a pack from shared memory. The load is volatile: a row's packs are loaded twice, and the
+// assembler would otherwise try to keep them in registers, of which there are not enough.
 template <class Number, int count>
 __device__ __forceinline__ Pack<Number, count> fetch(const Pack<Number, count>& held) {
   static_assert(sizeof(held) == access_bytes);
@@ -179,7 +181,7 @@ __device__ __forceinline__ Pack<Number, count> fetch(const Pack<Number, count>& 
   return pack;
 }
 
-// Packs that no copy will write count as 0, so that nothing else asks for the ends of rows.
+// Sets packs that no copy will write to 0, so that no other code has to check where rows end.
 template <int held, int count, class Number>
 __device__ __forceinline__ void clear_rest(const NormGradientCall<Number>& call,
                                            const RowGroup& own,
@@ -195,7 +197,8 @@ __device__ __forceinline__ void clear_rest(const NormGradientCall<Number>& call,
   }
 }
 
-// Fills shared memory for the group's first rows.
+// Fills shared memory: clears unused packs, starts the copies of the group's first rows, and loads
+// the weight.
 template <int held, int count, class Number>
 __device__ __forceinline__ void prepare(const NormGradientCall<Number>& call, const RowGroup& own,
                                         std::int64_t row, std::int64_t step,
@@ -218,15 +221,15 @@ struct Numbers {
   float values[count];
 };
 
-// A thread's sums over rows.
+// The sums over rows of a thread's columns.
 template <int held, int count>
 struct ColumnSums {
   float d_weight[held][count], d_bias[held][count];
   float d_x[held][count];
 };
 
-// Adds up what the groups of a block have summed, in their order, and writes it. `of_groups` has
-// room for a number of each thread's columns.
+// Adds the column sums of all groups of a block, in the order of the groups, and writes them to the
+// partials. `of_groups` has room for one number of each column of each group.
 template <int held, int count>
 __device__ __forceinline__ void write_partials(float* partials, const float (&sums)[held][count],
                                                float* of_groups, const RowGroup& own,
@@ -248,7 +251,7 @@ __device__ __forceinline__ void write_partials(float* partials, const float (&su
   }
 }
 
-// The first look at a row: its sums, and what it adds to those over rows.
+// First pass over a row: returns the sums over the row, and adds its terms to the sums over rows.
 template <int held, int count, class Number>
 __device__ __forceinline__ RowSums look_at(const Held<held, count, Number>& block, int turn,
                                            RowStatistics row, ColumnSums<held, count>& columns) {
@@ -273,7 +276,8 @@ __device__ __forceinline__ RowSums look_at(const Held<held, count, Number>& bloc
   return sums;
 }
 
-// The second: d_x of pack i. `means` are those of g and of g times the normalised x.
+// Second pass over a row: returns d_x of pack i. `means` has the means over the row of g and of g
+// times the normalised x.
 template <int held, int count, class Number>
 __device__ __forceinline__ Numbers<count> gradient_of(const Held<held, count, Number>& block,
                                                       int turn, int i, RowStatistics row,
@@ -294,7 +298,7 @@ __device__ __forceinline__ Numbers<count> gradient_of(const Held<held, count, Nu
   return d_x;
 }
 
-// A block takes the rows of a part, a group of whole warps a row.
+// A block processes the rows of a part; each group of whole warps processes one row at a time.
 template <NormKind kind, SumsOfGradient sums, int held, int count, class Number>
 __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
     norm_gradient_rows(const NormGradientCall<Number> call, int group_threads) {
@@ -333,13 +337,14 @@ __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
     }
     send_for(call, own, row + row_slots * step, block.rows[turn]);
   }
-  // Groups with a row less than the first pass as many barriers: compute-sanitizer's racecheck
-  // counts those of a warp, whatever their number, and sees races behind them where counts differ.
+  // A group that has one row less still passes as many barriers. compute-sanitizer's racecheck
+  // counts the barriers of a warp regardless of their number, and would report false races where
+  // counts differ.
   const bool has_row_less = row - own.group * static_cast<int>(call.parts) < rows;
   if (warps > 1 && has_row_less) meet(1 + own.group, group_threads);
 
   __pipeline_wait_prior(0);
-  auto* of_groups = reinterpret_cast<float*>(memory);  // the rows are done with
+  auto* of_groups = reinterpret_cast<float*>(memory);  // the rows are no longer needed
   float* partials = call.partials + blockIdx.x * parameters_of(kind) * call.columns;
   write_partials(partials, columns.d_weight, of_groups, own, call.columns);
   if constexpr (kind == NormKind::layer) {
@@ -351,7 +356,7 @@ __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
   }
 }
 
-// How a row is divided: each of `threads` threads holds `held` packs. If the row is too long,
+// The division of a row: each of `threads` threads holds `held` packs. If the row is too long,
 // `held` exceeds what a thread can hold.
 struct RowDivision {
   int threads, held;
@@ -366,7 +371,7 @@ constexpr RowDivision divide_row(std::int64_t packs, int most) {
 
 template <class Number>
 struct RowsKernel {
-  // Null where rows are too long, or a block may not have the shared memory that they need.
+  // Null where rows are too long, or where a block cannot have the shared memory that they need.
   void (*kernel)(NormGradientCall<Number>, int) = nullptr;
   std::size_t shared_bytes = 0;
   int group_threads = 0;

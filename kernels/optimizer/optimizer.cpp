@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the optimizer kernels; optimizer.h has their meaning and
+// shapes.
 #include "kernels/optimizer/optimizer.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace {
 
 struct AdamwRule {
   using Named = kernels::Adamw;
-  // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
+  // The flops are 3 for m, 4 for v, 2 for corrections, 1 each for root, sum and quotient, 2 for
+  // decay and 2 for the step.
   static constexpr std::int64_t flops = 16;
 
   static double step(const Named::Attributes& rates, double updates, double weight, double gradient,
@@ -41,14 +43,14 @@ std::vector<Kernel> adamw_kernels() {
 
 struct LionRule {
   using Named = kernels::Lion;
-  static constexpr std::int64_t flops = 11;  // c 3, its sign, decay 2, step 2, m 3
+  static constexpr std::int64_t flops = 11;  // c 3, sign 1, decay 2, step 2, m 3
 
   static double step(const Named::Attributes& rates, double, double weight, double gradient,
                      double* moments) {
     double& m = moments[0];
     const double c = rates.beta1 * m + (1 - rates.beta1) * gradient;
     m = rates.beta2 * m + (1 - rates.beta2) * gradient;
-    const double sign = c > 0 ? 1 : c < 0 ? -1 : c;  // of 0, and of what is no number, itself
+    const double sign = c > 0 ? 1 : c < 0 ? -1 : c;  // keeps 0 and NaN
     return weight - rates.learning_rate * (sign + rates.weight_decay * weight);
   }
 };
@@ -71,12 +73,12 @@ void sgd_reference(const CallOf<kernels::Sgd>& call) {
   }
 }
 
-// Operands of passes, all of which have the sizes and rates of adamw.
+// An operand of a foreach pass; all passes have the shape and attributes of adamw.
 using Tensor = OperandOf<kernels::Adamw>;
 
 constexpr Tensor control{"control", Access::read, extent::control, OperandFormat::control};
 
-// A tensor in the storage format, and one in fp32.
+// Operands of one tensor: in the storage format, and below in fp32.
 constexpr Tensor stored(std::string_view name, Access access) {
   return {name, access, extent::elements};
 }
@@ -106,10 +108,10 @@ constexpr auto foreach_addcdiv_operands = operands_of<kernels::Adamw>(
 
 struct PassRow {
   std::span<const KernelOperand> operands;
-  std::int64_t flops;  // a number
+  std::int64_t flops;  // per element
 };
 
-// In the order of ForeachPass.
+// The rows are in the order of ForeachPass.
 constexpr PassRow pass_rows[] = {
     {foreach_unscale_operands, 1}, {foreach_decay_operands, 1},   {foreach_lerp_operands, 3},
     {foreach_mul_operands, 1},     {foreach_addcmul_operands, 3}, {foreach_sqrt_operands, 1},
@@ -128,7 +130,7 @@ DType format_of(const KernelOperand& operand, DType dtype) {
   return operand.format == OperandFormat::storage ? dtype : DType::fp32;
 }
 
-// One number of the target, and of the operands behind it in their order.
+// One element of the target, and of the other operands in their order.
 struct Numbers {
   double target;
   double first;

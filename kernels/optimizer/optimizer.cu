@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the optimizers; optimizer.h has their meaning and shapes.
 #include "kernels/optimizer/optimizer.h"
 
 #include <cuda_runtime.h>
@@ -12,8 +12,7 @@
 
 namespace stepgate {
 
-// The sum of one number of each thread of a block, in an order that depends on nothing: the lanes
-// of a warp, then the warps.
+// The sum over the threads of a block, in a fixed order: the lanes of a warp, then the warps.
 
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
@@ -36,9 +35,10 @@ __device__ __forceinline__ float block_sum(float value) {
   return warp_sum(threadIdx.x < warps ? of_warp[threadIdx.x] : 0.0f);
 }
 
-// One parameter's step of AdamW in fp32, for every kernel that makes it. What is the same for all
-// parameters is worked out before: AdamwRates on the host, AdamwCorrections by each thread, since
-// the number of the update is known on the device only. Formula and attributes: optimizer.h.
+// One AdamW step of one parameter in fp32, which all its kernels share. Values that are equal for
+// all parameters are computed before. AdamwRates come from the host. Each thread computes
+// AdamwCorrections, since only the device knows the number of the update. optimizer.h has the
+// formula and attributes.
 
 struct AdamwRates {
   float learning_rate;
@@ -72,7 +72,7 @@ struct AdamwCorrections {
   float root_factor;  // 1 / sqrt(1 - beta2^t)
 };
 
-// 1 - beta^t without the cancellation that beta near 1 and small t would bring.
+// Computes 1 - beta^t without the cancellation that occurs for beta near 1 and small t.
 __device__ __forceinline__ float bias_correction(float log_beta, float updates) {
   return -expm1f(updates * log_beta);
 }
@@ -83,7 +83,7 @@ __device__ __forceinline__ AdamwCorrections adamw_corrections(const AdamwRates& 
           1.0f / sqrtf(bias_correction(rates.log_beta2, updates))};
 }
 
-// Moves m and v on and returns the new weight.
+// Updates m and v and returns the new weight.
 __device__ __forceinline__ float adamw_step(const AdamwRates& rates,
                                             const AdamwCorrections& corrections, float gradient,
                                             float weight, float& m, float& v) {
@@ -202,7 +202,7 @@ constexpr bool is_controlled(Pass pass) {
   return pass != Pass::sqrt && pass != Pass::add;
 }
 
-// Operands between the target and the control.
+// The number of operands between the target and the control.
 constexpr int inputs_of(Pass pass) {
   if (pass == Pass::addcdiv) return 2;
   return pass == Pass::lerp || pass == Pass::addcmul || pass == Pass::sqrt ? 1 : 0;
@@ -216,7 +216,8 @@ using Target =
 template <Pass pass, class Number>
 using First = std::conditional_t<pass == Pass::lerp || pass == Pass::addcmul, Number, float>;
 
-// The number that the pass gives all elements alike and only the device knows.
+// The coefficient of a pass that is equal for all elements and depends on the control; 0 for other
+// passes.
 template <Pass pass>
 __device__ __forceinline__ float coefficient(const AdamwRates& rates, const float* control) {
   if constexpr (pass == Pass::unscale) return control[update_control::factor];
@@ -273,7 +274,7 @@ struct MakePass {
 
 template <Pass pass, class Number>
 Launch launching(const MatrixShape& shape, const AdamwRates& rates) {
-  // 16 bytes a thread where nothing is fp32.
+  // A thread moves 16 bytes of each operand if no operand is fp32.
   constexpr bool all_stored = pass == Pass::unscale || pass == Pass::decay;
   constexpr int count = all_stored ? access_bytes / static_cast<int>(sizeof(Number)) : mixed_count;
   return [numbers = shape.rows * shape.columns, rates](void* const* buffers, cudaStream_t stream) {
@@ -340,7 +341,7 @@ __device__ void count_good_update(float* control, const ClipRates& rates) {
   if (grows) control[update_control::loss_scale] *= rates.growth;
 }
 
-// One block: a few thousand sums at most.
+// One block is enough, since there are a few thousand sums at most.
 __global__ void __launch_bounds__(clip_block_threads)
     clip(const float* partials, float* control, std::int64_t count, ClipRates rates) {
   float own = 0.0f;
@@ -376,8 +377,8 @@ Launch kernels::Clip::prepare(const Shape& shape, DType, const Attributes& attri
 namespace {
 
 constexpr int square_sums_block_threads = 256;
-constexpr int blocks_per_multiprocessor = 6;  // 40 registers a thread: none spills
-constexpr int packs_in_flight = 4;            // of a thread: 96 KiB a multiprocessor
+constexpr int blocks_per_multiprocessor = 6;  // 40 registers per thread without spills
+constexpr int packs_in_flight = 4;            // per thread: 96 KiB per multiprocessor
 
 template <int count, class Number>
 __device__ __forceinline__ float sum_with(float sum, const Pack<Number, count>& pack) {
@@ -389,7 +390,7 @@ __device__ __forceinline__ float sum_with(float sum, const Pack<Number, count>& 
   return sum;
 }
 
-// A block for each piece.
+// One block processes each piece.
 template <int count, class Number>
 __global__ void __launch_bounds__(square_sums_block_threads, blocks_per_multiprocessor)
     square_sums(const Number* gradients, float* partials, std::int64_t numbers,
@@ -397,7 +398,7 @@ __global__ void __launch_bounds__(square_sums_block_threads, blocks_per_multipro
   constexpr int step = square_sums_block_threads * count;
   const std::int64_t begin = blockIdx.x * piece;
   const std::int64_t end = min(begin + piece, numbers);
-  // All indices below are the first of a pack that ends at `end` at most.
+  // Each `index` below is the first element of a pack that ends at or before `end`.
   const std::int64_t last = end - count;
   std::int64_t index = begin + threadIdx.x * count;
   float sums[packs_in_flight] = {};
@@ -411,7 +412,8 @@ __global__ void __launch_bounds__(square_sums_block_threads, blocks_per_multipro
   for (; index <= last; index += step) {
     sums[0] = sum_with(sums[0], load<count>(gradients, index));
   }
-  // The one thread whose pack would reach behind the end takes what is left, number by number.
+  // One thread has a pack that would exceed the end; it processes the remaining elements one by
+  // one.
   for (; index < end; ++index) sums[1] = sum_with(sums[1], load<1>(gradients, index));
   const float sum = block_sum<square_sums_block_threads>((sums[0] + sums[1]) + (sums[2] + sums[3]));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;

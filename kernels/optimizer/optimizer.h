@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Updates of the weights, and the norm of the gradients that clips them. Launchers are in CUDA
-// builds alone.
+// Updates of the weights, and the norm of the gradients, by which they are clipped. Launchers exist
+// only in CUDA builds.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace stepgate {
 namespace kernels {
 
 // AdamW with decoupled weight decay (Loshchilov and Hutter, ICLR 2019, algorithm 2), plain, clipped
-// and with an fp32 master of the weights. Shape, operands and what a control does:
-// update_rule.h, with the moments m and v; g is the gradient times the control's factor, t the
-// number of updates, this one included.
+// and with an fp32 master of the weights. update_rule.h has shape, operands and the effect of a
+// control. The moments are m and v; g is the gradient times the control's factor, t the number of
+// updates including this one.
 //   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 //   w -= learning_rate ((m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w)
 struct Adamw {
@@ -34,8 +34,8 @@ struct Adamw {
 };
 
 // Lion (Chen et al.: Symbolic Discovery of Optimization Algorithms, NeurIPS 2023, algorithm 2),
-// plain, clipped and with an fp32 master of the weights. Shape, operands and what a control does:
-// update_rule.h, with the one moment m; g is the gradient times the control's factor.
+// plain, clipped and with an fp32 master of the weights. update_rule.h has shape, operands and the
+// effect of a control. The one moment is m; g is the gradient times the control's factor.
 //   c = beta1 m + (1 - beta1) g;  w -= learning_rate (sign(c) + weight_decay w)
 //   m = beta2 m + (1 - beta2) g
 struct Lion {
@@ -66,10 +66,10 @@ struct Sgd {
 
 }  // namespace kernels
 
-// AdamW as a "foreach" optimizer makes it: one pass over all tensors for each elementary operation,
-// with every intermediate in memory (torch.optim.AdamW(foreach=True) of PyTorch 2). All passes in
-// order equal adamw_clipped to rounding; each reads and writes what its operation needs, so that
-// together they move 88 bytes a parameter in fp32 where adamw_clipped moves 28.
+// AdamW as a "foreach" optimizer computes it: one pass over all tensors for each elementary
+// operation, with every intermediate in memory (torch.optim.AdamW(foreach=True) of PyTorch 2). All
+// passes in order equal adamw_clipped up to rounding. Each pass reads and writes what its operation
+// needs. Together they move 88 bytes per parameter in fp32, where adamw_clipped moves 28.
 //   shape     rows x columns numbers
 //   operands  the target, other tensors, control (fp32 [8], see update_control.h); m, v and
 //             denominators are fp32
@@ -82,7 +82,7 @@ enum class ForeachPass {
   lerp,     // m += (1 - beta1) (gradients - m)
   mul,      // v *= beta2
   addcmul,  // v += (1 - beta2) gradients^2
-  sqrt,     // denominators = sqrt(v); no control, since nothing else is lost
+  sqrt,     // denominators = sqrt(v); no control, as they are temporary
   div,      // denominators /= sqrt(1 - beta2^t)
   add,      // denominators += epsilon; no control
   addcdiv,  // weights -= learning_rate / (1 - beta1^t) * m / denominators
@@ -90,7 +90,7 @@ enum class ForeachPass {
 
 namespace kernels {
 
-// In the order of ForeachPass.
+// The names are in the order of ForeachPass.
 inline constexpr std::string_view foreach_names[] = {
     "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
     "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
@@ -103,16 +103,17 @@ struct Foreach {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Decides one update from the norm of all gradients: by what every gradient is multiplied, whether
-// the update is skipped, and the next loss scale. Clipping as torch.nn.utils.clip_grad_norm_ does
-// it, the scale as torch.amp.GradScaler does (there growth 2, backoff 0.5, growth_interval 2000).
-//   shape     partials, how many sums
+// Decides one update from the norm of all gradients: the factor of every gradient, whether the
+// update is skipped, and the next loss scale. Gradients are clipped as in
+// torch.nn.utils.clip_grad_norm_, the scale changes as in torch.amp.GradScaler (whose defaults are
+// growth 2, backoff 0.5, growth_interval 2000).
+//   shape     partials, the number of sums
 //   operands  partials (fp32, of square_sums), control (fp32 [8], see update_control.h)
 //   norm = sqrt(sum of partials) / loss_scale
 //   norm finite:  factor = min(1, max_norm / (norm + 1e-6)) / loss_scale;  updates += 1
 //                 good_updates += 1; at growth_interval: loss_scale *= growth, good_updates = 0
 //   otherwise:    factor = 0;  good_updates = 0;  loss_scale *= backoff unless it is fixed
-// The factor is of the scale before it changes, with which the gradients were computed.
+// The factor uses the loss scale before the change, with which the gradients were computed.
 struct Clip {
   static constexpr std::string_view name = "clip";
   template <class Size>
@@ -136,9 +137,9 @@ constexpr double clip_epsilon = 1e-6;
 namespace kernels {
 
 // The first of two stages of the norm of all gradients: partials[p] is the sum of squares of the
-// p-th piece of the numbers. clip makes the second. The order of a sum depends on the sizes and the
-// alignment of the gradients alone.
-//   shape     numbers, pieces (square_sum_pieces is how many a GPU wants)
+// p-th piece of the numbers. clip is the second stage. The order of a sum depends on the sizes and
+// the alignment of the gradients alone.
+//   shape     numbers, pieces (square_sum_pieces returns the best number for a GPU)
 //   operands  gradients ([numbers]), partials (fp32 [pieces])
 // A square that overflows fp32 makes its piece infinite, and clip skips the update.
 struct SquareSums {
@@ -155,16 +156,17 @@ struct SquareSums {
 
 }  // namespace kernels
 
-// 12 blocks for each of 132 multiprocessors, two rounds of what fits, so that the second evens out
-// what the first left; and no piece so small that starting its block costs more than reading it.
+// Number of pieces: 12 blocks for each of 132 multiprocessors, which is two waves, so that the
+// second evens out the load of the first. Pieces are large enough that reading one takes longer
+// than starting its block.
 constexpr std::int64_t square_sum_pieces(std::int64_t count) {
   constexpr std::int64_t most = 12 * 132;
   constexpr std::int64_t smallest_piece = 4096;
   return std::clamp<std::int64_t>((count + smallest_piece - 1) / smallest_piece, 1, most);
 }
 
-// Numbers of every piece but the last ones, which may be shorter or empty: a multiple of 8, so that
-// all pieces of an aligned operand are aligned.
+// Number of elements of every piece except the last ones, which may be shorter or empty. It is a
+// multiple of 8, so that all pieces of an aligned operand are aligned.
 constexpr std::int64_t square_sum_piece(const kernels::SquareSums::Shape& shape) {
   const std::int64_t share = (shape.numbers + shape.pieces - 1) / shape.pieces;
   return (share + 7) / 8 * 8;

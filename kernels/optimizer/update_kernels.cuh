@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA side of the kernels of an optimizer's rule. Operands: update_kernels.h.
+// The CUDA side of the kernels of an optimizer's rule; update_kernels.h has their operands.
 #pragma once
 
 #include "kernels/mixed_packs.cuh"
@@ -7,12 +7,12 @@
 
 namespace stepgate {
 
-// A rule on the device says who names it (`Named`, as on the host), and has
-//   Rule::rates(attributes), worked out on the host, of type Rule::Rates;
-//   Rule::corrections(rates, updates), by each thread, since the number of the update is known on
-//   the device only;
-//   Rule::step(rates, corrections, gradient, weight, moments), which moves the moments on and
-//   returns the new weight.
+// A rule on the device has the type `Named`, as on the host, and the functions
+//   Rule::rates(attributes), computed on the host, of type Rule::Rates;
+//   Rule::corrections(rates, updates), computed by each thread, since only the device knows the
+//     number of the update;
+//   Rule::step(rates, corrections, gradient, weight, moments), which updates the moments and
+//     returns the new weight.
 template <class Rule, UpdateKind kind, class Number>
 struct UpdateElements {
   Number* weights;
@@ -25,7 +25,8 @@ struct UpdateElements {
   template <int count>
   __device__ void apply(std::int64_t first) const {
     using Layout = UpdateLayout<Rule, kind>;
-    // Before the control is looked at: a skipped launch reads in vain, no other waits twice.
+    // The operands are loaded before the control is read: a skipped launch loads them in vain, but
+    // other launches wait only once.
     const auto gradient = load<count>(gradients, first);
     auto weight = [&] {
       if constexpr (kind == UpdateKind::master)
@@ -78,7 +79,7 @@ Launch prepare_update(const MatrixShape& shape, DType dtype,
   const auto rates = Rule::rates(attributes);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
-    // A plain rule moves whole accesses of weights; the others what mixed_packs.cuh says.
+    // A plain rule moves 16 bytes of weights per thread; other kinds move mixed_count numbers.
     constexpr int count = kind == UpdateKind::plain ? access_bytes / sizeof(Number) : mixed_count;
     return [parameters, rates](void* const* buffers, cudaStream_t stream) {
       UpdateElements<Rule, kind, Number> element{

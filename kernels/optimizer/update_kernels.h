@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host side of the kernels of an optimizer's rule: operands, work and references. Meaning and
-// shapes: update_rule.h.
+// The host side of the kernels of an optimizer's rule: operands, work and references. update_rule.h
+// has their meaning and shapes.
 #pragma once
 
 #include "kernels/extents.h"
@@ -9,10 +9,10 @@
 
 namespace stepgate {
 
-// A rule says who names it (`Named`), its flops a parameter, and
+// A rule has the type `Named`, its flops per parameter, and
 //   static double step(const Attributes&, double updates, double weight, double gradient,
 //                      double* moments)
-// which moves the moments on and returns the new weight.
+// which updates the moments and returns the new weight.
 template <class Rule, UpdateKind kind>
 struct UpdateLayout {
   static constexpr bool controlled = kind != UpdateKind::plain;
@@ -82,13 +82,13 @@ void update_reference(const CallOf<typename Rule::Named>& call) {
 template <class Rule, UpdateKind kind>
 Kernel update_kernel() {
   static constexpr auto operands = update_operands<Rule, kind>();
-  // A launch that is not skipped has so many; the factor is one more.
+  // The flops of a launch that is not skipped; multiplying by the control's factor is one more.
   constexpr std::int64_t flops = Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0);
   return row<UpdateKernel<typename Rule::Named, kind>, update_reference<Rule, kind>>(
       operands, flops_an_element<flops>);
 }
 
-// The rows of the rule's kernels.
+// The catalogue rows of the rule's kernels.
 template <class Rule>
 std::vector<Kernel> update_kernels() {
   return {update_kernel<Rule, UpdateKind::plain>(), update_kernel<Rule, UpdateKind::clipped>(),

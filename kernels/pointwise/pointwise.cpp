@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the pointwise kernels; pointwise.h has their meaning and
+// shapes.
 #include "kernels/pointwise/pointwise.h"
 
 #include <cmath>
@@ -124,7 +125,7 @@ constexpr auto bias_operands = operands_of<kernels::BiasGelu>({
     {"y", Access::write, extent::elements},
 });
 
-// An exponential and a quotient count 1.
+// The flops of gelu, where an exponential and a division count 1 each.
 constexpr std::int64_t gelu_operations = 7;
 
 double gelu(double x) {

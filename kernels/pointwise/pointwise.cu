@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the pointwise kernels; pointwise.h has their meaning and shapes.
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/launch.cuh"
@@ -55,8 +55,8 @@ Launch kernels::Add::prepare(const Shape& shape, DType dtype, const Attributes&,
 
 namespace {
 
-// The matrix is walked as one flat array, so that rows of any length keep 16-byte accesses; a pack
-// may therefore span two rows. y may be x.
+// The matrix is processed as one flat array, so that rows of any length keep 16-byte accesses; a
+// pack may therefore span two rows. y may be x.
 template <class Number>
 struct BiasActivationOnDevice {
   const Number* x;
@@ -121,9 +121,9 @@ constexpr int bias_gradient_block_columns = 32;
 constexpr int bias_gradient_warps = bias_gradient_block_threads / 32;
 
 // A block sums all rows of 32 columns, so a wide matrix fills the device (128 blocks at 4096
-// columns) and one launch suffices. 32 / count neighbouring threads read a row's 32 columns, the
-// rest of the block other rows. The order of the sum is fixed: a thread's rows, then the rows of
-// its warp, then the bias_gradient_warps.
+// columns) and one launch suffices. 32 / count neighbouring threads read 32 columns of one row, and
+// the other threads of the block read other rows. The order of the sum is fixed: a thread's rows,
+// then the rows of its warp, then the bias_gradient_warps.
 template <int count, class Number>
 __global__ void __launch_bounds__(bias_gradient_block_threads)
     bias_gradient(const Number* dy, Number* db, std::int64_t rows, std::int64_t columns,
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(bias_gradient_block_threads)
 
 constexpr int wide_threads = 256;
 
-// The same for few rows of many columns: a thread sums all rows of a pack of columns, eight of them
-// on their way at a time.
+// Like bias_gradient, for few rows of many columns: a thread sums all rows of a pack of columns,
+// with eight loads in flight.
 template <int count, class Number>
 __global__ void __launch_bounds__(wide_threads)
     bias_gradient_wide(const Number* dy, Number* db, std::int64_t rows, std::int64_t columns,
@@ -196,8 +196,8 @@ __global__ void __launch_bounds__(wide_threads)
 
 namespace {
 
-// Whether the rows are too few for the threads of a block, and the packs of columns enough for
-// those of the device.
+// Whether there are too few rows for the threads of a block, and enough packs of columns for all
+// threads of the device.
 constexpr bool is_wide(std::int64_t rows, std::int64_t packs) {
   constexpr std::int64_t most_rows = 256, least_packs = 8192;
   return rows <= most_rows && packs >= least_packs;
@@ -246,9 +246,9 @@ struct Call {
   std::int64_t parts;
 };
 
-// A block sums 256 columns of a part: column_parts_block_columns / count neighbouring threads read
-// a row's, the rest of the block other rows of the part. The order of the sum: a thread's rows,
-// then the threads of a column.
+// A block sums 256 columns of a part. column_parts_block_columns / count neighbouring threads read
+// one row, and the other threads of the block read other rows of the part. The order of the sum is
+// a thread's rows, then the threads of a column.
 template <int count, class Number>
 __global__ void __launch_bounds__(column_parts_block_threads)
     column_parts_of(const Call<Number> call) {
@@ -328,7 +328,7 @@ struct Convert {
   }
 };
 
-// As many numbers a pack as the wider ones fill an access with.
+// A pack has as many numbers as an access holds of the wider type.
 template <class From, class To>
 Launch launch_of(std::string_view kernel, std::int64_t numbers) {
   constexpr int count = access_bytes / sizeof(float);
@@ -358,10 +358,11 @@ Launch kernels::Narrow::prepare(const Shape& shape, DType dtype, const Attribute
 
 namespace {
 
-// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)): one exponential and one reciprocal of the special
-// function units, where tanhf takes a branch and a division. The exponential of 2 is off by 2^-22
-// of itself, its argument by 2^-24 of itself, which stays below 4e-6 of gelu(x) for x above -8;
-// further down gelu(x) is below 1e-17. Where the exponential overflows, the quotient is 0.
+// Computes (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)). It takes one exponential and one reciprocal of
+// the special function unit, where tanhf takes a branch and a division. The exponential has a
+// relative error of 2^-22, its argument one of 2^-24. The error stays below 4e-6 of gelu(x) for x
+// above -8; below -8 gelu(x) is less than 1e-17. Where the exponential overflows, the quotient is
+// 0.
 __device__ __forceinline__ float logistic_of_inner(float x) {
   constexpr float log2_e = 1.44269504088896340736f;
   constexpr float linear = -2.0f * static_cast<float>(gelu_slope) * log2_e;
@@ -376,7 +377,7 @@ __device__ __forceinline__ float gelu(float x) {
   return x * logistic_of_inner(x);
 }
 
-// With s the logistic of 2 u: s + x s (1 - s) 2 u'.
+// The derivative of gelu, s + x s (1 - s) 2 u' with s = logistic(2 u).
 __device__ __forceinline__ float gelu_slope_at(float x) {
   constexpr float linear = 2.0f * static_cast<float>(gelu_slope);
   constexpr float quadratic = 3.0f * linear * static_cast<float>(gelu_cubic);
@@ -431,8 +432,8 @@ struct GeluGradientOnDevice {
   }
 };
 
-// Walks the matrix as one flat array, so that rows of any length keep 16-byte accesses; a pack may
-// therefore span two rows.
+// Processes the matrix as one flat array, so that rows of any length keep 16-byte accesses; a pack
+// may therefore span two rows.
 template <class Number>
 struct BiasGeluOnDevice {
   const Number* x;
@@ -441,7 +442,7 @@ struct BiasGeluOnDevice {
   Number* y;
   std::int64_t columns;
   bool bias_moves_in_packs;  // aligned, and no pack spans two rows
-  bool indices_fit_32_bits;  // whose remainder takes half the time
+  bool indices_fit_32_bits;  // 32-bit remainders take half the time
 
   template <int count>
   struct Inputs {
@@ -535,7 +536,7 @@ Launch kernels::BiasGelu::prepare(const Shape& shape, DType dtype, const Attribu
 
 namespace {
 
-// dx may be dy, so nothing is `__restrict__`: each thread loads its pack before it stores it.
+// dx may be dy, so no pointer is `__restrict__`: each thread loads its pack before it stores it.
 template <class Number>
 struct ReluGradientOnDevice {
   const Number* y;
@@ -577,9 +578,9 @@ constexpr int sum_parts_block_threads = 1024;
 constexpr int sum_parts_block_columns = 32;
 constexpr int sum_parts_warps = sum_parts_block_threads / 32;
 
-// A block sums 32 columns; a warp reads 32 neighbours of a part. The partials are a few MB that
-// were written just before, so that they come from the second-level cache; what counts is that all
-// of a thread's loads fly at once. The order of the sum: a warp's parts, then the sum_parts_warps.
+// A block sums 32 columns; a warp reads 32 neighbouring columns of a part. The partials are a few
+// MB that were just written, so they come from the L2 cache. For speed, all loads of a thread must
+// be in flight at once. The order of the sum is a warp's parts, then the sum_parts_warps.
 template <class Number>
 __global__ void __launch_bounds__(sum_parts_block_threads)
     sum_parts(const float* partials, Number* sums, std::int64_t parts, std::int64_t columns,
@@ -625,17 +626,17 @@ Launch kernels::SumParts::prepare(const Shape& shape, DType dtype, const Attribu
 
 namespace {
 
-// The exponential of the special function units; where it overflows, the quotient is 0.
+// Uses the exponential of the special function unit; where it overflows, the quotient is 0.
 __device__ __forceinline__ float logistic(float x) {
   return __fdividef(1.0f, 1.0f + __expf(-x));
 }
 
-// Each row has F gates, then F ups; the result's rows have F numbers.
+// Positions in rows of F gates followed by F ups; rows of the result have F numbers.
 struct GateRows {
   std::int64_t columns;      // F
-  bool indices_fit_32_bits;  // whose quotient takes half the time
+  bool indices_fit_32_bits;  // 32-bit quotients take half the time
 
-  // Where the gate of element i of the result lies; its up lies `columns` further.
+  // Returns the index of the gate of element i of the result; the up is `columns` elements further.
   __device__ __forceinline__ std::int64_t gate_of(std::int64_t i) const {
     const std::int64_t row =
         indices_fit_32_bits ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(columns)
@@ -714,7 +715,7 @@ GateRows gate_rows(const MatrixShape& shape) {
 
 }  // namespace
 
-// A pack never spans two rows: its gates would not lie together.
+// Packs are used only if none spans two rows, as its gates would not be contiguous.
 Launch kernels::Swiglu::prepare(const Shape& shape, DType dtype, const Attributes&,
                                 const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels that map elements to elements, or sum columns. Launchers are in CUDA builds alone.
+// Kernels that map elements to elements, or sum columns. Launchers exist only in CUDA builds.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -43,9 +43,9 @@ struct BiasGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// partials[p][c] = sum of dy[r][c] over the rows r of part p, which are p, p + parts, ...: the
-// first half of a bias's gradient, for matrices too tall and too narrow for bias_gradient to fill
-// the device. sum_parts is the second.
+// partials[p][c] = sum of dy[r][c] over the rows r of part p, which are p, p + parts, ... This is
+// the first half of a bias's gradient, for matrices too tall and too narrow for bias_gradient to
+// fill the device. sum_parts is the second half.
 //   shape     rows, columns, parts (column_parts(rows, columns))
 //   operands  dy, partials (fp32 [parts][columns])
 struct ColumnParts {
@@ -57,11 +57,11 @@ struct ColumnParts {
 
 }  // namespace kernels
 
-// A block sums so many columns of a part.
+// Number of columns of a part that one block sums.
 constexpr std::int64_t columns_of_part = 256;
 
-// Parts for which every one of the 132 multiprocessors of an H200 has eight blocks; a part has at
-// least 32 rows, so that the partial sums stay small beside the rows.
+// Number of parts that gives eight blocks to each of the 132 multiprocessors of an H200. A part has
+// at least 32 rows, so that the partial sums stay small compared with the rows.
 constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t blocks = 8 * 132, least_rows = 32;
   const std::int64_t most = blocks / ((columns + columns_of_part - 1) / columns_of_part);
@@ -71,8 +71,8 @@ constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
 
 namespace kernels {
 
-// Copies numbers from the model's storage to fp32 (widen) and back, rounded to nearest (narrow): as
-// gradients are made larger for a collective that adds them in fp32.
+// Copies numbers from the model's storage to fp32 (widen) and back, rounded to nearest (narrow).
+// Gradients are widened for a collective that adds them in fp32.
 //   shape     numbers
 //   widen     numbers, wide (fp32), one for each
 //   narrow    wide (fp32), numbers, one for each
@@ -101,8 +101,8 @@ struct Narrow {
 //   shape     rows, columns
 //   operands  gelu: x, y (may be x)
 //             gelu_gradient: x, d_y, d_x (may be d_y); d_x = d_y gelu'(x)
-//             bias_gelu: x, bias ([columns]), pre, y; pre = x + bias (may be x), y = gelu of pre as
-//             it is stored, of which the gradient will be taken
+//             bias_gelu: x, bias ([columns]), pre, y; pre = x + bias (may be x), y = gelu of the
+//               stored pre, which the gradient needs
 struct Gelu {
   static constexpr std::string_view name = "gelu";
   using Shape = MatrixShape;
@@ -141,8 +141,8 @@ struct ReluGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// sums[c] = sum over parts of partials[p][c], or sums[c] += that: the second half of a sum over
-// rows whose first half was taken by parts. The order of the sum depends on the shape alone.
+// sums[c] = sum over parts of partials[p][c], or sums[c] += that sum. This is the second half of a
+// sum over rows whose first half summed parts. The order of the sum depends on the shape alone.
 //   shape     columns, parts
 //   operands  partials (fp32 [parts][columns]), sums ([columns]; read only when accumulating)
 struct SumParts {
@@ -160,11 +160,11 @@ struct SumParts {
 };
 
 // The gated linear unit whose gate is a SiLU (Shazeer: GLU variants improve transformer, 2020,
-// equation 6; biases are the GEMM's):
+// equation 6; biases are added by the GEMM):
 //   swiglu(gate, up) = silu(gate) up,  silu(z) = z s,  s = 1 / (1 + exp(-z))
 //   swiglu    swiglu_gradient
 //   shape     rows; columns = F, width of the result
-//   operands  swiglu: x ([rows][2 F], of each row gate, then up), y [rows][F]
+//   operands  swiglu: x ([rows][2 F], in each row gate, then up), y [rows][F]
 //             swiglu_gradient: x, d_y [rows][F], d_x ([rows][2 F], may be x)
 //               d_gate = d_y up s (1 + gate (1 - s)),  d_up = d_y gate s
 struct Swiglu {

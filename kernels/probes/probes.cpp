@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands, work and references of the family on the host; the header has meaning and shapes.
+// Operands, work and host references of the probes; probes.h has their meaning and shapes.
 #include "kernels/probes/probes.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace stepgate {
 namespace {
 
 constexpr auto chain_words = [](const auto& s) { return s.lines * chase_line_words; };
-// A word of each line that is followed.
+// One word is read of each line that a launch visits.
 constexpr auto followed_words = [](const auto& s, const auto& told) -> CheckedSize {
   return std::min<std::int64_t>(s.lines, told.accesses);
 };
@@ -55,17 +55,17 @@ constexpr auto records_to = [](const auto& s, const auto& told) {
   return elements_of(s) * told.fields_to;
 };
 
-// One field of every record.
+// The operands are records, of which a launch accesses one field.
 constexpr auto strided_scale_operands = operands_of<kernels::StridedScale>({
     {.name = "from", .access = Access::read, .elements = records_from, .touched = extent::elements},
     {.name = "to",
      .access = Access::write,
      .elements = records_to,
      .touched = extent::elements,
-     .may_replace = 0},  // of as many fields
+     .may_replace = 0},  // if the records have equally many fields
 });
 
-// The order in which elements are taken changes no number.
+// The reference ignores the order of elements, which changes no number.
 void strided_scale_reference(const CallOf<kernels::StridedScale>& call) {
   const auto [factor, from, to] = call.attributes;
   for (std::int64_t element = 0; element < elements_of(call.shape); ++element) {
@@ -79,13 +79,15 @@ void strided_scale_reference(const CallOf<kernels::StridedScale>& call) {
 StridedSectors strided_scale_sectors(const kernels::StridedScale::Shape& shape, DType dtype,
                                      const kernels::StridedScale::Attributes& attributes) {
   const std::int64_t number = bytes_of(dtype);
-  const std::int64_t distance = shape.stride * number;  // where records have one field
+  const std::int64_t distance =
+      shape.stride * number;  // distance in elements, for records of one field
   const auto [factor, from, to] = attributes;
   return {.read = sectors_per_request(distance * from, number),
           .written = sectors_per_request(distance * to, number)};
 }
 
-// A request serves as many elements as a sector has bytes.
+// A request has 32 elements and a sector 32 bytes, so a request's sectors are its bytes per
+// element.
 KernelWork strided_scale_traffic(const kernels::StridedScale::Shape& shape, DType dtype,
                                  const kernels::StridedScale::Attributes& attributes) {
   static_assert(warp_threads == sector_bytes);

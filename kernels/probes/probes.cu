@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and launchers of the family; the header has their meaning and shapes.
+// CUDA kernels and launchers of the probes; probes.h has their meaning and shapes.
 #include "kernels/probes/probes.h"
 
 #include "kernels/launch.cuh"
@@ -7,9 +7,9 @@
 namespace stepgate {
 namespace {
 
-// One thread, so that one load is on its way at a time. Loads are cached in every level; the first
-// level is empty when a launch begins, so a small footprint misses it once a line and launch. A
-// large footprint also misses the TLB, which is part of what a load from memory costs here.
+// One thread runs, so that only one load is in flight. All cache levels are used. The L1 cache is
+// empty when a launch begins, so a small footprint misses it once per line and launch. A large
+// footprint also misses the TLB, which is part of the cost of a load from memory here.
 __global__ void chase(const std::uint32_t* chain, std::uint32_t* position, float* fraction,
                       std::int64_t accesses, float line_share) {
   std::uint32_t line = *position;
@@ -65,20 +65,22 @@ Launch kernels::Spin::prepare(const Shape&, DType, const Attributes& attributes,
 namespace {
 
 struct Walk {
-  std::int64_t elements_a_round;  // that threads take before they begin again, one further
+  std::int64_t
+      elements_a_round;  // elements of one pass; each later pass starts one element further
   std::int64_t stride;
   std::int64_t fields_from;
   std::int64_t fields_to;
 };
 
-// As many as keep memory busy: one 4-byte load a thread is on its way for longer than it lasts.
+// The number of elements per thread that keeps memory busy: with one 4-byte load per thread, too
+// few bytes would be in flight.
 constexpr int elements_a_thread = 8;
 constexpr int elements_a_block = elementwise_threads * elements_a_thread;
 
-// An access for every element on purpose, and a thread's elements a block apart: neighbours in one
-// access would hide from memory the very pattern that is to be measured. A row of the grid is a
-// round, so that no thread divides, and a sector's next element comes when the whole array has
-// passed.
+// Each element is a separate access, and a thread's elements are a block apart: vector accesses of
+// neighbours would hide the access pattern that is to be measured. Each row of the grid is one
+// pass, so that no thread divides. The next element of a sector is accessed when the whole array
+// has been passed.
 template <class Number>
 __global__ void __launch_bounds__(elementwise_threads)
     strided_scale(const Number* from, Number* to, Walk walk, float factor) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that load one resource of the device and compute nothing of use. Launchers are in CUDA
-// builds alone.
+// Kernels that load one resource of the device and compute nothing useful. Launchers exist only in
+// CUDA builds.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace stepgate {
 
 namespace kernels {
 
-// Follows a chain of lines: every load is of the line that the one before named, so a launch takes
-// `accesses` times the latency of memory, and nothing hides it.
+// Follows a chain of lines: each load depends on the line that the previous load returned. So a
+// launch takes `accesses` times the latency of memory, and nothing hides the latency.
 //   shape     lines of the chain, a power of two from 4 on
 //   operands  chain (uint32 [lines, 32]: the first word of each line is the number of the next),
-//             position (uint32 [1]: the line that is followed next), fraction (fp32 [1])
-// position = the line after `accesses` more; fraction = position / lines. A launch goes on where
-// the last one ended: of a footprint beyond the second-level cache it then never finds a line of an
-// earlier launch there, however few of them one launch follows.
+//             position (uint32 [1]: the next line to visit), fraction (fp32 [1])
+// position moves `accesses` lines ahead; fraction = position / lines. A launch starts where the
+// previous one ended. With a footprint larger than the L2 cache it never finds a line of an earlier
+// launch there, however few lines one launch visits.
 struct Chase {
   static constexpr std::string_view name = "chase";
   template <class Size>
@@ -35,14 +35,14 @@ struct Chase {
 
 }  // namespace kernels
 
-// Bytes that caches keep and memory fetches for one access (CUDA C++ Programming Guide: cache lines
-// of 128 bytes), so that every access is of another line.
+// Bytes that caches hold and memory fetches for one access (CUDA C++ Programming Guide: cache lines
+// of 128 bytes), so that every access touches another line.
 constexpr std::int64_t chase_line_bytes = 128;
 constexpr std::int64_t chase_line_words = chase_line_bytes / 4;
 
-// The line that follows in the chain of this seed. With a multiplier of 1 modulo 4 and an odd
-// increment, modulo a power of two, it is one cycle through all lines (Hull and Dobell, Random
-// Number Generators, 1962); the multiplier is that of Numerical Recipes.
+// The next line in the chain of this seed. A linear congruence modulo a power of two, with a
+// multiplier of 1 modulo 4 and an odd increment, gives one cycle of all lines (Hull and Dobell,
+// Random Number Generators, 1962). The multiplier is from Numerical Recipes.
 constexpr std::uint32_t next_line(std::uint64_t line, std::int64_t lines, std::uint64_t seed) {
   constexpr std::uint64_t multiplier = 1664525;
   const std::uint64_t increment = (seed >> 32) | 1;
@@ -65,14 +65,14 @@ struct Spin {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Scales every element once, in an order and over a layout that may waste most of what memory
-// delivers: neighbouring threads take elements a stride apart, and elements may be one field of
-// larger records. What is useful stays the same, each element read once and written once.
+// Scales every element once, in an order and a layout that may waste most of the memory bandwidth:
+// neighbouring threads access elements a stride apart, and elements may be one field of larger
+// records. The useful traffic is always one read and one write per element.
 //   shape     rows x columns elements; stride, which divides their number
-//   operands  from, to: element e is number e * fields_from of the one and e * fields_to of the
-//             other, to[e] = factor * from[e]; the numbers between are left alone
-// `to` may be `from` where both have as many fields. Of n elements, the one in place p of the order
-// is p % (n / stride) * stride + p / (n / stride), and 32 places are a warp's request.
+//   operands  from, to: element e is at e * fields_from in `from` and at e * fields_to in `to`,
+//             to[e] = factor * from[e]; the numbers between them stay unchanged
+// `to` may be `from` where both have equally many fields. Place p of the order has element p % (n /
+// stride) * stride + p / (n / stride), with n elements in total. A warp's request covers 32 places.
 struct StridedScale {
   static constexpr std::string_view name = "strided_scale";
   template <class Size>
@@ -85,7 +85,7 @@ struct StridedScale {
   struct Attributes {
     double factor = 1;
     std::int64_t fields_from = 1;  // numbers of a record of `from`
-    std::int64_t fields_to = 1;    // likewise
+    std::int64_t fields_to = 1;    // numbers of a record of `to`
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
@@ -96,14 +96,15 @@ struct StridedScale {
 constexpr std::int64_t sector_bytes = 32;
 constexpr std::int64_t warp_threads = 32;
 
-// Sectors that one load or store of a warp touches, the first at the start of a sector: 4 for
-// neighbours of 4 bytes, 24 for one such field of records of 24 bytes, 32 from a stride of 8 on.
+// Number of sectors that one load or store of a warp touches, if the first element starts a sector:
+// 4 for neighbours of 4 bytes, 24 for a 4-byte field of records of 24 bytes, 32 from a stride of 8
+// on.
 constexpr std::int64_t sectors_per_request(std::int64_t distance_bytes, std::int64_t number_bytes) {
   const std::int64_t reach = (warp_threads - 1) * distance_bytes + number_bytes;
   return std::min(warp_threads, (reach + sector_bytes - 1) / sector_bytes);
 }
 
-// Sectors of the loads from `from` and of the stores to `to`.
+// Numbers of sectors of the loads from `from` and of the stores to `to`.
 struct StridedSectors {
   std::int64_t read = 0;
   std::int64_t written = 0;

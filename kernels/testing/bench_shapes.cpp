@@ -11,17 +11,18 @@
 namespace stepgate {
 namespace {
 
-// A transformer's step.
+// The sizes of a transformer's training step.
 struct Step {
   std::int64_t samples, tokens, hidden, heads, vocab;
   std::int64_t rows() const { return samples * tokens; }
 };
 
-// The two largest of the steps that ci/compare_pytorch.py compares.
+// These are the two largest steps that ci/compare_pytorch.py compares.
 constexpr Step steps[] = {{32, 1024, 768, 12, 50304}, {8, 2048, 2048, 16, 32768}};
 
 constexpr std::int64_t verified_rows = 64;
-// The parameters are those of a model whose update no cache holds.
+// The number of parameters of a model whose update exceeds all caches, and the number that is
+// verified.
 constexpr std::int64_t parameters = 162'000'000, verified_parameters = 4096;
 
 std::int64_t few(std::int64_t rows) {
@@ -52,7 +53,7 @@ BenchShape gemm(std::string_view kernel, const kernels::Matmul::Shape& shape,
   return {kernel, shape, small, attributes};
 }
 
-// Rows of so many parts of heads, verified on two short sequences.
+// A shape of rows of `parts` times packed heads; two short sequences verify the result.
 BenchShape packed_heads(std::string_view kernel, const Step& step, std::int64_t parts = 1,
                         std::int64_t heads_of_parts = 1, KernelAttributes attributes = {}) {
   constexpr std::int64_t short_sequence = 128;
@@ -79,7 +80,7 @@ void append_gemms(const Step& step, std::vector<BenchShape>& all) {
 
 void append_step(const Step& step, std::vector<BenchShape>& all) {
   const std::int64_t n = step.rows(), c = step.hidden;
-  // Also of so many rows that the start of the kernel hardly counts.
+  // These norms have so many rows that launch costs hardly matter.
   for (const char* kernel : {"layer_norm", "rms_norm"})
     all.push_back(by_rows(kernel, 8 * n, c, NormAttributes{1e-5}));
   all.push_back(
@@ -97,13 +98,13 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
                    .verified = kernels::Widen::Shape{n * c}});
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
-  // As wide as in Llama, 8/3 of the stream.
+  // The width is that of Llama, 8/3 of the hidden size.
   for (const char* kernel : {"swiglu", "swiglu_gradient"})
     all.push_back(by_rows(kernel, n, (8 * c + 191) / 192 * 64));
   for (const char* kernel : {"layer_norm", "residual_layer_norm", "residual_bias_layer_norm",
                              "rms_norm", "residual_rms_norm", "residual_bias_rms_norm"})
     all.push_back(by_rows(kernel, n, c, NormAttributes{1e-5}));
-  // Added to the gradient of the stream and summed, as all but the last norm of a step are.
+  // d_x is accumulated and its sums are requested, as in all norms of a step but the last.
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
     all.push_back(in_parts(kernel, n, c, layer_norm_parts, NormGradientAttributes{true, true}));
   for (const std::int64_t columns : {c, 4 * c}) {
@@ -115,10 +116,10 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   all.push_back(by_rows("bias_gradient", step.samples, step.tokens * c));
   for (const char* kernel : {"cross_entropy", "scaled_cross_entropy"})
     all.push_back(by_rows(kernel, n, step.vocab));
-  // The queries and keys of packed rows.
+  // rope rotates the queries and keys of packed rows.
   all.push_back(packed_heads("rope", step, 3, 2,
                              kernels::Rope::Attributes{.width = step.hidden / step.heads}));
-  // Four heads of queries share a head of keys and values.
+  // Each head of keys and values is shared by four heads of queries.
   for (const char* kernel : {"repeat_heads", "repeat_heads_gradient"}) {
     all.push_back({.kernel = kernel,
                    .shape = kernels::RepeatHeads::Shape{n, c, step.heads},
@@ -140,7 +141,8 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   append_gemms(step, all);
 }
 
-// Neighbours, a stride apart, and one field of records, which are fewer since they are larger.
+// The patterns are neighbouring elements, several strides, and one field of records. Records are
+// larger, so there are fewer rows of them.
 void append_patterns(std::vector<BenchShape>& all) {
   const auto append = [&](std::int64_t rows, std::int64_t stride,
                           const kernels::StridedScale::Attributes& attributes) {
@@ -153,7 +155,8 @@ void append_patterns(std::vector<BenchShape>& all) {
   append(8192, 1, {0.5, 6, 6});
 }
 
-// Whether each operand has a number for each of the shape's elements, or a few whatever the shape.
+// Whether each operand has either one number per element of the shape, or a fixed number of
+// elements.
 bool is_elementwise(const Kernel& row, const TrialRecipe& recipe) {
   if (!recipe.shapes.front().holds<MatrixShape>()) return false;
   bool any = false;
@@ -168,8 +171,8 @@ bool is_elementwise(const Kernel& row, const TrialRecipe& recipe) {
   return any;
 }
 
-// Shape for a kernel that nothing else here names: over the parameters of a model, or the largest
-// that is tried of it.
+// The shape for a kernel without a shape listed above: over all parameters of a model if it is
+// element-wise, else the largest shape of its recipe.
 BenchShape by_declaration(const Kernel& row) {
   const TrialRecipe& recipe = trial_recipe(row.name);
   BenchShape bench{row.name, {}, {}, recipe.attributes.front()};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sizes at which the benchmark times each kernel: a training step with tensors larger than any
-// cache. A few rows of the same shape verify the result. A kernel without such a listed step gets
-// sizes from its declaration and its tests.
+// cache. A few rows of the same shape verify the result. A kernel that no such step uses gets sizes
+// from its declaration and its tests.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ std::span<const BenchShape> bench_shapes();
 
 bool uses_tensor_cores(const BenchShape&);
 
-// "layer_norm/32768x768".
+// A name such as "layer_norm/32768x768".
 std::string name_of(const BenchShape&);
 
 }  // namespace stepgate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device memory between guard zones, and the measure of error. Which trials to run is the tests'.
+// Device memory with guard zones around operands, and the error measure. The tests choose the
+// trials.
 #include "kernels/testing/cuda_trial.h"
 
 #include <cublasLt.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Carries trials out on the GPU for tests and benchmarks: operands between guard zones, launches,
-// read-back. Every failure of CUDA throws, so a machine without a GPU fails rather than skips.
+// Runs trials on the GPU for tests and benchmarks: operands between guard zones, launches, and
+// copies back. Every CUDA failure throws, so a machine without a GPU fails rather than skips.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,8 +15,8 @@ namespace stepgate {
 // A cuBLASLt handle and a workspace.
 class CudaLibraries {
  public:
-  // Without cuDNN, kernels are our own. With `shared_bytes` as on a device that gives a block no
-  // more shared memory.
+  // Without cuDNN, the project's own kernels are used. `shared_bytes` imitates a device with no
+  // more shared memory per block; 0: the real limit.
   explicit CudaLibraries(Cudnn* dnn = nullptr, std::int64_t shared_bytes = 0);
   ~CudaLibraries();
   CudaLibraries(const CudaLibraries&) = delete;
@@ -28,27 +28,27 @@ class CudaLibraries {
   LaunchContext context_;
 };
 
-// Throws std::runtime_error with what was being done.
+// Throws std::runtime_error that says which operation failed.
 void check_cuda(cudaError_t status, std::string_view what);
 
-// How the operands lie in device memory.
+// The placement of the operands in device memory.
 struct Placement {
   std::int64_t offset_bytes = 0;  // from an address that is aligned to 256 bytes
   enum class Output { apart, in_place } output = Output::apart;
 };
 
-// The trial's operands in device memory, as the trial holds them now.
+// The trial's operands, copied to device memory.
 class DeviceOperands {
  public:
   DeviceOperands(const KernelTrial&, Placement);
 
   void* const* pointers() const { return pointers_.data(); }
 
-  // The contents of the operands now, as a trial. In place, the output is what the shared buffer
-  // holds, and so is the input that it replaced.
+  // Copies the operands back into a trial. If an output shares a buffer with an input, both have
+  // the content of that buffer.
   KernelTrial read_back() const;
 
-  // Whether all bytes before and behind every operand are as they were.
+  // Whether all bytes before and after every operand are unchanged.
   bool guards_are_untouched() const;
 
  private:
@@ -65,13 +65,14 @@ class DeviceOperands {
 // Prepares and launches the trial's kernel once on these operands, and waits for it.
 void run_cuda(const KernelTrial&, const DeviceOperands&, const CudaLibraries&);
 
-// ||got - expected|| / ||expected|| of one operand; NaN when any number is NaN. The norm of the
-// expected single-precision numbers (losses, moments) counts as 1 an element at least: a mean of
-// numbers of size 1 may cancel to next to nothing.
+// ||got - expected|| / ||expected|| of one operand; NaN when any number is NaN. For
+// single-precision operands (losses, moments) the norm of `expected` counts as at least 1 per
+// element: a mean of numbers of size 1 may cancel almost to 0.
 double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
 
-// The largest relative error of an operand that rounding explains. GEMMs in tf32 take factors of
-// 10 bits of mantissa, each off by 2^-10 at most; fp32 operands of a bf16 kernel stay fp32.
+// The largest relative error of an operand that rounding explains. GEMMs in tf32 round factors to
+// 10 bits of mantissa, each with an error of at most 2^-10; fp32 operands of a bf16 kernel stay
+// fp32.
 double error_bound(const KernelTrial&, std::size_t operand);
 
 }  // namespace stepgate

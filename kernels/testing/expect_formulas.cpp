@@ -9,14 +9,14 @@
 namespace stepgate {
 namespace {
 
-// No bound but that of rounding once to the operand's format.
+// The relative error of rounding once to the operand's format.
 double rounding(const KernelTrial& trial, std::size_t operand) {
   const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   if (stored && trial.dtype == DType::bf16) return 0x1.01p-8;
   return stored && trial.dtype == DType::fp16 ? 0x1.01p-11 : 0x1.01p-24;
 }
 
-// Half the spacing of numbers near zero.
+// Half the spacing of subnormal fp16 numbers; 0 for other formats.
 double smallest(const KernelTrial& trial, std::size_t operand) {
   const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   return stored && trial.dtype == DType::fp16 ? 0x1p-25 : 0;

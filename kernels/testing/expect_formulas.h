@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compares a kernel's host reference, in every trial of its recipe, with formulas that a test
-// states independently. Writes no formula itself.
+// states independently. It contains no formula itself.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace stepgate {
 
-// A number of an operand after the kernel, from the trial as it was before it.
+// Computes an element of an operand after the kernel from the trial before it.
 using Formula = std::function<double(const KernelTrial& before, std::int64_t index)>;
 
-// The same, of a kernel's own sizes and attributes.
+// As above, with a kernel's own sizes and attributes.
 template <class Kernel>
 using FormulaOf = std::function<double(const TrialOf<Kernel>& before, std::int64_t index)>;
 
-// Operands without a formula must be as they were. `unit` is the size of the largest term of a sum,
-// whose order may differ.
+// Operands without a formula must stay unchanged. `unit` is the size of the largest term of a sum,
+// since the order of sums may differ.
 void expect_formulas(std::string_view kernel, const std::map<std::size_t, Formula>&,
                      double unit = 1);
 template <class Kernel>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library that the tests of DynamicLibrary open.
+// A shared library that the tests of DynamicLibrary open.
 extern "C" {
 
 __attribute__((visibility("default"))) int fake_version() {

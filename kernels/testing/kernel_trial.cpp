@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// As clip leaves it; the updates of one shape are skipped.
+// A control as clip leaves it; its factor skips the update for one shape.
 std::array<float, update_control::size> control_numbers(const KernelShape& shape) {
   const KernelShape skipped = MatrixShape{4, 32};
   std::array<float, update_control::size> control{};

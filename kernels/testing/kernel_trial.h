@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Valid calls of every kernel for tests and benchmarks: which shapes and attributes are worth
-// trying, and random operands of a seed. Judges no result.
+// Valid calls of every kernel for tests and benchmarks: the shapes and attributes to try, and
+// random operands from a seed. It judges no result.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,16 @@ namespace stepgate {
 
 struct KernelTrial;
 
-// Trials that are worth making of a kernel. What its operands hold, and which may be one buffer, is
-// in its declaration.
+// The trials to make of a kernel. The kernel's declaration has the operands, and says which may
+// share a buffer.
 struct TrialRecipe {
   KernelRef kernel;
   std::vector<KernelShape> shapes;
   std::vector<KernelAttributes> attributes = {{}};
-  // The numbers of an operand are uniform in [-1, 1), or from here on.
+  // By operand: the numbers are uniform in [lowest, 1), and in [-1, 1) if the operand is not
+  // listed.
   std::map<std::size_t, double> lowest = {};
-  // Makes inputs that depend on each other consistent, once all are filled.
+  // Makes inputs that depend on each other consistent, after all are filled.
   void (*settle)(KernelTrial&) = nullptr;
 };
 
@@ -42,7 +43,7 @@ struct KernelTrial {
   std::vector<std::vector<std::byte>> operands;
 };
 
-// A trial with the sizes and attributes of a kernel.
+// A trial with a kernel's own Shape and Attributes types.
 template <class Shape, class Attributes>
 struct TypedTrial {
   const KernelTrial& trial;
@@ -54,8 +55,8 @@ struct TypedTrial {
 template <class Kernel>
 using TrialOf = TypedTrial<typename Kernel::Shape, typename Kernel::Attributes>;
 
-// Operands that are only written hold 0xff bytes, which are NaN in every float format, so that a
-// number that was not written shows.
+// Makes a trial with random inputs. Operands that are only written hold 0xff bytes, which are NaN
+// in every float format, so that a missing write is noticed.
 KernelTrial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelAttributes&,
                        std::uint64_t seed);
 template <class Kernel>
@@ -64,27 +65,27 @@ KernelTrial make_trial(const typename Kernel::Shape& shape, DType dtype,
   return make_trial(trial_recipe(Kernel::name), shape, dtype, attributes, seed);
 }
 
-// Every shape and attributes of the recipe, in every dtype; each with a seed of its own.
+// Trials of all shapes, attributes and dtypes of the recipe; each has its own seed.
 std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
 
-// The kernel's declaration of the operand, and its bytes.
+// The kernel's declaration of the operand, and the operand's size in bytes.
 const KernelOperand& operand_of(const KernelTrial&, std::size_t operand);
 std::int64_t operand_bytes(const KernelTrial&, std::size_t operand);
 
 // The largest alignment that the CUDA side requires of an operand: GEMM libraries need whole packs.
 std::int64_t alignment_bytes(const Kernel&);
 
-// The operand that may be the same buffer as an input; no_operand where none may.
+// The operand that may share the buffer of an input; no_operand where none may.
 std::size_t operand_in_place(const Kernel&);
 
-// Number i of an operand, whatever its format.
+// Element i of an operand of any format, and below the number of elements.
 double value_at(const KernelTrial&, std::size_t operand, std::int64_t index);
 std::int64_t value_count(const KernelTrial&, std::size_t operand);
 
-// Carries the trial out on its own operands with the kernel's reference.
+// Runs the kernel's reference on the trial's own operands.
 void run_reference(KernelTrial&);
 
-// The same, with the operand that may be the buffer of an input in that buffer.
+// Runs the reference with the output of operand_in_place in the buffer of its input.
 void run_reference_in_place(KernelTrial&);
 
 // Calls the reference of the named kernel on these buffers, one per operand, in fp32.
@@ -96,7 +97,7 @@ void run_in_fp32(const typename Kernel::Shape& shape, const typename Kernel::Att
   run_in_fp32(Kernel::name, shape, attributes, buffers);
 }
 
-// "matmul 7x13x5x1 bf16 attributes 1 0 0 seed 42"
+// A description such as "matmul 7x13x5x1 bf16 attributes 1 0 0 seed 42".
 std::string describe(const KernelTrial&, std::uint64_t seed);
 
 }  // namespace stepgate

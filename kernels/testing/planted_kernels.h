@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that no step needs, with more of everything than those of the catalogue have: they show
-// that nothing counts sizes, attributes or operands.
+// Kernels that no step needs, with more sizes, attributes and operands than any kernel of the
+// catalogue. They show that no code limits these numbers.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace stepgate {
 
 namespace kernels {
 
-// Correlation of images with filters, as deep learning calls it a convolution:
+// Correlation of images with filters, which deep learning calls convolution:
 //   y[n][f][i][j] = scale sum over c, a, b of x[n][c][i stride + a dilation - padding][...]
-//                   w[f][c][a][b], or y += that; what lies outside an image is 0
+//                   w[f][c][a][b], or y += that sum; x is 0 outside the image
 //   operands  x [samples][channels][height][width], w [filters][channels][filter_height]
 //             [filter_width], y [samples][filters][rows][columns]
-// Has no launcher.
+// It has no launcher.
 struct Convolution {
   static constexpr std::string_view name = "convolution";
   template <class Size>
@@ -45,14 +45,14 @@ struct Convolution {
     bool accumulate = false;
   };
 
-  // Positions of a filter along an image's side.
+  // Number of positions of a filter along a side of an image.
   template <class Size>
   static constexpr Size positions(Size side, std::int64_t filter, const Attributes& told) {
     return (side + (2 * told.padding - (filter - 1) * told.dilation - 1)) / told.stride + 1;
   }
 };
 
-// out = the numbers of in0, then those of in1, ... of eight inputs.
+// out = the numbers of in0, then those of in1, and so on for eight inputs.
 struct Concatenation {
   static constexpr std::string_view name = "concatenation";
   template <class Size>

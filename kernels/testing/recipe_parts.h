@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parts of recipes: which shapes are worth trying, and how operands that depend on each other are
-// made consistent. Only trial_recipes.cpp includes this.
+// Parts of recipes: shapes to try, and functions that make dependent operands consistent. Only
+// trial_recipes.cpp includes this.
 #pragma once
 
 #include <cmath>
@@ -14,13 +14,13 @@
 
 namespace stepgate::recipe_parts {
 
-// 1, odd, just beside every vector width, and larger than one block.
+// Sizes are 1, odd numbers, neighbours of every vector width, and more than one block.
 inline const std::vector<MatrixShape> matrices = {
     {1, 1},    {1, 3},    {3, 7},    {5, 8},    {2, 31},    {4, 32},    {33, 33},
     {64, 100}, {65, 257}, {7, 1024}, {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
 
-// Sequences of T tokens, H heads of D numbers: one token, beside the tiles of 64 and 128 tokens,
-// heads with and without tensor cores.
+// Sequences of T tokens, H heads of D numbers. T is 1 or near the tile sizes 64 and 128; D is a
+// width with or without tensor cores.
 inline std::vector<PackedHeadsShape> sequences_of_heads() {
   struct Sequences {
     std::int64_t count, tokens, heads, width;
@@ -37,18 +37,20 @@ inline std::vector<PackedHeadsShape> sequences_of_heads() {
   return shapes;
 }
 
-// Rows of sequences of T tokens that begin with so many heads of up to 256 numbers; with nothing
-// behind them, with the values of attention, and so that rows are not whole packs.
+// Rows of sequences of T tokens that begin with some heads to rotate, of up to 256 numbers each. In
+// some shapes nothing follows the heads, in others the values of attention do, or rows are not
+// whole packs.
 inline const std::vector<PackedHeadsShape> rows_of_turned_heads = {
     {1, 256, 1, 1},    {6, 515, 2, 2},      {14, 768, 7, 2}, {33, 1025, 33, 4},
     {66, 1300, 33, 5}, {200, 1536, 200, 4}, {3, 2304, 1, 6}, {5000, 264, 5000, 1}};
 
-// Rows of H heads of queries, a multiple of 4: heads of one number, of no whole packs, and of some.
+// Rows of H heads of queries, a multiple of 4. Heads are one number, whole packs, or not whole
+// packs.
 inline const std::vector<kernels::RepeatHeads::Shape> rows_of_shared_heads = {
     {1, 4, 4},    {3, 32, 4},     {64, 36, 12},  {7, 160, 4},
     {33, 512, 8}, {130, 1024, 8}, {9, 2048, 16}, {513, 64, 8}};
 
-// G matrices of T x T.
+// Shapes of G matrices of T x T.
 inline std::vector<MatrixShape> square_matrices() {
   std::vector<MatrixShape> shapes;
   for (const auto& [groups, tokens] : {std::pair<std::int64_t, std::int64_t>{1, 1},
@@ -65,14 +67,15 @@ inline std::vector<MatrixShape> square_matrices() {
   return shapes;
 }
 
-// The output of the forward launch for these qkv: random probabilities would be no probabilities.
+// Replaces the output and log sums by those of the forward launch for these qkv: random numbers
+// would not be probabilities.
 inline void attend(KernelTrial& trial) {
   void* const buffers[] = {trial.operands[0].data(), trial.operands[1].data(),
                            trial.operands[3].data()};
   kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
 }
 
-// Numbers between the elements of `to`, which stay.
+// Fills the numbers between the elements of `to`, which the kernel must not change.
 inline void fill_between_elements(KernelTrial& trial) {
   const std::int64_t fields = trial.attributes.as<kernels::StridedScale>().fields_to;
   for (std::int64_t i = 0; i < value_count(trial, 1); ++i) {
@@ -80,7 +83,8 @@ inline void fill_between_elements(KernelTrial& trial) {
   }
 }
 
-// One cycle through all lines, which begins at one of them; the other words name no line.
+// Makes the chain one cycle through all lines, and the position one of these lines. The other words
+// of a line are not valid line numbers.
 inline void link_lines(KernelTrial& trial) {
   const std::int64_t lines = trial.shape.as<kernels::Chase>().lines;
   auto* chain = reinterpret_cast<std::uint32_t*>(trial.operands[0].data());
@@ -92,8 +96,8 @@ inline void link_lines(KernelTrial& trial) {
   *position %= static_cast<std::uint32_t>(lines);
 }
 
-// Where the sign of Lion's blend is the same in every precision: a result that jumps there is
-// within no bound of rounding.
+// Changes moments where Lion's blend of gradient and moment is near 0. The update jumps with the
+// blend's sign, so rounding there would exceed every error bound.
 inline void keep_from_zero(KernelTrial& trial) {
   const auto lion = trial.attributes.as<kernels::Lion>();
   const auto operands = kernel(trial.recipe->kernel).operands;
@@ -102,7 +106,7 @@ inline void keep_from_zero(KernelTrial& trial) {
   auto* m = reinterpret_cast<float*>(trial.operands[moment].data());
   const double factor = controlled ? value_at(trial, moment + 1, update_control::factor) : 1;
   for (std::int64_t i = 0; i < value_count(trial, moment); ++i) {
-    if (i % 7 == 3) {  // nothing was learned of it, as of a row that no token names
+    if (i % 7 == 3) {  // a parameter without gradients so far, such as an unused row
       m[i] = 0;
       set_number(trial.operands[1].data(), trial.dtype, i, 0);
       continue;
@@ -112,10 +116,10 @@ inline void keep_from_zero(KernelTrial& trial) {
   }
 }
 
-// A single number may lie where a slope is next to nothing, which no relative error allows for.
+// A single number may have a slope of almost 0, where no relative error bound applies.
 inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matrices.end());
 
-// Also rows that a warp holds eight packs a lane of, and rows that move in packs but take a block.
+// Adds rows of eight packs per lane of a warp, and longer rows of packs that need a block.
 inline const std::vector<MatrixShape> normed_matrices = [] {
   std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{9, 768}, {6, 2048}, {3, 4096}});
@@ -129,26 +133,27 @@ inline const std::vector<MatrixShape> summed_matrices = [] {
   return shapes;
 }();
 
-// Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
+// Adds rows that are kept in shared memory: one whose stages have unequal sizes, and one as wide as
+// a vocabulary.
 inline const std::vector<MatrixShape> classified_matrices = [] {
   std::vector<MatrixShape> shapes = matrices;
   shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});
   return shapes;
 }();
 
-// Shapes with the parts among which the rows are divided. A row has less than one warp's packs,
-// those of several warps, or more than those of a block.
+// Shapes of matrices with the number of parts among which the rows are divided. A row has fewer
+// packs than a warp holds, the packs of several warps, or more packs than a block holds.
 inline const std::vector<PartsShape> parts_of_matrices = {
     {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
     {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},
     {9, 6152, 4}, {1030, 24, 64}, {50, 512, 2},   {21, 1600, 3}, {5, 8200, 2}};
 
-// Tokens, columns, vocabulary and positions: few and many equal tokens.
+// Shapes of tokens, columns, vocabulary and positions, with few and with many equal tokens.
 inline const std::vector<kernels::Embedding::Shape> sequences = {
     {1, 1, 1, 1},     {5, 3, 7, 2},        {12, 8, 5, 4},    {7, 31, 3, 7},
     {64, 33, 50, 16}, {33, 256, 1000, 11}, {20, 1032, 9, 5}, {300, 4, 3000, 100}};
 
-// The same without positions, which other kernels than embedding have none of.
+// The same shapes without positions, for kernels other than embedding.
 inline const std::vector<kernels::TokenEmbedding::Shape> looked_up = [] {
   std::vector<kernels::TokenEmbedding::Shape> shapes;
   for (const auto& [rows, columns, table_rows, positions] : sequences)
@@ -156,7 +161,8 @@ inline const std::vector<kernels::TokenEmbedding::Shape> looked_up = [] {
   return shapes;
 }();
 
-// Also more tokens than a block's lists hold: of one value, and of a few that the windows share.
+// Adds more tokens than a block's lists hold: all equal, or of a few values that several windows
+// share.
 inline const std::vector<kernels::TokenEmbedding::Shape> repeated = [] {
   std::vector<kernels::TokenEmbedding::Shape> shapes = looked_up;
   shapes.insert(shapes.end(), {{2500, 3, 1}, {5003, 8, 2}, {4097, 5, 2200}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of recipes. A new kernel adds one row here.
+// The table of recipes. A new kernel needs one row here.
 #include <cstdio>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace recipe_parts;
 
-constexpr double flat = -6;  // where gelu is flat
+constexpr double flat = -6;  // lower limit for gelu, which is flat there
 
 const std::vector<kernels::Adamw::Attributes> adamw_rules = {{1e-2, 0.9, 0.999, 1e-8, 0.01},
                                                              {1e-1, 0.5, 0.9, 1e-3, 0}};
@@ -35,7 +35,7 @@ TrialRecipe foreach_recipe(std::map<std::size_t, double> lowest = {}) {
   return recipe<kernels::Foreach<pass>>(matrices, adamw_rules, std::move(lowest));
 }
 
-// Appends all kernels of a rule; second moments are of squares.
+// Appends all kernels of a rule; second moments are not negative.
 template <class Rule>
 void append_updates(std::vector<TrialRecipe>& all,
                     const std::vector<typename Rule::Attributes>& rules,

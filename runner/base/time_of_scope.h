@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Adds the wall time of its own life to a sum.
+// Adds the wall time from its construction to its destruction to a sum.
 #pragma once
 
 #include <chrono>

@@ -28,7 +28,8 @@ void in_chunks(std::int64_t count, Fill fill) {
   fill(std::int64_t{0}, count / chunks);
 }
 
-// Maps stretches of the whole flat buffer to a buffer that holds only these pieces, in sequence.
+// Maps stretches of the whole flat buffer to a buffer that holds only these pieces of it, one after
+// the other.
 std::vector<DrawnStretch> in_pieces(const std::vector<RankPiece>& pieces,
                                     const std::vector<DrawnStretch>& flat) {
   std::vector<DrawnStretch> stretches;

@@ -46,7 +46,7 @@ std::vector<Trace> take_traces(StepResult&& result) {
   return traces;
 }
 
-// A device that has nothing better waits between the segments: its numbers are the same.
+// By default the host waits for the device after each segment; the results are as if it did not.
 std::vector<StepResult> StepRunner::run_interleaved(std::span<LoadedStep* const> steps,
                                                     const Interleaving& how) {
   const Observe segment{.wash_out_steps = how.wash_out_steps, .steps = how.steps};

@@ -97,7 +97,8 @@ struct DeviceIdentity {
   std::int64_t memory_bytes = 0;
   std::int64_t free_memory_bytes = 0;  // when asked
   std::string uuid;                    // empty where there is none
-  // Other facts that step times depend on; empty if they do not or if it is not known.
+  // These are other facts that step times depend on. A fact is empty if step times do not depend on
+  // it, or if it is not known.
   std::string cpu = {};              // "AMD EPYC 9654 96-Core Processor"
   std::string power_limit = {};      // "700 W"
   std::string pcie = {};             // "5 x16"
@@ -108,8 +109,8 @@ struct DeviceIdentity {
   std::optional<std::int64_t> gpus = {};
   // The link between any two devices of this kind; empty if not known.
   std::string link = {};
-  std::vector<RankIdentity> ranks = {};  // in processes of their own; empty: there are none
-  std::string launcher = {};             // that started those: "torchrun"; empty: this program
+  std::vector<RankIdentity> ranks = {};  // those in processes of their own; empty: none
+  std::string launcher = {};             // that started `ranks`: "torchrun"; empty: this program
   bool operator==(const DeviceIdentity&) const = default;
 };
 template <>
@@ -129,11 +130,11 @@ std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t ot
 // (no times)".
 std::string in_words(const DeviceIdentity&);
 
-// Values that a load gets anew. The variants that are compared share them, so that they pay for the
-// same rare operations and wait for the same batches.
+// Values that a load draws anew. The variants that are compared share them, so that they pay for
+// the same rare operations and wait for the same batches.
 struct LoadDraw {
-  std::int64_t first_step = 0;  // number of the step that it begins with
-  std::uint64_t loader = 0;     // which draws of the loader's jitter; 0 are the plan's own
+  std::int64_t first_step = 0;  // number of the step that the load begins with
+  std::uint64_t loader = 0;     // seed of the loader's jitter; 0: the plan's own
 };
 template <>
 inline constexpr auto fields_of<LoadDraw> = fields<&LoadDraw::first_step, &LoadDraw::loader>;
@@ -169,22 +170,25 @@ struct StepResult {
   std::optional<double> sm_clock_hertz;
   // Host time spent issuing the scored steps, with the waits taken out.
   std::optional<std::chrono::nanoseconds> host_busy;
-  // Processor time of the thread that issues them: also in waits of the step's own as far as they
-  // hold a processor, and not while the device is kept from falling behind the host.
+  // Processor time of the thread that issues the scored steps. Waits that are part of the step
+  // count as far as they hold a processor. Time in which the runner throttles the host does not
+  // count.
   std::optional<std::chrono::nanoseconds> host_processor;
-  // Time from step to step, one for each scored step; the first needs a step of wash-out before it.
-  // Empty where unknown.
+  // Time from step to step, one value for each scored step. The first value needs a wash-out step
+  // before the first scored step. Empty where unknown.
   std::vector<std::chrono::nanoseconds> step_times;
   std::vector<float> losses;    // one for each step run, wash-out included
   std::vector<Tensor> tensors;  // only when asked for
-  // Likewise, by the plan's parameters; of several ranks those of all together. Empty where the
-  // device computes no numbers, and where reason_against_gradients has one.
+  // Sketches in the order of the plan's parameters, only when asked for; with several ranks, sums
+  // over all of them. Empty where the device computes no numbers, and where
+  // reason_against_gradients returns a reason.
   std::vector<GradientSketch> gradients = {};
-  // Sketches of the other ranks, by rank, where each of them has the whole and `gradients` has
-  // those of the first.
+  // Sketches of the other ranks, by rank. They exist only where every rank has the whole gradient;
+  // then `gradients` has the sketches of rank 0.
   std::vector<std::vector<GradientSketch>> other_gradients = {};
-  std::optional<Trace> trace;  // likewise, where the device can; of several ranks the first one's
-  // Traces of the other ranks, by rank. The first may stand for all ranks that do the same.
+  std::optional<Trace> trace;  // only when asked for and supported; of rank 0
+  // Traces of the other ranks, by rank. One trace may stand for all ranks that do the same
+  // (Trace::alike).
   std::vector<Trace> other_traces = {};
 };
 template <>
@@ -195,7 +199,8 @@ inline constexpr auto fields_of<StepResult> =
            &StepResult::gradients, &StepResult::other_gradients, &StepResult::trace,
            &StepResult::other_traces>;
 
-// The traces of all ranks into a result, by rank, and out of it. None where nothing was recorded.
+// give_traces stores the traces of all ranks, by rank, in a result; take_traces takes them out
+// again. Both work with an empty list where nothing was recorded.
 void give_traces(std::vector<Trace>, StepResult&);
 std::vector<Trace> take_traces(StepResult&&);
 
@@ -216,22 +221,21 @@ inline constexpr auto fields_of<KernelChoice> =
 class LoadedStep {
  public:
   virtual ~LoadedStep() = default;
-  // Kernels that were taken where a library has some too, as it was decided when the step was
-  // loaded; the same thing once. Empty where there was nothing to choose.
+  // The kernels of this step for which a library has an alternative, as the choice was made when
+  // the step was loaded. Each choice is listed once; empty where there was nothing to choose.
   virtual std::vector<KernelChoice> choices() const { return {}; }
   // Runs wash-out and scored steps and returns when all their work is done. Throws DeviceError.
   virtual StepResult run(const Observe&) = 0;
-  // Begins again with the contents and the step that it was loaded with, and with the kernels,
-  // addresses and graphs that it has. False where it has to be loaded anew for that: then nothing
-  // has changed. Throws DeviceError.
+  // Resets the step to the contents and the step number that it was loaded with; kernels, addresses
+  // and graphs stay. Returns false, and changes nothing, where only a new load can do that. Throws
+  // DeviceError.
   virtual bool restart() { return false; }
 };
 
-// Short segments of several loaded steps, one after the other in this order, without a wait of the
-// host in between. Every segment begins with some steps that are not scored, so that a scored step
-// follows one of its own kind.
+// Short segments of several loaded steps, run in this order without a host wait in between. Every
+// segment begins with wash-out steps, so that each scored step follows a step of the same variant.
 struct Interleaving {
-  std::vector<int> order;           // which of the loaded steps each segment is of; all of them
+  std::vector<int> order;           // index of the loaded step of each segment; every index occurs
   std::int64_t unscored = 0;        // segments at the start that only fill the queue
   std::int64_t wash_out_steps = 1;  // of every segment; at least 1
   std::int64_t steps = 2;           // of every segment, scored
@@ -241,29 +245,29 @@ inline constexpr auto fields_of<Interleaving> =
     fields<&Interleaving::order, &Interleaving::unscored, &Interleaving::wash_out_steps,
            &Interleaving::steps>;
 
-// Slot for callers that load one step at a time: its memory stays from step to step, and no step
-// has another place than the others.
+// Slot for callers that load one step at a time: its memory is kept from step to step, and all
+// steps use the same place.
 constexpr int only_slot = 0;
 
-// Runs loaded steps, however they were loaded. This is all that measuring needs of a device.
+// Runs loaded steps. Measuring needs nothing else of a device, and steps may be loaded in any way.
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
   virtual DeviceIdentity identity() const = 0;
-  // Steady time in which budgets count: the machine's, or that of a simulated one, whose runs then
+  // Monotonic time in which budgets count: the machine's, or the simulated device's own, whose runs
   // depend on nothing but their seed. Only differences matter.
   virtual std::chrono::nanoseconds now() const {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
   // Wall time spent in loading so far; 0 on devices that do not measure it.
   std::chrono::nanoseconds time_loading() const { return time_loading_; }
-  // Runs steps that were loaded into slots of this device at the same time; what it returns is of
-  // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
-  // for steps that have no reason against interleaving. Throws DeviceError.
+  // Runs steps that were loaded into slots of this device at the same time. Returns one result for
+  // each step over all its segments; `elapsed` and `step_times` cover the scored steps alone. All
+  // steps must allow interleaving. Throws DeviceError.
   virtual std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
                                                   const Interleaving&);
-  // Reading of what goes on around the device. May take milliseconds of host time, so it is for the
-  // time between rounds. Nothing from a device without surroundings; does not throw.
+  // Reads the environment of the device. May take milliseconds of host time, so callers read it
+  // between rounds. nullopt from a device without an environment; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
 
  protected:
@@ -276,15 +280,15 @@ class Device : public StepRunner {
   // versions: {"cuDNN", "9.14.0"}, {"cuDNN", "none"}. Two runs of such a plan must share them to be
   // compared; steps of other plans do not depend on them. May take a second when first asked.
   virtual std::vector<DeviceKey> libraries_for(const StepPlan&) { return {}; }
-  // Everything that allocates, uploads, chooses algorithms or captures. Throws DeviceError; on a
-  // lack of memory the message says what was asked and what was free. The plan and the device
-  // must outlive the loaded step.
+  // Loads a step: allocates, uploads, chooses algorithms and captures graphs. Throws DeviceError;
+  // if memory is lacking, its message says what was requested and what was free. The plan and the
+  // device must outlive the loaded step.
   virtual std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) = 0;
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) { return load(plan, LoadDraw{}); }
-  // The same into a slot: a place whose memory stays when the step that used it is gone. Steps that
-  // take turns in a slot have the same addresses and pages, which on a GPU move a step's time by up
-  // to a percent. A slot holds one loaded step at a time; while it holds none, a step elsewhere
-  // that lacks memory may have what it keeps.
+  // Loads a step into a slot: a place whose memory is kept after the step in it is destroyed. Steps
+  // that take turns in a slot have the same addresses and pages, which on a GPU change a step's
+  // time by up to a percent. A slot holds one loaded step at a time. While it holds none, its
+  // memory may be freed for another step.
   virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan,
                                                 const LoadDraw& draw) {
     return load(plan, draw);  // where memory has no place, slots do not differ
@@ -292,19 +296,19 @@ class Device : public StepRunner {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) {
     return load_into(slot, plan, LoadDraw{});
   }
-  // Why a run cannot be traced, in words; empty where it can.
+  // The reason why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
-  // For rank 0: the bytes that the devices of all ranks need to find each other. Throws DeviceError
-  // if this device cannot communicate.
+  // Makes on rank 0 the bytes that the devices of all ranks need to find each other. Throws
+  // DeviceError if this device cannot communicate.
   virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
   // Joins the group of this many ranks, beside groups of other sizes. From then on the device also
-  // loads one rank's part of such plans (derive/plan_of_rank.h). Rejoining requires that no such
-  // plan is loaded. Returns when all ranks have joined; throws DeviceError.
+  // loads one rank's part of a plan with that many ranks (derive/plan_of_rank.h). Rejoining
+  // requires that no such plan is loaded. Returns when all ranks have joined; throws DeviceError.
   virtual void join(const RankMembership&) {
     throw DeviceError("this device is no rank of several");
   }
-  // How this rank communicates with the ranks whose GPUs have these UUIDs. Does not throw; empty
-  // for a device that cannot communicate.
+  // The library, settings and links with which this rank communicates with the ranks whose GPUs
+  // have these UUIDs. Does not throw; empty for a device that cannot communicate.
   virtual Communication communication(std::span<const std::string> /*uuids*/) { return {}; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The surroundings of the GPU at one moment: clocks, what holds them down, heat, power, and who
-// else computes there. A value; the device reads it when measure asks, and judge says what it means
-// for a verdict. Absent is what this machine does not tell.
+// The environment of the GPU at one moment: clocks, the reasons why the driver holds them down,
+// temperature, power, and other processes that compute there. The device reads it for measure, and
+// judge says what it means for a verdict. A value is absent where this machine does not report it.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace stepgate {
 // Why the driver holds the clocks below what they could be. Several can be active at once.
 enum class ClockEvent {
   idle,
-  applications_clocks,   // somebody chose lower clocks
+  applications_clocks,   // a user chose lower clocks
   software_power_cap,    // the power limit: legitimate, a step that draws more is slower
   hardware_slowdown,     // heat or the power brake, by the hardware
   sync_boost,            // held to the clocks of another GPU
@@ -36,8 +36,8 @@ template <>
 inline constexpr auto fields_of<ClockEventTime> =
     entry_fields<&ClockEventTime::event, &ClockEventTime::total>;
 
-// A process that computes on the GPU. The driver's number of it, which inside a container need not
-// be the one that the process itself sees.
+// A process that computes on the GPU, by the driver's process number. Inside a container that
+// number may differ from the one that the process itself sees.
 struct ComputeProcess {
   std::int64_t pid = 0;
   std::optional<std::int64_t> memory_bytes;
@@ -48,8 +48,8 @@ inline constexpr auto fields_of<ComputeProcess> =
 
 struct ComputeProcesses {
   std::vector<ComputeProcess> others;  // all but this process
-  // False: this process is not among those listed, by its own number. Then one of `others` may be
-  // this one.
+  // False if this process is not listed under its own number. Then one of `others` may be this
+  // process.
   bool self_is_listed = true;
 };
 template <>

@@ -14,7 +14,8 @@
 namespace stepgate {
 namespace {
 
-// Whether an operation of the same graph, this one or one behind it, writes to the gradients.
+// Whether the gradients that operation `index` reads cannot be read after its graph: they are
+// allocated within the step, or this or a later captured operation writes to them.
 bool is_lost_in_graph(const StepPlan& plan, std::size_t index) {
   const BufferUse& gradients = gradients_of(plan.operations[index]);
   const auto overlaps = [&](const BufferUse& use) {

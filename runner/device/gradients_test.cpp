@@ -91,7 +91,7 @@ TEST(Gradients, TravelAsText) {
     EXPECT_FALSE(sketch_of(wrong)) << wrong;
 }
 
-// Whatever the optimizer launches, and in how many pieces.
+// This holds for every kind of launch of the optimizer, and for any number of pieces.
 TEST(Gradients, OfAPlanAreReadOnceEach) {
   for (const OptimImpl impl : {OptimImpl::fused, OptimImpl::per_tensor, OptimImpl::foreach}) {
     Knobs knobs = small_transformer();
@@ -110,8 +110,8 @@ TEST(Gradients, OfAPlanAreReadOnceEach) {
   }
 }
 
-// The passes of foreach overwrite them, and those set to none are given back; behind a graph they
-// are others.
+// foreach overwrites gradients between its launches, and allocation per operation releases them. In
+// a graph both happen before the gradients can be read.
 TEST(Gradients, ThatAGraphOverwritesCannotBeRead) {
   Knobs knobs = small_transformer();
   knobs.launch.via = LaunchVia::graph;

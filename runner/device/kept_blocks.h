@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of one kind of memory that stay when the step that used them is gone: which of them the
-// next step gets. The owner allocates and frees a block.
+// Keeps blocks of one kind of memory after the step that used them is destroyed, and chooses the
+// blocks of the next step. The caller allocates and frees the memory.
 #pragma once
 
 #include <algorithm>
@@ -13,22 +13,24 @@
 
 namespace stepgate {
 
-// `Owner` owns a block's memory as unique_ptr does: get(), empty by default, freed when it goes.
+// `Owner` owns a block's memory as unique_ptr does: it has get(), is empty by default, and frees
+// the memory when it is destroyed.
 //
-// Each block asked for is the smallest free one that is large enough, the oldest of equal ones. So
-// steps with equal buffers share every address, and once every step that takes turns here has been
-// there nothing is allocated any more: a place is only ever given up for a larger one.
+// A request gets the smallest free block that is large enough, the oldest among equal ones. So
+// steps with equal buffers share every address. Once every step that takes turns here has been
+// loaded, nothing is allocated any more: a block is only ever replaced by a larger one.
 template <class Owner>
 class KeptBlocks {
  public:
-  // The sizes that the next step will take, in any order; all blocks are free again. What none of
-  // them suffices for gets a place, and is allocated when it is taken; for each such place the
-  // largest block that would serve nothing is given up.
+  // Announces the sizes that the next step will take, in any order; all blocks are free again. A
+  // size for which no block is large enough gets a new block, which `take` allocates. For each new
+  // block, the largest block that no size would use is freed.
   void begin(std::vector<std::int64_t> wanted) {
     give_up_empty();
     asked_bytes_ = 0;
     for (Block& block : blocks_) block.taken = false;
-    // The largest first, so that what is left over is smaller than anything that is missing.
+    // The largest sizes are served first, so every block that remains is smaller than any missing
+    // size.
     std::sort(wanted.begin(), wanted.end(), std::greater<>());
     std::vector<std::int64_t> missing;
     for (const std::int64_t bytes : wanted) {
@@ -44,13 +46,14 @@ class KeptBlocks {
     for (const std::int64_t bytes : missing) blocks_.push_back({.memory = {}, .bytes = bytes});
   }
 
-  // Bytes of the places that are still to be allocated.
+  // Bytes of the new blocks that are still to be allocated.
   std::int64_t missing_bytes() const {
     return sum([](const Block& block) { return block.memory.get() == nullptr; });
   }
 
-  // Takes a free block of at least so many bytes that `begin` announced. If it has no memory yet,
-  // calls allocate(bytes), which returns an Owner. Returns null if the allocation failed.
+  // Takes a free block of at least so many bytes; `begin` must have announced the size. If the
+  // block has no memory yet, calls allocate(bytes), which returns an Owner. Returns null if the
+  // allocation failed.
   template <class Allocate>
   void* take(std::int64_t bytes, Allocate allocate) {
     Block* const block = smallest_free(bytes);
@@ -61,8 +64,8 @@ class KeptBlocks {
     return block->memory.get();
   }
 
-  // The user's mark of what the block at this address holds; null until it is set. It is lost with
-  // the block.
+  // The caller's mark of what the block at this address holds; null until it is set. The mark is
+  // lost when the block is freed.
   const void*& mark_of(const void* memory) {
     const auto block = std::ranges::find_if(
         blocks_, [&](const Block& each) { return each.memory.get() == memory; });
@@ -74,7 +77,7 @@ class KeptBlocks {
   std::int64_t bytes() const {
     return sum([](const Block& block) { return block.memory.get() != nullptr; });
   }
-  // Bytes that were taken since `begin`, as they were asked for.
+  // Bytes that were taken since `begin`, by the requested sizes.
   std::int64_t asked_bytes() const { return asked_bytes_; }
 
   void give_up_all() { blocks_.clear(); }

@@ -19,7 +19,7 @@ struct Memory {
 
 class StepsMemory {
  public:
-  // The addresses that a step gets which asks for these, in this order.
+  // The addresses that a step gets that takes these sizes in this order.
   std::vector<void*> use(const Sizes& sizes) {
     blocks.begin(sizes);
     std::vector<void*> addresses;
@@ -56,8 +56,8 @@ TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 117);
 }
 
-// A mark stays as long as its block, whichever steps use the block. A new block in its place has no
-// mark.
+// A mark stays as long as its block, whichever steps use the block. A new block that replaces it
+// has no mark.
 TEST(KeptBlocks, KeepTheMarkOfABlock) {
   StepsMemory memory_of_steps;
   const int content = 0;
@@ -91,8 +91,8 @@ TEST(KeptBlocks, HoldALargerBlockInsteadOfASmallerOne) {
   EXPECT_EQ(memory_of_steps.blocks.asked_bytes(), 5);
 }
 
-// Equal steps share addresses from the first time on, and each step finds its own again: all is
-// there before anything is taken.
+// Equal steps share addresses from the first time on, and each step finds its own again: `begin`
+// reserves all blocks before any is taken.
 TEST(KeptBlocks, AreTheSameForTheStepThatMadeThem) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

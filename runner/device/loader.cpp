@@ -13,7 +13,8 @@ namespace {
 // A sleeping thread wakes up late by about this much on a busy machine.
 constexpr std::chrono::microseconds wake_up_margin{150};
 
-// The first batch after this one for which the workers start anew; never is beyond all batches.
+// The first batch after this one for which the workers restart; a number beyond all batches if they
+// never do.
 std::int64_t next_start(const LoaderKnobs& plan, std::int64_t batch) {
   if (plan.restart_every == 0) return std::numeric_limits<std::int64_t>::max();
   return (batch / plan.restart_every + 1) * plan.restart_every;
@@ -93,7 +94,7 @@ void Loader::take(std::int64_t index) {
 
 void Loader::work() {
   std::unique_lock lock(mutex_);
-  // The sleep can be interrupted, since a start may take seconds.
+  // This wait can be interrupted, since starting a worker may take seconds.
   const std::chrono::nanoseconds start(nanoseconds_of(plan_.start_us));
   if (start.count() > 0 && changed_.wait_for(lock, start, [&] { return stopping_; })) return;
   while (true) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The data loader of a step: real threads that make batches ahead of the step, as the plan's
-// [loader] asks. The batches' bytes are not its business; it only decides when one may be used.
+// [loader] asks. It does not touch the batches' bytes; it only decides when a batch may be used.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace stepgate {
 
-// Time that batch `index` takes its worker: log-normal with the plan's mean and coefficient of
-// variation, the same on every device. The seed is of one load.
+// Time that a worker needs for batch `index`: log-normal with the plan's mean and coefficient of
+// variation, the same on every device. Each load has its own seed.
 std::chrono::nanoseconds loading_time(const LoaderKnobs&, std::uint64_t seed, std::int64_t index);
 
-// The seed of a load's draws: common to the variants of a round, and another in every round.
+// The seed of a load's draws. The variants of a round share it, and every round has another.
 std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
 
 // Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
@@ -29,14 +29,14 @@ std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds);
 
 class Loader {
  public:
-  // Batches are numbered from `first`.
+  // The first batch has the number `first`.
   Loader(const LoaderKnobs&, std::uint64_t seed, std::int64_t first);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Returns when batch `index` is there. Batches are taken in order, each once. Where the plan has
-  // the workers start anew for it, they end and do so first: none has made a batch beyond.
+  // Returns when batch `index` is ready. Batches are taken in order, each once. If the plan
+  // restarts the workers for this batch, they end and start first, so no later batch is ready.
   void take(std::int64_t index);
 
  private:
@@ -50,7 +50,7 @@ class Loader {
   std::condition_variable changed_;
   std::int64_t next_to_make_;
   std::int64_t taken_;
-  std::int64_t end_;  // the batch before which the workers start anew
+  std::int64_t end_;  // the batch before which the workers restart
   std::vector<std::int64_t>
       ready_;  // batch that lies in each place of the queue, -1 while there is none
   bool stopping_ = false;

@@ -54,7 +54,8 @@ TEST(Loader, EndsWhileItsWorkersWait) {
   }
 }
 
-// Eight batches of 1 ms lie ahead of a step of 2 ms; started anew, each batch waits for the start.
+// Eight batches of 1 ms lie ahead of a step of 2 ms. If the workers restart, each batch waits for
+// their start.
 TEST(Loader, HasNothingAheadWhenItsWorkersStartAnew) {
   const LoaderKnobs stays{.wait_us = 1000,
                           .jitter = 0,

@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-constexpr double least_share = 0.5;  // of the time that a multiprocessor's stamps must span
+constexpr double least_share = 0.5;  // of the time between the first and last stamp of all
 
 struct Ends {
   const ClockStamp* first;

@@ -15,7 +15,8 @@ TEST(MeanClock, IsCyclesOverTime) {
 }
 
 TEST(MeanClock, NeverComparesCountersOfDifferentMultiprocessors) {
-  // Multiprocessor 7 counts from elsewhere; 3 spans the most time.
+  // The counter of multiprocessor 7 has another origin; the stamps of multiprocessor 3 span the
+  // longest time.
   const std::vector<ClockStamp> stamps{{1000, 500, 3}, {2000, 900'000'000, 7}, {3000, 4500, 3}};
   EXPECT_DOUBLE_EQ(mean_clock_hertz(stamps).value(), 2e9);
 }

@@ -49,7 +49,7 @@ DeviceProfile profile_named(std::string_view name, const DeviceChoice& choice) {
   return read_profile(file);
 }
 
-// Name of the profile in the spec of a simulated device; nothing for another device.
+// Name of the profile in the spec of a simulated device; nullopt for another device.
 std::optional<std::string_view> profile_in(std::string_view spec) {
   if (spec == "simulated") return default_profile;
   if (!spec.starts_with(simulated_prefix)) return std::nullopt;
@@ -69,7 +69,7 @@ struct NoCuda {
   std::string way_out{"run where there is a GPU, or say --device simulated"};
 };
 
-// Why there is no GPU of that index to measure on; nothing when there is one.
+// The reason why there is no GPU of that index to measure on; nullopt if there is one.
 std::optional<NoCuda> reason_against_cuda([[maybe_unused]] int index = 0) {
   const char* visible = std::getenv(hides_gpus);
   const std::string unhide = fmt::format("unset {}, or say --device simulated", hides_gpus);
@@ -81,7 +81,7 @@ std::optional<NoCuda> reason_against_cuda([[maybe_unused]] int index = 0) {
 #ifdef STEPGATE_WITH_CUDA
   const auto none = reason_against_local_gpu(index);
   if (!none) return std::nullopt;
-  // A driver that fails does so with every GPU in sight.
+  // A driver that fails does so with every visible GPU.
   if (!none->way_out.empty()) {
     return NoCuda{.reason = none->reason,
                   .is_fault = none->is_fault,
@@ -110,7 +110,7 @@ bool is_in_ci() {
   return !value.empty() && value != "false" && value != "0";
 }
 
-// The reason for a simulated stand-in: no device was named and there is no GPU. Otherwise nothing.
+// The reason for a simulated stand-in: no device was named and there is no GPU. Otherwise nullopt.
 std::optional<NoCuda> reason_for_stand_in(const DeviceChoice& choice) {
   return choice.spec.empty() ? reason_against_cuda() : std::nullopt;
 }
@@ -124,7 +124,7 @@ std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice,
 #endif
 }
 
-// One for each GPU, or one that says why there is none.
+// One row for each GPU, or one row that says why there is none.
 std::vector<DeviceRow> list_gpus() {
   if (const auto none = reason_against_cuda()) return {{spec_of_gpu(0), none->reason, false}};
   std::vector<DeviceRow> rows;

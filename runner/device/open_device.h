@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The devices that `--device` may name. Only main asks; everything else sees a Device.
+// The devices that `--device` may name. Only main opens them; all other code uses a Device.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,20 @@ struct DeviceChoice {
                      // empty: the best there is
   std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
   std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
-  // Its steps will be traced: a GPU must know before CUDA starts, and is slower from then on.
+  // The steps of the device will be traced. A GPU must know this before CUDA starts, and is slower
+  // from then on.
   bool tracing = false;
 };
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
   std::string note{};  // why this one was chosen by default; else empty
-  // Simulated because there is no GPU: it shows what stepgate does, and gates nothing.
+  // A simulated device was chosen because there is no GPU: it shows what stepgate does, and gates
+  // nothing.
   bool stand_in = false;
 };
 
-// Nothing can be gated here: exit 4. What is missing and the way out, in a sentence.
+// Nothing can be gated here: exit 4. The message says what is missing and the way out.
 class NotGatedError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,18 +44,18 @@ class NotGatedError : public std::runtime_error {
 // NotGatedError, since in CI a simulation would be taken for a measurement.
 void check_device(const DeviceChoice&);
 
-// Called by a verb whose result is stored, so a simulated stand-in is never allowed. Throws as
-// check_device does, and NotGatedError also outside CI.
+// Called by a verb whose result is stored, so that it never comes from a simulated stand-in. Throws
+// as check_device does, and throws NotGatedError also outside CI.
 void refuse_stand_in(const DeviceChoice&);
 
-// Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked
-// for and fails.
+// Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was
+// requested and fails.
 OpenedDevice open_device(const DeviceChoice&);
 
-// The spec; an empty one stands for "cuda" where a GPU can be used, for "simulated" otherwise.
+// The spec; for an empty spec, "cuda" where a GPU can be used and "simulated" otherwise.
 std::string resolved_spec(const DeviceChoice&);
 
-// How many GPUs there are for processes that take one each.
+// The number of GPUs for processes that take one each.
 int gpu_count();
 
 struct DeviceRow {
@@ -62,15 +64,15 @@ struct DeviceRow {
   bool available = false;
 };
 
-// The specs of all simulated devices there are, "simulated:<profile>" each, in order.
+// The specs of all available simulated devices, "simulated:<profile>" each, in order.
 std::vector<std::string> simulated_specs(const std::filesystem::path& baselines);
 
 // Every device that could be opened here, the local GPUs first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
 
-// Measures the profile of the first local GPU, but for what several do together; that of a
-// simulated device is its own. Throws RequestError for a device without a profile, DeviceError when
-// there is no GPU.
+// Measures the profile of the first local GPU, except for costs of several GPUs together. For a
+// simulated device returns its own profile. Throws RequestError for a device without a profile,
+// DeviceError when there is no GPU.
 DeviceProfile measure_profile_of(const DeviceChoice&);
 
 }  // namespace stepgate

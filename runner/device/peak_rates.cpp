@@ -8,15 +8,15 @@
 namespace stepgate {
 namespace {
 
-// In TFLOP/s, without sparsity; fp16 is as fast as bf16.
+// Peak rates in TFLOP/s, without sparsity; fp16 is as fast as bf16.
 struct PeakRates {
-  std::string_view gpu;  // as its driver says
+  std::string_view gpu;  // name from its driver
   double fp32;
   double tf32;
   double bf16;
 };
 
-// NVIDIA H200, H100 and A100 Tensor Core GPU data sheets.
+// The source is NVIDIA's data sheets of the H200, H100 and A100 Tensor Core GPUs.
 constexpr std::array peak_rates{
     PeakRates{.gpu = "NVIDIA H200", .fp32 = 66.9, .tf32 = 494.7, .bf16 = 989.4},
     PeakRates{.gpu = "NVIDIA H100 80GB HBM3", .fp32 = 66.9, .tf32 = 494.7, .bf16 = 989.4},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The peak rates of data sheets, which a model's FLOP utilisation is a share of. The rates that a
-// device reaches are in its profile.
+// The peak rates in data sheets, from which the model FLOP utilisation is computed. The rates that
+// a device reaches are in its profile.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// Rate of dense GEMMs in this dtype, on tensor cores but for fp32. Nothing for a device that the
-// table does not name; a MIG slice has a name of its own and only a part of the rate.
+// Peak FLOP/s of dense GEMMs in this dtype, on tensor cores except for fp32. nullopt for a device
+// that the table does not name; a MIG slice has a name of its own and only a part of the rate.
 std::optional<double> peak_flops_per_second(const DeviceIdentity&, DType);
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that a step takes as its plan says. A device compares its own books with it, and one
-// without memory reports it. Steps that need too much are refused by it before anything is
+// Memory that a step takes according to its plan. A device compares its own accounting with it, and
+// a device without memory reports it. Steps that need too much are refused before anything is
 // allocated.
 #pragma once
 
@@ -9,19 +9,20 @@
 
 namespace stepgate {
 
-// Device memory by purpose and together, in program order; host memory that is pinned. What an
-// allocator holds beyond what is in use is not known: then reserved is what is allocated.
+// Device memory by purpose and in total, with its peak in program order, and pinned host memory.
+// Reserved memory comes from the plan's allocator simulation; without one, it equals the largest
+// memory held, as the allocator's overhead is unknown.
 MemoryUse planned_memory(const StepPlan&);
-// The same where what it holds is known already.
+// As above, for a plan whose held memory was computed before.
 MemoryUse planned_memory(const StepPlan&, const HeldMemory&);
 
-// Device memory that a step could have, and all that the device has.
+// Device memory that a step could get, and all memory of the device.
 struct MemoryThere {
   std::int64_t free_bytes = 0;
   std::int64_t total_bytes = 0;
 };
 
-// Throws DeviceMemoryFull, with what is needed and what is there, when the step cannot fit.
+// Throws DeviceMemoryFull when the step cannot fit; the message has the needed and the free memory.
 void require_memory(const StepPlan&, const MemoryThere&);
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// Where a row of the file goes; the kind of the pointer is the kind of the value.
+// The target of a row of the file; the type of the pointer is the type of the value.
 using Target = std::variant<std::string*, std::int64_t*, double*, std::vector<std::int64_t>*>;
 
 constexpr std::size_t most_sizes_of_a_copy = 1000;
@@ -31,7 +31,7 @@ struct RowOf {
   std::string_view key;
   ProfileLimits limits;
   Target (*target)(Whole&);
-  bool may_be_missing = false;  // then it is what a DeviceProfile has
+  bool may_be_missing = false;  // then the value is the default of DeviceProfile
 };
 using ProfileRow = RowOf<DeviceProfile>;
 using CollectiveRow = RowOf<CollectiveCosts>;
@@ -42,7 +42,7 @@ constexpr ProfileLimits engines{1, 64};
 constexpr ProfileLimits processors{1, 100'000};
 constexpr ProfileLimits memory{1 << 20, largest_memory_bytes};
 constexpr ProfileLimits times{0, longest_cost_nanoseconds};
-constexpr ProfileLimits rates{1e9, 1e18};  // of a GPU that is in use; a thousand times the fastest
+constexpr ProfileLimits rates{1e9, 1e18};  // the upper limit is a thousand times the fastest GPU
 constexpr ProfileLimits copied{1, largest_memory_bytes};
 constexpr ProfileLimits staged{0, largest_memory_bytes};
 constexpr ProfileLimits ranks{2, 64};
@@ -141,7 +141,7 @@ constexpr ProfileRow profile_rows[] = {
 
 constexpr std::string_view collectives = "collectives";
 
-// Keys of one table of collectives; in the file before the noise.
+// The keys of one table of collectives, which comes before the noise in the file.
 constexpr CollectiveRow collective_rows[] = {
     {collectives, "ranks", ranks, [](CollectiveCosts& c) -> Target { return &c.ranks; }},
     {collectives, "bytes", copied, [](CollectiveCosts& c) -> Target { return &c.bytes; }},
@@ -162,12 +162,12 @@ std::string full_name(const RowOf<Whole>& row) {
   return row.table.empty() ? std::string(row.key) : fmt::format("{}.{}", row.table, row.key);
 }
 
-// Reads one value into its target; false when it is of another kind or beyond its limits.
+// Assigns one value to its target; returns false when it has another type or is beyond its limits.
 struct Assign {
   const TomlValue& value;
   const ProfileLimits& limits;
 
-  // NaN is outside too.
+  // The comparison also rejects NaN.
   bool is_within(double number) const { return number >= limits.least && number <= limits.most; }
 
   bool operator()(std::string* to) const {
@@ -250,8 +250,8 @@ class ProfileReader {
   }
 
  private:
-  // Checks caches and memory: some of their values may be typical ones, which do not go with every
-  // other.
+  // Checks that caches and memory are in order. Some values may be defaults, which need not be
+  // consistent with the values in the file.
   void check_levels(const std::string& file) {
     const ComputeCosts& costs = profile_.compute;
     if (costs.l1_latency_nanoseconds > costs.l2_latency_nanoseconds ||
@@ -273,7 +273,7 @@ class ProfileReader {
     }
   }
 
-  // One table, or one for each count of ranks.
+  // Reads one table, or an array with one table for each number of ranks.
   void read_collectives(const TomlEntry& entry) {
     if (const auto* table = std::get_if<TomlTable>(&entry.value.content)) {
       read_collectives_of_a_count(*table);
@@ -300,7 +300,7 @@ class ProfileReader {
     for (const TomlEntry& entry : table) read_entry(entry, collectives, collective_rows, costs);
   }
 
-  // All of a table or nothing.
+  // A table of collectives is complete or absent.
   void check_collectives(const std::string& file) {
     std::set<std::int64_t> counts;
     for (const CollectiveCosts& costs : profile_.collectives) {
@@ -326,7 +326,7 @@ class ProfileReader {
     wrong.hint = std::move(hint);
   }
 
-  // The index of its row; none where there is no such row.
+  // Returns the index of the entry's row; nullopt where there is no such row.
   template <class Whole, std::size_t count>
   std::optional<std::size_t> read_entry(const TomlEntry& entry, std::string_view prefix,
                                         const RowOf<Whole> (&rows)[count], Whole& whole) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device profiles as files: what is written is read back, and what is wrong is said.
+// Device profiles as files: values that are written are read back, and errors are reported.
 #include "device/profile.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ class ProfileFile : public testing::Test {
     profile.compute.tf32_flops_per_second = 4e14;
     profile.compute.bf16_flops_per_second = 8e14;
     profile.host.launch_nanoseconds = 3400;
-    profile.noise.slower_after_steps = 500;  // written only where they do something
+    profile.noise.slower_after_steps = 500;  // the file has these only where they are not zero
     profile.noise.slower_by = 0.05;
     profile.noise.slower_each_step = 0.0001;
     profile.compute.memory_bytes_per_second = 4.25e12;
@@ -100,7 +100,7 @@ TEST_F(ProfileFile, SaysEverythingThatIsWrongAtOnce) {
   }
 }
 
-// The text of a file with `name` set to this value; no key may hold "".
+// The text of a file with `name` set to this value; no key may have the value "".
 std::string with(const std::string& text, const std::string& name, const std::string& value) {
   const std::size_t dot = name.find('.');
   const std::string table = dot == std::string::npos ? "" : '[' + name.substr(0, dot) + "]\n";
@@ -110,7 +110,7 @@ std::string with(const std::string& text, const std::string& name, const std::st
   return text.substr(0, at) + key + value + text.substr(text.find('\n', at));
 }
 
-// Each would be a number that the simulated device divides by, multiplies with or adds up.
+// The simulated device divides by, multiplies with or adds up each of these values.
 TEST_F(ProfileFile, RefusesInEveryRowWhatIsBeyondItsLimits) {
   const std::string good = to_toml(some_profile());
   ASSERT_NO_THROW((void)read_profile(write(good)));
@@ -141,7 +141,8 @@ TEST_F(ProfileFile, RefusesInEveryRowWhatIsBeyondItsLimits) {
   EXPECT_GE(tried, 40 * 6);
 }
 
-// Else a simulated load from afar would be the faster one, and a scenario failed by its profile.
+// Otherwise a simulated load from memory would be faster than one from a cache, and the profile
+// would make a scenario fail.
 TEST_F(ProfileFile, RefusesLevelsOfMemoryInAWrongOrder) {
   const std::string good = to_toml(some_profile());
   for (const auto& [name, value, expected] :
@@ -172,7 +173,7 @@ TEST_F(ProfileFile, RefusesSizesWithoutTimes) {
   EXPECT_THROW((void)read_profile(write(to_toml(profile))), RequestError);
 }
 
-// Part of a table would be a step whose all-gathers cost nothing.
+// With part of a table, all-gathers of a step would cost nothing.
 TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
   DeviceProfile none = some_profile();
   none.collectives = {};
@@ -198,7 +199,7 @@ TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
     EXPECT_NE(words.find("has no time of each kind for each size"), std::string::npos) << words;
 }
 
-// An unknown word would be a link that no scenario can require.
+// No scenario could require a link with an unknown name.
 TEST_F(ProfileFile, RefusesALinkThatThereIsNot) {
   DeviceProfile profile = some_profile();
   profile.link = "nvlink";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long the calling thread has had a processor, however long it has been there.
+// The processor time of the calling thread, which does not count time asleep.
 #pragma once
 
 #include <time.h>
@@ -8,7 +8,7 @@
 
 namespace stepgate {
 
-// Since some moment before; asks the kernel, which takes a fraction of a microsecond.
+// Processor time since the thread began. The call takes a fraction of a microsecond.
 inline std::chrono::nanoseconds thread_processor_time() {
   timespec time{};
   (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);  // fails for no running thread

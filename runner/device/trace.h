@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Events while a few steps ran: the calls of the host and the work of the device, on one monotonic
-// clock. Devices record it; measure and judge derive the rest from it.
+// clock. Devices record it; measure and judge derive all else from it.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace stepgate {
 
-// Since some moment before the first record; the same for everything in one trace.
+// Time since some moment before the first record; the origin is the same for all times of a trace.
 using TraceTime = std::chrono::nanoseconds;
 
 // Time that the host spent on one operation of the plan, or on the runner itself.
 struct HostSpan {
   int operation = -1;     // index into StepPlan::operations; -1: the runner's own business, such
                           // as holding the host back, which is no part of the step
-  std::int64_t step = 0;  // that the host was at
+  std::int64_t step = 0;  // number of the step that the host was at
   std::int64_t acts_for = 0;  // the step that the operation acted for
   TraceTime begin{0};
   TraceTime end{0};
@@ -39,10 +39,11 @@ inline constexpr auto fields_of<HostSpan> =
 struct HostCall {
   std::string name = {};  // "cudaMemcpyAsync"
   CallKind kind = CallKind::other;
-  bool can_block = false;  // the host may wait in it for the device: an explicit wait, a
-                           // synchronous copy, a copy with a pageable end, a release that waits
-  int span = -1;           // index into Trace::spans
-  std::uint32_t correlation = 0;  // with the device work that it caused; 0: none
+  // Whether the host may wait in the call for the device: it is an explicit wait, a synchronous
+  // copy, a copy with a pageable end, or a release that waits.
+  bool can_block = false;
+  int span = -1;                  // index into Trace::spans
+  std::uint32_t correlation = 0;  // links the call to the device work that it caused; 0: none
   std::int64_t count = 1;         // polls that were put together
   TraceTime begin{0};
   TraceTime end{0};
@@ -54,7 +55,7 @@ inline constexpr auto fields_of<HostCall> =
 
 enum class WorkKind { kernel, copy, fill, collective };
 
-// Where one end of a copy is, as the driver sees it.
+// The memory at one end of a copy, as the driver sees it.
 enum class CopyEnd { unknown, pageable, pinned, device, managed };
 
 // Something that ran on the device.
@@ -63,12 +64,12 @@ struct DeviceWork {
   std::string name = {};  // of a kernel, readable: "stepgate::cross_entropy_kernel"
   int stream = 0;         // as the driver numbers them
   int operation = -1;     // of the plan; -1: the runner's own
-  std::int64_t step = 0;  // that the host was at when it issued the work
+  std::int64_t step = 0;  // number of the step that the host was at
   std::uint32_t correlation = 0;
   bool from_graph = false;
   TraceTime begin{0};
   TraceTime end{0};
-  std::int64_t bytes = 0;  // of a copy or a fill; of a collective those of the whole
+  std::int64_t bytes = 0;  // of a copy or a fill; of a collective its total
   CopyEnd from = CopyEnd::unknown;
   CopyEnd to = CopyEnd::unknown;
   std::array<int, 3> grid{};  // of a kernel
@@ -86,7 +87,8 @@ inline constexpr auto fields_of<DeviceWork> =
                &DeviceWork::registers_per_thread, &DeviceWork::shared_memory_bytes,
                &DeviceWork::collective>;
 
-// When one of several ranks came to a collective, which begins when the last of them has.
+// The time when one of several ranks arrived at a collective, which begins when the last rank has
+// arrived.
 struct RankArrival {
   int operation = -1;     // of the plan
   std::int64_t step = 0;  // that the host was at
@@ -97,10 +99,10 @@ template <>
 inline constexpr auto fields_of<RankArrival> =
     row_fields<&RankArrival::operation, &RankArrival::step, &RankArrival::rank, &RankArrival::at>;
 
-// How a library carries out collectives of a kind and size.
+// The algorithm that a library uses for collectives of a kind and size.
 struct CollectiveAlgorithm {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::int64_t bytes = 0;      // of the whole
+  std::int64_t bytes = 0;      // total over all ranks
   std::string algorithm = {};  // "ring"
   std::string protocol = {};   // "simple"
   std::int64_t channels = 0;
@@ -112,15 +114,15 @@ inline constexpr auto fields_of<CollectiveAlgorithm> =
                &CollectiveAlgorithm::algorithm, &CollectiveAlgorithm::protocol,
                &CollectiveAlgorithm::channels>;
 
-// Record that the library of collectives, or the simulated machine, gives by itself of those in the
-// traced steps.
+// Facts about the collectives of the traced steps, from the collective library's own record or from
+// the simulated machine.
 struct LibraryRecord {
   std::string library = {};      // "NCCL 2.28.9"
-  std::string unavailable = {};  // why it says nothing, in words; empty where it does
-  std::string difference = {};   // the first from the plan, in words; empty where there is none
+  std::string unavailable = {};  // why there is no record, in words; empty if there is one
+  std::string difference = {};   // first difference from the plan, in words; empty: none
   std::vector<CollectiveAlgorithm> algorithms = {};  // each once, by kind and size
-  std::string guessed = {};  // what of their times nobody measured, in words; empty: nothing
-  // Some are in a graph: of those it speaks when they are captured, and not when they run.
+  std::string guessed = {};  // times that were not measured, in words; empty: none
+  // Some collectives are in a graph: the library reports those at capture, and not when they run.
   bool captured = false;
 };
 template <>
@@ -170,17 +172,17 @@ template <>
 inline constexpr auto fields_of<Unsteady> =
     row_fields<&Unsteady::kind, &Unsteady::begin, &Unsteady::end>;
 
-// Memory of the traced step, by the books of the device and of the driver.
+// Memory of the traced step, by the accounting of the device and of the driver.
 struct MemoryUse {
-  // Most bytes in buffers at once, by Purpose: what PyTorch calls allocated.
+  // Most bytes in buffers at one time, by Purpose; PyTorch calls this allocated.
   std::array<std::int64_t, purpose_count> allocated_bytes{};
-  std::int64_t peak_allocated_bytes = 0;  // most of all purposes together, at one moment
-  std::int64_t peak_reserved_bytes = 0;   // most taken from the driver for them, used or not
+  std::int64_t peak_allocated_bytes = 0;  // largest sum over all purposes
+  std::int64_t peak_reserved_bytes = 0;   // most taken from the driver, used or not
   std::int64_t pinned_bytes = 0;          // pinned host memory
-  // At the end of the traced steps, by the driver's own report of what is free: device memory that
-  // is gone since the load began. What the load before it left in its place counts as far as this
-  // step asked for it. The report is of the whole device, so other processes move it. Absent where
-  // there is no such report.
+  // Device memory at the end of the traced steps that was free when the load began, by the driver's
+  // report of free memory. Memory left by the load before counts as far as this step requested it.
+  // The report covers the whole device, so other processes affect it. Absent where there is no such
+  // report.
   std::optional<std::int64_t> driver_bytes = {};
 };
 template <>
@@ -188,7 +190,7 @@ inline constexpr auto fields_of<MemoryUse> =
     fields<&MemoryUse::allocated_bytes, &MemoryUse::peak_allocated_bytes,
            &MemoryUse::peak_reserved_bytes, &MemoryUse::pinned_bytes, &MemoryUse::driver_bytes>;
 
-// The clock of the device's multiprocessors, on average since the reading before.
+// The mean clock of the device's multiprocessors since the reading before.
 struct ClockReading {
   TraceTime at{0};
   double hertz = 0;
@@ -196,30 +198,30 @@ struct ClockReading {
 template <>
 inline constexpr auto fields_of<ClockReading> = row_fields<&ClockReading::at, &ClockReading::hertz>;
 
-// `steps` whole steps in a row, from `first_step` on. Work, calls and spans are those that the host
-// issued at these steps, each in the order of `begin`.
+// A trace of `steps` consecutive steps, from `first_step` on. Work, calls and spans are those that
+// the host issued at these steps, each in the order of `begin`.
 struct Trace {
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
-  // The last ones of these count nowhere: the first work of the very last one says when the
-  // steps before it are over, the pause behind them included.
+  // Number of steps at the end that count nowhere: the first work of the last step marks the end of
+  // the steps before it, including the pause after them.
   std::int64_t closing_steps = 0;
   std::vector<HostSpan> spans;
   std::vector<HostCall> calls;
   std::vector<DeviceWork> work;
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
-  // From the begin of the first span to the end of the last; absent if not known.
+  // Events from the begin of the first span to the end of the last; absent if not known.
   std::optional<std::vector<PageEvent>> page_events;
   std::vector<ClockReading> clocks;  // in the order of their times; empty if not known
   MemoryUse memory;
-  int rank = 0;            // whose it is, of several
-  std::vector<int> alike;  // ranks besides that do the same at the same times, which it stands for
+  int rank = 0;            // the rank that was traced
+  std::vector<int> alike;  // other ranks that this trace stands for
   // Arrivals of this rank and others at its collectives, in the order in which it issued them. One
-  // may stand for all ranks that are alike; empty if not known.
+  // rank may stand for all that are alike; empty if not known.
   std::vector<RankArrival> arrivals;
-  std::optional<LibraryRecord> library;  // absent where there is no such library
-  // Wall time spent after the last step on collecting and merging the records.
+  std::optional<LibraryRecord> library;  // absent if there is no such library
+  // Wall time that was spent after the last step on collecting and merging the records.
   std::chrono::nanoseconds collected_in{0};
 };
 template <>

@@ -62,7 +62,7 @@ class Check {
   std::int64_t spans_;
 };
 
-// Calls visit with each time of each row.
+// Calls `visit` with each time of each row.
 template <class SomeTrace, class Visit>
 void for_each_time(SomeTrace& trace, const Visit& visit) {
   const auto visit_rows = [&](auto& rows) {
@@ -85,7 +85,7 @@ constexpr const char* origin_key = "origin";
 
 }  // namespace
 
-// Times are written from the first one on: fewer digits.
+// Times are written relative to the first one, which takes fewer digits.
 RecordJson JsonForm<Trace>::write(const Trace& trace) {
   TraceTime origin = TraceTime::max();
   for_each_time(trace, [&](TraceTime time) { origin = std::min(origin, time); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON of a trace, for the way from the process that recorded it.
+// JSON form of a trace, which the recording process sends to another.
 #pragma once
 
 #include "base/record/record_json.h"
@@ -7,8 +7,9 @@
 
 namespace stepgate {
 
-// `read` throws WrongRecord where a trace has no step, a call of a span that is not there, a rank
-// that cannot be, a size below zero, or a number so large that sums of two would overflow.
+// `read` throws WrongRecord if a trace has no step, a call refers to a missing span, or a rank is
+// out of range. It also throws for a size below zero, and for a number so large that a sum of two
+// would overflow.
 template <>
 struct JsonForm<Trace> {
   static RecordJson write(const Trace&);

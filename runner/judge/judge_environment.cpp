@@ -41,7 +41,7 @@ std::string range_in_words(double low, double high, const char* unit) {
   return from == to ? fmt::format("{} {}", to, unit) : fmt::format("{} to {} {}", from, to, unit);
 }
 
-// "process 4711 (512 MiB)"; more than three processes are only counted.
+// Names processes: "process 4711 (512 MiB)"; more than three processes are only counted.
 std::string named(const std::vector<ComputeProcess>& processes) {
   std::vector<std::string> names;
   for (const ComputeProcess& process : processes) {

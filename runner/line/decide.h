@@ -20,21 +20,21 @@ struct Decided {
 // Called after every round with the measurement so far.
 using AfterRound = std::function<void(const Measurement&)>;
 
-// Asks for evidence until every assertion is decided and the scenario has the rounds that it wants,
-// or until a signal comes, which leaves no verdict. Skips what the device cannot do.
+// Measures until every assertion is decided and the scenario has its required rounds, or until a
+// signal arrives, after which there is no verdict. Skips what the device cannot do.
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
                    const ProgressSink& = {}, const AfterRound& = {});
 
-// Decides without rounds: by plans alone, or skipped because the device cannot run the scenario.
-// nullopt for a scenario that must be measured.
+// Decides without rounds: from plans alone, or by skipping because the device cannot run the
+// scenario. nullopt for a scenario that must be measured.
 std::optional<Decided> decide_before_rounds(const Planned&, const DeviceIdentity&, JudgeSettings);
 
-// Decides a scenario whose device failed, with that reason: by its plans and its trace, which come
-// from another process. Assertions that need rounds stay undecided.
+// Decides a scenario whose device failed for the given reason, from its plans and its trace, which
+// another process made. Assertions that need rounds stay undecided.
 Decided decide_without_rounds(const Planned&, const DeviceIdentity&, std::uint64_t seed,
                               JudgeSettings, const std::string& failure);
 
-// Judges a measurement of decide_one again.
+// Judges again a measurement that decide_one made.
 Verdict judge_one(const Planned&, const Measurement&, JudgeSettings);
 
 }  // namespace stepgate

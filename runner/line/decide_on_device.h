@@ -24,9 +24,9 @@ class DecideOnDevice {
  public:
   explicit DecideOnDevice(Line line) : line_(std::move(line)) {}
 
-  // If the device fails, only this scenario fails; the others are still decided. If the device is
-  // lost, it is not used again: the rest is decided from plans and traces as far as possible.
-  // Throws Interrupted.
+  // Decides one scenario. If the device fails, only this scenario fails; the others are still
+  // decided. If the device is lost, it is not used again: the rest is decided from plans and traces
+  // as far as possible. Throws Interrupted.
   Decided decide(const Planned&, const ProgressSink& = {});
 
  private:

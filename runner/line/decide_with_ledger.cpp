@@ -38,7 +38,7 @@ bool is_kept(const Scenario& scenario) {
   return has_assertion_to_go_on_from(scenario) || names_any_stored(scenario);
 }
 
-// Returns the run as it is before its first round.
+// Returns the record of a run before its first round.
 StoredRun begun_run(const LedgerRequest& request, const Planned& planned, Device& device) {
   StoredRun run{.provenance = request.provenance,
                 .libraries = libraries_in_words(libraries_of(planned, device)),
@@ -52,8 +52,8 @@ std::filesystem::path file_of(const LedgerRequest& request, const Planned& plann
   return baseline_path(request.folder, device.identity(), planned.scenario.name);
 }
 
-// Names evidence under another subject, limit or name, since such a change starts without earlier
-// evidence. Empty where there is none.
+// Describes earlier evidence under another subject, limit or name, which this run does not
+// continue. Empty where there is none.
 std::string note_on_others(const Baseline& ledger, const StoredRun& begun, const Planned& planned,
                            JudgeSettings settings) {
   constexpr std::size_t most_named = 3;
@@ -81,8 +81,8 @@ void tell_always(const std::string& note, Verdict& verdict) {
   ++verdict.notes_told_always;
 }
 
-// Stores the run in the file before its first round, and every round as soon as it ends, so that an
-// interrupted run counts as far as it got.
+// Stores the run in the file before its first round, and every round as soon as it ends. So an
+// interrupted run keeps its finished rounds.
 class RunOnRecord {
  public:
   RunOnRecord(LedgerTurn& turn, const Planned& planned, const JudgeSettings& settings,
@@ -98,7 +98,7 @@ class RunOnRecord {
   void keep(const Measurement& so_far) {
     run_.found = {};
     if (is_trusted(so_far)) {
-      // The traced rounds were made before and are not part of the measurement.
+      // The traced rounds ran before the measurement and are not part of it.
       run_.found = found_in(so_far);
       append(run_.found.regime, by_traces_.regime);
       append(run_.found.expect, by_traces_.expect);

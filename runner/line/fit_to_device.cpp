@@ -45,7 +45,8 @@ bool has_share_of_a_device(const auto& plans) {
                      [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
 }
 
-// A compute capability of 0 means no GPU, or an unknown one.
+// Adds an error for each variant whose dtype the device does not support. A compute capability of 0
+// means no GPU, or an unknown one.
 void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
                    std::vector<Diagnostic>& wrong) {
   for (const Variant& variant : planned.scenario.variants) {

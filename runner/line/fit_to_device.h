@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Resolves what depends on the device: caps that are a share of its memory, and number types that
-// it cannot multiply. plan/ defines the meaning of such a cap.
+// Resolves what depends on the device: caps that are a share of its memory, and dtypes that it does
+// not support. plan/ defines the meaning of such a cap.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Returns the scenario's plans on that device, whose memory a cap may be a share of. Throws
+// Returns the scenario's plans for that device; a cap may be a share of its memory. Throws
 // RequestError.
 std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
@@ -19,7 +19,7 @@ std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::u
 // RequestError, also for variants whose dtype the device does not support in hardware.
 void fit_to_device(std::span<Planned>, const DeviceIdentity&, std::uint64_t seed);
 
-// Throws RequestError that names the variants that need a device, for verbs without one.
+// Throws RequestError that names the variants that need a device; for verbs that open none.
 void refuse_shares_of_a_device(const Planned&);
 
 }  // namespace stepgate

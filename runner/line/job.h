@@ -17,27 +17,28 @@
 
 namespace stepgate {
 
-// Traces scenarios, as requested by the lines of trace_all.h.
+// Traces scenarios as the lines of trace_all.h request.
 struct TraceTask {
   bool operator==(const TraceTask&) const = default;
 };
 
-// Runs as one rank, as requested by rank_protocol.h.
+// Runs as one rank as messages of rank_protocol.h request.
 struct RankTask {
   std::int64_t rank = 0;
   bool traces = false;
-  std::int64_t probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
-  std::optional<std::uint64_t> noise;  // as of LineArguments
+  std::int64_t probes = 0;  // number of ranks for measuring collectives; 0: runs scenarios
+  std::optional<std::uint64_t> noise;  // as LineArguments::noise
   std::vector<std::string> injected;
   std::string fault;  // for tests: "load:KILL"
   bool operator==(const RankTask&) const = default;
 };
 
-// Measures a run of the only scenario and stores it, as `accept` does, without further output.
+// Measures a run of the job's only scenario and stores it, as `accept` does, without further
+// output.
 struct AcceptTask {
   std::string commit;
   std::string baseline_reset;
-  bool gate_checked = false;  // by an earlier run of the same command
+  bool gate_checked = false;  // an earlier run of the same command has checked the gate
   std::optional<int> ranks;
   std::optional<double> stall_seconds;
   std::optional<double> budget_seconds;
@@ -74,9 +75,9 @@ inline constexpr auto fields_of<Job> =
     fields<&Job::baselines, &Job::files, &Job::overrides, &Job::tags, &Job::excluded_tags,
            &Job::device, &Job::seed, &Job::task>;
 
-// A task on the scenarios and with the knobs of the verb that asks.
+// Makes the job for a task, with the scenarios and knobs of the requesting verb.
 Job job_of(const LineArguments&, std::string device, std::uint64_t seed, Task);
-// The job as if it had been typed; what is its task's alone is left out.
+// Returns the arguments with which a user would start the job; data of the task is left out.
 LineArguments arguments_of(const Job&);
 
 std::string to_line(const Job&);

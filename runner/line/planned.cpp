@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading and planning.
+// Reads scenarios and plans them.
 #include "line/planned.h"
 
 #include <fmt/chrono.h>
@@ -52,8 +52,8 @@ std::optional<std::string> ask_git(const std::filesystem::path& folder,
   return first_line_of(command);
 }
 
-// Returns whether the repository or the working tree configures filter programs, which git runs
-// before comparing files. No option disables them. The user's own filters are trusted.
+// Whether the repository or the working tree configures filter programs, which git runs before
+// comparing files. No option disables them. The user's own filters are trusted.
 bool filters_files(const std::filesystem::path& folder) {
   return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
                         "safe.bareRepository=explicit", "-C", folder.string(), "config",
@@ -151,7 +151,8 @@ bool names_any_stored(const Scenario& scenario) {
 
 namespace {
 
-// Accepted runs win over those of a ledger, which are never mixed with them.
+// Finds runs of a ledger to compare with. Accepted runs take precedence and are never mixed with
+// runs of a ledger.
 void look_into_ledger(Planned& planned, const DeviceIdentity& device,
                       const LineArguments& arguments) {
   const std::string& scenario = planned.scenario.name;
@@ -243,9 +244,9 @@ void refuse_missing(const std::filesystem::path& given) {
        fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
 }
 
-// Refuses links out of the allowed folders. A file that the user names is trusted, but a file found
-// in a folder may come from a pull request, and as a link it could expose other files. So it has
-// the limits of `extends`.
+// Refuses links out of the allowed folders, with the same limits as for `extends`. A file that the
+// user names is trusted. But a file found in a folder may come from a pull request, and as a link
+// it could expose other files.
 void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
   std::error_code unknown;
   if (!std::filesystem::is_symlink(found, unknown)) return;
@@ -350,7 +351,7 @@ bool has_any(const Scenario& scenario, const std::vector<std::string>& tags) {
   });
 }
 
-// A tag that is mistyped, or that nothing has any more, must not make a run smaller in silence.
+// Refuses a tag that no scenario has: a typo would otherwise silently leave scenarios out of a run.
 void refuse_unknown_tags(const std::set<std::string>& known, const LineArguments& arguments) {
   const std::vector<std::string_view> candidates(known.begin(), known.end());
   for (const std::vector<std::string>* tags : {&arguments.tags, &arguments.excluded_tags}) {

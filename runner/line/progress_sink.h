@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hears which scenario is at work, for somebody who waits. The line shows nothing itself.
+// Callbacks that report the current scenario, to show progress to a waiting user. The line itself
+// shows nothing.
 #pragma once
 
 #include <functional>
@@ -10,10 +11,10 @@
 
 namespace stepgate {
 
-// Hears nothing by default.
+// By default the callbacks do nothing.
 struct ProgressSink {
   std::function<void(const Scenario&)> tracing = [](const Scenario&) {};
-  // Hears before the first round what the scenario will cost, where that can be said.
+  // Called before the first round with the scenario's expected cost, if it is known.
   std::function<void(const Scenario&, const Forecast&)> forecast = [](const Scenario&,
                                                                       const Forecast&) {};
   std::function<void(const Scenario&, const Progress&)> measuring = [](const Scenario&,

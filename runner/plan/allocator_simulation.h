@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The behaviour of a step's allocator over so many steps, counted ahead without a device: its
-// blocks, the memory it reserves for them, and what it refuses.
+// The behaviour of a step's allocator over many steps, simulated without a device: its blocks, the
+// memory that it reserves for them, and the requests that it refuses.
 #pragma once
 
 #include <cstdint>

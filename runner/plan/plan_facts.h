@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Facts that follow from a plan alone, as values: what its step counts, what memory it needs and
-// takes, and what its operations are like. Found once (count/facts_of.h) and handed on with the
-// plan (planned_step.h), so that measuring, judging and showing it need no knowledge of how they
-// are found.
+// Facts that follow from a plan alone, as values: the counts of its step, the memory that it needs
+// and takes, and properties of its operations. They are computed once (count/facts_of.h) and passed
+// on with the plan (planned_step.h), so that measuring, judging and reporting need not know how.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Knobs are in range one by one, and what they make together need not be: a plan is made whose
-// sizes are counted rightly, or none. And what a plan costs to make grows with its operations, not
-// with their square.
+// Tests that knobs that are each in range give either a plan with right sizes or no plan, even if
+// their combination is too large. Also tests that the cost of making a plan is not quadratic in its
+// operations.
 #include <gtest/gtest.h>
 
 #include <ctime>

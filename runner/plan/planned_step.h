@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan and what follows from it: what is handed on along the line.
+// A plan with its facts, as the stages of the line pass it on.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The streams of a plan as data: what differs from one to another is said here, and nothing knows
-// any of them by its name.
+// The streams of a plan as data. All differences between streams are properties here; no code knows
+// a stream by its name.
 #pragma once
 
 #include <string>

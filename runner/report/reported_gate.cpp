@@ -37,7 +37,7 @@ std::string_view thing_of(FindingKind kind) {
   return "";
 }
 
-// "3 x count, 2 x time".
+// Returns the counts by kind: "3 x count, 2 x time".
 std::string kinds_in_words(const std::vector<Finding>& findings, Severity severity) {
   std::map<FindingKind, int> kinds;
   for (const Finding& finding : findings) kinds[finding.kind] += finding.severity == severity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests of this station.
+// For tests of this station: counts how often a text occurs in another.
 #pragma once
 
 #include <string>

@@ -14,14 +14,14 @@
 
 namespace stepgate {
 
-// Describes this program and this moment, about these scenarios on that device.
+// Describes the run for its reports: this program, the time, the scenarios and the device.
 RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
                     std::uint64_t seed);
 // Describes also the device that takes part.
 RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);
 
-// Where they go.
+// The files to which reports are written.
 class ReportFiles {
  public:
   // If annotations are requested, GitHub ignores commands in all output from now on.
@@ -39,7 +39,7 @@ class ReportFiles {
   std::string token_;  // empty when commands were not stopped
 };
 
-// Reports of a run.
+// Collects the verdicts of a run and writes its reports.
 class MachineReports {
  public:
   explicit MachineReports(const Arguments&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stepgate serve`: the other end of line/job.h.
+// `stepgate serve`: reads a job of line/job.h and carries it out.
 #include <iostream>
 #include <string>
 

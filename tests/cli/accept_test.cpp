@@ -120,7 +120,7 @@ TEST_F(AcceptVerb, HasWhatARunWasComparedWithInItsJson) {
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
 }
 
-// GEMMs take a third of the step's time, and none of its anchor's time.
+// GEMMs take a third of the step's time, but no time of its anchor.
 const std::string memory_bound =
     "claim = \"as fast as it was\"\n"
     "model = { kind = \"mlp\", layers = 2, hidden = 4096, dtype = \"tf32\" }\n"
@@ -128,8 +128,8 @@ const std::string memory_bound =
     "[variant.fix]\n[expect]\n"
     "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
 
-// The assertion neither passes, although the anchor slows down as much, nor fails, whatever
-// --undecided says.
+// The assertion does not pass, although the anchor slows down equally, and does not fail either,
+// for every value of --undecided.
 TEST_F(AcceptVerb, SaysThatTheMachineIsSlowerWhereEverythingTakesTwiceAsLong) {
   write("small.toml", memory_bound);
   ASSERT_EQ(accept({"small.toml", "--runs", "5", "--seed", "1"}).exit_code, 0);
@@ -224,7 +224,7 @@ TEST_F(AcceptVerb, IsNotNeededWhereALedgerHasRunsOfOtherBuilds) {
                            folder + "/small.toml: '5', '4', '3', ...\n"))
       << same.out;
   EXPECT_TRUE(contains(same.out, "against 5 stored runs")) << same.out;
-  // The same build runs again; its own earlier run is not compared with.
+  // The same build runs again; its own earlier run is not used for comparison.
   const Finished again = run({"small.toml", "--ledger", "l", "--seed", "10"});
   EXPECT_TRUE(contains(again.out, "against 5 stored runs")) << again.out;
   const Finished renamed = run({"small.toml", "--ledger", "l", "--seed", "11", "--subject", "x"});

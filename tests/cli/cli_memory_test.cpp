@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The built program from outside: a scenario that its plans decide. tests/scripts/cli/memory.txt
-// has more of them, and memory that is refused.
+// Tests the built program from outside, with a scenario that plans alone decide.
+// tests/scripts/cli/memory.txt has more such scenarios, and refused memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -41,7 +41,7 @@ const std::string undecided =
     "measure = { rounds = 12 }\n"
     "[variant.baseline]\n[variant.fix]\n"
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
-// So many kernels, exactly at the limit, that the run never ends in practice.
+// The scenario has so many kernels, exactly at the limit, that the run never ends in practice.
 const std::string endless =
     "claim = \"a variant is as fast as itself\"\n"
     "model = { kind = \"spin\", kernels = 1000 }\n"

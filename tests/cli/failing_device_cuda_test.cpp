@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// Enough rounds that a fault can happen during them.
+// The scenario has enough rounds that a fault can happen during them.
 const std::string long_one =
     "claim = \"a variant is as fast as itself\"\n"
     "model = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"

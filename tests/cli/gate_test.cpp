@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 const std::string program = STEPGATE_PROGRAM;
 const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
 
-// Four steps: limited by arithmetic, with hidden copies; waiting for every copy; limited by its
-// launches; and waiting for the device in every step, so that host work shows.
+// Four steps: one is limited by arithmetic, with hidden copies; one waits for every copy; one is
+// limited by its launches; and one waits for the device in every step, so that host work shows.
 const std::string tensor_cores =
     "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
     "batch.size = 1024\ntransfer = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
@@ -684,7 +684,7 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
 }
 
-// HEAD answers for one workload, so BASE is asked only for that one, whichever side is faster.
+// HEAD answers for one workload, so BASE runs only that one, whichever side is faster.
 TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
   script("base",
          "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "

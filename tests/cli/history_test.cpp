@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Tests `stepgate history` from outside: stored runs with an added drift raise an alarm by the
-// fifteenth run and wander before, those of unchanged code do not, and unreadable or incomparable
-// runs are reported. The runs come from `accept` on a simulated device whose processes differ; only
-// dates, commits and drift are added, with the library's own reader and writer.
+// Tests `stepgate history` from outside. Stored runs with an added drift are reported as wandering
+// and raise an alarm by the fifteenth run; runs of unchanged code do neither. Unreadable and
+// incomparable runs are reported. `accept` makes the runs on a simulated device whose processes
+// differ. Only dates, commits and drift are added, with the library's own reader and writer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -18,8 +18,8 @@ using std::chrono::seconds;
 
 struct HostileHead {
   const char* name;
-  // Shell commands instead of `run`. $json is the path for its JSON; in_a_folder stops where that
-  // path is not a replaceable file but a name of the machine.
+  // Shell commands that replace `run`. $json is the path for its JSON; in_a_folder stops if that
+  // path is not a replaceable file but, for example, a device of the machine.
   const char* does;
   std::string says;
   // A sanitized gate takes 20 s to read 64 MiB of lines on a busy machine.

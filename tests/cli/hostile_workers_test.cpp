@@ -94,7 +94,8 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
 
-// A process that a shell started before it became stepgate by exec is also a child of stepgate.
+// A shell may start a process and then become stepgate by exec: that process is also a child of
+// stepgate.
 TEST_F(WorkerGates, EndNobodyElseForASupervisorThatIsKilled) {
   ChildProcess run("/bin/sh",
                    {"-c",
@@ -155,8 +156,8 @@ TEST_F(WorkerGates, EndWithNothingLeftWhenInterrupted) {
 }
 
 TEST_F(WorkerGates, EndWithNothingLeftWhenKilled) {
-  // There are the introductions of both sides, a pair, and two children of the side that was asked
-  // first, one in a session of its own; all ignore SIGTERM.
+  // The processes are the introductions of both sides, a pair, and two children of the side that
+  // was asked first; one child is in a session of its own. All ignore SIGTERM.
   const std::string nests = hostile("nest", "run");
   ChildProcess run(STEPGATE_PROGRAM, call_of(nests, nests), place());
   ASSERT_TRUE(run.says("of timing", seconds(60)));

@@ -331,7 +331,7 @@ TEST_F(LedgerOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   EXPECT_FALSE(contains(run({"other.toml"}).out, "starts from nothing"));
 }
 
-// Someone who changes a name, a side or a number wants to see it in a passing run too.
+// A user who changes a name, a side or a number wants to see the effect in a passing run too.
 TEST_F(LedgerOption, NamesWhatElseTheFileKnowsWhereEverythingPasses) {
   write("tied.toml", undecided);
   ASSERT_EQ(run({"tied.toml", "--seed", "1"}).exit_code, 77);

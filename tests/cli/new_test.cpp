@@ -108,7 +108,7 @@ TEST_F(Starters, WouldBeRefusedWithAnAssertionThatCannotFailOrAnOverrideForNothi
   }
 }
 
-// None is skipped, since each lies well within its regime.
+// No starter is skipped, since each is far within its regime.
 TEST_F(Starters, HoldOnTheSimulatedDevice) {
   for (const std::string& word : words()) {
     const std::string file = (scenarios / "start" / (word + ".toml")).string();
@@ -134,8 +134,7 @@ TEST_F(Starters, FailOnNoGuessedGpu) {
   }
 }
 
-// They say how much, why and when in few lines, and use nothing that a file in another folder
-// lacks.
+// The starters state how much, why and when in few lines, and refer to no file of another folder.
 TEST_F(Starters, AreWholeAndShortAndSayEachOfTheFiveThings) {
   for (const std::string& word : words()) {
     const std::string text = starter(word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs the suite on other GPUs than its limits were written for, one of them measured and the
-// others guessed from data sheets. Lists by name what does not pass there, to reveal limits that
-// only one GPU satisfies.
+// Runs the suite on other GPUs than those for which its limits were written: one is measured, the
+// others are guessed from data sheets. Lists by name what does not pass there, to reveal limits
+// that only one GPU satisfies.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

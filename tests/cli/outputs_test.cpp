@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests the files that stepgate writes: which it never overwrites, and which it writes in place.
+// Tests the files that stepgate writes: those that it never overwrites, and those that it writes in
+// place.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -207,7 +208,7 @@ TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   killed.send(SIGKILL);
   EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
   EXPECT_EQ(count(), 1);
-  // The tracing process, which writes there, also ends, but when is uncertain on a busy machine.
+  // The tracing process, which writes there, also ends, but on a busy machine not at a known time.
   for (int tries = 0; tries < 20 && count() != 0; ++tries) {
     std::this_thread::sleep_for(1500ms);
     write("j.xml.unfinished-0a1b2c", "half a rep");
@@ -342,7 +343,7 @@ TEST_F(Outputs, AreNotTheLockOfTheirFolder) {
   }
 }
 
-// Simulates a container that does not mount /proc.
+// The container does not mount /proc.
 TEST_F(Outputs, AreNoneWithoutProcAndThatIsSaid) {
   const std::string hide = "mount -t tmpfs none /proc && exec ";
   const auto without_proc = [&](const std::string& words) {

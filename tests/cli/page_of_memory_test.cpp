@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests that docs/memory.md shows what the program prints and draws, shortened where it says "...".
+// Tests that docs/memory.md shows the program's printed output and pictures, shortened where it
+// says "...".
 #include <gtest/gtest.h>
 
 #include <algorithm>

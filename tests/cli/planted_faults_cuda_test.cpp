@@ -27,7 +27,8 @@ class PlantedFaults : public CommandLine {
     script("if [ \"$3\" = worker ]; then " + adding(more_of_a_worker) +
            "fi\nexec " STEPGATE_PROGRAM " \"$@\"\n");
   }
-  // Stops the worker after this number of steps of a workload, with this length and period.
+  // Stops the worker repeatedly after this number of steps of a workload, for this length and at
+  // this period.
   void head_that_stalls(double period_ms, double length_ms, int after_steps) const {
     script(fmt::format("exec python3 {}/tests/workers/stalling.py {} {} {} {} \"$@\"\n",
                        STEPGATE_SOURCE_DIR, STEPGATE_PROGRAM, period_ms, length_ms, after_steps));
@@ -59,7 +60,8 @@ TEST_F(PlantedFaults, SlowerGemmsBlock) {
   EXPECT_NE(slower.out.find("blocks "), std::string::npos) << slower.out;
 }
 
-// Stalls take a third of the time: many short ones, or few long ones that a typical launch lacks.
+// Stalls take a third of the time. There are many short stalls, or few long ones that a typical
+// launch does not have.
 TEST_F(PlantedFaults, StallsDoNotPass) {
   for (const auto& [period, length] : {std::pair(12.0, 6.0), std::pair(600.0, 300.0)}) {
     head_that_stalls(period, length, never);

@@ -204,7 +204,7 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   // The fault applies to ranks only, so it does not happen here.
   const Finished own = run("share.toml", {"--ranks", "2", "--rank-fault", "1:load:KILL"});
   EXPECT_EQ(own.exit_code, 0) << own.out << own.err;
-  // Everything that ranks may refuse is refused before this process times anything.
+  // All refusals by ranks come before this process times anything.
   const Finished died = mixed({"--ranks", "2", "--rank-fault", "1:load:KILL"});
   EXPECT_EQ(died.exit_code, 3);
   EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
@@ -227,7 +227,7 @@ TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
   EXPECT_EQ(run("counts.toml", {"--ranks", "2"}).exit_code, 77);
 }
 
-// Without tracing the run fails, and with it the trace; each while loading and while running.
+// Without tracing the fault ends the run, with tracing the trace; both at loading and at running.
 TEST_F(Ranks, ThatDieOrHangEndTheRunInOneSentence) {
   for (const char* at : {"load", "run"}) {
     for (const char* rank : {"0", "1"}) {

@@ -26,7 +26,7 @@ long lines_of(const char* file) {
 void wait_and_trap(const char* file, long lines, std::chrono::milliseconds after) {
   while (lines_of(file) < lines) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::this_thread::sleep_for(after);
-  cudaStream_t beside_all_others = nullptr;  // it would wait for what is queued on the legacy one
+  cudaStream_t beside_all_others = nullptr;  // the legacy stream would wait for queued work
   if (cudaSetDevice(0) != cudaSuccess ||
       cudaStreamCreateWithFlags(&beside_all_others, cudaStreamNonBlocking) != cudaSuccess)
     return;

@@ -11,7 +11,7 @@ namespace {
 
 class AllocationLimits : public testing::TestWithParam<DeviceCase> {
  protected:
-  // The reference device has no memory of its own that could end.
+  // Whether the device has limited memory; the reference device uses host memory.
   bool has_memory() const { return device_->identity().memory_bytes > 0; }
 
   std::string end_of(const StepPlan& plan, std::int64_t steps) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Anchors on the local GPU: each runs, repeats its losses, and takes a time that is long enough to
-// be measured and short enough to be cheap.
+// Tests anchors on the local GPU: each runs, repeats its losses, and takes a time that is long
+// enough to be measured and short enough to be cheap.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A suite on a device that fails in the middle of it.
+// Tests a suite on a device that fails in the middle of it.
 #include "line/decide_on_device.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST(DecideOnDevice, StillDecidesWhatNeedsNoDevice) {
   EXPECT_NE(suite.told().find("fails.line fails"), std::string::npos) << suite.told();
 }
 
-// Works until it has loaded `loads` steps.
+// A device that is lost after it has loaded `loads` steps.
 class LostAtALoad : public Device {
  public:
   LostAtALoad(std::unique_ptr<Device> device, int last) : device_(std::move(device)), left_(last) {}

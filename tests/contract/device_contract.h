@@ -44,29 +44,29 @@ Knobs model_knobs(const std::string& name);
 // Returns the model with variations of the other knobs: all combinations of batch arrival, of
 // waits, of allocators with launches and logs, and of offloading; then random mixtures by the seed.
 // Combinations that plans refuse are included. For a transformer or a recommender, whose steps take
-// longer, only a fifth, which depends on the seed.
+// longer, only a fifth is returned, which depends on the seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
 // Every nth accepted combination is tested: all as released, and every eleventh under sanitizers,
 // which make steps ten times slower. It is a prime, so that no knob always has the same value.
 inline constexpr int one_way_in = sanitized ? 11 : 1;
 
-// Memory that is made anew at a change of the batch's size, of all that can and with and without
-// releases. The batch must have sizes.
+// Returns all variations of memory that is allocated again when the batch size changes, with and
+// without releases. The batch must have sizes.
 std::vector<Knobs> ways_to_resize(const Knobs& model);
 
 // Describes the knobs that ways_to_run varies, to identify a failing combination.
 std::string describe(const Knobs&);
 
-// Returns nullopt where plans refuse the knobs.
+// Returns the plan of these knobs; nullopt where plans refuse them.
 std::optional<StepPlan> accepted_plan(const Knobs&);
 
-// Aborts where plans refuse the knobs.
+// Returns the plan of these knobs; aborts where plans refuse them.
 StepPlan plan_of(const Knobs&);
 
-// A step whose batches are copied on the side stream; and the same with a third asynchronous
-// stream. There the side stream copies to an intermediate buffer, from which the third stream
-// copies to the model's input. Only events order the three streams.
+// Returns a step whose batches are copied on the side stream, and below the same with a third
+// asynchronous stream. There the side stream copies to an intermediate buffer, from which the third
+// stream copies to the model's input. Only events order the three streams.
 StepPlan plan_over_the_side_stream();
 StepPlan plan_over_three_streams();
 

@@ -76,7 +76,7 @@ TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
   (void)device->load(plan)->run({0, 10});  // memory that CUDA itself keeps permanently
   const std::int64_t before = device->identity().free_memory_bytes;
   (void)device->load(plan)->run({0, 2 * slots + 10});
-  // A slot takes 512 bytes, so those that were overwritten take 32 MiB.
+  // A slot takes 512 bytes. If overwritten slots were not freed, they would take 32 MiB.
   EXPECT_GE(device->identity().free_memory_bytes, before - 8 * mebibyte);
 }
 
@@ -121,7 +121,7 @@ TEST(CudaDeviceContract, ComputesTheSameFromHostMemoryThatOthersHaveUsed) {
   }
 }
 
-// More than half of the free memory, so that two slots cannot keep it.
+// The step takes more than half of the free memory, so that two slots cannot keep it.
 TEST(CudaDeviceContract, GivesUpWhatASlotKeepsForNobodyWhereMemoryIsShort) {
   StepPlan plan = plan_of(model_knobs("spin"));
   const auto device = make_cuda_device();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The devices that need no GPU under the device contract, and what only a simulated one can be made
-// to do.
+// Runs the device contract on the devices that need no GPU, and tests behaviour that only a
+// simulated device can show.
 #include <gtest/gtest.h>
 
 #include <filesystem>

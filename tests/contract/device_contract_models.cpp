@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tiny models of the device contract, and a step on more streams than knobs ask for.
-// device_contract_ways.cpp lists the ways in which models are run.
+// The tiny models of the device contract, and a step on more streams than knobs allow.
+// device_contract_ways.cpp lists the variations in which models are run.
 #include <ostream>
 #include <tuple>
 
@@ -10,10 +10,10 @@
 namespace stepgate {
 namespace {
 
-// As small as possible, since they run in hundreds of variations. Three blocks, so that a segment
-// of two is followed by a shorter one; two heads of the least width; odd length and vocabulary;
-// several samples in each of two micro-batches. With fewer tokens, the first fp16 gradients
-// overflow and nothing is learned.
+// The models are as small as possible, since they run in hundreds of variations. They have three
+// blocks, so that a segment of two is followed by a shorter one, and two heads of the least width.
+// Length and vocabulary are odd; each of two micro-batches has several samples. With fewer tokens,
+// the first fp16 gradients overflow and nothing is learned.
 void append_transformers(std::vector<ModelCase>& cases) {
   Knobs plain;
   plain.transfer.host = HostMemory::resident;
@@ -81,7 +81,7 @@ void append_elementwise(std::vector<ModelCase>& cases) {
   cases.push_back({"bf16_records", records});
 }
 
-// Tables have few rows, so that samples share rows, and sizes that are multiples of nothing.
+// Tables have few rows, so that samples share rows; the numbers of tables and rows are odd.
 void append_recommenders(std::vector<ModelCase>& cases) {
   Knobs plain;
   plain.transfer.host = HostMemory::resident;
@@ -192,8 +192,8 @@ StepPlan plan_over_three_streams() {
       add(third, CopyBytes{copy->to, in_between});
       add(third, RecordEvent{passed_on});
     } else {
-      // The operations that waited for the model to have read, and told it that there is more to
-      // read.
+      // These are the operations that waited until the model had read the batch, and signalled that
+      // the next batch was ready.
       const bool hands_over =
           operation.name == "wait until the slot is free" || operation.name == "batch is filled";
       add(hands_over ? third : operation.stream, operation.action);

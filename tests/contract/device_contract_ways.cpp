@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps on which all devices must agree: tables of knobs, and mixtures of them. Runs and judges
-// nothing.
+// The steps on which all devices must agree: tables of knobs, and mixtures of them. This code runs
+// and judges nothing.
 #include <fmt/format.h>
 
 #include "base/random.h"
@@ -153,7 +153,7 @@ void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
       }
 }
 
-// Returns whether the model has anything to offload.
+// Sets the offload knobs. Returns whether the model has anything to offload.
 bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
   if (offload == Offload::none || knobs.model.kind != ModelKind::mlp) return false;
   if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;
@@ -182,9 +182,9 @@ void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
           }
 }
 
-// Every fifth of the ways, from one that the seed chooses: all values of all columns, and of
-// arrivals and allocations, whose tables' lengths are no multiples of five, all pairs of two
-// columns' values.
+// Returns every fifth variation, from one that the seed chooses. All values of all columns occur.
+// For arrivals and allocations, whose tables' lengths are not multiples of five, all pairs of
+// values of two columns occur.
 std::vector<Knobs> thinned(const std::vector<Knobs>& ways, std::uint64_t seed) {
   constexpr std::size_t stride = 5;
   std::vector<Knobs> kept;
@@ -214,7 +214,7 @@ Knobs mix(const Knobs& model, Random& random) {
   knobs.host.launch_us = random.below(2) == 0 ? 0 : 1;
   const bool has_tables = model.model.kind == ModelKind::recommender;
   if (model.model.kind == ModelKind::mlp || has_tables) {
-    // Passes round otherwise.
+    // Foreach passes round differently.
     const bool in_passes = model.optim.impl == OptimImpl::foreach;
     if (random.below(2) == 0 && !in_passes) knobs.optim.impl = OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;

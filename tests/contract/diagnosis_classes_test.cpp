@@ -30,8 +30,8 @@ Knobs gemms(std::int64_t hidden, std::int64_t batch) {
 }
 
 struct ClassCase {
-  std::string_view bound;    // as the diagnosis begins
-  BoundClass bound_class{};  // in the words of assertions
+  std::string_view bound;    // start of the diagnosis
+  BoundClass bound_class{};  // value of the assertion
   Knobs knobs;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// On the GPU: a loaded step says whose attention it got, and its plan which version it depends on.
-// Passes with cuDNN and without: what it says must fit what this machine has. Fails, never skips,
-// where there is no GPU.
+// Tests on the GPU that a loaded step reports whether its attention uses cuDNN, and its plan the
+// version that it depends on. Passes with cuDNN and without: the report must fit this machine.
+// Fails, never skips, where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// Large enough that the runner's own pages do not matter.
+// The batch is so large that the runner's own pages do not matter.
 constexpr std::int64_t batch_bytes = std::int64_t{16} << 20;
 
 StepPlan plan_with(HostMemory host, CopyStream stream = CopyStream::compute,
@@ -51,7 +51,7 @@ TEST_P(ManagedMemory, FaultsOnBothSidesWhenTheHostWritesWhatTheDeviceReads) {
   if (!traces()) return;
   EXPECT_GE(a_step(Metric::page_faults_per_step, HostMemory::managed), 1);
   EXPECT_GE(a_step(Metric::host_page_faults_per_step, HostMemory::managed), 1);
-  // The batch comes, and its pages go back for the next.
+  // Pages of the batch move to the device, and back to the host for the next batch.
   const double moved = a_step(Metric::migrated_bytes_per_step, HostMemory::managed);
   EXPECT_GE(moved, 0.9 * batch_bytes);
   EXPECT_LE(moved, 2.2 * batch_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels with more sizes, attributes and operands than any of the catalogue are planned and
-// carried out as those are. Linked into the programs of the device contract.
+// Tests that kernels with more sizes, attributes and operands than any in the catalogue are planned
+// and executed like those. Linked into the programs of the device contract.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -38,7 +38,7 @@ class PlantedKernels : public testing::TestWithParam<DeviceCase> {
   StepBuilder builder_{plan_};
 };
 
-// Twice as many operands come and go as a launch of the catalogue has at most.
+// The launch has more operands than any of the catalogue.
 TEST_P(PlantedKernels, MayHaveNineOperands) {
   constexpr std::int64_t numbers = 6;
   std::vector<StepBuilder::Operand> operands;
@@ -86,7 +86,7 @@ TEST_P(PlantedKernels, MayHaveFiveSizesAndSevenAttributes) {
             2 * samples * filters * rows * (columns + 1) * channels * 3 * 2);
   auto tensors = tensors_of_a_step();
   if (!has_numbers()) return;
-  // Sums over what each number of x and w is part of, instead of over what a result is made of.
+  // Computes the expected result by adding each product of x and w to its element of y.
   std::vector<float> expected(tensors["y"].size());
   for (std::int64_t at = 0; at < std::ssize(tensors["x"]); ++at) {
     const std::int64_t j = at % width, i = at / width % height,

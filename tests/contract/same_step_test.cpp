@@ -19,8 +19,8 @@
 namespace stepgate {
 namespace {
 
-// Twenty seeds for every dtype on a GPU, and nightly for two; one seed where the host computes the
-// steps.
+// A GPU runs twenty seeds for every dtype, and nightly for two; where the host computes the steps,
+// one seed suffices.
 #if STEPGATE_SAME_STEP_DTYPES == 4
 constexpr std::uint64_t seeds = 20;
 const auto dtypes = testing::Values(DType::fp32, DType::tf32, DType::bf16, DType::fp16);
@@ -33,12 +33,12 @@ const auto dtypes = testing::Values(DType::bf16);
 #endif
 
 struct Fault {
-  const Kernel* kernel = nullptr;               // that it replaces
-  MatrixShape (*shape)(MatrixShape) = nullptr;  // what is computed instead; null: nothing is
-  std::int64_t honest_calls = 0;                // before that
+  const Kernel* kernel = nullptr;               // the kernel to replace
+  MatrixShape (*shape)(MatrixShape) = nullptr;  // what is computed instead; null: nothing
+  std::int64_t honest_calls = 0;                // calls before the fault begins
 };
 Fault fault;             // the only one
-std::int64_t calls = 0;  // of the planted kernel, in this process
+std::int64_t calls = 0;  // calls of the planted kernel in this process
 
 void faulty_reference(const KernelCall& call) {
   if (calls++ < fault.honest_calls) return fault.kernel->reference(call);
@@ -95,7 +95,7 @@ StepPlan planted(StepPlan plan, const Fault& with, const std::string& operation 
   return plan;
 }
 
-// Has 128 rows. A GPU gets heads and samples that its tensor cores and cuDNN support.
+// The model has 128 rows. A GPU gets heads and samples that its tensor cores and cuDNN support.
 Knobs transformer(DeviceKind kind, DType dtype) {
   const bool large = kind == DeviceKind::cuda;
   Knobs knobs;
@@ -193,7 +193,7 @@ TEST_P(SameSteps, AreOthersWhicheverKernelStopsComputing) {
       if (computes_the_model(operation))
         kernels.insert(std::get<LaunchKernel>(operation.action).kernel.name());
     }
-    kernels.erase("report_loss");  // reads a loss that is there
+    kernels.erase("report_loss");  // its input has the right loss already
     EXPECT_GT(kernels.size(), 8U);
     for (const std::string_view name : kernels) {
       const auto plans = with_facts({plan, planted(plan, {.kernel = &kernel(name)})});
@@ -233,7 +233,7 @@ TEST_P(SameSteps, AreOthersWhereAKernelIsRightForSoManyCalls) {
     const auto device = test.make();
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const StepPlan plan = plan_with_seed(transformer(test.kind, GetParam()), seed);
-      std::int64_t norms = 0;  // a step
+      std::int64_t norms = 0;  // per step
       for (const Operation& operation : plan.operations) {
         const auto* launch = std::get_if<LaunchKernel>(&operation.action);
         norms += launch && launch->kernel.name() == "layer_norm" ? 1 : 0;
@@ -245,7 +245,7 @@ TEST_P(SameSteps, AreOthersWhereAKernelIsRightForSoManyCalls) {
       ASSERT_TRUE(found) << test.name << " seed " << seed;
       const StepPlan with_fault = plans.back();
       const auto in_both = with_facts({with_fault, with_fault});
-      calls = -honest;  // as many again, as both make them
+      calls = -honest;  // twice as many honest calls, as both steps make them
       EXPECT_TRUE(compared_again(*device, in_both, honest / norms)) << test.name << " in both";
       if (test.kind != DeviceKind::cuda || seed % 5 != 1) continue;  // a run takes a second
       calls = 0;
@@ -392,7 +392,8 @@ StepPlan without_reduction(StepPlan plan, std::size_t parameter) {
     }
   }
   EXPECT_GT(own.bytes, 0);
-  // The part that is kept goes back to its place in rank 1, and behind all gradients in rank 0.
+  // In rank 1 the kept part is copied back to its place; in rank 0 it is copied behind all
+  // gradients, where it has no effect.
   Buffer& gradients = plan.buffers[static_cast<std::size_t>(own.buffer)];
   const BufferUse behind{.buffer = own.buffer,
                          .offset_bytes = gradients.bytes,

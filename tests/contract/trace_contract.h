@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For tests only: the device under the contract of traces, and the steps that are traced on it.
-// trace_contract_test.cpp and trace_records_test.cpp test the promises.
+// trace_contract_test.cpp and trace_records_test.cpp test the contract.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// A multiple of every period in the ways to run a step.
+// The number of steps is a multiple of every period in the variations of a step.
 constexpr std::int64_t steps_of_a_trace = 12;
 constexpr Observe traced{.wash_out_steps = 5, .steps = steps_of_a_trace, .trace = true};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every step of the suite, recorded on the local GPU: which calls and which work the operations of
-// its plan are. The check of conformance counts them against the plan.
+// Records every step of the suite on the local GPU, and tests which calls and which device work
+// belong to each operation of its plan. The conformance test compares their counts with the plan.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -109,13 +109,13 @@ TEST(CudaTrace, TellsTheClockOfTheMultiprocessors) {
   }
 }
 
-// The driver has given the memory that the books say is held: no less, and not much more than what
-// it rounds each allocation up by.
+// The driver has given at least the memory that the device's accounting shows, and not much more
+// than its rounding of each allocation.
 TEST(CudaTrace, BooksAsMuchMemoryAsTheDriverGave) {
   constexpr std::int64_t block_bytes = std::int64_t{2} << 20;
   const auto device = make_cuda_device(Recording::on);
   for (const StepPlan& plan : all_plans()) {
-    if (uses_managed_memory(plan)) continue;  // whose pages the driver moves as it likes
+    if (uses_managed_memory(plan)) continue;  // the driver moves its pages at any time
     const std::int64_t free_before = device->identity().free_memory_bytes;
     const auto step = device->load(plan);
     const Trace trace = step->run({.wash_out_steps = 20, .steps = 5, .trace = true}).trace.value();
@@ -129,12 +129,12 @@ TEST(CudaTrace, BooksAsMuchMemoryAsTheDriverGave) {
     fmt::print("{} {}: planned {}, booked {}, taken from the driver {}, reported {}\n",
                plan.scenario, plan.variant, stays, trace.memory.peak_reserved_bytes, taken,
                reported);
-    // The streams were there before the report begins.
+    // Streams exist before the report begins.
     EXPECT_LE(reported, taken + block_bytes) << plan.scenario << ' ' << plan.variant;
     EXPECT_GE(reported, stays - block_bytes) << plan.scenario << ' ' << plan.variant;
     // A block that the driver had taken for an earlier step may serve this one.
     EXPECT_GE(taken, stays - block_bytes) << plan.scenario << ' ' << plan.variant;
-    // Beyond that: blocks, and what the driver takes for modules, streams and graphs.
+    // The rest is blocks, and memory that the driver takes for modules, streams and graphs.
     EXPECT_LE(taken, trace.memory.peak_reserved_bytes +
                          block_bytes * static_cast<std::int64_t>(plan.buffers.size() + 32))
         << plan.scenario << ' ' << plan.variant;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests the contract of traces about single records: spans and calls of the host, work of the
-// device, and how they hang together. Linked into the programs of the trace contract.
+// device, and their links. Linked into the programs of the trace contract.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,9 +15,10 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-// Clocks of host and device are brought together to about this.
+// The accuracy to which the clocks of host and device are aligned.
 constexpr nanoseconds clock_skew = microseconds(20);
-// Spans one after the other, one for each operation that acts and where it acts; calls within them.
+// Spans are disjoint and in order, with one span for each operation that acts in a step; calls lie
+// within spans.
 TEST_P(TraceContract, PutsCallsIntoSpansAndSpansInOrder) {
   if (!traces()) return;
   for (const Knobs& knobs : different_steps()) {
@@ -52,7 +53,7 @@ TEST_P(TraceContract, PutsCallsIntoSpansAndSpansInOrder) {
   }
 }
 
-// How often each operation acts in the traced steps.
+// The number of times that each operation acts in the traced steps.
 std::map<int, std::int64_t> actions_of(const StepPlan& plan, const Trace& trace) {
   std::map<int, std::int64_t> actions;
   for (std::int64_t step = trace.first_step; step < trace.first_step + trace.steps; ++step) {

@@ -21,8 +21,8 @@ struct Variant {
   void (*set)(Knobs&);
 };
 
-// Five blocks, so that the last segment of every second and every third is shorter. A GPU gets
-// heads and samples that its tensor cores and cuDNN take.
+// Returns a model of five blocks, so that the last segment is shorter for segments of two and of
+// three blocks. A GPU gets heads and samples that its tensor cores and cuDNN support.
 Knobs base(DeviceKind kind, DType dtype, Blocks blocks) {
   const bool large = kind == DeviceKind::cuda;
   Knobs knobs;
@@ -107,7 +107,7 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
   }
 }
 
-// The ledger would not be asked at all if it took these for another arithmetic.
+// If the variants counted as different arithmetic, their losses would not be compared at all.
 TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   const std::vector<Variant> variants = {
       {"quarters", [](Knobs& knobs) { knobs.batch.accumulate = 4; }},
@@ -132,7 +132,7 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
 }
 
-// Samples have other lengths, or equal lengths in another order.
+// The samples have other lengths, or the same lengths in another order.
 TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
   const std::vector<Variant> variants = {
       {"padded",

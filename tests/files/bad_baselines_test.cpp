@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every damaged baseline of tests/scripts/baselines.txt is refused with exactly the messages below
-// it. They are patches of a good one, tests/golden/baseline.toml.
+// Tests that every damaged baseline of tests/scripts/baselines.txt is refused with exactly the
+// messages below it. They are patches of a valid one, tests/golden/baseline.toml.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any line as a request to a worker and as its answer to each request. It is a problem,
-// or reads back as it is written.
+// libFuzzer: reads any line as a request to a worker and as its answer to each request. The line is
+// refused, or is written again unchanged.
 #include "compare/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a scenario. It is read or refused; what is read is planned or refused;
-// what is planned is counted, and its assertions are judged by that. Anything else is a fault.
+// libFuzzer: reads any text as a scenario. It is refused, or planned; the plan is refused, or
+// counted, and its assertions are judged by the counts. Any other behaviour is a fault.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,8 @@ void at_most(std::int64_t& value, std::int64_t most) {
   value = std::min(value, most);
 }
 
-// Limits knobs that only make a step longer, so that it has some thousand operations at most;
-// plan_sizes_test is about steps that are too large.
+// Limits knobs that only make a step longer, so that it has some thousand operations at most.
+// plan_sizes_test tests steps that are too large.
 void shorten(Knobs& knobs) {
   at_most(knobs.model.layers, 3);
   at_most(knobs.model.kernels, 3);

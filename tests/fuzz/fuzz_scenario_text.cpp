@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a scenario, read and no more: many times as often as fuzz_scenario, and
-// built in a third of its time.
+// libFuzzer: reads any text as a scenario, without planning it. This runs many times as often as
+// fuzz_scenario, and builds in a third of its time.
 #include "tests/fuzz/fuzzed_scenario.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

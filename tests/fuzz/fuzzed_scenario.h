@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// Throws only RequestError.
+// Reads the text as a scenario. Throws only RequestError.
 inline Scenario read_fuzzed_scenario(std::string_view text) {
   return parse_scenario(text, "fuzz.toml", [](const std::string& file) -> TextOrProblem {
     if (file == "base.toml") return "[model]\nhidden = 64\n";

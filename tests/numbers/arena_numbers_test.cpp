@@ -23,7 +23,8 @@ class ArenaNumbers : public testing::TestWithParam<ModelCase> {};
 TEST_P(ArenaNumbers, AreThoseOfBuffersOfTheirOwn) {
   constexpr std::uint64_t seed = 20260407;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  // Every way's own buffers give these losses too: ComputesTheSameLossesInEveryWayThatPlansAccept.
+  // With separate buffers, every variation gives these losses too (test
+  // ComputesTheSameLossesInEveryWayThatPlansAccept).
   const std::vector<float> expected = losses_of(plan_of(GetParam().knobs), seed);
   int planned = 0;
   int smaller = 0;

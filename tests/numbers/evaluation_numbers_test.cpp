@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// For GoogleTest's messages.
+// Prints the knobs in GoogleTest's messages.
 void PrintTo(const EvalKnobs& eval, std::ostream* out) {
   *out << eval.batches << " batches, store " << static_cast<int>(eval.store) << ", saves "
        << eval.save_for_backward;

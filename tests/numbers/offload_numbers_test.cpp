@@ -52,7 +52,7 @@ TEST(OffloadNumbers, AreThoseOfAStepThatKeepsEverythingOnTheDevice) {
   }
 }
 
-// Whatever the rule keeps of a parameter, in 16 bits too, and with batches that take turns.
+// Tests every optimizer rule, also in 16 bits, and with alternating batch sizes.
 TEST(OffloadNumbers, LeaveTheWeightsThatTrainingOnTheDeviceLeaves) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -74,7 +74,7 @@ TEST(OffloadNumbers, LeaveTheWeightsThatTrainingOnTheDeviceLeaves) {
   }
 }
 
-// Removes each wait alone.
+// Each kind of wait is removed alone.
 TEST(OffloadNumbers, OfWeightsAreWrongInSomeOrderWithoutTheWaitsOfAnyOneKind) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -104,7 +104,7 @@ TEST(OffloadNumbers, AreWrongInSomeOrderWithoutTheWaits) {
   for (const Offload what : everything) {
     Knobs knobs = with_layers(5);
     knobs.memory = {.offload = what, .offload_via = OffloadVia::pinned_overlap};
-    knobs.alloc = {};  // labels that something else overwrites would be no classes
+    knobs.alloc = {};  // overwritten labels would not be valid classes
     const StepPlan good = plan_of(knobs);
     StepPlan bad = good;
     std::erase_if(bad.operations, [](const Operation& operation) {

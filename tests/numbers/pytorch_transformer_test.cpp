@@ -24,14 +24,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// How far the numbers may be off, relative to their norm. Measured on the reference and on an H200,
-// the largest of all cases and tensors, in brackets.
+// The largest allowed relative errors of the numbers, by norm. The largest errors of all cases and
+// tensors, measured on the reference and on an H200, are in brackets.
 struct Precision {
   std::string name;
   DType dtype;
   bool master;
   double loss, gradient, weight;
-  bool trains_alike = true;  // so that later losses can be compared
+  bool trains_alike = true;  // whether later losses can be compared
 };
 
 // fp32  Sums of up to 96 products that are each off by 2^-24.
@@ -80,7 +80,7 @@ Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
   knobs.model.seq = golden.at("seq");
   knobs.model.vocab = golden.at("vocab");
   knobs.model.norm = golden.at("norm") == "rms" ? ModelNorm::rms : ModelNorm::layer;
-  // Only some cases say these, by the names of their knobs.
+  // Only some cases set these knobs, by name.
   if (golden.value("mlp", "gelu") == "swiglu") knobs.model.mlp = ModelMlp::swiglu;
   if (golden.contains("ffn")) knobs.model.ffn = golden.at("ffn").get<std::int64_t>();
   if (golden.value("position", "learned") == "rope") knobs.model.position = ModelPosition::rope;
@@ -190,14 +190,14 @@ void expect_as_in_pytorch(Device& device, const Json& golden, const Precision& p
     return expect_skipped_update(plan, precision, tensor_named(first, "weights"));
   const double scale = precision.dtype == DType::fp16 ? first_loss_scale : 1;
   const ParameterTable table(transformer_shape(knobs));
-  // The gradients that foreach leaves there are clipped.
+  // foreach leaves clipped gradients in the buffer.
   if (knobs.optim.impl != OptimImpl::foreach || knobs.optim.clip == 0)
     expect_tensors(first, "gradients", scale, table, golden.at("gradients"), precision.gradient);
   if (precision.dtype != DType::fp16)
     expect_tensors(rest, "weights", 1, table, golden.at("weights"), precision.weight);
 }
 
-// CASES of the script is the one list of cases.
+// The list CASES of the script must match the golden file.
 TEST(PyTorchGoldens, AreOfEveryCaseOfTheScript) {
   const auto read = read_file(STEPGATE_SOURCE_DIR "/ci/pytorch_transformer.py", "a script");
   const std::string script = std::get<std::string>(read);

@@ -46,7 +46,7 @@ Knobs of_ranks(Knobs knobs, std::int64_t ranks, Shard shard = Shard::none) {
 struct Numbers {
   std::vector<float> losses;
   std::vector<float> weights;
-  std::vector<float> gradients;  // of the last step; of a rank its part, where it has no others
+  std::vector<float> gradients;  // of the last step; only the rank's part if gradients are sharded
 };
 
 Numbers numbers_of(const StepPlan& plan, std::uint64_t order, std::int64_t run = steps) {
@@ -80,14 +80,14 @@ double mean_difference(const std::vector<float>& a, const std::vector<float>& b)
   return sum / static_cast<double>(a.size());
 }
 
-// Largest effects of order and rounding of sums over ranks, after ten steps. fp32 rounds at 6e-8
-// and bf16 at 4e-3, once for a rank's gradient and once for their mean. Measured: losses 2e-7 and
-// 9e-4, weights on average 1e-8 and 3e-6. AdamW makes a step of nearly the learning rate even for a
-// tiny gradient, so single weights may differ more than the mean.
+// The largest effects of the order and rounding of sums over ranks, after ten steps. fp32 rounds at
+// 6e-8 and bf16 at 4e-3, once for a rank's gradient and once for their mean. Measured effects are
+// 2e-7 and 9e-4 for losses, and 1e-8 and 3e-6 on average for weights. AdamW makes a step of nearly
+// the learning rate even for a tiny gradient, so single weights may differ more than the mean.
 struct Bound {
   double loss = 0;
   double mean_weight = 0;
-  double gradient = 0;  // of the first step, each
+  double gradient = 0;  // of the first step, each element
 };
 constexpr Bound bound_of(DType dtype) {
   return dtype == DType::fp32 ? Bound{1e-6, 5e-8, 1e-7} : Bound{2e-3, 1e-5, 1e-2};
@@ -139,7 +139,7 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   Knobs parts = model_of(GetParam());
   parts.batch.size = 4;
   parts.batch.accumulate = 2;
-  // In one large batch the parts have another order, which does not change their sum.
+  // One large batch has its parts in another order, which does not change their sum.
   const Numbers once = numbers_of(of_ranks(parts, 2));
   Knobs each = of_ranks(parts, 2);
   each.ranks.sync_each_part = true;
@@ -159,8 +159,8 @@ TEST_P(RankNumbers, AreTheSameWhereTheHostChecksEveryBucket) {
   }
 }
 
-// bf16 gradients are rounded once where they are reduced, in fp32 or not, so both agree as far as
-// either does with one rank.
+// bf16 gradients are rounded once where they are reduced, in fp32 or in bf16. So both agree with
+// one rank equally well.
 TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
   const Numbers expected = numbers_of(alone(model_of(DType::bf16), 2));
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
@@ -220,7 +220,7 @@ TEST_P(RankNumbers, AreTheSameInAGraph) {
   }
 }
 
-// The norm of all gradients is a sum over ranks where each has only its part of them.
+// Where each rank has only its part of the gradients, their norm is a sum over ranks.
 TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   Knobs knobs = model_of(GetParam());
   knobs.optim.clip = 0.05;
@@ -230,7 +230,7 @@ TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
     Numbers sharded = numbers_of(of_ranks(knobs, 4, shard));
     if (shard == Shard::parameters) {
-      // Losses are computed from these weights.
+      // The losses were computed from these weights.
       EXPECT_LE(largest_difference(sharded.losses, found.losses), bound_of(GetParam()).loss);
     } else {
       expect_alike(sharded, found, GetParam());

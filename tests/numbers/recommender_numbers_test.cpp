@@ -20,7 +20,7 @@ constexpr std::size_t layers = 2, tables = 3, table_rows = 7, columns = 8, sampl
 constexpr std::size_t width = tables * columns;
 constexpr std::size_t of_layer = width * width + width;
 
-// A sample of more words than it has indices: some of them are folded.
+// A sample has more words than indices, so some words are folded.
 Knobs small_recommender(Fuse fuse, std::size_t words = tables + 1) {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;
@@ -42,7 +42,7 @@ std::vector<Number> initial(const StepPlan& plan, Content content) {
   return numbers;
 }
 
-// The first step, one sample and one weight after the other.
+// Computes the first step, one sample and one weight after another.
 struct Textbook {
   explicit Textbook(const StepPlan& plan)
       : weights(initial<float>(plan, Content::weights)), gradients(weights.size()) {
@@ -155,7 +155,7 @@ TEST(RecommenderNumbers, AreTheSameHoweverTablesAreLookedUpAndUpdated) {
   }
 }
 
-// Its passes round what one kernel keeps.
+// Foreach passes round values that one kernel keeps in registers.
 TEST(RecommenderNumbers, AreNearlyTheSameInPasses) {
   Knobs knobs = small_recommender(Fuse::attention);
   knobs.optim = {.kind = OptimKind::adamw, .impl = OptimImpl::fused};

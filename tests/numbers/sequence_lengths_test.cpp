@@ -30,7 +30,7 @@ Knobs small_model(ModelPosition position) {
   return knobs;
 }
 
-// Lengths are in the order of a batch, the longest first.
+// The lengths of a batch's samples, in its order: the longest first.
 const std::vector<std::int64_t> lengths = {7, 3, 3, 2, 2, 1};
 constexpr std::int64_t tokens = 18;
 
@@ -54,12 +54,12 @@ Knobs alone(ModelPosition position, std::int64_t length) {
   return knobs;
 }
 
-// A sample is as many words as it has tokens, and the one that follows them.
+// Returns a word of a sample, which has one word per token and one for the token after the last.
 float word(std::size_t sample, std::int64_t place) {
   return static_cast<float>(sample * 100 + static_cast<std::size_t>(place)) + 0.25f;
 }
 
-// The samples above in the batch, each of as many words as it has there.
+// Writes the samples into the batch; padded samples have `words_of_padded` words each.
 void fill_batch(StepByHand& step, std::int64_t words_of_padded) {
   const std::span<float> batch = step.floats("device batch");
   std::size_t next = 0;
@@ -90,7 +90,7 @@ TEST_P(SequenceLengths, PackedHaveTheNumbersOfPadded) {
   const Numbers with_padding = of_batch(padded(GetParam()), seq + 1);
   const Numbers without = of_batch(packed(GetParam()), 0);
   EXPECT_EQ(without.loss, with_padding.loss);
-  // Rows are added up in other groups.
+  // Without padding, rows are added in other groups.
   ASSERT_EQ(without.gradients.size(), with_padding.gradients.size());
   for (std::size_t i = 0; i < without.gradients.size(); ++i)
     ASSERT_NEAR(without.gradients[i], with_padding.gradients[i], 1e-6) << i;

@@ -30,8 +30,8 @@ class StepByHand {
     }
   }
 
-  // Runs the forward pass. The mean of the row losses that are no padding's, in double: the step's
-  // own loss is rounded once more.
+  // Runs the forward pass. Returns the mean of the row losses without padding, in double: the
+  // step's own loss is rounded once more.
   double loss() {
     carry_out([](Phase phase) { return phase == Phase::forward; });
     const std::span<const float> rows = floats("row losses");
@@ -40,7 +40,7 @@ class StepByHand {
            (tokens > 0 ? tokens : static_cast<double>(rows.size()));
   }
 
-  // Runs both passes.
+  // Runs the forward and backward passes and returns the gradients.
   std::vector<float> gradients() {
     carry_out([](Phase phase) { return phase == Phase::forward || phase == Phase::backward; });
     const std::span<const float> all = floats("gradients");

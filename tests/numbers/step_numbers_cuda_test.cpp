@@ -30,7 +30,7 @@ std::string name_of(const NumbersCase& numbers) {
                      numbers.hidden, numbers.samples);
 }
 
-// For GoogleTest's messages.
+// Prints the case in GoogleTest's messages.
 void PrintTo(const NumbersCase& numbers, std::ostream* out) {
   *out << name_of(numbers);
 }
@@ -62,18 +62,17 @@ struct Bounds {
   double loss, weights, gradients;  // relative errors
 };
 
-// Reasons, and in brackets what the reference itself gives at these shapes when its products are
-// made to sum in fp32 or to cut their factors to tf32:
-// fp32  The GPU's sums of up to 256 terms are fp32 where the reference's are double: a few 1e-7 a
-//       product, in up to eight products one after the other. [3e-8, 1e-7, 3e-7]
-// tf32  The GPU's factors lose up to 2^-10 each, the reference's nothing. What gradients feel most
-//       is a hidden unit within that error of zero, on for one and off for the other: one in a
-//       thousand, its gradient wrong altogether, so the square root of that in the norm.
-//       [3e-5, 7e-4, 5e-2]
-// bf16  Both store 8 bits of mantissa and differ where a sum lies so near to a tie that the order
-// of
-//       additions decides; then by 2^-8 of the number at once, and AdamW moves a weight of a tiny
-//       gradient the other way. [2e-6, 5e-4, 3e-2]
+// Bounds with their reasons. In brackets are the errors of loss, weights and gradients of the
+// reference itself at these shapes, if its products sum in fp32 or round their factors to tf32.
+//   fp32  The GPU sums up to 256 terms in fp32, the reference in double. This gives an error of a
+//     few 1e-7 for each of up to eight products in sequence. [3e-8, 1e-7, 3e-7]
+//   tf32  The GPU's factors have errors of up to 2^-10, the reference's have none. Gradients are
+//     most sensitive to a hidden unit that is this close to zero, which is on for one device and
+//     off for the other. That is one unit in a thousand, whose gradient is entirely wrong, so the
+//     norm is off by the square root of a thousandth. [3e-5, 7e-4, 5e-2]
+//   bf16  Both store 8 bits of mantissa. They differ where a sum is so close to a tie that the
+//     order of additions decides. The difference is then 2^-8 of the number, and AdamW moves a
+//     weight with a tiny gradient in the other direction. [2e-6, 5e-4, 3e-2]
 Bounds bounds_of(DType dtype) {
   switch (dtype) {
     case DType::fp32:

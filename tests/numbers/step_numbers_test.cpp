@@ -24,7 +24,7 @@ struct ShapeCase {
   BatchFormat format = BatchFormat::fp32;
 };
 
-// For GoogleTest's messages.
+// Prints the case in GoogleTest's messages.
 void PrintTo(const ShapeCase& shape, std::ostream* out) {
   *out << shape.name;
 }
@@ -45,7 +45,7 @@ const ShapeCase shapes[] = {
     {"one_sample", 2, 8, 1, {}},     {"five_layers", 5, 8, 7, {}},
     {"long_samples", 2, 16, 4, 400}, {"bytes", 2, 16, 4, 400, BatchFormat::uint8}};
 
-// Which units of the hidden layers are on; where that changes, the loss has a kink.
+// Returns which units of the hidden layers are active; where this changes, the loss has a kink.
 std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
   std::vector<bool> active;
   for (const Buffer& buffer : plan.buffers) {
@@ -69,14 +69,14 @@ std::optional<double> slope(const StepPlan& plan, StepByHand& forward, std::size
   const bool kink = active_up != active_units(plan, forward);
   forward.weight(index) = middle;
   if (kink) return std::nullopt;
-  return (loss_up - loss_down) / (up - down);  // as far apart as rounding has left them
+  return (loss_up - loss_down) / (up - down);  // the distance after rounding
 }
 
 class StepGradients : public testing::TestWithParam<ShapeCase> {};
 
-// A loss of about 3 is off by some 2^-24 of itself, so the difference quotient by 2e-7 / 2h; its
-// other error, h^2 / 6 times a third derivative of at most one tenth, is as small at h = 2^-6: some
-// 1e-5 each. Gradients are up to a tenth.
+// A loss of about 3 has a rounding error of some 2^-24 of itself, so the difference quotient has
+// 2e-7 / 2h. Its other error is h^2 / 6 times a third derivative of at most one tenth. At h = 2^-6
+// both are some 1e-5. Gradients are up to a tenth.
 TEST_P(StepGradients, AgreeWithFiniteDifferencesOfTheLoss) {
   constexpr float distance = 0x1p-6f;
   constexpr double bound = 3e-5;
@@ -132,10 +132,10 @@ double largest_difference(const std::vector<float>& got, const std::vector<doubl
   return largest;
 }
 
-// fp32 rounds a weight of at most 1/2 by 2^-26 a step, and a gradient of at most 1 by some 2^-24 in
-// all. AdamW divides by the gradient's own size, so the direction of a tiny gradient may be wrong
-// by a part, which moves a weight by that part of the learning rate, 1e-4. Measured: a third of the
-// bounds at most.
+// In fp32, rounding changes a weight of at most 1/2 by 2^-26 per step, and a gradient of at most 1
+// by some 2^-24 in all. AdamW divides by the gradient's own size, so the direction of a tiny
+// gradient may be wrong by a share. This moves a weight by that share of the learning rate, 1e-4.
+// The measured differences are at most a third of the bounds.
 TEST_P(StepUpdates, AgreeWithATextbookForTenSteps) {
   const auto& [shape, optimizer] = GetParam();
   const Knobs knobs = knobs_of(shape, optimizer);
@@ -187,8 +187,7 @@ TEST(StepOfBytes, IsThatOfTheWordsThatALoaderWouldHaveDecoded) {
 
 class StepLearns : public testing::TestWithParam<OptimKind> {};
 
-// Four batches come again and again; each hundred of rounds over them ends lower than the one
-// before.
+// Four batches repeat; after each hundred passes over them the loss is lower than before.
 TEST_P(StepLearns, ItsFewBatches) {
   const ShapeCase shape = {"", 2, 16, 4, {}};
   const auto device = make_reference_device(3);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Deliberately naive: processes one sample, one unit and one weight at a time.
+// This implementation is deliberately naive: it processes one sample, one unit and one weight at a
+// time.
 #include "tests/numbers/step_numbers_textbook.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ KernelAttributes attributes_of_optimizer(const StepPlan& plan) {
   return {};
 }
 
-// Feature h is the mean of the words h, h + H, h + 2 H, ... but the last of the sample.
+// Feature h is the mean of the words h, h + H, h + 2 H, ... without the last word of the sample.
 std::vector<double> features_of(std::span<const float> sample, std::size_t features) {
   std::vector<double> means(features);
   std::vector<double> counts(features);
@@ -114,7 +115,7 @@ double TextbookStep::run() {
   return loss / static_cast<double>(samples_);
 }
 
-// Forward and backward for one sample; returns its loss.
+// Runs forward and backward for one sample; returns its loss.
 double TextbookStep::add_sample(const std::vector<float>& batch, std::int64_t sample) {
   const std::size_t words = batch.size() / static_cast<std::size_t>(samples_);
   const std::span row(batch.data() + static_cast<std::size_t>(sample) * words, words);
@@ -160,8 +161,8 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
   return std::log(sum) - logits[static_cast<std::size_t>(label)];
 }
 
-// Lion: Chen et al., NeurIPS 2023. AdamW: Loshchilov and Hutter, ICLR 2019; the weight decays by
-// learning rate times decay.
+// Lion is from Chen et al., NeurIPS 2023, AdamW from Loshchilov and Hutter, ICLR 2019. The weight
+// decays by learning rate times decay.
 void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means,
                           Vector& squares) const {
   const auto step = static_cast<double>(steps_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The training step of a plan as a textbook has it: naive loops in double, from the same initial
-// weights and batches. It uses nothing of the kernel catalogue. step_numbers_test.cpp compares
-// steps with it.
+// The training step of a plan as a textbook describes it: naive loops in double, from the same
+// initial weights and batches. It uses nothing of the kernel catalogue. step_numbers_test.cpp
+// compares steps with it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// [layer][output * hidden + input] and [layer][output].
+// Weights are [layer][output * hidden + input], biases [layer][output].
 struct Parameters {
   std::vector<std::vector<double>> weights;
   std::vector<std::vector<double>> biases;
@@ -25,7 +25,7 @@ struct Parameters {
 // Bengio, Courville: Deep Learning, 2016, section 6.5 and equation 6.54), trained by SGD or AdamW.
 class TextbookStep {
  public:
-  // Hyper-parameters are the plan's, initial numbers of `fill_contents`.
+  // Takes hyper-parameters from the plan and initial numbers from `fill_contents`.
   TextbookStep(const StepPlan&, const Knobs&);
 
   // Carries out the next step and returns its loss.

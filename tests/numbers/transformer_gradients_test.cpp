@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A transformer's gradients against finite differences of its own loss. Its blocks have the parts
-// of a GPT or of a Llama, with tied embeddings too. pytorch_transformer_test.cpp compares its
+// Compares a transformer's gradients with finite differences of its own loss. Its blocks are those
+// of a GPT or of a Llama, also with tied embeddings. pytorch_transformer_test.cpp compares its
 // numbers with those of PyTorch.
 #include <cmath>
 #include <cstdio>
@@ -21,7 +21,7 @@ struct BlockCase {
   void (*set)(Knobs&);
 };
 
-// For GoogleTest's messages.
+// Prints the case in GoogleTest's messages.
 void PrintTo(const BlockCase& block, std::ostream* out) {
   *out << block.name;
 }
@@ -115,7 +115,7 @@ const BlockCase blocks[] = {
 
 class TransformerGradients : public testing::TestWithParam<BlockCase> {};
 
-// The slope of the loss along a direction in the weights of one tensor.
+// Returns the slope of the loss along a direction in the weights of one tensor.
 double slope_along(StepByHand& step, const ParameterTensor& tensor,
                    const std::vector<double>& direction, double distance) {
   const std::span<float> weights = step.floats("weights").subspan(
@@ -126,8 +126,8 @@ double slope_along(StepByHand& step, const ParameterTensor& tensor,
       weights[i] = static_cast<float>(middle[i] + way * direction[i]);
     return step.loss();
   };
-  // The difference is of fourth order: the embedding's numbers are small and normed, so that the
-  // loss bends.
+  // The difference is of fourth order: the embedding's numbers are small and normalised, so the
+  // loss is strongly curved there.
   const double near = loss_at(distance) - loss_at(-distance);
   const double far = loss_at(2 * distance) - loss_at(-2 * distance);
   std::copy(middle.begin(), middle.end(), weights.begin());
@@ -140,10 +140,11 @@ void scale_to_one(std::vector<double>& direction) {
   for (double& value : direction) value /= std::sqrt(squares);
 }
 
-// Along the gradient itself a difference quotient must be the gradient's norm, and along random
-// directions what of it lies there. A loss of about 3 is off by some 2^-23 of itself once the
-// numbers before it are stored, and the quotient by that over the distance, which is a part of how
-// far a tensor's numbers are from each other: what bends the loss is as small there.
+// Along the gradient, the difference quotient must be the gradient's norm; along a random
+// direction, it must be the gradient's component in that direction. A loss of about 3 has an error
+// of some 2^-23 of itself from stored intermediate numbers; the quotient has this error divided by
+// the distance. The distance is a fraction of the spacing of a tensor's numbers, so that the error
+// from the curvature of the loss is as small.
 TEST_P(TransformerGradients, AgreeWithFiniteDifferencesOfTheLossInEveryTensor) {
   constexpr double off = 1e-6, relative = 1e-3;
   Knobs knobs = small_gpt();

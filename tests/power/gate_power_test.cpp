@@ -22,9 +22,9 @@ constexpr std::uint64_t first_seed = 1000;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;
 
-// One millisecond of device work a step: what the host does is hidden behind it.
+// Each step has one millisecond of device work, which hides the host work.
 constexpr const char* device_bound = "kernels = 2, kernel_us = 500";
-// Kernels that are shorter than their launches.
+// The kernels are shorter than their launches.
 constexpr const char* launch_bound = "kernels = 40, kernel_us = 1";
 
 struct NoiseRow {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Measures how long a gate of the whole suite takes, by the clock of the simulated H200, and for
-// what. The start of a process and a first load, which no simulated device knows, take about as
-// long as on H200s. Every seed is fixed, so the numbers are reproducible.
+// Measures how long a gate of the whole suite takes on the clock of the simulated H200, and how the
+// time is spent. The start of a process and a first load, which no simulated device models, take
+// about as long as on H200s. Every seed is fixed, so the numbers are reproducible.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,23 +30,24 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Seconds that one process takes by itself, while all others wait, and that several take at once.
+// Seconds of host work of one process while all others wait, and seconds that may overlap with
+// other processes.
 struct HostTime {
   double alone = 0;
   double at_once = 0;
 };
 constexpr HostTime start_of_a_process{0.1, 1.3};
-constexpr HostTime first_load{0.015, 0.04};  // besides what the simulated device takes
+constexpr HostTime first_load{0.015, 0.04};  // in addition to the simulated device's time
 constexpr HostTime unload_of_a_workload{0.001, 0.004};
 constexpr HostTime end_of_a_process{0.02, 0.08};
 
-// A workload's contrasts scatter by this, in percent, from one pair of launches to the next: every
-// fifth of the 100 workloads of the gate in baselines/nvidia-h200/gate/2026-11-23.suite.jsonl, of
-// which the last ones have margins of their own.
+// Standard deviations of a workload's contrasts from one pair of launches to the next, in percent.
+// They are every fifth of the 100 workloads of the gate in
+// baselines/nvidia-h200/gate/2026-11-23.suite.jsonl. The last workloads have their own margins.
 constexpr std::array recorded_scatter{0.04, 0.09, 0.2,  0.26, 0.33, 0.39, 0.51, 0.54, 0.66, 0.73,
                                       0.81, 1.09, 1.29, 1.39, 1.62, 1.83, 2.13, 2.45, 2.92};
 constexpr double scatter_beside_wide_margins = 7.74;
-// The share of its variance that comes with a launch: more superblocks do not help there.
+// Shares of the variance that belong to a launch, which more superblocks do not reduce.
 constexpr std::array launch_shares{0.0, 0.3, 0.8};
 
 struct Noise {
@@ -54,7 +55,7 @@ struct Noise {
   double of_segments = 0;
 };
 
-// Gives every workload one of those, and another part of it that is of its launches.
+// Gives every workload one of these scatters, and one of these shares of launches.
 Noise noise_of(std::size_t workload, bool wide) {
   const double scatter = (wide ? scatter_beside_wide_margins
                                : recorded_scatter[workload * 7 % recorded_scatter.size()]) /
@@ -68,10 +69,10 @@ struct Suite {
   std::vector<std::string> workloads;
   std::map<std::string, PlannedStep> steps;
   std::map<std::string, Noise> noise;
-  std::map<std::string, double> wider;  // margins of their own
+  std::map<std::string, double> wider;  // workloads with their own margins
 };
 
-// All workloads of the suite that a GPU times. What is calibrated at every run is left out.
+// Returns all workloads of the suite that a GPU times, except those that each run calibrates.
 Suite whole_suite(const DeviceProfile& profile) {
   Suite suite;
   std::vector<std::filesystem::path> files;
@@ -106,7 +107,7 @@ std::vector<CountedPair> counted_of(const Suite& suite) {
 }
 
 struct Spent {
-  double now = 0;  // all of it
+  double now = 0;  // the total time so far
   double starting = 0;
   double loading = 0;
   double pilots = 0;
@@ -173,9 +174,9 @@ class TimedWorker : public Worker {
     spent_.now += time;
     on_what += time;
   }
-  // Requests to others since then are under way too.
+  // Requests to other processes since then also run meanwhile.
   void answer(const HostTime& takes, double& on_what) {
-    if (!asked_at_) return;  // it has been
+    if (!asked_at_) return;  // answered already
     spend(std::max(0.0, *asked_at_ + takes.at_once - spent_.now) + takes.alone, on_what);
     asked_at_.reset();
   }
@@ -199,7 +200,7 @@ class GateTime : public testing::Test {
   GateTime()
       : profile_(read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml")),
         suite_(whole_suite(profile_)) {
-    profile_.noise = {};  // what was recorded has all of it
+    profile_.noise = {};  // the recorded scatter includes all noise
   }
 
   // Makes each step of HEAD take `factor` times as long.

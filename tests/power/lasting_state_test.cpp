@@ -52,8 +52,8 @@ class StateOfTheFix : public Surroundings {
   double state_;
 };
 
-// Another process takes the GPU for a while: in some segments, each on its own, or from some
-// segment on for a dozen of them, rounds without end.
+// Another process uses the GPU for a while: in random segments, or in a dozen consecutive segments
+// that may span rounds.
 class Neighbour : public Surroundings {
  public:
   Neighbour(Random random, double comes, double leaves)
@@ -70,7 +70,8 @@ class Neighbour : public Surroundings {
   bool there_ = false;
 };
 
-// In some rounds, one variant is disturbed and not the other: a random one or, if planted, the fix.
+// In some rounds, one variant is disturbed and the other is not: a random one or, if planted, the
+// fix.
 class InOneArm : public Surroundings {
  public:
   InOneArm(Random random, bool always_the_fix) : random_(random), always_the_fix_(always_the_fix) {}
@@ -94,7 +95,7 @@ class InOneArm : public Surroundings {
   double slow_ = 0;
 };
 
-// From the middle of a round, everything is slower, and the fix more so, in logarithms.
+// From the middle of a round, both variants are slower, and the fix by more, in logarithms.
 class ClockDrop : public Surroundings {
  public:
   ClockDrop(int round, double more) : round_(round), more_(more) {}
@@ -121,7 +122,7 @@ Measurement nothing_yet() {
   return made;
 }
 
-// An order and its mirror.
+// Returns a round of an order of segments and its mirror.
 Round round_of(Surroundings& surroundings, double effect, Random& random) {
   Round round;
   const std::vector<int> slots = permutation(2, random);
@@ -243,7 +244,7 @@ TEST(Disturbance, ThatComesToWhoeverRunsKeepsTheRates) {
   expect_promised_rates("one segment of three rounds in ten", shares_of(in_one_arm(false)));
 }
 
-// This is the control for the rows above, with the disturbance only in segments of the fix.
+// This is the control for the rows above: only segments of the fix are disturbed.
 TEST(Disturbance, OfOneVariantAloneIsThatVariants) {
   const Shares shares = shares_of(in_one_arm(true));
   print_row("both segments of the fix, three rounds in ten", shares);

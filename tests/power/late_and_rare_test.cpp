@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// About 213 us a step, at whose end the host waits.
+// A step takes about 213 us, and the host waits at its end.
 class LateAndRare : public testing::Test {
  protected:
   LateAndRare()

@@ -20,7 +20,7 @@ namespace {
 constexpr int gates = 120;
 constexpr double confidence = 0.95;  // of the intervals
 
-// The loader is what both wait for; a batch takes 150 us on average in both.
+// Both variants wait for the loader; a batch takes 150 us on average in both.
 Scenario jittering() {
   return parse_scenario(
       "claim = \"a loader's jitter costs nothing on average\"\n"
@@ -34,7 +34,7 @@ Scenario jittering() {
       "jittering.toml");
 }
 
-// Every load repeats the draws of the first one.
+// A device whose loads all repeat the draws of the first load.
 class Replaying : public Device {
  public:
   explicit Replaying(std::unique_ptr<Device> device) : device_(std::move(device)) {}
@@ -100,7 +100,7 @@ TEST(LoaderDraws, LeaveTheRatioOfTheMeansWhereItIs) {
     const StepResult result = device->load(plan)->run({.wash_out_steps = 50, .steps = 200'000});
     times.push_back(static_cast<double>(result.elapsed->count()));
   }
-  // Three standard errors of 200,000 draws.
+  // The tolerance is three standard errors of 200,000 draws.
   EXPECT_NEAR(times[1] / times[0], 1, 3 * 0.45 / std::sqrt(200'000));
 }
 

@@ -98,8 +98,8 @@ TEST(Percentiles, AreDecidedRightly) {
   }
 }
 
-// The baseline stalls now and then, the fix is a little slower always and faster in total: a
-// assertion about rates that is true does not fail, and neither is its mirror image held.
+// The baseline stalls now and then; the fix is always a little slower but faster in total. A true
+// assertion about rates does not fail, and its mirror image does not pass.
 TEST(Percentiles, OfWhichTotalTimeKnowsMoreDecideNothingAgainstIt) {
   struct Stalls {
     Spikes baseline;

@@ -24,7 +24,7 @@ constexpr double usual_margin = 0.005;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;
 
-// One millisecond of device workload a step, thirty rounds at most.
+// Each step has one millisecond of device work; there are thirty rounds at most.
 Scenario device_bound() {
   return parse_scenario(
       "claim = \"a variant is as fast as itself\"\n"
@@ -34,7 +34,8 @@ Scenario device_bound() {
       "device_bound.toml");
 }
 
-// One step as `a` and as `b`, and the assertion that `b` takes no longer by more than the margin.
+// A scenario with the same step as `a` and as `b`, and the assertion that `b` takes longer by the
+// margin at most.
 struct Identical {
   Scenario scenario;
   std::vector<StepPlan> plans;
@@ -53,8 +54,8 @@ Identical identical(double margin) {
   return same;
 }
 
-// A process with effects of this standard deviation. They depend only on the seed, whatever other
-// noise there is, as long as the variants are first loaded in this order.
+// A process with effects of this standard deviation. The effects depend only on the seed, not on
+// other noise, as long as the variants are first loaded in this order.
 std::unique_ptr<Device> process(double deviation, const Identical& gate, std::uint64_t seed,
                                 NoiseCosts noise) {
   noise.between_processes = deviation;
@@ -79,9 +80,9 @@ double own_ratio(double deviation, const Identical& gate, std::uint64_t seed) {
 struct Seen {
   int failed = 0;
   int held = 0;
-  int own_ratio_missed = 0;  // not in the interval
+  int own_ratio_missed = 0;  // outside of the interval
   int tie_missed = 0;
-  SelfTest test;  // its one trial, of a gate a process
+  SelfTest test;  // the single trial of a self-test, with one gate per process
 };
 
 Seen seen_at(double deviation, double margin) {
@@ -100,7 +101,7 @@ Seen seen_at(double deviation, double margin) {
       // The interval is that of b / ((1 + margin) * a).
       const double over_limit = ratio / (1 + margin);
       if (interval) return interval->low <= over_limit && over_limit <= interval->high;
-      // After five rounds there is the bound by which it passes.
+      // After five rounds, the shown bound is the one by which the assertion passes.
       const Bounds& shown = line.timed->shown;
       return (!shown.low || *shown.low <= over_limit) && (!shown.high || over_limit <= *shown.high);
     };
@@ -141,8 +142,8 @@ double most(double rate) {
 }
 
 // At most 1 and 5 % of runs are wrong about their own process. About the code they are wrong with
-// the rates in these rows, which no round can show. The rates were measured, here and in
-// docs/verdict.md.
+// the rates in these rows, which no number of rounds can reduce. The rates were measured, here and
+// in docs/verdict.md.
 TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
   // Rates for a variant's deviation, and for identical code at the limit within one process.
   for (const DocumentedRates& row : {DocumentedRates{0.0005, 0.02, 0.06},
@@ -155,7 +156,7 @@ TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
     EXPECT_LE(seen.own_ratio_missed, most(0.05)) << "of the intervals are about their process";
     EXPECT_LE(seen.failed, most(row.failed));
     EXPECT_LE(seen.held, most(row.held));
-    // Two variants, each with an effect. What the rounds add is taken out of it as well as it can.
+    // Each of the two variants has an effect. The scatter that rounds add is subtracted.
     const double planted = std::sqrt(2) * row.size;
     const double three_standard_errors = 3 / std::sqrt(2.0 * processes);
     const double with_rounds = std::hypot(planted, 0.0006);

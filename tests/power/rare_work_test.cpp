@@ -37,7 +37,8 @@ AssertionVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   return judged_on(*device, scenario, plans, seed).assertions.front();
 }
 
-// fix / baseline over this number of steps, in whole periods of all work, without effects of loads.
+// Returns fix / baseline over this number of steps, in whole periods of all work, without effects
+// of loads.
 double true_ratio(const Scenario& scenario, std::int64_t steps = 21'000) {
   const auto device = make_simulated_device(
       profile_of_round_numbers({.within_rounds = usual_noise.within_rounds}), {.seed = 1});
@@ -90,8 +91,8 @@ Scenario restarting(std::int64_t every, double limit) {
       "restarting.toml");
 }
 
-// Rare work that is no operation is priced or doubted too; where the budget allows whole periods
-// it is decided, and rightly.
+// Rare work that is not an operation is measured or doubted too; where the budget allows whole
+// periods, the verdict is right.
 TEST(RareWork, OfALoadersWorkersIsDecidedRightlyUpToFourHundredStepsAndNeverWrongly) {
   for (const std::int64_t every : {37, 130, 400, 1500, 5000}) {
     const double truth = 1 / true_ratio(restarting(every, 1), 20 * every);

@@ -24,13 +24,13 @@ constexpr int gates_per_cell = 5000;
 constexpr std::uint64_t first_seed = 500;
 constexpr double suite_alpha = 0.01;
 constexpr double beta = 0.05;
-constexpr double smallest_slowdown = 0.01;        // that must be caught
-constexpr double margin = smallest_slowdown / 2;  // what a line allows
+constexpr double smallest_slowdown = 0.01;        // the slowdown that must be detected
+constexpr double margin = smallest_slowdown / 2;  // the allowed slowdown of a line
 constexpr std::int64_t most_rounds = 60;
 constexpr int scored_steps = 3;  // as measure chooses for steps of 10 ms
 constexpr int wash_out = 1;
 constexpr double step_seconds = 0.010;
-// Two variants, an order and its mirror.
+// A round has two variants, in an order and its mirror.
 constexpr double round_seconds = 4 * (scored_steps + wash_out) * step_seconds;
 constexpr std::array<std::size_t, 3> suite_sizes{1, 10, 50};
 
@@ -42,7 +42,8 @@ double alpha_of_a_line(std::size_t lines) {
 class Machine {
  public:
   virtual ~Machine() = default;
-  // The log of how much slower the next step is, of that variant: 0 the baseline, 1 the fix.
+  // Returns the logarithm of the slowdown of the next step of a variant; 0 is the baseline, 1 the
+  // fix.
   virtual double next(int variant) = 0;
   // The constant effect of a slot on this machine.
   virtual double of_slot(int) const { return 0; }
@@ -62,7 +63,7 @@ class White : public Machine {
   double deviation_;
 };
 
-// White noise on something that has a memory: `change` gives the next value of it.
+// White noise on top of a state with memory; `change` computes the next state.
 class Wandering : public White {
  public:
   using Change = std::function<double(double state, std::int64_t step, Random&)>;
@@ -105,22 +106,21 @@ class Placed : public White {
   std::array<double, 2> effects_{};
 };
 
-// Noise of the fix alone, three times that of the baseline, where the variants differ in how quiet
-// they are.
+// Only the fix has noise, three times that of the baseline, so the variants differ in noise.
 class OneNoisy : public White {
  public:
   using White::White;
   double next(int variant) override { return (variant == 1 ? 3 : 0.2) * White::next(variant); }
 };
 
-// Skewed alike in both: most steps are quick, some are slow.
+// Both variants have the same skewed noise: most steps are fast, some are slow.
 class Skewed : public White {
  public:
   using White::White;
   double next(int) override { return std::exp(1.2 * random_.normal()) * 0.002; }
 };
 
-// Step times in ticks of a coarse clock.
+// Step times are multiples of a coarse clock's tick.
 class Ticking : public White {
  public:
   using White::White;
@@ -134,8 +134,9 @@ MakeMachine wandering(double deviation, const Wandering::Change& change) {
 struct NoiseModel {
   const char* name;
   MakeMachine make;
-  // Share of lines slower by 1 % that fail, in a suite of one. Spikes and slots scatter
-  // total time more than typical rounds, and a line that total time does not show stays undecided.
+  // Smallest share of lines with a slowdown of 1 % that must fail, in a suite of one line. Spikes
+  // and slots scatter total time more than typical rounds, and a slowdown that total time does not
+  // show stays undecided.
   double least_failed;
 };
 
@@ -211,7 +212,7 @@ struct Gate {
   std::array<std::int64_t, suite_sizes.size()> rounds{};
 };
 
-// "fix.step_ms_mean <= 1.005 * baseline.step_ms_mean" in a suite of so many lines.
+// The assertion "fix.step_ms_mean <= 1.005 * baseline.step_ms_mean" in a suite of this many lines.
 class Line {
  public:
   explicit Line(std::size_t lines)
@@ -349,7 +350,7 @@ INSTANTIATE_TEST_SUITE_P(Noise, RuleGrid, testing::ValuesIn(noise_models()), [](
   return name;
 });
 
-// A share of the fix's segments takes longer: total time is beyond the limit, a typical round is
+// A share of the fix's segments takes longer: total time exceeds the limit, a typical round does
 // not.
 class Stalling : public White {
  public:
@@ -374,9 +375,10 @@ struct StallRow {
   double most_held_late;  // of gates that took 40 rounds or more
 };
 
-// By 1.8 % in total, where 0.5 % are allowed; in a typical round by nearly nothing. What has
-// stalled once holds no more, but a gate that is over before the first stall knows nothing of it,
-// and says so: what slows down fewer than 39 % of its rounds may not have shown.
+// The fix is slower by 1.8 % in total, where 0.5 % are allowed, and by nearly nothing in a typical
+// round. An assertion does not pass after a stall. But a gate that ends before the first stall
+// cannot know of it, and says so: a slowdown of fewer than 39 % of its rounds may not have occurred
+// yet.
 TEST(TotalTime, KeepsWhatStallsFromHolding) {
   for (const StallRow& row : {StallRow{0.03, 0.6, 0.1}, {0.06, 0.3, 0.1}, {0.12, 0.15, 0.1}}) {
     int held_by_rounds_alone = 0;
@@ -431,8 +433,8 @@ TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
     double deviation;  // of a step
     double least_found_in_two_seconds;
   };
-  // 0.5 %: even a bettor who knew effect and noise beforehand would find 99 % within 2.6 s
-  // only. 89.3 % are found; 93 % were when a round held more passes over one load.
+  // At 0.5 %, even an optimal test that knew effect and noise beforehand would find 99 % only
+  // within 2.6 s. 89.3 % are found; 93 % were found when a round had more passes over one load.
   for (const Row& row : {Row{0.001, 0.99}, {0.002, 0.99}, {0.005, 0.88}}) {
     const auto gates =
         run_gates([&](Random random) { return std::make_unique<White>(random, row.deviation); },

@@ -100,8 +100,8 @@ double three_standard_errors(double rate) {
   return 3 * std::sqrt(rate * (1 - rate) / gates);
 }
 
-// Without noise, a planted factor slows the step down by exactly this factor, so that the limit
-// below is where it should be.
+// Without noise, a planted factor slows the step down by exactly this factor, so the limit below is
+// at the intended place.
 TEST_F(StoredGate, IsSlowedDownByWhatIsPlanted) {
   const auto contrast = [&](double slowdown) {
     return *contrast_to_anchor(run(1, slowdown, {}).rounds.front(), 0, 1, Metric::step_ms_mean);

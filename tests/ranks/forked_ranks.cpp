@@ -141,8 +141,8 @@ class Ranks {
   }
 
  private:
-  // The next words of every rank. The first that has failed ends the wait: the others may be
-  // waiting for it.
+  // Returns the next text of every rank. The first rank that fails ends the wait, since the others
+  // may be waiting for it.
   std::vector<std::string> told(steady_clock::time_point end) const {
     std::vector<std::string> all(files_.size());
     std::vector<pollfd> waited;

@@ -28,14 +28,14 @@ class RankChannel {
 
 using RankWork = std::function<std::string(const RankChannel&)>;
 
-// Runs it in one process a rank and returns what they return, by rank; each shares as often as it
-// is said here. Throws std::runtime_error with what the first rank that failed says, also when the
-// ranks take longer than the limit; none is left then.
+// Runs `work` in one process per rank and returns the results by rank. Each rank calls share()
+// `shares` times. Throws std::runtime_error with the message of the first rank that failed, also
+// when the ranks exceed the time limit; no process is left then.
 std::vector<std::string> run_ranks(int count, int shares, const RankWork& work,
                                    std::chrono::seconds limit = std::chrono::seconds(180));
 
-// Why ranks cannot communicate here: too few GPUs, no NCCL; empty where they can. Also asked in a
-// process of its own.
+// The reason why ranks cannot communicate here: too few GPUs, or no NCCL; empty where they can.
+// This is checked in a process of its own.
 std::string reason_against_ranks_here(int count);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks in the same process, each with a fake device of its own.
+// Tests ranks in the same process, each with a fake device of its own.
 #include "device/ranked/ranked_device.h"
 
 #include <gtest/gtest.h>

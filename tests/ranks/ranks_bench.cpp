@@ -36,7 +36,7 @@ constexpr int warm_up = 5;
 constexpr int repetitions = 20;
 constexpr int turns = 7;
 
-// Times of one call, in nanoseconds: by the device, and what the host takes to issue it.
+// Times of one call in nanoseconds, on the device and on the host that issues it.
 struct Times {
   double device = 0;
   double host = 0;
@@ -44,7 +44,7 @@ struct Times {
 
 struct Row {
   Times plain, ours;
-  double captured = 0;  // of a call of ours in a graph, nanoseconds of the device
+  double captured = 0;  // a call through the device in a graph: device nanoseconds
 };
 
 constexpr std::size_t row_count = sizes.size() * kinds.size();
@@ -99,7 +99,7 @@ CollectiveCall call_of(CollectiveKind kind, std::int64_t bytes, void* memory, in
   return call;
 }
 
-// Times anything that communicates like that.
+// Times collectives of any class with this interface.
 template <class Communicator>
 Times time_of(Communicator& communicator, const CollectiveCall& call, cudaStream_t stream) {
   const CudaEvent first = make_event();

@@ -32,7 +32,7 @@ struct RanksCase {
   DType dtype = DType::fp32;
   Shard shard = Shard::none;
   std::int64_t accumulate = 1;
-  RanksKnobs ranks = {};  // what is not by default, besides
+  RanksKnobs ranks = {};  // in addition to the defaults
   LaunchVia via = LaunchVia::stream;
 };
 
@@ -114,7 +114,7 @@ Numbers numbers_in(const std::string& bytes) {
   return numbers;
 }
 
-// The first `count` ranks; shares once.
+// Lets the first `count` ranks join; calls share() once.
 void join(Device& device, const RankChannel& channel, int count) {
   const std::string rendezvous = channel.share(channel.rank() == 0 ? device.make_rendezvous() : "");
   if (channel.rank() < count)
@@ -228,14 +228,15 @@ struct Bounds {
   double loss, weights, gradients;  // relative errors
 };
 
-// Bounds of step_numbers_cuda_test.cpp: what other orders of the same sums may do in that format.
+// The bounds are those of step_numbers_cuda_test.cpp: the effect of other orders of the same sums
+// in that format.
 Bounds bounds_of(DType dtype) {
   if (dtype == DType::fp32) return {.loss = 1e-5, .weights = 1e-5, .gradients = 1e-5};
   return {.loss = 5e-4, .weights = 2e-3, .gradients = 1e-1};
 }
 
-// Ways that change no bit of bf16 numbers between two ranks, as half a number is exact and a sum of
-// two has one order.
+// Returns variations that change no bit of bf16 numbers between two ranks. Half of a number is
+// exact, and a sum of two numbers has only one order.
 std::vector<RanksCase> other_ways() {
   const auto way = [](std::string name, Shard shard, RanksKnobs ranks,
                       LaunchVia via = LaunchVia::stream) {
@@ -280,8 +281,8 @@ std::vector<RanksCase> all_cases() {
   return cases;
 }
 
-// Cases of the narrower numbers, which are enough where a run is compared with another of the same
-// step.
+// Returns the cases of 16-bit numbers, which suffice where a run is compared with another run of
+// the same step.
 std::vector<RanksCase> narrow_cases() {
   std::vector<RanksCase> cases = ranks_cases();
   std::erase_if(cases, [](const RanksCase& one) { return one.dtype != DType::bf16; });
@@ -320,7 +321,7 @@ TEST_P(RanksOnGpus, HaveTheNumbersOfOneThatHasAllBatches) {
   EXPECT_LE(losses, bounds.loss);
   EXPECT_LE(weights, bounds.weights);
   EXPECT_LT(expected.losses.back(), expected.losses.front());
-  if (ranks.shard == Shard::none) {  // a rank has all of them, reduced
+  if (ranks.shard == Shard::none) {  // every rank has all gradients, reduced
     const double gradients =
         relative_error(tensor_of(numbers[0], "gradients"), tensor_of(expected, "gradients"));
     std::printf(", gradients %.1e", gradients);
@@ -354,8 +355,7 @@ TEST_P(NarrowRanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
   EXPECT_EQ(again, once);
 }
 
-// Weights that are gathered by a communicator of their own, which steps that are loaded already do
-// not know.
+// A communicator of their own gathers the weights; steps that were loaded before do not know it.
 TEST_P(NarrowRanksOnGpus, GoOnWhenALaterStepNeedsAnotherCommunicator) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const StepPlan later = plan_of(knobs_of({.name = "later", .shard = Shard::parameters}));
@@ -591,8 +591,8 @@ std::vector<CollectiveProbe> probes_of_rank(int rank, const std::vector<std::int
   return probes;
 }
 
-// All ranks end a collective together. One of a few KiB takes less than the 12 us that its call
-// takes the host, where the host is ahead as it should be, or hardly more.
+// All ranks end a collective together. A collective of a few KiB takes less than the 12 us of its
+// host call, or hardly more, if the host is ahead as it should be.
 TEST_F(CollectivesOfGpus, TakeBothRanksAsLongAndLongerTheMoreBytesThereAre) {
   const std::vector<std::int64_t> sizes{64 << 10, 16 << 20, 256 << 20};
   const auto words = run_ranks(ranks_count, 1, [&sizes](const RankChannel& channel) {

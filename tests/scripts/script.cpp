@@ -41,8 +41,8 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// A patch of a text, carried out line by line. Its members throw std::invalid_argument for a line
-// that is not in the rest of the text.
+// Applies a patch to a text, line by line. Its members throw std::invalid_argument for a line that
+// is not in the rest of the text.
 class Patch {
  public:
   explicit Patch(const std::string& text) : lines_(lines_of(text)), at_(lines_.begin()) {}
@@ -57,7 +57,8 @@ class Patch {
     return std::accumulate(at_, end, std::string());
   }
 
-  // Keeps what is before the line that contains the words, and takes this one.
+  // Keeps the text before the next line that contains (or, if `whole`, equals) the words, and
+  // returns that line.
   std::string next_with(const std::string& words, bool whole) {
     const auto found = std::find_if(at_, lines_.end(), [&](const std::string& line) {
       return whole ? line == words : line.find(words) != std::string::npos;
@@ -160,7 +161,7 @@ class Reader {
         {{file_.filename().string(), line, 1}, message, "see tests/scripts/script.h"});
   }
 
-  // The lines up to one that ends them, which is none that begins a step.
+  // Returns the lines up to the one that ends them; throws if a new step begins before.
   template <typename Ends>
   std::string until(const Step& step, const std::string& end, Ends ends) {
     std::string text;

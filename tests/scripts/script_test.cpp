@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// Static, since EXPECT_NONFATAL_FAILURE sees no variable of a test.
+// The folder is static, since EXPECT_NONFATAL_FAILURE cannot access variables of a test.
 const std::filesystem::path& folder() {
   static const TemporaryFolder made;
   return made.path();
@@ -144,7 +144,7 @@ TEST(Scripts, AreUpdatedInTheirOutputsAlone) {
   EXPECT_EQ(content(), right);
 }
 
-// Text that would end the output early, or is not there to compare.
+// The outputs have text that would end an expected output early, or nothing to compare.
 TEST(Scripts, AreUpdatedSoThatTheyPass) {
   const Commands odd{{"print", [](const Step& step) {
                         const std::map<std::string, std::string> texts{
@@ -172,8 +172,8 @@ TEST(Scripts, AreInAFolderThatHasSome) {
   EXPECT_GT(scripts_of("scenarios").size(), 10U);
 }
 
-// The files below a folder like tests/scripts that no test carries out and no step is based on. The
-// tests: transcripts_test, bad_scenarios_test and bad_baselines_test.
+// Returns the files below a folder like tests/scripts that no test runs and no step uses as a base.
+// The tests are transcripts_test, bad_scenarios_test and bad_baselines_test.
 std::set<std::string> lost_below(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> scripts{folder / "baselines.txt"};
   for (const char* of : {"cli", "scenarios"}) {

@@ -18,7 +18,7 @@ void tell(const LaunchContext& context, KernelChoice choice) {
   if (known == context.choices->end()) context.choices->push_back(std::move(choice));
 }
 
-// Why cuDNN is not used for attention of this shape; empty where it is.
+// The reason why cuDNN is not used for attention of this shape; empty where it is used.
 std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
   switch (cudnn_fit(shape, dtype)) {
     case CudnnFit::suits:
@@ -35,7 +35,7 @@ std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
   return {};
 }
 
-// Why cuDNN is not used for a gradient with so much scratch; empty where it is.
+// The reason why cuDNN is not used for a gradient with so much scratch; empty where it is used.
 std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
                                     std::int64_t most_scratch) {
   std::string reason = reason_against_shape(shape, dtype);
@@ -76,7 +76,7 @@ std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& s
       cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), reason);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
-  // By operand: qkv, out, d_out, log_sums, scratch, d_qkv.
+  // The bytes of each operand, in the order qkv, out, d_out, log_sums, scratch, d_qkv.
   const std::array<std::int64_t, 6> bytes = {
       3 * matrix, matrix, matrix, share.rows * share.heads * 4, 0, 3 * matrix};
   return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where it is decided whether cuDNN or a kernel of ours carries attention out, and said why. How
-// cuDNN does it is cudnn_attention.h's; our kernels are the launchers', which ask here first.
+// Chooses between cuDNN and the project's own kernels for attention, and records the reason.
+// cudnn_attention.h makes the launches of cuDNN. The launchers of attention call this before they
+// use their own kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace stepgate {
 
-// cuDNN's launch of `attention`; nothing if our kernel should be used. Records the choice in
-// context.choices, except for 32-bit numbers: cuDNN has no such kernel, so there is no choice.
+// Returns cuDNN's launch of `attention`; nullopt if the project's own kernel should be used.
+// Records the choice in context.choices, except for 32-bit numbers: cuDNN has no such kernel, so
+// there is no choice.
 std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&);
 
 // Like attention_by_cudnn, for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of

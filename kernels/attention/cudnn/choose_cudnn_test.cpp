@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why a launch of attention is not cuDNN's, as the choice itself says it. open_cudnn_test.cpp and,
-// with a GPU, cudnn_attention_test.cpp test launches that are.
+// Tests the reasons why a launch of attention does not use cuDNN. open_cudnn_test.cpp and, with a
+// GPU, cudnn_attention_test.cpp test launches that do.
 #include "kernels/attention/cudnn/choose_cudnn.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::vector<KernelChoice> choices_of(const PackedHeadsShape& shape, DType dtype,
   return choices;
 }
 
-// The choice of our own kernels in both directions.
+// The choice of the project's own kernels in both directions.
 std::vector<KernelChoice> ours(const std::string& reason, const std::string& of_gradient) {
   return {{.kernel = "attention", .library = {}, .reason = reason},
           {.kernel = "attention_gradient", .library = {}, .reason = of_gradient}};
@@ -47,7 +47,7 @@ TEST(ChooseCudnn, SaysWhatOfTheShapeDoesNotSuit) {
 TEST(ChooseCudnn, SaysWhatWorkspaceTheGradientLacks) {
   EXPECT_EQ(choices_of(suitable, DType::bf16, 0),
             ours("nobody has one", "model.attention_workspace is 0 B"));
-  // 4 heads of 256 x 256 scores of 2 B, 256 row sums of 4 B for each, and 256 B.
+  // The scratch has 4 heads of 256 x 256 scores of 2 B, 256 row sums of 4 B for each, and 256 B.
   constexpr std::int64_t one_sample = 4 * 256 * 256 * 2 + 4 * 256 * 4 + 256;
   EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample - 1),
             ours("nobody has one",

@@ -13,7 +13,7 @@ Cudnn::Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle)
     : functions_(functions), handle_(handle), plans_(std::make_unique<CudnnPlans>()) {}
 
 Cudnn::~Cudnn() {
-  plans_.reset();  // before the handle that they were made with
+  plans_.reset();  // before the handle, which the plans use
   (void)functions_.destroy(handle_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of cuDNN that its graphs need, found in the library at run time, a handle, and the
-// plans that were made with both. graph.h builds graphs with them.
+// The functions of cuDNN that its graphs need, loaded from the library at run time; a handle; and
+// the plans that were made with both. graph.h builds graphs with them.
 #pragma once
 
 #include <cudnn.h>
@@ -12,7 +12,7 @@
 
 namespace stepgate {
 
-// By their exported names, without the prefix.
+// Members are named like the exported functions, without the prefix.
 struct CudnnFunctions {
   decltype(&cudnnGetVersion) get_version;
   decltype(&cudnnGetErrorString) error_string;
@@ -43,7 +43,8 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
   CudnnPlans& plans() { return *plans_; }
   std::int64_t version() const { return static_cast<std::int64_t>(functions_.get_version()); }
 
-  // "cuDNN 9.19.0: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
+  // Returns a message like "cuDNN 9.19.0: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the
+  // library's own words)".
   std::string describe(cudnnStatus_t status, std::string_view what) const;
 
  private:
@@ -52,7 +53,7 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
   std::unique_ptr<CudnnPlans> plans_;
 };
 
-// "9.14.0" of 91400, which is cuDNN's own number of it.
+// Returns "9.14.0" for 91400, the number by which cuDNN identifies this version.
 std::string version_text(std::int64_t version);
 
 }  // namespace stepgate

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two graphs of attention, in the patterns that cuDNN's fused attention recognises: the order
-// of the operations and the types between them are part of the pattern, and so is the product
-// with 1.
+// The two graphs of attention, in the patterns that cuDNN's fused attention recognises. The order
+// of the operations, the types between them and the multiplication by 1 are part of the pattern.
 #include "kernels/attention/cudnn/cudnn_attention.h"
 
 #include <cuda_runtime.h>
@@ -96,9 +95,9 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
   graph.multiply_matrices(probabilities, v, out);
 }
 
-// With `any` order, blocks add the gradient of q in memory in arrival order. With `fixed`, one GEMM
-// computes it from the score gradients in the workspace. Its buffers: q, k, v, out, d_out,
-// log_sums, dots, d_q, d_k, d_v, and the sums of `any`.
+// Builds the backward graph with buffers q, k, v, out, d_out, log_sums, dots, d_q, d_k, d_v, and
+// the sums of order `any`. With that order, blocks add to the gradient of q in memory in arrival
+// order. With `fixed`, one GEMM computes it from the score gradients in the workspace.
 void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order) {
   const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
   const Tensor q = graph.buffer(sizes.type, sizes.part());
@@ -206,7 +205,8 @@ AttentionGraph backward_graph(const PackedHeadsShape& shape, DType dtype, SumOrd
   return {.pass = AttentionPass::backward, .shape = shape, .dtype = dtype, .order = order};
 }
 
-// cuDNN asks for a few bytes where the operands of attention have none to offer.
+// Upper limit of the workspace that cuDNN may request in addition to the operands of attention; it
+// requests a few bytes.
 constexpr std::int64_t most_own_bytes = 1 << 20;
 
 struct Free {
@@ -227,7 +227,7 @@ std::optional<DeviceMemory> own_workspace(std::int64_t bytes, std::string* reaso
   return std::nullopt;
 }
 
-// The gradient's scratch: dots, the sums of SumOrder::any, cuDNN's own.
+// Parts of the gradient's scratch: dots, the sums of SumOrder::any, and cuDNN's own workspace.
 struct Scratch {
   std::int64_t sums;
   std::int64_t workspace;
@@ -249,7 +249,7 @@ Scratch scratch_of(const Sizes& sizes, SumOrder order, const CudnnPlan& plan) {
   return scratch;
 }
 
-// The parts of a packed q | k | v.
+// Pointers to the three parts of packed q | k | v.
 struct Parts {
   void* q;
   void* k;

@@ -27,7 +27,7 @@ class Cudnn;  // the library and a handle of the current device
 // must be current in all functions below.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
 
-// "9.14.0".
+// The version as text: "9.14.0".
 std::string version_of(const Cudnn&);
 
 // Whether cuDNN suits the shape. Older versions have gradients only of sequences of whole tiles;
@@ -49,18 +49,19 @@ constexpr bool suits_cudnn(const PackedHeadsShape& shape, DType dtype) {
 // bytes of workspace for each score (B*H*T*T); `any` needs 4 bytes for each number of q.
 enum class SumOrder { fixed, any };
 
-// A launch on (qkv, out, log_sums). Empty where cuDNN has none; then *reason says why.
+// A launch on (qkv, out, log_sums); nullopt where cuDNN has none, and *reason then says why.
 std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason);
 
-// A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). Empty where cuDNN has none or it needs
-// more than scratch_bytes (both numbers are in the reason). The scratch is aligned to 256 bytes.
+// A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). nullopt where cuDNN has none, or needs
+// more than scratch_bytes; *reason then says why, with both numbers of bytes. The scratch is
+// aligned to 256 bytes.
 std::optional<Launch> cudnn_attention_gradient(Cudnn&, const PackedHeadsShape&, DType,
                                                std::int64_t scratch_bytes, std::string* reason,
                                                SumOrder order = SumOrder::fixed);
 
 // Bytes of scratch that cudnn_attention_gradient needs with cuDNN 9.19 on Hopper, for plans that
-// are made where no cuDNN is: row dots, the sums of `any` or the padded scores of `fixed`, and a
-// few.
+// are made without cuDNN. They hold the row dots, the sums of `any` or the padded scores of
+// `fixed`, and a few bytes more.
 constexpr std::int64_t cudnn_attention_gradient_scratch(const PackedHeadsShape& shape,
                                                         SumOrder order = SumOrder::fixed) {
   const PackedHeadsSizes<CheckedSize> all = checked(shape);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// cuDNN's attention on the GPU against textbook loops in double, and its time at one size that many
-// articles quote. Skips where there is no cuDNN, and says what would give one; fails without a GPU,
-// and where STEPGATE_CUDNN names a library that cannot be opened, since the user requested that
-// library.
+// Compares cuDNN's attention on the GPU with textbook loops in double, and times it at one size
+// that many articles quote. Skips where there is no cuDNN, with a hint how to get it. Fails without
+// a GPU, and where STEPGATE_CUDNN names a library that cannot be opened, since the user requested
+// that library.
 #include "kernels/attention/cudnn/cudnn_attention.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct Case {
   PackedHeadsShape shape() const { return {rows(), columns(), time, heads}; }
 };
 
-// The head (b, h) of one of q, k, v in a packed array, or of out with parts = 1.
+// Index of the numbers of head (b, h) in q, k or v of a packed array, or in out with parts = 1.
 struct Head {
   std::int64_t start;
   std::int64_t row;
@@ -65,7 +65,7 @@ struct Expected {
   Numbers out, log_sums, d_qkv;
 };
 
-// The reference for one query: its probabilities and their results.
+// Computes the reference for one query: its probabilities and their contributions to the results.
 void expect_row(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, const Numbers& qkv,
                 const Numbers& d_out, Expected& to) {
   const Head q = head_of(c, b, h, 0, 3), k = head_of(c, b, h, 1, 3), v = head_of(c, b, h, 2, 3);
@@ -187,7 +187,7 @@ struct Operands {
   Memory qkv, out, d_out, log_sums, scratch, d_qkv;
 };
 
-// Multiples of 128 tokens: older versions have no gradient of others.
+// All sequences are multiples of 128 tokens: older versions have no gradient of others.
 constexpr Case cases[] = {
     {1, 1, 128, 64}, {2, 3, 256, 40}, {1, 2, 128, 128}, {3, 2, 128, 16}, {2, 2, 384, 64}};
 
@@ -286,7 +286,7 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
   EXPECT_NE(result_of(one), alone);
 }
 
-// 24 sequences of 2048 tokens: more scores than the scratch has room for.
+// 24 sequences of 2048 tokens have more scores than the scratch has room for.
 TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
   constexpr Case c{24, 2, 2048, 64};
   constexpr std::int64_t most_scratch = 100LL << 20;
@@ -316,7 +316,7 @@ TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
 double microseconds_of(const Launch& launch, const std::vector<void*>& operands) {
   const auto once = [&] { launch(operands.data(), nullptr); };
   Stopwatch stopwatch;
-  (void)stopwatch.seconds_each(5, once);  // warm
+  (void)stopwatch.seconds_each(5, once);  // warm-up
   return 1e6 * stopwatch.seconds_each(50, once);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For open_cudnn_test only: a cuDNN that has the version which an environment variable names, and
-// that makes no handle, or no descriptor, where others say so. It computes nothing, and counts what
-// is made.
+// A fake cuDNN for open_cudnn_test only. One environment variable sets its version; others make it
+// fail to create a handle or a descriptor. It computes nothing, and counts created objects.
 #include <cudnn.h>
 
 #include <cstdlib>
@@ -25,7 +24,7 @@ bool said(const char* name) {
 
 extern "C" {
 
-// How many there are now; how many of this type were made so far.
+// The number of handles that exist now, and below the number of descriptors of a type made so far.
 int fake_handles() {
   return handles;
 }
@@ -58,7 +57,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Everything that was made with a handle must go first.
+// Aborts if descriptors still exist: they must be destroyed before their handle.
 cudnnStatus_t cudnnDestroy(cudnnHandle_t) {
   if (descriptors > 0) std::abort();
   --handles;
@@ -88,7 +87,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAtt
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Numbers are 0, and of descriptors there is one.
+// Returns 0 for numbers and one descriptor for descriptors.
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
                                        cudnnBackendAttributeType_t type, int64_t, int64_t* count,
                                        void* elements) {

@@ -211,7 +211,7 @@ bool CudnnGraph::try_configuration(const Descriptor& configuration, CudnnPlan& p
           "ask for the size of the workspace");
   }
   if (!failed()) return true;
-  *reason = std::exchange(failure_, {});  // the next configuration may do
+  *reason = std::exchange(failure_, {});  // the next configuration may work
   return false;
 }
 

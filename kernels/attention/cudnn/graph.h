@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A graph of operations in cuDNN's backend interface, and the plan that carries it out. Knows no
-// attention. The first refusal is kept; what follows it does nothing.
+// A graph of operations in cuDNN's backend interface, and the plan that executes it; independent of
+// attention. The first refusal is kept, and later calls then do nothing.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// Destroys a descriptor with the function of its library.
+// Destroys a descriptor with the function of the library that made it.
 struct DescriptorDeleter {
   decltype(&cudnnBackendDestroyDescriptor) destroy = nullptr;
   void operator()(void* descriptor) const noexcept { (void)destroy(descriptor); }
@@ -31,7 +31,7 @@ struct TensorShape {
   TensorShape transposed() const;
 };
 
-// The shape of a tensor in that order, without gaps.
+// The shape of a tensor stored in the order of its dimensions, without gaps.
 TensorShape packed(std::array<std::int64_t, 4> sizes);
 
 // A finished plan with its descriptors. The library must outlive it.
@@ -80,19 +80,19 @@ class CudnnGraph {
 
   // A tensor in memory; each launch gives its address.
   Tensor buffer(cudnnDataType_t, const TensorShape&);
-  // A constant fp32 number.
+  // A constant fp32 number of the graph.
   Tensor number(float value);
   // An intermediate tensor, never in memory.
   Tensor computed(const TensorShape&, cudnnDataType_t = CUDNN_DATA_FLOAT);
 
-  // The operations return `to`.
+  // Each function below adds an operation to the graph and returns `to`.
   Tensor multiply_matrices(Tensor a, Tensor b, Tensor to);
   Tensor reduce(cudnnReduceTensorOp_t, Tensor from, Tensor to);
   Tensor reshape(Tensor from, Tensor to);
-  // x, then b, then t of cuDNN's reference.
+  // The inputs are in the order x, b, t of cuDNN's reference.
   Tensor pointwise(cudnnPointwiseMode_t, std::initializer_list<Tensor> inputs, Tensor to,
                    cudnnDataType_t precision = CUDNN_DATA_FLOAT);
-  // The index of each number along an axis.
+  // Writes to `to` the index of each number of `like` along an axis.
   Tensor indices(Tensor like, std::int64_t axis, Tensor to);
 
   // The first supported plan of cuDNN's heuristics. nullptr where there is none; *reason then says
@@ -112,7 +112,7 @@ class CudnnGraph {
 
   struct Residence {
     std::int64_t id;
-    cudnnBackendAttributeName_t flag;  // to set; CUDNN_ATTR_TENSOR_UNIQUE_ID for none
+    cudnnBackendAttributeName_t flag;  // attribute to set; CUDNN_ATTR_TENSOR_UNIQUE_ID: none
   };
   Tensor tensor(cudnnDataType_t, const TensorShape&, const Residence&);
   Tensor pointwise(Descriptor mode, std::initializer_list<Tensor> inputs, Tensor to);

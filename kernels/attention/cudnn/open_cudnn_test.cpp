@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opening cuDNN, choosing it, and keeping its plans, on a library that the tests play: no GPU takes
-// part. cudnn_attention_test.cpp tests the results of the real one.
+// Tests opening cuDNN, choosing it, and caching its plans, with a fake library and without a GPU.
+// cudnn_attention_test.cpp tests the results of the real library.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class OpenCudnn : public testing::Test {
     const std::string whole = name == "STEPGATE_CUDNN" ? name : "FAKE_CUDNN_" + name;
     ASSERT_EQ(setenv(whole.c_str(), value, 1), 0);
   }
-  // Why there is none; empty where there is one.
+  // The reason why cuDNN cannot be opened; empty where it can.
   static std::string refusal() {
     std::string reason;
     const auto cudnn = open_cudnn(&reason);
@@ -116,7 +116,7 @@ class KeptPlans : public OpenCudnn {
     ASSERT_NE(library_, nullptr) << dlerror();
   }
 
-  // Counts of what the library has alive and of the plans that it has made so far.
+  // Counts of the handles and descriptors that exist now, and of the plans made so far.
   int handles() const { return found<int()>("fake_handles")(); }
   int descriptors() const { return found<int()>("fake_descriptors")(); }
   int made(cudnnBackendDescriptorType_t type) const {
@@ -124,7 +124,7 @@ class KeptPlans : public OpenCudnn {
   }
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
-  // How many plans these launches were made with. Each must be possible.
+  // The number of plans that were made for these launches; each launch must be possible.
   int plans_for(const PackedHeadsShape& shape, DType dtype) {
     const int before = plans_made();
     std::string reason;
@@ -178,7 +178,8 @@ TEST_F(KeptPlans, AreOfOneLibraryAndHandle) {
   EXPECT_EQ(plans_for(suitable, DType::bf16), 3);
 }
 
-// How much scratch there is is no property of the plan, so a lack of it is no refusal by cuDNN.
+// A plan does not depend on the size of the scratch, so a lack of scratch is not stored as cuDNN's
+// refusal.
 TEST_F(KeptPlans, DoNotDependOnTheScratch) {
   std::string reason;
   EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, suitable, DType::bf16, 100, &reason));
@@ -199,7 +200,7 @@ TEST_F(KeptPlans, RememberARefusalAndWhy) {
   EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &second));
   EXPECT_EQ(second, first);
   EXPECT_EQ(plans_made(), before);
-  // The refusal is of this graph alone.
+  // The refusal applies to this graph only.
   EXPECT_EQ(plans_for(suitable, DType::fp16), 3);
 }
 
@@ -219,7 +220,7 @@ TEST_F(KeptPlans, LiveAsLongAsTheirLaunchesAndGoWithTheLibrary) {
   EXPECT_EQ(descriptors(), 0);
 }
 
-// Steps that share a plan name their operands once each, not at every turn.
+// Steps that share a plan set their operands once each, not at every turn.
 TEST_F(KeptPlans, HaveTheOperandsOfEachLaunchForThemselves) {
   std::string reason;
   const auto first = cudnn_attention(*cudnn_, suitable, DType::bf16, &reason);

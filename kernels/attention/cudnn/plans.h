@@ -25,7 +25,7 @@ struct AttentionGraph {
   auto operator<=>(const AttentionGraph&) const = default;
 };
 
-// No plan: then the reason says why.
+// A plan, or the reason why there is none.
 struct PlanOrReason {
   std::unique_ptr<const CudnnPlan> plan;
   std::string reason;
@@ -33,8 +33,9 @@ struct PlanOrReason {
 
 class CudnnPlans {
  public:
-  // Returns what `make` returned when this graph was first requested. A refusal is kept too: a step
-  // must not get cuDNN's kernels at one load and ours at the next. Valid as long as this object.
+  // Returns the result of `make` for this graph, which is called at the first request only. A
+  // refusal is kept too: otherwise a step might get cuDNN's kernels at one load and others at the
+  // next. Valid as long as this object.
   template <class Make>
   const PlanOrReason& of(const AttentionGraph& graph, Make make) {
     const auto known = made_.find(graph);

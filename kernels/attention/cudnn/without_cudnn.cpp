@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The interface of cudnn_attention.h where the build had no headers of cuDNN: nothing can be
-// opened, so the rest is never reached with a Cudnn.
+// Implements cudnn_attention.h in a build without cuDNN's headers. Opening the library always
+// fails, so the other functions are never called.
 #include "kernels/attention/cudnn/cudnn_attention.h"
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// POSIX open and write; nothing is kept in this process.
+// Uses POSIX open and write; lines are not buffered in this process.
 #include "base/files/line_file.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a small text file whole, and says in one diagnostic why it cannot. What the text means is
-// for others.
+// Reads a whole small text file, or reports in one diagnostic why that fails. Callers interpret the
+// text.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A living process holds a lock on a file in its folder, which the system gives back with the
-// process. A folder without that file is somebody else's, whatever its name.
+// A process holds a lock on a file in its folder, which the system releases when the process ends.
+// A folder without that file belongs to another program, whatever its name.
 #include "base/files/temporary_folder.h"
 
 #include <fcntl.h>

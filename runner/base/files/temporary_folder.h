@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A fresh folder for files that nobody wants to keep.
+// A fresh folder for temporary files.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Temporary file in the same folder, fsync, rename, fsync of the folder (POSIX).
+// Writes a temporary file in the same folder, then uses fsync, rename, and fsync of the folder
+// (POSIX).
 #include "base/files/write_file.h"
 
 #include <fcntl.h>
@@ -23,8 +24,8 @@
 namespace stepgate {
 namespace {
 
-// Temporary files are named: name of the file, this mark, random characters. Nobody names a copy
-// so.
+// Temporary files have the name of the file, this mark, and random characters. Users do not name
+// files like this.
 constexpr std::string_view mark_of_unfinished = ".unfinished-";
 constexpr std::size_t random_characters = 6;
 constexpr mode_t permissions = 07777;

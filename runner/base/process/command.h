@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line of a child process: how it is written in one string, and what file it names.
-// child.h starts it.
+// The command line of a child process: its form in one string, and the file that it names. child.h
+// starts it.
 #pragma once
 
 #include <filesystem>

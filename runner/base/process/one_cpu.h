@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeps a thread on one processor for a while. Two processes that are compared by turns on the same
-// one do not differ by what their processors differ in: distance to the GPU, neighbours, clock.
+// Keeps a thread on one processor for a while. Two processes that alternate on the same processor
+// do not differ in its distance to the GPU, its neighbours, or its clock.
 #pragma once
 
 #include <sched.h>

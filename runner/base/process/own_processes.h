@@ -8,7 +8,8 @@
 
 namespace stepgate {
 
-// Calls fork() and records the child as started by us. So are children from before the first call.
+// Calls fork() and records the child as started by us. Children that exist at the first call are
+// recorded too.
 pid_t fork_own();
 
 // To be called after waiting for the child, with waitpid's `status`. If a signal ended the child,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fork, exec, wait (POSIX; /proc and PR_SET_PDEATHSIG of Linux).
+// Uses fork, exec and wait (POSIX), and /proc and PR_SET_PDEATHSIG (Linux).
 #include "base/process/run_program.h"
 
 #include <fcntl.h>

@@ -30,7 +30,7 @@ void set_all_signals(void (*handler)(int)) {
 }
 
 void say(int report, WorkerReport message) {
-  // Fails when stepgate has ended, and then nobody needs the report.
+  // This fails when stepgate has ended, in which case no process needs the report.
   [[maybe_unused]] const auto written = ::write(report, &message, sizeof message);
 }
 

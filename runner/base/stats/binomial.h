@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conclusions from a count out of so many about the rate behind it.
+// Conclusions about a rate from a count of events in a number of trials.
 #pragma once
 
 #include <cstdint>

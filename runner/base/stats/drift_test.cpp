@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trend test and the change points against what their header says: false alarms of unchanged
-// code, and when a drift is shown.
+// Tests the trend test and the change points against the figures in their header: false alarms of
+// unchanged code, and the time until a drift is shown.
 #include "base/stats/drift.h"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,8 @@ constexpr std::array<double, 4> bet_weights{0.1, 0.2, 0.3, 0.4};
 class RobustScale {
  public:
   void add(double contrast);
-  // Comparable with a normal distribution's standard deviation; at least 1e-4.
+  // Returns the scale, which is comparable with a normal distribution's standard deviation; at
+  // least 1e-4.
   double value() const;
   // The median of the contrasts; needs at least one.
   double centre() const { return median_of(sorted_); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The guarantees of the e-process under noise of every kind, its power, and factors worked out by
-// hand.
+// Tests the guarantees of the e-process under noise of every kind, its power, and factors against
+// values worked out by hand.
 #include "base/stats/e_process.h"
 
 #include <gtest/gtest.h>

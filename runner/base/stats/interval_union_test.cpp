@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Unions of intervals, by hand and against the points that they stand for.
+// Tests unions of intervals against results by hand and against the points that they cover.
 #include "base/stats/interval_union.h"
 
 #include <gtest/gtest.h>

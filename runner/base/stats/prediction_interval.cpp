@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Student's t (Boost.Math).
+// The quantiles of Student's t come from Boost.Math.
 #include "base/stats/prediction_interval.h"
 
 #include <boost/math/distributions/students_t.hpp>

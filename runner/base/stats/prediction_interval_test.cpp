@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rule for stored runs against its own promise: how often it is wrong at the margin, and how
-// often it finds what lies beyond.
+// Tests the rule for stored runs against its promise: how often it is wrong at the margin, and how
+// often it finds effects beyond it.
 #include "base/stats/prediction_interval.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quantiles: type 7 and nearest rank.
+// Computes quantiles of type 7 and by nearest rank.
 #include "base/stats/quantile.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a record in which every field has a value of its own, so that a wire that loses,
-// swaps or invents one gives back another record.
+// For tests only: a record in which every field has a different value, so that a format that loses,
+// swaps or invents a field gives back another record.
 #pragma once
 
 #include <array>

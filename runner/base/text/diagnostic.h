@@ -27,7 +27,7 @@ struct Diagnostic {
   bool operator==(const Diagnostic&) const = default;
 };
 
-// "scenarios/a.toml:3:1: unknown key 'x'; did you mean 'y'?"
+// Formats a diagnostic: "scenarios/a.toml:3:1: unknown key 'x'; did you mean 'y'?"
 std::string to_string(const Diagnostic&);
 
 // Thrown when the request cannot be carried out as written: exit code 2. Carries every diagnostic,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decoding by the table of RFC 3629, section 4.
+// Decodes by the table of RFC 3629, section 4.
 #include "base/text/utf8.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where characters stand in a UTF-8 text. Columns count code points, as editors and toml++ do.
+// Positions of characters in a UTF-8 text. Columns count code points, as in editors and toml++.
 #pragma once
 
 #include <optional>

@@ -76,7 +76,7 @@ class Guard {
       at_ += escape ? 2 : 1;
     }
     at_ = std::min(at_ + closing.size(), text_.size());
-    // Up to two quotes more may stand before the closing three.
+    // Up to two more quotes may precede the closing three.
     for (int more = 0; triple && more < 2 && text_.substr(at_).starts_with(quote); ++more) ++at_;
     return std::nullopt;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TOML as a plain tree that remembers where every key and value stood. What keys mean, and which
-// are allowed, is for others.
+// TOML as a plain tree with the position of every key and value. Callers decide which keys are
+// allowed and what they mean.
 #pragma once
 
 #include <cstdint>

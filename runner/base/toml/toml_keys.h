@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One table of a file that stepgate wrote: takes its keys out one by one, and complains about what
-// is missing, of another type, or taken by nobody. What the values mean is for others.
+// Reads one table of a file that stepgate wrote, key by key. Reports keys that are missing, of
+// another type, or not read by any caller. Callers interpret the values.
 #pragma once
 
 #include <cstdint>

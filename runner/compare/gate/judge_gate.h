@@ -90,7 +90,7 @@ struct HeadAssertion {
   Place place = {};
   bool out_of_reach = false;  // undecided, and more rounds would not decide it
 };
-// "fails", "broken".
+// Returns the outcome, such as "fails" or "broken".
 std::string_view outcome_in_words(const HeadAssertion&);
 // Returns a finding for each assertion that does not pass.
 std::vector<Finding> findings_of(std::span<const HeadAssertion>);

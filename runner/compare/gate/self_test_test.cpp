@@ -87,7 +87,8 @@ TEST(SelfTestResult, TakesWhatThePairsExplainOutOfTheSpread) {
   constexpr std::uint64_t seed = 7;
   constexpr int count = 2000;
   constexpr double by_pairs = 0.003;
-  // The relative error of a standard deviation of these draws.
+  // The tolerance is three relative standard errors of a standard deviation that these draws
+  // estimate.
   constexpr double three_standard_errors = 0.05;
   for (const double planted : {0.0, 0.002, 0.01}) {
     Random random(seed);

@@ -31,7 +31,7 @@ struct ComparisonSegment {
   std::chrono::nanoseconds hidden{0};
 };
 
-// In random order: base, head, head, base, or head, base, base, head.
+// The four segments are in random order: base, head, head, base, or head, base, base, head.
 using Superblock = std::array<ComparisonSegment, 4>;
 
 // log(head's step time / base's), where each side has the geometric mean of its two segments.

@@ -15,7 +15,7 @@
 
 namespace stepgate {
 
-// "scenario/variant".
+// Returns the name "scenario/variant".
 std::string workload_name(const StepPlan&);
 
 struct WorkerSubject {

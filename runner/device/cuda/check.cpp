@@ -63,7 +63,8 @@ CudaFailure failure_of(cudaError_t status) {
           .text = cudaGetErrorString(status)};
 }
 
-// The first error may belong to failed work only. A permanent error is returned again.
+// Returns the failure if it is permanent. The first error may belong to failed work only; a
+// permanent error is returned again.
 std::optional<CudaFailure> failure_for_good() {
   (void)cudaDeviceSynchronize();
   (void)cudaGetLastError();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA status codes become DeviceError, with what was being done, and an error after which the
-// device answers nothing else becomes DeviceLost.
+// Converts CUDA status codes to DeviceError, with the failed action in the message. An error after
+// which the device answers no other call becomes DeviceLost.
 #pragma once
 
 #include <cublasLt.h>
@@ -28,9 +28,9 @@ CudaFailure failure_of(cudaError_t);
 // its work. Resets the last error where that is possible.
 std::optional<CudaFailure> failure_for_good();
 
-// To be called in a handler for errors of GPU code: rethrows the current exception. Errors of a
-// kernel's launcher or a library become DeviceError, and DeviceLost if the failure is permanent.
-// `at` says where the error was noticed.
+// Rethrows the current exception in a handler for errors of GPU code. Errors of a kernel's launcher
+// or a library become DeviceError, and DeviceLost if the failure is permanent. `at` says where the
+// error was noticed.
 [[noreturn]] void rethrow_from_gpu(const std::string& at);
 
 }  // namespace stepgate

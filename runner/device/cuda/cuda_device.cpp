@@ -46,8 +46,8 @@ cudaDeviceProp properties_of(int index) {
   return properties;
 }
 
-// The version of the kernel module, which CUDA does not report: "580.159.03". Empty where the file
-// does not exist.
+// Returns the version of the kernel module, "580.159.03", which CUDA does not report. Empty where
+// the file does not exist.
 std::string kernel_module_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string word;
@@ -59,7 +59,8 @@ std::string kernel_module_version() {
   return {};
 }
 
-// "AMD EPYC 9654 96-Core Processor"; empty where the kernel does not say.
+// Returns the model of the processor, "AMD EPYC 9654 96-Core Processor"; empty where the kernel
+// does not report it.
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
@@ -264,7 +265,8 @@ class CudaDevice : public Device {
     }
   }
 
-  // nullptr for a step of one rank, and if the device has not joined a group of so many ranks.
+  // Returns nullptr for a step of one rank, and if the device has not joined a group of so many
+  // ranks.
   LoadAgreement* agreement_among(int count) {
     const auto found = agreements_.find(count);
     return found == agreements_.end() ? nullptr : &found->second;
@@ -282,7 +284,8 @@ class CudaDevice : public Device {
     return memory;
   }
 
-  // `at_work` is the step that uses the GPU at the moment.
+  // Runs steps interleaved. `at_work` is set to the step that uses the GPU at the moment, for
+  // messages.
   static std::vector<StepResult> run_by_turns(std::span<CudaStep* const> ours,
                                               const Interleaving& how, CudaStep*& at_work) {
     for (CudaStep* step : ours) step->begin_interleaved();
@@ -313,27 +316,28 @@ class CudaDevice : public Device {
     }
   }
 
-  // Opened on first use, since that takes longer than most tests.
+  // NVML is opened on first use, since that takes longer than most tests.
   const Nvml& nvml() const {
     if (!nvml_) nvml_.emplace(name_of_gpu(index_));
     return *nvml_;
   }
 
-  // Streams of the steps that are in slots now; new ones when there is none.
+  // Returns the streams that the steps now in slots share; creates them if there are none.
   std::shared_ptr<CudaStreams> streams_of_slots() {
     std::shared_ptr<CudaStreams> streams = streams_of_slots_.lock();
     if (!streams) streams_of_slots_ = streams = std::make_shared<CudaStreams>();
     return streams;
   }
 
-  // Opened on first use. NCCL's record is kept only for traces, never where steps are timed.
+  // NCCL is opened on first use. NCCL's record is kept only for traces, never where steps are
+  // timed.
   const Nccl& nccl() {
     if (!nccl_ && cupti_) begin_nccl_record();
     if (!nccl_) nccl_.emplace();
     return *nccl_;
   }
 
-  // Opened on first use, which takes a second; nullptr where there is no cuDNN.
+  // cuDNN is opened on first use, which takes a second; nullptr where there is no cuDNN.
   Cudnn* dnn() {
     if (!dnn_asked_) {
       dnn_asked_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The local NVIDIA GPU as a Device.
+// Implements Device on the local NVIDIA GPU.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace stepgate {
 
 enum class Recording { off, on };
 
-// Opens the visible GPU with that index and makes it current for the calling thread, which alone
-// may use the device. Throws DeviceError when there is no driver or no such GPU. A device that
-// records must be created before the process uses CUDA in any other way.
+// Opens the visible GPU with that index and makes it current for the calling thread; only this
+// thread may use the device. Throws DeviceError when there is no driver or no such GPU. A device
+// that records must be created before the process uses CUDA in any other way.
 std::unique_ptr<Device> make_cuda_device(Recording = Recording::off, int index = 0);
 
-// Why that GPU cannot be used; nullopt when it can. Does not throw.
+// Returns why that GPU cannot be used; nullopt when it can. Does not throw.
 std::optional<NoGpu> reason_against_local_gpu(int index = 0);
 
 // The number of visible GPUs; 0 where none can be used. Does not throw.

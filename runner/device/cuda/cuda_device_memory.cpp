@@ -10,7 +10,7 @@
 namespace stepgate {
 namespace {
 
-// CUDA 12: the functions below have looked the same since 10.2.
+// The version is CUDA 12; the functions below have had the same signatures since 10.2.
 constexpr unsigned driver_version = 12000;
 
 template <class Function>
@@ -30,8 +30,8 @@ void check_driver(CUresult result, const char* deed) {
         fmt::format("cannot {}: error {} of the driver", deed, static_cast<int>(result)));
 }
 
-// Allocation is not allowed during a stream capture of this thread. While this object lives, the
-// capture mode is relaxed, so that it is.
+// Relaxes the capture mode of this thread while the object lives, since allocation is otherwise not
+// allowed during a stream capture.
 class BesideCapture {
  public:
   BesideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

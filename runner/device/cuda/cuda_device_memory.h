@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The GPU's memory, as an allocator asks for it: cudaMalloc for segments, the driver's virtual
-// memory for expandable ones, events for how far the streams are.
+// GPU memory for an allocator: cudaMalloc for segments, the driver's virtual memory for expandable
+// segments, and events for the progress of streams.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// Streams by their index in the plan.
+// The streams of a step, by their index in the plan.
 using StepStreams = std::vector<cudaStream_t>;
 
 class CudaDeviceMemory : public DeviceMemory {

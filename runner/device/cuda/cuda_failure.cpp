@@ -56,7 +56,7 @@ constexpr std::array ways_out{
     WayOut{mps_client_terminated, look_at_mps},
     WayOut{unknown, look_for_gpu}};
 
-// Smaller amounts may be what CUDA itself uses on every GPU.
+// Smaller amounts may be memory that CUDA itself uses on every GPU.
 constexpr std::int64_t least_told_bytes = gibibyte;
 constexpr std::size_t most_processes_named = 3;
 
@@ -68,8 +68,8 @@ std::string named(const ComputeProcess& process) {
   return fmt::format("process {} has {}", process.pid, mebibytes(*process.memory_bytes));
 }
 
-// Holders of memory, the largest first. A list without this process is from another PID namespace
-// and is not used. Processes that hide their memory are left out.
+// Returns the holders of memory, the largest first. A list without this process comes from another
+// PID namespace and is not used. Processes that hide their memory are left out.
 std::vector<ComputeProcess> told_holders(const std::optional<ComputeProcesses>& processes) {
   if (!processes || !processes->self_is_listed) return {};
   std::vector<ComputeProcess> told = processes->others;

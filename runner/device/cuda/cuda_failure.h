@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The meaning of CUDA's errors to the people who run scenarios, and what to do about them. Asks no
-// GPU and needs no toolkit: facts come in as numbers and words, a sentence goes out.
+// Messages that explain CUDA's errors to users, with hints. This code queries no GPU and needs no
+// toolkit: its input is numbers and texts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace stepgate {
 
-// Values of cudaError_t, the same since CUDA 10; check.cpp compares them with those of the toolkit.
+// Values of cudaError_t, which are the same since CUDA 10; check.cpp compares them with the
+// toolkit's values.
 namespace cuda_codes {
 constexpr int memory_allocation = 2;
 constexpr int stub_library = 34;
@@ -52,11 +53,11 @@ std::string_view way_out_of(int code);
 // is named there, its consequence for the run, and a hint.
 std::string lost_in_words(const std::string& noticed, const CudaFailure&);
 
-// Why a GPU cannot be used that should be available.
+// The reason why a GPU that should be available cannot be used.
 struct NoGpu {
   std::string reason;     // in words
-  bool is_fault = false;  // there should be one: its driver fails, or it is hidden
-  std::string way_out{};  // empty: what always helps
+  bool is_fault = false;  // a GPU should be there: its driver fails, or it is hidden
+  std::string way_out{};  // empty: the general hint applies
 };
 
 // Facts that driver and build report about themselves when CUDA does not start.
@@ -68,7 +69,7 @@ struct DriverFacts {
 };
 NoGpu reason_of(const DriverFacts&);
 
-// "13.0" of 13000.
+// Returns "13.0" for 13000.
 std::string cuda_version_in_words(int version);
 
 // The use of a device's memory, as far as one process can see it.
@@ -79,8 +80,8 @@ struct MemoryHolders {
   std::optional<ComputeProcesses> processes;
 };
 
-// "; of 143771 MiB other processes hold 141000 MiB: process 4711 has 141000 MiB". Empty if other
-// processes hold too little to matter.
+// Returns text like "; of 143771 MiB other processes hold 141000 MiB: process 4711 has 141000 MiB".
+// Empty if other processes hold too little to matter.
 std::string held_by_others_in_words(const MemoryHolders&);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which GPU of several `--device` names. Asks no GPU.
+// Determines which of several GPUs `--device` names. Queries no GPU.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ std::optional<int> gpu_index_in(std::string_view spec);
 // Writes "cuda" for 0, "cuda:3" for 3.
 std::string spec_of_gpu(int index);
 
-// Why there is no GPU of that index where so many are visible; nothing where there is one.
+// Returns why there is no GPU of that index among `visible` GPUs; nullopt where there is one.
 std::optional<NoGpu> reason_against_index(int index, int visible);
 
 }  // namespace stepgate

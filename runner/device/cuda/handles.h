@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CUDA objects with an owner. Destroying never throws.
+// CUDA objects with an owner. Their destructors never throw.
 #pragma once
 
 #include <cublasLt.h>
@@ -22,7 +22,7 @@ struct Destroy {
 template <class Handle, auto destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<Handle, destroy>>;
 
-// Pinned by cudaHostRegister, not by its allocation.
+// Frees memory that was pinned by cudaHostRegister after its allocation.
 inline void free_registered(void* memory) {
   (void)cudaHostUnregister(memory);
   std::free(memory);
@@ -41,11 +41,11 @@ using RegisteredHostRange = Owned<void*, cudaHostUnregister>;
 using RegisteredMemory = Owned<void*, free_registered>;
 using HostMemoryBlock = Owned<void*, std::free>;
 
-// New ones, current device. Throw DeviceError.
+// Make new objects on the current device. Throw DeviceError.
 CudaStream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
-// Time between two timed events that have happened. The driver counts in half microseconds or
-// finer.
+// Returns the time between two timed events that have happened. The driver's resolution is half a
+// microsecond or finer.
 std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last);
 // Returns the version of the library that is loaded: "13.0.2".
 std::string cublas_version();

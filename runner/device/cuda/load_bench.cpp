@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cost of loading a step again into the slot that held it, as every round of a measurement does
-// with every variant. All of it is `load_again`, with `first_ms` and `unload_ms` beside it; its
-// memory alone, taken and filled, is `buffers_again` (`device_MiB` and `host_MiB` are filled).
+// Measures the cost of loading a step again into its slot, as every round of a measurement does
+// with every variant. `load_again` is the total, with `first_ms` and `unload_ms` as counters.
+// `buffers_again` is the cost of taking and filling memory alone (`device_MiB` and `host_MiB` are
+// filled).
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 
@@ -23,7 +24,7 @@ StepPlan plan_of(const Knobs& knobs) {
   return build_step_plans(scenario, 1).front();
 }
 
-// Batches of 4 MiB from pinned memory.
+// The model gets batches of 4 MiB from pinned memory.
 Knobs mlp() {
   Knobs knobs;
   knobs.model.layers = 4;
@@ -34,8 +35,8 @@ Knobs mlp() {
   return knobs;
 }
 
-// Heads of 64 columns and samples of whole tiles, whose attention cuDNN carries out where there is
-// one.
+// The model has heads of 64 columns and samples of whole tiles, so that cuDNN computes its
+// attention where it is installed.
 Knobs transformer() {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;

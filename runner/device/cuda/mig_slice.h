@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GPU that is a slice of a larger one (MIG), and what can be said of it. Asks no GPU.
+// A GPU that is a slice of a larger one (MIG), recognised by its name. Queries no GPU.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace stepgate {
 
-// The MIG slice in CUDA's name of a GPU: "1g.10gb" in "NVIDIA H100 80GB HBM3 MIG 1g.10gb". nullopt
-// for a whole GPU.
+// Returns the MIG slice in CUDA's name of a GPU: "1g.10gb" for "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+// nullopt for a whole GPU.
 std::optional<std::string> mig_slice_of(std::string_view gpu);
 
-// The name of the GPU; for a slice, also what it shares with the rest of the GPU.
+// Returns the name of the GPU; for a slice, also what it shares with the rest of the GPU.
 std::string gpu_in_words(const std::string& gpu);
 
 }  // namespace stepgate

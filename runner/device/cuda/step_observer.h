@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Observes which operation the host is issuing during scored steps. A timed run has no observer;
-// the check costs it one comparison for each operation.
+// checking for one costs it one comparison per operation.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class StepObserver {
  public:
   virtual ~StepObserver() = default;
   virtual void begin_run(const StepPlan&) {}
-  // All work until end() belongs to this operation of the plan (-1: the runner's own), issued at
+  // Work until end() belongs to this operation of the plan (-1: the runner itself), issued at
   // `step` for step `acts_for`.
   virtual void begin(int operation, std::int64_t step, std::int64_t acts_for) = 0;
   virtual void end() = 0;

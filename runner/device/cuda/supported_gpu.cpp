@@ -12,7 +12,7 @@
 namespace stepgate {
 namespace {
 
-// cmake/architectures.cmake refuses to build for less.
+// The limit is the same in cmake/architectures.cmake, which refuses to build for less.
 constexpr double least_compute_capability_of_kernels = 8.0;
 
 }  // namespace

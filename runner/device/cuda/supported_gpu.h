@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which GPUs this build of the program runs on. Asks no GPU.
+// Decides which GPUs this build of the program supports. Queries no GPU.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct FoundGpu {
 // CUDA.
 std::string built_architectures();
 
-// Why the program cannot run on that GPU, with a hint; nullopt where it can.
+// Returns why the program cannot run on that GPU, with a hint; nullopt where it can.
 std::optional<std::string> reason_against(const FoundGpu&, const std::string& architectures);
 
 }  // namespace stepgate

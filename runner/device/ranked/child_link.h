@@ -10,9 +10,9 @@
 
 namespace stepgate {
 
-// The process of this command, which hears that line before all others.
-// Throws std::system_error when the system has no process or pipe left. The child and all that it
-// started end with the link.
+// Starts the process of this command, and sends it `first_line` before all other lines. Throws
+// std::system_error when the system has no process or pipe left. The child and its descendants end
+// with the link.
 std::unique_ptr<RankLink> start_rank(const Command&, std::string_view first_line);
 
 }  // namespace stepgate

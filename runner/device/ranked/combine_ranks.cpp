@@ -12,7 +12,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// If one rank does not know, the result is unknown: that rank might be the slowest.
+// Returns the largest value. If one rank does not know its value, the result is unknown: that rank
+// might be the slowest.
 template <class Value>
 std::optional<Value> largest(std::span<const RankRan> ranks,
                              std::optional<Value> StepResult::*member) {
@@ -68,8 +69,8 @@ std::size_t most_gradients(std::span<const RankRan> ranks) {
   return most;
 }
 
-// Adds the parts of all ranks. Where a rank has read none, its part is missing, which shows in the
-// number of elements.
+// Adds the parts of all ranks. Where a rank has read no part, it is missing from the sum, which
+// shows in the number of elements.
 std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
   std::vector<GradientSketch> sum(most_gradients(ranks));
   for (const RankRan& rank : ranks) {
@@ -79,7 +80,7 @@ std::vector<GradientSketch> sum_of_gradients(std::span<const RankRan> ranks) {
   return sum;
 }
 
-// By rank. Empty where a rank has no trace.
+// Returns the traces by rank; empty if any rank has no trace.
 std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
   std::vector<Trace> traces;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -91,7 +92,7 @@ std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
   return traces;
 }
 
-// A collective's kernel begins when its rank arrives, and waits there for the others.
+// The kernel of a collective begins when its rank arrives, and waits on the device for the others.
 std::vector<RankArrival> arrivals_in(std::span<const Trace> traces) {
   std::vector<RankArrival> arrivals;
   for (const Trace& trace : traces) {
@@ -131,7 +132,7 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   if (updates == Updates::shared_out) {
     result.gradients = sum_of_gradients(ranks);
   } else if (const std::size_t parameters = most_gradients(ranks); parameters > 0) {
-    // A rank without gradients gets ones with no elements.
+    // A rank without gradients gets sketches with no elements.
     result.gradients.resize(parameters);
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
       result.other_gradients.push_back(std::move(ranks[rank].result.gradients));

@@ -11,7 +11,7 @@
 
 namespace stepgate {
 
-// Whether the times in the ranks' traces are by the clock of one host.
+// Whether the times in the ranks' traces come from the clock of one host or of several.
 enum class Clocks { one, several };
 // Whether each rank updates all parameters, or only its own part: StepPlan::shards_updates.
 enum class Updates { whole, shared_out };
@@ -33,7 +33,7 @@ struct Disagreement {
 };
 std::optional<Disagreement> disagreement(std::span<const RankRan>);
 
-// The environment of all ranks; where they differ, the worse value.
+// Combines the readings of all ranks; where they differ, the worse value counts.
 EnvironmentReading combined(std::span<const EnvironmentReading>);
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ struct LaunchedAs {
   int rank = 0;
   int local_rank = 0;  // on its host
   int count = 1;
-  bool on_one_host = false;  // all ranks, as far as the launcher says
+  bool on_one_host = false;  // whether all ranks are, as far as the launcher tells
   // A name that all ranks of this start share, unique among the concurrent starts of this user;
   // empty where the launcher does not provide one.
   std::string job;

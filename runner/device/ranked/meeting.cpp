@@ -28,7 +28,7 @@ std::string text_of_own_file(const std::filesystem::path& path) {
   struct stat about {};
   std::array<char, longest_meeting> text{};
   ::ssize_t length = 0;
-  // Another user's file could direct a rank anywhere.
+  // The file must belong to this user: another user's file could direct a rank to any address.
   if (::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid())
     length = ::read(file, text.data(), text.size());
   ::close(file);

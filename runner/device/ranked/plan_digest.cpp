@@ -46,7 +46,8 @@ class Digest {
     for (std::size_t index = 0; index < value.size(); ++index)
       std::visit([this](auto member) { one(member); }, value.member(index));
   }
-  // Many types convert to KernelRef, which prevents for_each_member.
+  // This type has its own overload because many types convert to KernelRef, which prevents
+  // for_each_member.
   void one(const LaunchKernel& launch) {
     const auto& [kernel, shape, dtype, attributes, operands] = launch;
     add(kernel.name(), shape, dtype, attributes, operands);

@@ -9,7 +9,7 @@
 
 namespace stepgate {
 
-// The rank is gone; the message continues its name: "was ended by signal 9 (Killed)".
+// The rank is gone. The message continues the rank's name: "was ended by signal 9 (Killed)".
 class RankGone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

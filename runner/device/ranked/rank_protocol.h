@@ -16,7 +16,7 @@
 
 namespace stepgate {
 
-// Splits a message into lines with a mark at the begin of each, since the length of a line is
+// Splits a message into lines with a mark at the start of each, since the length of a line is
 // limited.
 std::vector<std::string> lines_of(std::string_view message);
 // Sent while a request is carried out, so the waiting process sees that the rank is alive.
@@ -32,7 +32,7 @@ class MessageReader {
   std::string begun_;
 };
 
-// A message is invalid; the text continues a name: "said `x`, which is ...".
+// A message is invalid. The text continues a rank's name: "said `x`, which is ...".
 class RankProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -49,7 +49,7 @@ struct Libraries {
   std::string digest;  // digest of the plan
 };
 struct CommunicatesWith {
-  std::vector<std::string> uuids;  // of the ranks' GPUs
+  std::vector<std::string> uuids;  // UUIDs of the ranks' GPUs
 };
 // `step` is the number that later requests use for the loaded step.
 struct Load {
@@ -139,7 +139,8 @@ struct RankHello {
 // Result of one run. Tensors are sent as digests of their bits.
 struct RankRan {
   StepResult result;
-  std::optional<std::uint64_t> weights;  // of weights that all ranks have; only with tensors
+  std::optional<std::uint64_t>
+      weights;  // digest of the weights that all ranks have; only with tensors
 };
 
 enum class RankFault { device, lost, memory_full, host_memory };

@@ -35,7 +35,7 @@ struct RankSubject {
   int rank = 0;
   std::string build;
   std::vector<PlannedStep> plans;
-  // More plans that a run may need; computed only on demand, since that takes time.
+  // Returns more plans that a run may need; called only on demand, since that takes time.
   std::function<std::vector<PlannedStep>()> more_plans = {};
   std::optional<PlayedFault> fault = {};
 };

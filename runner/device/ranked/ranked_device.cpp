@@ -23,14 +23,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Interval at which a wait checks for signals, since one may come just before it begins.
+// Interval at which a wait checks for signals, since a signal may come just before the wait begins.
 constexpr milliseconds look_around{100};
 constexpr std::chrono::seconds longest_look{1};
-// When one rank has failed, the others may wait for it and never answer. This time shows whether
-// one of them is gone, which would explain more.
+// When one rank has failed, the others may wait for it and never answer. They get this much more
+// time, in which a rank that is gone may be noticed: its loss would explain more.
 constexpr std::chrono::seconds patience_after_error{3};
 
-// "ranks 0, 1 and 3", "rank 2"
+// Formats rank numbers as "ranks 0, 1 and 3" or "rank 2".
 std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
   const std::size_t last = numbers.size() - 1;
   if (last == 0) return fmt::format("rank {}", numbers.front());
@@ -254,8 +254,8 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   if (have_parts_ && plan.ranks.count > 1) connect(plan.ranks.count);
   const std::int64_t number = next_step_++;
   const bool communicates = have_parts_ && plan.ranks.count > 1;
-  // From here on, the step is unloaded on every rank that loaded it, even if another rank could
-  // not.
+  // From here on, the step's destructor unloads it on every rank that loaded it, even if another
+  // rank could not.
   auto step = std::make_unique<Step>(*this, count, number, plan);
   step->communicates_ = communicates;
   if (communicates) ++communicating_[plan.ranks.count];
@@ -438,7 +438,7 @@ void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
   }
 }
 
-// "; ranks 0, 1 and 3 did", "; no other rank did".
+// Formats the ranks that answered: "; ranks 0, 1 and 3 did", "; no other rank did".
 std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
   std::vector<std::size_t> answered;
   for (std::size_t number = 0; number < asked.size(); ++number) {
@@ -449,7 +449,8 @@ std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
                           : fmt::format("; {} did", numbers_in_words(answered));
 }
 
-// A working rank sends heartbeats, however long its answer takes. A starting process does not yet.
+// Gives up on ranks without heartbeats: a working rank sends them, however long its answer takes. A
+// starting process does not send any yet.
 void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest& request) {
   if (std::holds_alternative<ask::Hello>(request)) return;
   const Clock::time_point now = Clock::now();

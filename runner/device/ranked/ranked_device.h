@@ -21,9 +21,10 @@
 namespace stepgate {
 
 struct RankedSettings {
-  // Limit for each answer of each rank.
+  // Time limit for each answer of each rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
-  // Limit between two heartbeats of a rank that is working on an answer. It sends one a second.
+  // Time limit between two heartbeats of a rank that is working on an answer. A rank sends one
+  // every second.
   std::chrono::nanoseconds silence{std::chrono::seconds(6)};
   std::function<bool()> stopped = {};  // called while waiting; if true, waits throw Interrupted
   std::string launcher = {};           // that started the ranks; empty: this program
@@ -58,7 +59,7 @@ class RankedDevice : public Device {
   struct Rank {
     std::unique_ptr<RankLink> link;
     MessageReader reader{};
-    std::string name{};  // "rank 2", and once that is known "rank 2 (process 4711)"
+    std::string name{};  // "rank 2", and once its process is known "rank 2 (process 4711)"
     RankHello hello{};
     Communication communication{};
     // Set while an answer is awaited.
@@ -95,8 +96,8 @@ class RankedDevice : public Device {
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
-  // By the number of ranks: the number of loaded steps that communicate, and whether the ranks have
-  // joined. After a failure they must join again.
+  // The key of both is the number of ranks. Values are the number of loaded steps that communicate;
+  // `joined_` has the groups whose ranks have joined. After a failure they must join again.
   std::map<int, std::int64_t> communicating_;
   std::set<int> joined_;
   std::int64_t next_step_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host's part in each kind of operation: what it issues, and what it waits for.
+// The host side of each kind of operation: the work that it issues, and the conditions that it
+// waits for.
 #include "device/reference/host_thread.h"
 
 #include <algorithm>
@@ -104,7 +105,8 @@ void HostThread::act(const FillZero& fill) {
   issue([what = region_of(fill.what)] { std::fill_n(what.begin(), what.bytes, std::byte{0}); });
 }
 
-// At once, whatever the streams have reached: a missing wait changes what they read.
+// The host copies at once, whatever the streams have reached: if a wait is missing, this changes
+// what they read.
 void HostThread::act(const HostCopies& copy) {
   const Region to = region_of(copy.to);
   const Region from = region_of(copy.from);
@@ -117,7 +119,8 @@ void HostThread::act(const Prefetch&) {
   issue([] {});
 }
 
-// The stream comes to the meeting, and goes on when all have.
+// The collective runs in stream order: the stream arrives at the meeting, and goes on when all
+// ranks have arrived.
 void HostThread::act(const Collective& collective) {
   const Region to = region_of(collective.to);
   const Region from = region_of(collective.from);
@@ -139,7 +142,8 @@ void HostThread::act(const StreamWaitsEvent& wait) {
 void HostThread::act(const Allocate& allocation) {
   const SharedBlock fresh = memory_->allocate(allocation.buffer, acts_for_);
   if (plan_->buffers[allocation.buffer].allocated_by == AllocatedBy::cuda) return;
-  // Anything that other streams write before the allocation's turn is lost.
+  // The garbage is written in stream order, so data that other streams write before the
+  // allocation's turn is lost.
   issue([this, fresh] { memory_->fill_with_garbage(*fresh); });
 }
 
@@ -149,7 +153,7 @@ void HostThread::act(const Release& release) {
     issue([this, old] { memory_->fill_with_garbage(*old); });
     return;
   }
-  // cudaFree waits for the device, so nothing that was issued before may see the garbage.
+  // cudaFree waits for the device, so no operation that was issued before it may see the garbage.
   wait_for_device();
   after_wait_ = [this, old] { memory_->fill_with_garbage(*old); };
 }

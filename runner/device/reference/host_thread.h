@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The host side of the reference device: the plan's operations in program order, one at a time, and
-// whether the host may go on. Which of host and streams moves next is the device's choice.
+// The host side of the reference device: it issues the plan's operations in program order, one at a
+// time, and knows whether the host may go on. The device chooses whether the host or a stream moves
+// next.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,15 @@ namespace stepgate {
 
 class HostThread {
  public:
-  // The arguments are those of the plan's rank; they all outlive it.
+  // The arguments belong to one rank of the plan, and all outlive this object.
   HostThread(const StepPlan&, SlotMemory&, StreamQueues&, RankMeetings&, std::int64_t first_step);
 
-  // Lets the host issue the steps before `end`; the first call also issues what lies ahead of the
-  // first one.
+  // Lets the host issue the steps before `end`. The first call also issues operations that act
+  // ahead of the first step.
   void run_until(std::int64_t end) { end_ = end; }
 
-  // Adds the gradients of this step to sketches by the plan's parameters, as streams come to them.
-  // The sketches outlive the step's work.
+  // Adds the gradients of this step to `sketches`, in the order of the plan's parameters, as the
+  // streams reach them. The sketches outlive the step's work.
   void sketch_gradients(std::int64_t step, std::vector<GradientSketch>* sketches) {
     sketched_step_ = step;
     sketches_ = sketches;
@@ -83,17 +84,18 @@ class HostThread {
   SlotMemory* memory_;
   StreamQueues* queues_;
   RankMeetings* meetings_;
-  std::vector<std::vector<SharedMark>> records_;  // [event][slot]: the last record
-  std::deque<std::int64_t> compute_issued_;       // at the end of each step not yet waited for
+  std::vector<std::vector<SharedMark>> records_;  // [event][slot]: mark of the last record
+  std::deque<std::int64_t> compute_issued_;  // work issued to the compute stream by the end of each
+                                             // step not yet waited for
 
   std::int64_t first_step_;
-  std::int64_t step_;  // the host's; before the first while issuing what lies ahead of it
+  std::int64_t step_;  // the step that the host is at; below first_step_ for prefetches
   std::int64_t end_ = 0;
   std::size_t next_operation_ = 0;
   std::int64_t sketched_step_ = -1;
-  std::vector<GradientSketch>* sketches_ = nullptr;  // null: nobody asks for gradients
-  Condition waits_until_;                            // empty: nothing
-  std::function<void()> after_wait_;  // before the next operation, once the wait is over
+  std::vector<GradientSketch>* sketches_ = nullptr;  // null: no gradients are requested
+  Condition waits_until_;                            // empty: the host does not wait
+  std::function<void()> after_wait_;                 // called when the wait is over
 
   // Stream and step of the operation being issued.
   int stream_ = compute_stream;

@@ -50,7 +50,8 @@ void RankMeeting::carry_out() const {
   const Collective& made = *come_.front().collective;
   const auto ranks = static_cast<std::int64_t>(come_.size());
   if (made.kind == CollectiveKind::all_gather) {
-    // Parts first, as a rank's own may lie within what it gathers.
+    // The parts are copied first, as a rank's own part may lie within the buffer that it gathers
+    // into.
     std::vector<std::byte> whole;
     for (const Come& one : come_)
       whole.insert(whole.end(), one.from, one.from + one.collective->from.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the ranks of the reference device meet: what a collective computes once the last of them
-// has come to it. Knows numbers, and nothing of streams.
+// Rendezvous of the ranks of the reference device: a collective is computed once the last rank has
+// arrived. This code deals with numbers only, not with streams.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace stepgate {
 
-// One collective of all ranks.
+// One collective, in which all ranks take part.
 class RankMeeting {
  public:
   explicit RankMeeting(int ranks) : come_(static_cast<std::size_t>(ranks)) {}
 
-  // The rank has come, with what it reads and writes there. With the last one all have their
-  // results: sums in double, in the order of the ranks, rounded once. Throws DeviceError where it
-  // has come for another collective than the others.
+  // Records that the rank has arrived, with the memory that it reads and writes. At the last
+  // arrival all ranks get their results: sums in double, in the order of the ranks, rounded once.
+  // Throws DeviceError if the rank arrives with another collective than the others.
   void come(int rank, const Collective&, const std::byte* from, std::byte* to);
 
-  // Done once all have come.
+  // The mark is done once all ranks have arrived.
   const SharedMark& over() const { return over_; }
 
  private:
@@ -41,7 +41,8 @@ class RankMeeting {
   SharedMark over_ = std::make_shared<Mark>();
 };
 
-// All of them: those of one communicator are told apart by how many a rank has issued before.
+// All collectives. A collective is identified by its communicator and by the number of collectives
+// that the rank has issued on it before.
 class RankMeetings {
  public:
   explicit RankMeetings(int ranks) : ranks_(static_cast<std::size_t>(ranks)) {}
@@ -50,9 +51,9 @@ class RankMeetings {
 
  private:
   struct OfCommunicator {
-    std::vector<std::shared_ptr<RankMeeting>> meetings;  // that not all ranks have issued
+    std::vector<std::shared_ptr<RankMeeting>> meetings;  // those that not all ranks have issued
     std::vector<std::int64_t> next;                      // by rank, counted from the first one
-    std::int64_t first = 0;                              // number of meetings that are forgotten
+    std::int64_t first = 0;                              // number of removed meetings
   };
 
   std::size_t ranks_;

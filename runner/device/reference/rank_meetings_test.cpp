@@ -32,7 +32,7 @@ std::byte* bytes(Words& words) {
   return reinterpret_cast<std::byte*>(words.data());
 }
 
-// The numbers that two ranks have afterwards, when they bring these.
+// The numbers that two ranks have after the collective, when they contribute `first` and `second`.
 std::array<Words, 2> met(const Collective& collective, const Words& first, const Words& second) {
   RankMeeting meeting(2);
   const auto room = static_cast<std::size_t>(collective.to.bytes / word);
@@ -66,7 +66,7 @@ TEST(RankMeeting, AllGatherPutsThePartsTogether) {
   EXPECT_EQ(made[1], made[0]);
 }
 
-// As all sharded steps have them.
+// All sharded steps gather in place like this.
 TEST(RankMeeting, APartMayLieInTheWhole) {
   Words first = {1, 2, 0, 0}, second = {0, 0, 3, 4};
   const Collective gather = of_words(CollectiveKind::all_gather, 4, 2);
@@ -97,7 +97,7 @@ TEST(RankMeetings, OfOneCommunicatorAreToldApartByTheirOrder) {
   const auto first = meetings.next(0, 0);
   const auto second = meetings.next(0, 0);
   EXPECT_NE(first, second);
-  EXPECT_NE(meetings.next(0, 1), first);  // of another communicator
+  EXPECT_NE(meetings.next(0, 1), first);  // on another communicator
   EXPECT_EQ(meetings.next(1, 0), first);
   EXPECT_EQ(meetings.next(1, 0), second);
   EXPECT_NE(meetings.next(1, 0), second);

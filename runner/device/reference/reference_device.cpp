@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loop that lets host and streams move in random order, and what it reads from memory at the
-// end. stream_queues.h and host_thread.h have the rules of order.
+// The loop in which host and streams move in random order, and the reading of results at the end of
+// a run. stream_queues.h and host_thread.h have the rules of order.
 #include "device/reference/reference_device.h"
 
 #include <fmt/format.h>
@@ -21,13 +21,13 @@
 namespace stepgate {
 namespace {
 
-using Actor = int;  // of each rank its streams by index, and behind them its host
+using Actor = int;  // streams by index, then the host; ranks one after the other
 
 // Chooses the actor that moves next. A uniform choice at every moment would hardly ever let a
 // stream fall behind by a whole step, and most missing waits show only then. So actors have random
-// priorities that hold for a while (in the manner of Burckhardt et al.: A randomized scheduler with
-// probabilistic guarantees of finding bugs, ASPLOS 2010). How long differs from seed to seed, down
-// to a single move, and every order that the plan permits can happen.
+// priorities that hold for some moves (in the manner of Burckhardt et al.: A randomized scheduler
+// with probabilistic guarantees of finding bugs, ASPLOS 2010). The number of moves depends on the
+// seed and may be one, and every order that the plan permits can happen.
 class Schedule {
  public:
   Schedule(std::uint64_t seed, Actor actors)
@@ -56,7 +56,7 @@ class Schedule {
   std::vector<std::uint64_t> priorities_;  // by actor
 };
 
-// One rank of the step: what it has of its own.
+// The state of one rank of the step.
 class ReferenceRank {
  public:
   ReferenceRank(const StepPlan& plan, int rank, std::uint64_t order_seed, RankMeetings& meetings,
@@ -95,7 +95,7 @@ class ReferenceRank {
   HostThread host_;
 };
 
-// All ranks in one process, whose hosts and streams all move in one random order.
+// A step with all its ranks in one process; their hosts and streams all move in one random order.
 class ReferenceStep final : public LoadedStep {
  public:
   ReferenceStep(const StepPlan& plan, std::uint64_t order_seed, std::int64_t first_step)
@@ -110,7 +110,7 @@ class ReferenceStep final : public LoadedStep {
     const std::int64_t end = next_step_ + observe.wash_out_steps + observe.steps;
     if (observe.gradients && reason_against_gradients(*plan_).empty()) {
       result.gradients.resize(plan_->parameters.size());
-      // Where the update is not shared out, every rank has the whole gradient.
+      // If the update is not sharded, every rank has the whole gradient.
       if (!plan_->shards_updates)
         result.other_gradients.resize(ranks_.size() - 1, result.gradients);
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -120,7 +120,8 @@ class ReferenceStep final : public LoadedStep {
       }
     }
     while (next_step_ < end) {
-      // The ring of losses forgets; so no more steps at once than it holds.
+      // The ring buffer keeps the last losses only, so at most `capacity` steps run before it is
+      // read.
       const std::int64_t capacity = plan_->telemetry.capacity;
       const std::int64_t chunk_end = capacity > 0 ? std::min(end, next_step_ + capacity) : end;
       run_until(chunk_end);
@@ -162,8 +163,8 @@ class ReferenceStep final : public LoadedStep {
     }
   }
 
-  // The ring counts the steps since the load. Of several ranks the mean, as of a batch of all of
-  // theirs.
+  // Reads losses from the ring buffer, which is indexed by the steps since the load. With several
+  // ranks, a loss is the mean over the ranks, as for one batch with all their samples.
   void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
     const std::int64_t capacity = plan_->telemetry.capacity;
     if (capacity <= 0) return;
@@ -190,7 +191,7 @@ class ReferenceStep final : public LoadedStep {
     }
   }
 
-  // Memory that comes and goes within a step has no content at its end.
+  // Memory that is allocated and released within a step has no content at the step's end.
   static bool is_kept(const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; }
 
   // Tensors of rank 0.

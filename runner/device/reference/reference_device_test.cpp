@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan that is properly ordered gives the same bits in every order; one that is not, does not.
+// A properly ordered plan gives the same bits in every order; a plan that lacks a wait does not.
 #include "device/reference/reference_device.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ StepResult run(const StepPlan& plan, std::uint64_t order_seed, Observe observe =
   return make_reference_device(order_seed)->load(plan)->run(observe);
 }
 
-// How many different results the plan has over many orders.
+// The number of different results that the plan has over many orders.
 std::size_t outcomes(const StepPlan& plan) {
   const std::uint64_t first_seed = std::random_device{}();
   ::testing::Test::RecordProperty("first order seed", std::to_string(first_seed));
@@ -86,7 +86,8 @@ TEST(ReferenceDevice, OrdersTheLegacyStreamWithComputeButNotTheSideStream) {
   EXPECT_GT(outcomes(training_plan({.copy_stream = small_plan_stream::side})), 1u);
 }
 
-// Weights go to the gradients over memory in between, on two streams that are ordered by an event.
+// One stream copies the weights to a buffer, another copies the buffer to the gradients; an event
+// orders the two.
 TEST(ReferenceDevice, OrdersStreamsBesideTheComputeStreamByEventsOnly) {
   constexpr int side = small_plan_stream::side, third = 3;
   StepPlan plan;
@@ -109,7 +110,8 @@ TEST(ReferenceDevice, OrdersStreamsBesideTheComputeStreamByEventsOnly) {
   EXPECT_GT(outcomes(plan), 1u);
 }
 
-// The copy runs on a stream without order; only what the host waits for can order it.
+// The copy runs on a stream that is not ordered with the others; only the host's waits can order
+// it.
 TEST(ReferenceDevice, PassesTheHostDuringSynchronousAndPageableCopies) {
   const auto drained = [](TrainingPlan wanted) {
     wanted.copy_stream = small_plan_stream::side;
@@ -144,7 +146,7 @@ TEST(ReferenceDevice, PassesTheHostInEveryKindOfWait) {
 }
 
 TEST(ReferenceDevice, KeepsTheHostWithinTheStepsInFlight) {
-  // One step ahead at most, the copy cannot reach a batch that is still read.
+  // With at most one step in flight, the copy cannot overwrite a batch that is still read.
   StepPlan plan = without(training_plan(double_buffered()), "wait consumed");
   plan.steps_in_flight = 1;
   EXPECT_EQ(outcomes(plan), 1u);
@@ -230,13 +232,13 @@ TEST(ReferenceDevice, ShowsUseAfterRelease) {
 
 TEST(ReferenceDevice, ShowsThatAnotherStreamUsesMemoryAfterItsOrderedRelease) {
   StepPlan plan = detour(AllocatedBy::cuda_async, false);
-  plan.operations.at(2).stream = small_plan_stream::side;  // nothing orders it with the release
+  plan.operations.at(2).stream = small_plan_stream::side;  // not ordered with the release
   EXPECT_GT(outcomes(plan), 1u);
 }
 
 TEST(ReferenceDevice, HasUndefinedContentInFreshMemory) {
   StepPlan plan = detour(AllocatedBy::cuda, false);
-  plan.operations.erase(plan.operations.begin() + 1);  // nothing is written to the detour
+  plan.operations.erase(plan.operations.begin() + 1);  // the buffer is never written
   EXPECT_GT(outcomes(plan), 1u);
 }
 

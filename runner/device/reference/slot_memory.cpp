@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The source of the bytes. The queues and the host thread decide who may touch them when.
+// The contents of buffers on the reference device. The queues and the host thread decide when
+// operations may access them.
 #include "device/reference/slot_memory.h"
 
 #include <algorithm>

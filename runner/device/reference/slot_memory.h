@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory of the reference device: one block of bytes for each slot of each buffer, and garbage
-// where CUDA would promise nothing.
+// The memory of the reference device: one block of bytes for each slot of each buffer. It is filled
+// with garbage where CUDA guarantees no content.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,23 @@ using SharedBlock = std::shared_ptr<Block>;
 
 class SlotMemory {
  public:
-  // Buffers of the plan get their initial contents; those that are allocated within a step have
-  // none yet. Workspace has no memory: host references need none, and it outweighs small models.
+  // Buffers of the plan get their initial contents; buffers that are allocated within a step have
+  // no block yet. Workspace gets no memory: host references need none, and it would be larger than
+  // a small model.
   SlotMemory(const StepPlan&, std::uint64_t garbage_seed);
 
-  // The block that names the slot now. Operations keep the block that they were issued with, as a
-  // CUDA call keeps its pointer, so memory that was released stays readable garbage.
+  // The block that the slot refers to now. Operations keep the block that they were issued with, as
+  // a CUDA call keeps its pointer, so released memory stays readable garbage.
   SharedBlock block(int buffer, std::int64_t slot) const;
 
-  // A new block of garbage for the slot.
+  // Makes a new block of garbage and lets the slot refer to it.
   SharedBlock allocate(int buffer, std::int64_t slot);
 
   // Overwrites a block with random bytes.
   void fill_with_garbage(Block&);
 
-  // cudaHostRegister and its undoing, as far as it decides whether a copy holds the host.
+  // These simulate cudaHostRegister and cudaHostUnregister, as far as they decide whether a copy
+  // blocks the host.
   void register_host(int buffer, std::int64_t slot) { slot_of(buffer, slot).pinned = true; }
   void unregister_host(int buffer, std::int64_t slot) { slot_of(buffer, slot).pinned = false; }
   bool is_pageable(int buffer, std::int64_t slot) const;

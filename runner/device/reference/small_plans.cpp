@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plans themselves; what must come of them is the tests' to say.
+// Builds the plans only; the tests state the expected results.
 #include "device/reference/small_plans.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::vector<Buffer> buffers_for(const TrainingPlan& wanted) {
   const std::int64_t matrix_bytes = features * features * 4;
   const std::int64_t ring = wanted.capacity;
   return {
-      // More slots than the device has, so that each copy brings other numbers.
+      // The host has more slots than the device, so that each copy brings other numbers.
       {.name = "staging",
        .memory = wanted.host_memory,
        .purpose = Purpose::staging,

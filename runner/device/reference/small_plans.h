@@ -26,9 +26,9 @@ struct TrainingPlan {
   MemoryKind host_memory = MemoryKind::pinned;
   bool host_waits_for_copy = false;
   std::int64_t batch_slots = 1;
-  int prefetch = 0;                // steps that the copy lies ahead
-  bool events_order_copy = false;  // `filled` and `consumed` between copy and use
-  std::int64_t capacity = 64;      // of the ring of losses
+  int prefetch = 0;                // number of steps that the copy runs ahead
+  bool events_order_copy = false;  // events `filled` and `consumed` order copy and use
+  std::int64_t capacity = 64;      // of the ring buffer of losses
 };
 
 // The operations are named "wait consumed", "copy", "record filled", "wait filled", "ingest",
@@ -38,7 +38,7 @@ StepPlan training_plan(const TrainingPlan&);
 // The plan without the operation of that name; aborts if there is none.
 StepPlan without(StepPlan, std::string_view operation);
 
-// The plan with the operation behind its last one.
+// The plan with one more operation, appended at its end.
 StepPlan with_last(StepPlan, Action, int stream = compute_stream);
 
 }  // namespace stepgate

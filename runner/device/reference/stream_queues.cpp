@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order among streams; the work itself is opaque.
+// The order among streams; the work is an opaque function.
 #include "device/reference/stream_queues.h"
 
 #include <utility>

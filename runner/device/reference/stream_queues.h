@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The device side of the reference device: what was issued to each stream and is not yet done, and
-// what may run next. Knows order, and nothing of buffers or kernels.
+// The device side of the reference device: the work that was issued to each stream and is not yet
+// done, and the streams that may run next. This code deals with order only, not with buffers or
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +14,24 @@
 
 namespace stepgate {
 
-// One issue of an operation; done once it has run. An event holds the mark of its last record.
+// The completion mark of one issued operation; `done` is set once it has run. An event holds the
+// mark of its last record.
 struct Mark {
   bool done = false;
 };
 using SharedMark = std::shared_ptr<Mark>;
 
-// How much had been issued to each stream at some moment.
+// The number of operations that had been issued to each stream at some moment.
 using IssuedCounts = std::vector<std::int64_t>;
 
-// Streams are first in, first out, and known by their index.
+// The streams of a rank, first in, first out, identified by index.
 class StreamQueues {
  public:
-  // They outlive this.
+  // The streams outlive this object.
   explicit StreamQueues(const std::vector<Stream>&);
 
-  // Appends work, which runs once everything before it in its stream and in those that wait for
-  // each other with it, and `after` (may be null) are done. Returns its mark.
+  // Appends work to a stream. It runs once `after` (may be null), all earlier work of the stream,
+  // and all earlier work of streams that synchronise implicitly with it are done. Returns its mark.
   SharedMark issue(int stream, std::function<void()> work, SharedMark after = nullptr);
 
   // Streams whose next operation may run now.
@@ -49,7 +51,7 @@ class StreamQueues {
     std::function<void()> work;
     SharedMark after;
     SharedMark mark;
-    IssuedCounts needed;  // operations of each stream that must be done before
+    IssuedCounts needed;  // number of operations of each stream that must be done before
   };
 
   bool may_run(const Entry&) const;

@@ -14,8 +14,8 @@
 namespace stepgate {
 namespace {
 
-// Time of one step round the ring: the 13 us of a small all-reduce (nccl-tests) over the 6 that 4
-// ranks take.
+// Time of one step round the ring: a small all-reduce takes 13 us (nccl-tests), and 4 ranks take 6
+// steps for it.
 constexpr double step_nanoseconds = 13'000.0 / 6;
 
 CopyCost table_of(const CollectiveCosts& costs, CollectiveKind kind) {
@@ -31,19 +31,21 @@ CopyCost table_of(const CollectiveCosts& costs, CollectiveKind kind) {
   return {};
 }
 
-// Share of its bytes that a rank sends to the next each time that they go round.
+// Share of its bytes that a rank sends to its neighbour in one trip round the ring.
 double share_sent(std::int64_t ranks) {
   return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
 }
 
-// Costs on the count that is nearest by ratio, since a ring's latency and rate go with those.
+// Costs measured on the number of ranks that is nearest by ratio, since latency and rate of a ring
+// scale with the ratio.
 const CollectiveCosts& nearest(const DeviceProfile& profile, int ranks) {
   return *std::ranges::min_element(profile.collectives, {}, [&](const CollectiveCosts& costs) {
     return std::abs(std::log(static_cast<double>(costs.ranks) / ranks));
   });
 }
 
-// Where a profile's bus hardly moves: no longer than a copy could take, once round a ring.
+// Rounds to nanoseconds. A profile may have a very slow bus, so the time is limited to one longest
+// copy for each rank.
 std::int64_t whole_nanoseconds(double nanoseconds) {
   constexpr auto most = static_cast<double>(most_ranks * longest_cost_nanoseconds);
   return std::llround(std::min(nanoseconds, most));
@@ -58,12 +60,12 @@ std::int64_t collective_time(const DeviceProfile& profile, CollectiveKind kind, 
   const CollectiveCosts& costs = nearest(profile, ranks);
   const CopyCost table = table_of(costs, kind);
   if (ranks == costs.ranks) return table.of(bytes);
-  // The size that sends as many bytes at the measured number of ranks.
+  // The size for which a rank sends as many bytes at the measured number of ranks.
   const std::int64_t alike =
       std::llround(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
   const std::int64_t latency = table.nanoseconds.front();
   const double steps = static_cast<double>(ranks - 1) / static_cast<double>(costs.ranks - 1);
-  // Measured times may fall where a larger size has a better algorithm.
+  // Measured times may fall with size where a larger size uses a better algorithm.
   const std::int64_t beyond = std::max<std::int64_t>(table.of(alike) - latency, 0);
   return whole_nanoseconds(static_cast<double>(latency) * steps) + beyond;
 }
@@ -125,7 +127,7 @@ std::vector<std::int64_t> kernels_beside_collectives(const StepPlan& plan,
     if (!std::holds_alternative<Collective>(collective.action) ||
         collective.stream == compute_stream)
       continue;
-    std::set<int> records;  // of its end
+    std::set<int> records;  // events recorded after the collective
     for (std::size_t behind = index + 1; behind < plan.operations.size(); ++behind) {
       const Operation& operation = plan.operations[behind];
       const auto* record = std::get_if<RecordEvent>(&operation.action);

@@ -32,7 +32,7 @@ TEST(CollectiveTime, IsReadBetweenTheSizesOfItsKindsTable) {
   EXPECT_EQ(collective_time(profile, all_gather, 4, 101'000), 50'000);
 }
 
-// A line through the two largest sizes would be 50 us too high at the smallest.
+// A line through the two largest sizes would give 50 us too much at the smallest size.
 TEST(CollectiveTime, IsNoLineThroughTwoSizes) {
   const DeviceProfile profile = with_links();
   const std::int64_t slope_of_the_large = (210'000 - 110'000) / 200;
@@ -41,12 +41,13 @@ TEST(CollectiveTime, IsNoLineThroughTwoSizes) {
 
 TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesThatARankSends) {
   const DeviceProfile profile = with_links();
-  // 7/8 of the bytes go twice round 8 ranks, 6/8 round 4 ranks; 7 steps instead of 3.
+  // A rank sends 7/8 of the bytes twice on 8 ranks and 6/8 on 4 ranks, in 7 steps per trip instead
+  // of 3.
   const std::int64_t bytes = 51'000;
   const std::int64_t beyond = collective_time(profile, all_reduce, 4, bytes * 7 / 6) -
                               collective_time(profile, all_reduce, 4, 0);
   EXPECT_EQ(collective_time(profile, all_reduce, 8, bytes), 10'000 * 7 / 3 + beyond);
-  // Half of the bytes go round 2 ranks, in one step instead of 3.
+  // A rank sends half of the bytes on 2 ranks, in one step instead of 3.
   EXPECT_EQ(collective_time(profile, reduce_scatter, 2, 151'500),
             6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
 }
@@ -57,7 +58,8 @@ TEST(CollectiveTime, IsNotNegativeOnFewerRanksWhereATableFalls) {
   EXPECT_EQ(collective_time(profile, all_reduce, 2, 150'000), 10'000 / 3);
 }
 
-// Far from what a ring would make of each other, so that it shows which one was taken.
+// The tables differ from what a ring would make of each other, so the test shows which table was
+// used.
 TEST(CollectiveTime, IsThatOfTheTableOfTheNearestCountOfRanks) {
   DeviceProfile profile = with_links();
   const DeviceProfile of_four = profile;
@@ -82,7 +84,7 @@ TEST(CollectiveTime, IsStretchedForAsLongAsKernelsRunBesideIt) {
   const Contention both{.kernel_stretch = 1.5, .collective_stretch = 2};
   EXPECT_EQ(time_beside_kernels(100, 1000, both), 200);
   EXPECT_EQ(time_beside_kernels(100, 0, both), 100);
-  // Kernels of 40 run for 60, in which the collective does 30 of its 100.
+  // Kernels of 40 run for 60, in which time the collective does 30 of its 100.
   EXPECT_EQ(time_beside_kernels(100, 40, both), 60 + 70);
 }
 
@@ -115,7 +117,7 @@ TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
 
 TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {
   const DeviceProfile profile = round_profile();
-  const double rate = static_cast<double>((1 << 20) - (1 << 12)) / 18'000;  // bytes a nanosecond
+  const double rate = static_cast<double>((1 << 20) - (1 << 12)) / 18'000;  // bytes per nanosecond
   const std::int64_t bytes = 1 << 24;
   EXPECT_EQ(collective_time(profile, all_reduce, 4, bytes),
             collective_time_over_pcie(profile, all_reduce, 4, bytes));

@@ -33,10 +33,11 @@ int spared_by(const LaunchKernel& launch) {
   return spared ? spared(launch.attributes) : 0;
 }
 
-// A GEMM is cut into tiles of its result, and a deep one with few of them into parts of its
-// depth too. A multiprocessor works on one piece at a time, and the last wave of pieces takes as
-// long as a full one (NVIDIA: Matrix Multiplication Background User's Guide). The shortest part is
-// a guess that gives 768 x 768 over 32768 its measured 61 us on an H200.
+// Computes the share of the peak rate that a GEMM reaches. A GEMM is cut into tiles of its result,
+// and a deep GEMM with few tiles also along its depth. A multiprocessor works on one piece at a
+// time, and the last wave of pieces takes as long as a full one (NVIDIA: Matrix Multiplication
+// Background User's Guide). `shortest_part` is a guess that gives 768 x 768 over 32768 its measured
+// 61 us on an H200.
 double share_of_full_waves(const DeviceProfile& profile, const LaunchKernel& launch) {
   const auto shape = launch.shape.as<kernels::Matmul>();
   constexpr std::int64_t tile = 128;
@@ -52,23 +53,25 @@ double share_of_full_waves(const DeviceProfile& profile, const LaunchKernel& lau
   return useful / static_cast<double>(waves * profile.multiprocessors * tile * tile);
 }
 
-// How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
+// The share of the dtype's peak rate that the kernel can reach; 1 for kernels that memory limits
+// anyway.
 double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
   return launched.library.is_gemm ? share_of_full_waves(profile, launch)
                                   : launched.cost.share_of_rate;
 }
 
-// Attention has no GEMMs in tf32: they are those of fp32 (kernels/attention/attention.h).
+// The dtype of the kernel's arithmetic. Attention has no GEMMs in tf32, so it uses fp32 instead
+// (kernels/attention/attention.h).
 DType multiplied_as(const LaunchKernel& launch) {
   return kernel(launch.kernel).library.is_attention && launch.dtype == DType::tf32 ? DType::fp32
                                                                                    : launch.dtype;
 }
 
-// The second-level caches of data-centre GPUs are no larger (H100 and H200: 50 MB).
+// The L2 caches of data-centre GPUs are no larger than this (H100 and H200: 50 MB).
 constexpr std::int64_t largest_cache_bytes = 60'000'000;
 
-// An operand that is written where another one is read counts once.
+// The bytes of all operands. An operand that is written in place of one that is read counts once.
 std::int64_t touched_bytes(const LaunchKernel& launch) {
   std::map<int, std::int64_t> bytes;  // by buffer
   for (const BufferUse& use : launch.operands)
@@ -78,8 +81,8 @@ std::int64_t touched_bytes(const LaunchKernel& launch) {
   return sum;
 }
 
-// Bytes that memory moves for the kernel: whole sectors, where its operands are too large for a
-// sector to stay in the cache until its other elements are asked for.
+// The bytes that memory transfers for the kernel. They are whole sectors where the operands are too
+// large for a sector to stay in the cache until its other elements are read.
 double moved_bytes(const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
   const bool uncached = launched.cost.uncached_work && touched_bytes(launch) > largest_cache_bytes;
@@ -89,14 +92,14 @@ double moved_bytes(const LaunchKernel& launch) {
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
 
-// Latency of the level that holds everything the loads are spread over.
+// Latency of the smallest level of memory that holds the whole footprint.
 std::int64_t latency_of(const ComputeCosts& costs, std::int64_t footprint_bytes) {
   if (footprint_bytes <= costs.l1_bytes) return costs.l1_latency_nanoseconds;
   if (footprint_bytes <= costs.l2_bytes) return costs.l2_latency_nanoseconds;
   return costs.memory_latency_nanoseconds;
 }
 
-// One after the other.
+// The loads depend on each other, so their latencies add up.
 double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
   const auto loads_of = kernel(launch.kernel).cost.dependent_loads;
   if (!loads_of) return 0;
@@ -107,7 +110,7 @@ double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
 
 }  // namespace
 
-// Beside its work, a kernel takes what the shortest one takes.
+// A kernel takes the time of the shortest kernel in addition to its work.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
   if (const auto told = kernel(launch.kernel).cost.delay_microseconds)

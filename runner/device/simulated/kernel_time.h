@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a kernel runs on the simulated machine. timeline.h says when it runs.
+// The duration of a kernel on the simulated machine. timeline.h computes when it starts.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stepgate {
 
-// In nanoseconds, without noise. `floor`: what the shortest kernel takes.
+// Duration in nanoseconds, without noise. `floor` is the duration of the shortest kernel.
 std::int64_t kernel_time(const DeviceProfile&, const LaunchKernel&, std::int64_t floor);
 
 }  // namespace stepgate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The simulated times of kernels against arithmetic done by hand and against what an H200 took.
+// Tests the simulated times of kernels against arithmetic done by hand and against times measured
+// on an H200.
 #include "device/simulated/kernel_time.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +51,8 @@ TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
 
 TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
   const DeviceProfile profile = arithmetic_only();
-  LaunchKernel sparing =
-      launch_of("matmul", kernels::Matmul::Shape{1280, 1152, 512});  // 90 tiles for 100
+  LaunchKernel sparing = launch_of(
+      "matmul", kernels::Matmul::Shape{1280, 1152, 512});  // 90 tiles for 100 multiprocessors
   const double alone = seconds(profile, sparing);
   sparing.attributes = kernels::Matmul::Attributes{.spare_multiprocessors = 10};
   EXPECT_NEAR(seconds(profile, sparing), alone, 1e-9);
@@ -73,7 +74,7 @@ TEST(KernelTime, SplitsTheDepthOfAGemmWithFewTiles) {
   h200.multiprocessors = 132;
   h200.compute.memory_bytes_per_second = 4.14e12;
   h200.compute.bf16_flops_per_second = 8.15e14;
-  // 61 us on an H200, 2026-11-22; as one part for each tile 721 us were measured.
+  // An H200 took 61 us (2026-11-22) where it split the depth, and 721 us with one part per tile.
   EXPECT_NEAR(seconds(h200, launch_of("matmul", kernels::Matmul::Shape{768, 768, 32768})), 61e-6,
               6e-6);
 }

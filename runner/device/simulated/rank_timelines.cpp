@@ -12,7 +12,8 @@
 namespace stepgate {
 namespace {
 
-// One of each kind, ascending. The first that has nothing of its own stands for all such.
+// One rank of each kind, ascending. The first rank without host work of its own stands for all such
+// ranks.
 std::vector<RankKind> different_ranks(const StepPlan& plan) {
   std::set<int> own;
   for (const Operation& operation : plan.operations) {

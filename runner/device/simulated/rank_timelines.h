@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The ranks of one loaded step on the simulated machine, each on a GPU like all the others. Ranks
-// that do the same are one timeline: those that have host work of their own, and one for all
-// others. They go through the operations together, so that a collective begins when the last of
-// them has come to it. Noise is the same for all of them: what makes one come later than another is
-// its plan alone.
+// The ranks of one loaded step on the simulated machine, each on an equal GPU. Each rank with host
+// work of its own has a timeline, and all other ranks share one. The timelines go through the
+// operations together, so that a collective begins when the last rank has arrived. Noise is the
+// same for all ranks: only the plan makes one arrive later than another.
 #pragma once
 
 #include <deque>
@@ -16,7 +15,7 @@ namespace stepgate {
 
 struct RankKind {
   int rank = 0;
-  std::vector<int> alike;  // others that do the same
+  std::vector<int> alike;  // other ranks that do the same
 };
 
 class RankTimelines {
@@ -28,15 +27,15 @@ class RankTimelines {
   void queue_after(Nanoseconds end);
   void drain();
 
-  // One for each kind of rank, by rank.
+  // One timeline for each kind of rank, ordered by rank.
   const std::deque<Timeline>& all() const { return timelines_; }
 
-  // Times of the rank that is furthest.
+  // The largest time among the ranks.
   Nanoseconds host_now() const;
   Nanoseconds compute_end() const;
 
   void start_recording(std::int64_t first_step, std::size_t operations);
-  // Recordings of every timeline, in their order.
+  // Returns the traces of all timelines, in their order.
   std::vector<Trace> take_recording(std::int64_t steps);
 
  private:
@@ -44,9 +43,9 @@ class RankTimelines {
                      const std::vector<Nanoseconds>& came);
 
   std::vector<RankKind> ranks_;  // by timeline
-  std::deque<StepPlan> plans_;   // likewise; none where there is one rank
+  std::deque<StepPlan> plans_;   // by timeline; empty for a single rank
   std::deque<Timeline> timelines_;
-  std::string guessed_;  // of the times of collectives, in words
+  std::string guessed_;  // guessed times of collectives, in words
   bool recording_ = false;
   std::size_t last_operation_ = 0;
   std::vector<RankArrival> arrivals_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: a machine of round numbers, and the time that it takes for a step.
+// For tests only: a simulated machine whose costs are round numbers, and the time that a step takes
+// on it.
 #pragma once
 
 #include <utility>
@@ -41,7 +42,7 @@ inline DeviceProfile round_profile() {
   return profile;
 }
 
-// Kernels alone: the batch is on the device already.
+// A step of kernels alone, without a copy: the batch is on the device already.
 inline Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;

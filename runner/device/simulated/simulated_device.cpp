@@ -20,7 +20,8 @@
 namespace stepgate {
 namespace {
 
-// Streams, events, algorithms and contents of a step whose memory is there.
+// Time to make streams, events and contents and to choose algorithms for a step whose memory is
+// allocated.
 constexpr Nanoseconds time_to_load = 5'000'000;
 
 // State that all steps loaded on one simulated device share: its clock and its noise.
@@ -30,8 +31,8 @@ struct Machine {
   Random random;
   Nanoseconds now = 0;
   std::map<int, double> slot_factors = {};  // drawn when a slot is first used
-  // Draws that a process makes when it starts and no load changes: one for each variant, in a
-  // stream of its own.
+  // Random draws that stay constant within a process: one for each variant. They have a generator
+  // of their own, which no load changes.
   Random fates = Random(~settings.seed);
   std::map<std::string, double> process_factors = {};
   bool is_lost = false;
@@ -52,16 +53,16 @@ struct Machine {
   }
 };
 
-// A loaded step has one as long as it is there.
+// A loaded step holds this token as long as it exists.
 struct SlotInUse {};
 
 struct SlotMemory {
   std::int64_t bytes = 0;
-  std::int64_t used_bytes = 0;  // by the step that was loaded last
+  std::int64_t used_bytes = 0;  // bytes that the step loaded last uses
   std::weak_ptr<SlotInUse> in_use = {};
 };
 
-// One rank's times of scored steps, from here on.
+// Collects one rank's times of scored steps, from its construction on.
 class ScoredRank {
  public:
   explicit ScoredRank(const Timeline& timeline)
@@ -71,7 +72,7 @@ class ScoredRank {
         waited_begin_(timeline.host_waited()),
         idle_begin_(timeline.host_idle()) {}
 
-  // The first step contributes only its end.
+  // The first call only sets the start of the next step.
   void step_ended(std::int64_t step) {
     const Nanoseconds stamp = timeline_.stamp(step);
     if (previous_) step_times_.emplace_back(stamp - *previous_);
@@ -103,7 +104,7 @@ class ScoredRank {
   std::vector<std::chrono::nanoseconds> step_times_;
 };
 
-// The largest of the ranks counts, of each time by itself; they are never averaged.
+// Adds the largest value over all ranks of each time separately; times are never averaged.
 void add_worst(std::span<const ScoredRank> ranks, StepResult& result) {
   const ScoredRank& slowest = *std::ranges::max_element(ranks, {}, &ScoredRank::elapsed);
   const auto busiest = std::ranges::max_element(ranks, {}, &ScoredRank::host_busy);
@@ -114,7 +115,7 @@ void add_worst(std::span<const ScoredRank> ranks, StepResult& result) {
   result.host_processor = most->host_processor();
 }
 
-// The same of one segment of several, where elapsed is what the steps took.
+// Adds one segment of several to the result, as above; here `elapsed` is the sum of the step times.
 void add_worst_segment(std::span<const ScoredRank> ranks, StepResult& result) {
   const ScoredRank& slowest = *std::ranges::max_element(ranks, {}, &ScoredRank::time_of_steps);
   StepResult segment;
@@ -187,7 +188,7 @@ class SimulatedStep : public LoadedStep {
     memory.peak_reserved_bytes = held->reserved_bytes.all.peak;
   }
 
-  // Begins an interleaved run, as slow as the moment makes all its steps.
+  // Begins an interleaved run. `moment` is the noise factor of this run, common to all its steps.
   StepResult begin_interleaved(double moment) {
     run_factor_ = load_factor_ * moment;
     StepResult result;
@@ -199,7 +200,8 @@ class SimulatedStep : public LoadedStep {
     return result;
   }
 
-  // Behind what others have queued until then. When the device will be done with it.
+  // Runs a segment after the work that other steps have queued, which ends at `queued`. Returns
+  // when the device will be done with the segment.
   Nanoseconds run_segment(const Interleaving& how, Nanoseconds queued, bool scored,
                           StepResult& result) {
     ranks_.start_at(machine_->now);
@@ -275,9 +277,9 @@ class SimulatedStep : public LoadedStep {
   }
 
   const StepPlan& plan_;
-  std::shared_ptr<SlotInUse> slot_;  // null where it has none
+  std::shared_ptr<SlotInUse> slot_;  // null if the step is in no slot
   std::shared_ptr<Machine> machine_;
-  std::optional<StepPlan> faulty_;  // the plan and what was planted besides
+  std::optional<StepPlan> faulty_;  // the plan with planted faults
   RankTimelines ranks_;
   PlantedSlowdown planted_;
   double load_factor_;
@@ -344,7 +346,7 @@ class SimulatedDevice : public Device {
     return std::make_unique<SimulatedStep>(plan, draw, machine_, 1);
   }
 
-  // The memory of a slot stays, as large as its largest step.
+  // The memory of a slot is kept at the size of its largest step.
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
     machine_->refuse_when_lost();
@@ -369,7 +371,8 @@ class SimulatedDevice : public Device {
     return free;
   }
 
-  // Memory that steps have left behind does not keep others out, not even in a slot of another.
+  // Frees memory that steps no longer use, also in other slots, if the new step would not fit
+  // otherwise.
   void make_room(const StepPlan& plan, const SlotMemory* own) {
     const std::int64_t there = free_memory() + (own ? own->bytes : 0);
     const MemoryUse planned = planned_memory(plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A device that is not there: a model of host thread, compute engine and copy engines in whole
+// A device without hardware: a model of host thread, compute engine and copy engines in whole
 // nanoseconds, with the costs of a profile and seeded noise. The same seed gives the same times. It
-// computes no numbers, so it knows no losses.
+// computes no numbers, so it has no losses.
 #pragma once
 
 #include <cstdint>
@@ -29,26 +29,27 @@ struct PlantedClock {
   double sm_clock_hertz = 0;
 };
 
-// The environment's reading from the n-th on, counted from 0.
+// The readings of the environment from number `from_reading` on, counted from 0.
 struct PlantedEnvironment {
   std::int64_t from_reading = 0;
   EnvironmentReading reading;
 };
 
-// Something that every step of a variant does although its plan does not say so: what a broken
-// runner would do, and only a trace can tell.
+// A fault that every step of a variant has although its plan does not: a broken runner would behave
+// like this, and only a trace shows it.
 struct PlantedFault {
   std::string variant;
   InjectionKind kind = InjectionKind::extra_wait;
 };
 
 struct SimulatedSettings {
-  std::uint64_t seed = 0;  // of the noise
+  std::uint64_t seed = 0;  // seed of the noise
   std::vector<PlantedSlowdown> slowdowns = {};
-  std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError when it gets there
-  bool fails_for_good = false;  // throws DeviceLost then, and whatever it is asked afterwards
+  std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError at this step
+  bool fails_for_good = false;  // then throws DeviceLost instead, and at every later call
   std::vector<PlantedClock> clocks = {};
-  std::vector<PlantedEnvironment> environment = {};  // ascending; none: it has no surroundings
+  std::vector<PlantedEnvironment> environment =
+      {};  // ascending; empty: the device has no environment
   std::vector<PlantedFault> faults = {};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The simulated machine against arithmetic done by hand. simulated_settings_test.cpp tests noise
-// and what is planted.
+// Tests the simulated machine against arithmetic done by hand. simulated_settings_test.cpp tests
+// noise and planted faults.
 #include "device/simulated/simulated_device.h"
 
 #include <fmt/format.h>
@@ -35,15 +35,16 @@ TEST(SimulatedDevice, MovesWholeSectorsWhereItsCachePassesNone) {
   };
   const auto strided = [](ModelKnobs& model) { model.stride = 32; };
   const auto in_records = [](ModelKnobs& model) { model.layout = Layout::records; };
-  constexpr double array_time = 0x1p26 / 1e12 * 1e9;  // of 4096 x 4096 numbers, in one direction
+  constexpr double array_time =
+      0x1p26 / 1e12 * 1e9;  // of 4096 x 4096 numbers, read or written once
   EXPECT_NEAR(lost(4096, strided), 7 * 2 * array_time, 10);
-  // One kernel there and back, one into records and one out of them.
+  // One kernel reads and writes the records, one only writes and one only reads them.
   EXPECT_NEAR(lost(4096, in_records), 5 * 4 * array_time, 10);
   EXPECT_EQ(lost(64, strided), 0);
   EXPECT_EQ(lost(64, in_records), 0);
 }
 
-// Besides, ingest, the loads and report take the floor of 1 us each.
+// In addition, the kernels ingest, chase and report take the floor of 1 us each.
 TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
   const auto step_of = [](std::int64_t footprint) {
     Knobs knobs;
@@ -60,7 +61,7 @@ TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
   EXPECT_EQ(step_of(512 << 20), floors + nanoseconds(10000 * costs.memory_latency_nanoseconds));
 }
 
-// ingest and report take the floor of 1 us each
+// The kernels ingest and report take the floor of 1 us each.
 TEST(SimulatedDevice, RunsADeviceBoundStepAtTheSpeedOfItsKernels) {
   EXPECT_EQ(step_time(spinning(10, 50), round_profile()), microseconds(10 * 50 + 2));
 }
@@ -73,7 +74,8 @@ TEST(SimulatedDevice, AddsWaitLatencyAndHostWorkToAStepThatWaits) {
   Knobs knobs = spinning(1, 50);
   knobs.host.step_us = 30;
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
-  // host work, launch of ingest, latency, ingest 1, spin 50, report 1, wake-up 5
+  // The sum is host work 30, launch of ingest 1, latency 4, ingest 1, spin 50, report 1 and wake-up
+  // 5.
   EXPECT_EQ(step_time(knobs, round_profile()), microseconds(30 + 1 + 4 + 1 + 50 + 1 + 5));
   knobs.sync.where = SyncWhere::none;
   EXPECT_EQ(step_time(knobs, round_profile()), microseconds(52));
@@ -81,7 +83,7 @@ TEST(SimulatedDevice, AddsWaitLatencyAndHostWorkToAStepThatWaits) {
 
 TEST(SimulatedDevice, HidesACopyOnASideStreamOnly) {
   Knobs knobs = spinning(10, 20);
-  knobs.batch.sample_bytes = 1 << 17;  // 1 MiB a batch: 20 us pinned
+  knobs.batch.sample_bytes = 1 << 17;  // 1 MiB per batch: 20 us pinned
   knobs.transfer.host = HostMemory::pinned;
   const nanoseconds in_line = step_time(knobs, round_profile());
   knobs.transfer.stream = CopyStream::side;
@@ -108,12 +110,13 @@ TEST(SimulatedDevice, ChargesPageableCopiesAndDirectAllocationsToTheStep) {
 TEST(SimulatedDevice, StagesAPageableCopyAheadAsFarAsTheDriverDoes) {
   Knobs knobs = spinning(1, 200);
   knobs.transfer.host = HostMemory::pageable;
-  knobs.batch.sample_bytes = 1 << 17;  // 1 MiB a batch: 60 us pageable, 20 us pinned
+  knobs.batch.sample_bytes = 1 << 17;  // 1 MiB per batch: 60 us pageable, 20 us pinned
   const nanoseconds blocking = step_time(knobs, round_profile());
   DeviceProfile staging = round_profile();
   staging.staging_bytes = 1 << 20;
   const nanoseconds staged = step_time(knobs, staging);
-  // All but the first 4 KiB, 4 us, used to wait for the kernel; now only the transfer follows it.
+  // With 4 KiB of staging, all but the first 4 us of the copy wait for the kernel; with 1 MiB, only
+  // the transfer does.
   EXPECT_GT(blocking, microseconds(200 + 56));
   EXPECT_LT(staged, microseconds(200 + 30));
 }
@@ -178,7 +181,7 @@ nanoseconds processor_time_of_a_step(const Knobs& knobs) {
   return *device->load(plans.front())->run({.wash_out_steps = 10, .steps = 50}).host_processor / 50;
 }
 
-// A step of 500 us that the host waits for.
+// Each step takes 500 us, and the host waits for it.
 TEST(SimulatedDevice, WaitsThatSpinTakeProcessorTimeAndThoseThatBlockDoNot) {
   Knobs knobs = spinning(10, 50);
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
@@ -234,17 +237,18 @@ TEST(SimulatedDevice, CountsTheMemoryOfStepsThatAreLoadedTogether) {
   profile.memory_bytes = 2 * needed;
   const auto device = make_simulated_device(profile);
   (void)device->load_into(0, plans.front());
-  {  // what a slot held serves whoever is next there
+  {  // memory that a slot held serves the next step in it
     const auto one = device->load_into(0, plans.front());
     const auto other = device->load_into(1, plans.front());
     const std::string refusal = refusal_of([&] { (void)device->load_into(2, plans.front()); });
     EXPECT_NE(refusal.find("but only 0 of"), std::string::npos) << refusal;
   }
-  const auto third = device->load_into(2, plans.front());  // of what nobody uses any more
+  const auto third =
+      device->load_into(2, plans.front());  // takes memory of slots that are no longer in use
   EXPECT_NO_THROW((void)device->load(plans.front())) << "likewise, without a slot";
 }
 
-// A small step in the slot of a larger one that is gone holds no more than it needs.
+// A small step in a slot that held a larger step uses no more memory than it needs.
 TEST(SimulatedDevice, TakesFromASlotInUseWhatALargerStepLeftThere) {
   Knobs large;
   large.batch.size = 8192;

@@ -34,14 +34,14 @@ DeviceProfile linked_profile() {
   return profile;
 }
 
-// Behind an operation of a step of spins, on a stream of its own.
+// A collective on a stream of its own, placed after an operation of a step of spins.
 struct PlacedCollective {
   std::string_view after;  // "spin 1"
   std::int64_t bytes = 0;
   int communicator = 0;
 };
 
-// The last operation waits for all of them.
+// Adds the collectives to the plan; its last operation waits for all of them.
 StepPlan with_collectives(StepPlan plan, const std::vector<PlacedCollective>& placed) {
   plan.ranks = {.count = 4, .communicators = 2};
   const auto insert_behind = [&](std::string_view name, std::vector<Operation> operations) {
@@ -94,7 +94,7 @@ std::vector<DeviceWork> collectives_of(const Trace& trace) {
   return found;
 }
 
-// ingest and report take 1 us each
+// The kernels ingest and report take the floor of 1 us each.
 TEST(SimulatedRanks, AddToAStepWhatOfACollectiveNoKernelHides) {
   const nanoseconds alone = microseconds(4 * 50 + 2);
   EXPECT_EQ(time_of(spins(4, 50, {})), alone);
@@ -103,7 +103,7 @@ TEST(SimulatedRanks, AddToAStepWhatOfACollectiveNoKernelHides) {
 
 TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
   const nanoseconds alone = microseconds(4 * 50 + 2);
-  // The kernels lose all but 1/1.38 of the 40 us of the collective.
+  // While a collective runs for `under` nanoseconds, the kernels do only 1/1.38 as much work.
   const auto lost = [](double under) {
     return nanoseconds(std::llround(under * (1 - 1 / stretch)));
   };
@@ -112,12 +112,14 @@ TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
         << got.count() << " instead of " << expected.count();
   };
   near(time_of(spins(4, 50, {{"spin 1", 40'000}})), alone + lost(40'000));
-  near(time_of(spins(4, 50, {{"spin 0", 100'000}})), alone + lost(100'000));  // of two kernels
-  // Two at once take no more than one.
+  near(time_of(spins(4, 50, {{"spin 0", 100'000}})),
+       alone + lost(100'000));  // stretches two kernels
+  // Two concurrent collectives slow a kernel down no more than one does.
   near(time_of(spins(4, 50, {{"spin 1", 40'000, 0}, {"spin 1", 40'000, 1}})), alone + lost(40'000));
 }
 
-// A third of the thread blocks that fill a link: 10 us of latency and three times the rest.
+// A collective with 5 of the 15 thread blocks that fill a link keeps its 10 us of latency; the rest
+// takes three times as long.
 TEST(SimulatedRanks, WithFewThreadBlocksMoveFewerBytesASecondAndStretchKernelsAsLong) {
   const auto limited = [](StepPlan plan, int max_ctas) {
     plan.ranks.collectives.max_ctas = max_ctas;
@@ -211,7 +213,8 @@ TEST(SimulatedRanks, AreStretchedByTheKernelsBesideThem) {
   };
   EXPECT_EQ(traced("spin 1", 40'000), microseconds(80));
   EXPECT_EQ(traced("spin 3", 40'000), microseconds(40)) << "which has none";
-  // The 50 us of one kernel run for 69 beside it, in which it does half as much.
+  // The 50 us of one kernel take 69 us beside the collective, which does 34.5 us of its work
+  // meanwhile.
   EXPECT_EQ(traced("spin 2", 100'000), nanoseconds(69'000 + 100'000 - 34'500));
 }
 
@@ -274,8 +277,8 @@ TEST(SimulatedRanks, AreTracedAsCollectivesAndNoKernels) {
   EXPECT_EQ(trace.arrivals.size(), 100u) << "the ranks are alike";
 }
 
-// A host wait a step, so that no host is ahead and hides what it does; and all leave the collective
-// at once, behind which there is no kernel that one of them could still have to run.
+// The host waits once per step, so that no host runs ahead and hides the slow rank's work. No
+// kernel follows the collective, so all ranks leave it at the same time.
 StepPlan with_slow_rank(int rank, std::int64_t slow_us) {
   Knobs knobs = spinning(4, 50);
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
@@ -297,7 +300,7 @@ TEST(SimulatedRanks, BeginACollectiveWhenTheLastOfThemHasCome) {
             microseconds(230))
       << "which waits for the slow one";
   const Trace& trace = traces[1];
-  std::map<std::int64_t, std::map<int, TraceTime>> came;  // by step and rank
+  std::map<std::int64_t, std::map<int, TraceTime>> came;  // arrivals by step and rank
   for (const RankArrival& arrival : trace.arrivals) came[arrival.step][arrival.rank] = arrival.at;
   ASSERT_EQ(came.size(), 100u);
   const std::vector<DeviceWork> collectives = collectives_of(trace);
@@ -325,14 +328,15 @@ TEST(SimulatedRanks, NameNoneOfThemWhereAllComeAtOnce) {
 }
 
 TEST(SimulatedRanks, AreHeldUpByASlowOneNoLongerThanTheirQueueIsDeep) {
-  // Without a wait the host is ahead of its device, which hides what it does besides.
+  // Without a wait the host is ahead of its device, which hides the slow rank's host work.
   StepPlan plan = spins(4, 50, {{"spin 2", 30'000}});
   const nanoseconds alike = time_of(plan);
   plan.operations.insert(plan.operations.begin(), {.name = "slow", .action = HostWork{100'000, 2}});
   EXPECT_EQ(time_of(plan), alike);
 }
 
-// The step of data_parallel's "two" on other ranks, of which one may be behind.
+// The step of variant "two" of data_parallel.toml, on another number of ranks; one rank may be
+// slow.
 StepPlan gpt_of(std::int64_t ranks, double slow_us) {
   const std::filesystem::path source = STEPGATE_SOURCE_DIR;
   const Scenario scenario = read_scenario(source / "scenarios/ranks/data_parallel.toml");
@@ -343,12 +347,12 @@ StepPlan gpt_of(std::int64_t ranks, double slow_us) {
   return plans_of(knobs).front();
 }
 
-// Ranks that do the same are computed once.
+// The simulation is fast because ranks that do the same share one timeline.
 TEST(SimulatedRanks, OfWhichThereAreSixtyFourTakeAProcessorLessThanTwoSeconds) {
   const std::filesystem::path source = STEPGATE_SOURCE_DIR;
   const DeviceProfile profile = read_profile(source / "baselines/nvidia-h200/device.toml");
   for (const double slow_us : {0.0, 300.0}) {
-    const std::clock_t begin = std::clock();  // of this process: others may be at work too
+    const std::clock_t begin = std::clock();  // processor time of this process only
     const StepPlan plan = gpt_of(64, slow_us);
     const auto device = make_simulated_device(profile);
     const auto loaded = device->load(plan);

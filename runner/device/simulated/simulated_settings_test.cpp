@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The noise of the simulated machine against its settings, and what a test plants in it.
+// Tests the noise of the simulated machine against its settings, and the faults that a test plants
+// in it.
 #include <gtest/gtest.h>
 
 #include "device/simulated/round_numbers.h"

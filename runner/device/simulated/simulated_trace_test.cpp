@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Traces of the simulated machine: that recording changes nothing, and that every action of a plan
-// leaves what it would leave on a GPU.
+// Tests traces of the simulated machine: recording changes no times, and every action of a plan
+// leaves the same events as on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -143,16 +143,16 @@ Nanoseconds Timeline::scaled_for_device(Nanoseconds cost) const {
   return scaled(cost, noise_.device);
 }
 
-// A call that does nothing but cost time.
+// Records a call whose only effect is its cost in host time.
 void Timeline::call(const CallMade& made, Nanoseconds cost) {
   recorder_.begin_call(made, host_);
   pass_host(cost);
   recorder_.end_call(host_);
 }
 
-// How long after the work a wait returns that began so long before. Blocking hands the processor
-// over and wants it back: 24, 54 and 495 us after waits of 20 us, 200 us and 2 ms on an H200's
-// host, where spinning and yielding took 8 to 9 us whatever the wait.
+// Time from the end of the work to the return of a wait that has lasted `waited`. A blocking wait
+// gives up the processor: it returned 24, 54 and 495 us late after waits of 20 us, 200 us and 2 ms
+// on an H200's host. Spinning and yielding returned 8 to 9 us late whatever the wait.
 Nanoseconds Timeline::wake_up_time(Nanoseconds waited) const {
   constexpr Nanoseconds interrupt = 12'000;
   constexpr Nanoseconds of_the_wait = 5;  // a fifth
@@ -168,8 +168,8 @@ void Timeline::wait_until(Nanoseconds when, Processor processor) {
   if (processor == Processor::given_up) idle_ += host_ - begin;
 }
 
-// When the operation may start on its stream: after what is queued there and in the streams that it
-// is ordered with, and after the host's call.
+// Returns when the operation may start on its stream: after the host's call, and after the work
+// queued in the stream and in streams that synchronise implicitly with it.
 Nanoseconds Timeline::ready(const Operation& operation) {
   Nanoseconds queued = streams_[static_cast<std::size_t>(operation.stream)];
   for (std::size_t other = 0; other < streams_.size(); ++other) {
@@ -189,7 +189,8 @@ void Timeline::finish_work(const Operation& operation, const WorkSeen& work, Nan
   recorder_.work(work, operation, begin, end);
 }
 
-// All captured operations of a step are launched with the first of them. When the device may start.
+// Launches the graph with the first captured operation of a step. Returns when the device may
+// start.
 Nanoseconds Timeline::launch_graph() {
   if (graph_issued_) return host_;
   graph_issued_ = true;
@@ -251,7 +252,8 @@ void Timeline::copy(const Operation& operation, const CopyBytes& copy) {
   if (!operation.captured) recorder_.end_call(host_);
 }
 
-// A copy over the bus. Until when the host stays in the call; 0 when it returns at once.
+// Models a copy over the bus. Returns the time until which the host stays in the call; 0 when the
+// call returns at once.
 Nanoseconds Timeline::transfer(const Operation& operation, const CopyBytes& copy,
                                const WorkSeen& work) {
   const bool to_device = work.to == CopyEnd::device;
@@ -259,8 +261,8 @@ Nanoseconds Timeline::transfer(const Operation& operation, const CopyBytes& copy
   Nanoseconds duration = profile_.pinned.of(work.bytes);
   bool waits = copy.host_waits;
   if (is_pageable(plan_, copy)) {
-    // The driver copies a part into its own pinned memory at once, whatever the stream does. What
-    // is left, and everything that comes back, keeps the host in the call until it is done.
+    // The driver copies a part into its own pinned memory at once, whatever the stream does. The
+    // rest, and every copy to the host, blocks the host until it is done.
     const std::int64_t staged = to_device ? std::min(work.bytes, profile_.staging_bytes) : 0;
     const Nanoseconds staging = staged > 0 ? profile_.pageable.of(staged) : 0;
     pass_host(staging);
@@ -288,7 +290,7 @@ void Timeline::fill(const Operation& operation, const FillZero& fill) {
       begin + std::max(profile_.compute.kernel_floor_nanoseconds, scaled_for_device(duration)));
 }
 
-// In a graph it is an edge and no call.
+// A captured event is an edge of the graph and costs no call.
 void Timeline::issue_event(const Operation& operation, const char* name) {
   if (operation.captured) {
     launch_graph();
@@ -325,8 +327,8 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
       wait_until(event_at(waits.event, step), Processor::held);
       break;
   }
-  // Giving a chunk back takes about as long as growing by one (an H100: 69 and 61 us for one, 1.5
-  // us a MiB for many).
+  // Giving a chunk back takes about as long as growing by one (an H100: 69 and 61 us for one chunk,
+  // 1.5 us per MiB for many).
   if (waits.what != WaitFor::poll) pass_host(pool_.wait() * profile_.host.pool_grow_nanoseconds);
   recorder_.end_call(host_);
 }
@@ -347,7 +349,7 @@ void Timeline::take_batch(std::int64_t step) {
     std::ranges::fill(worker_free_, host_ + nanoseconds_of(plan_.loader.start_us));
     std::ranges::fill(taken_, host_);
   }
-  // The worker that is free first makes the batch, as soon as there is a place for it.
+  // The worker that is free first makes the batch, as soon as the queue has a free place for it.
   Nanoseconds& place = taken_[static_cast<std::size_t>(step) % taken_.size()];
   Nanoseconds& worker = *std::min_element(worker_free_.begin(), worker_free_.end());
   worker = std::max(worker, place) + cost;

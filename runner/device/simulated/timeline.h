@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// When everything of one loaded step happens on the simulated machine. Operations are issued in
+// The times of all events of one loaded step on the simulated machine. Operations are issued in
 // program order and streams are first in, first out, so every time follows from earlier ones; no
-// event queue is needed. Of several ranks each has a timeline, which are one operation after the
-// other in step (rank_timelines.h).
+// event queue is needed. With several ranks, each has a timeline, and all issue an operation before
+// any issues the next (rank_timelines.h).
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,18 @@ enum class PagesAre { on_host, on_device };
 
 class ManagedPages {
  public:
-  // Bytes that one fault of the device brings.
+  // Number of bytes that one page fault of the device migrates.
   static constexpr std::int64_t page_bytes = std::int64_t{64} << 10;
 
-  // All of them on the host, which has written them last.
+  // Initially all pages are on the host, which wrote them last.
   explicit ManagedPages(const StepPlan&);
 
-  // Afterwards this part of the slot that the step uses is there. How many pages had to move; none
-  // for other memory.
+  // Moves this part of the slot that the step uses to the host or the device. Returns the number of
+  // pages that had to move; 0 for memory that is not managed.
   std::int64_t bring(const BufferUse&, std::int64_t step, PagesAre);
 
-  // Whether any page of the slot that the step uses is, of managed memory.
+  // Whether any page of the slot that the step uses is on the host; false for memory that is not
+  // managed.
   bool are_on_host(const BufferUse&, std::int64_t step) const;
 
  private:
@@ -54,26 +55,27 @@ struct StepNoise {
 
 class Timeline {
  public:
-  // Begins with the step that the load was drawn.
+  // Begins with LoadDraw::first_step.
   Timeline(const StepPlan&, const DeviceProfile&, const LoadDraw&, Nanoseconds start);
 
   std::size_t operations() const { return plan_.operations.size(); }
 
-  // A step is begun, its operations are issued in order, and it is ended.
+  // Each step calls begin_step, issues its operations in order, and calls end_step.
   void begin_step(std::int64_t step, const StepNoise&);
-  // When this rank has come to it, of a collective; all ranks `meet` there before the next one is
-  // issued. Nothing happens where the operation does not act at this step.
+  // Issues an operation if it acts at this step. For a collective, returns when this rank arrives;
+  // all ranks must call `meet` before the next operation is issued.
   std::optional<Nanoseconds> issue(std::size_t operation, std::int64_t step);
-  // The collective that was issued last begins when the last of its ranks has come.
+  // Starts the collective that was issued last at `last`, when the last of its ranks arrives.
   void meet(Nanoseconds last);
   void end_step(std::int64_t step);
 
   void start_at(Nanoseconds now);
 
-  // The host returns from a wait for everything.
+  // The host waits for all work.
   void drain();
 
-  // Work that is queued from now on starts after this, as behind another's work on the same stream.
+  // Work that is queued from now on starts after `end`, as if queued after another step's work on
+  // the same stream.
   void queue_after(Nanoseconds end);
 
   // Statistics of the step's allocator; null where it has none.
@@ -81,28 +83,29 @@ class Timeline {
     return served_ ? &served_->statistics() : nullptr;
   }
 
-  // Device memory that the step has taken, as a driver would report it: what its allocator has
-  // reserved, or what its plan keeps, what was allocated and not freed, and what a pool holds.
+  // Device memory that the step has taken, as a driver would report it. It is the memory that the
+  // step's allocator has reserved; or the plan's own buffers, separate allocations and the pool.
   std::int64_t driver_bytes() const;
 
-  // Told everything that the host and the device do; records once it is started.
+  // The recorder receives all activity of host and device, and records once it is started.
   TraceRecorder& recorder() { return recorder_; }
 
   Nanoseconds host_now() const { return host_; }
   Nanoseconds host_waited() const { return waited_; }
-  // The part of that which is no processor time of the step: asleep, or held back by the runner.
+  // The part of host_waited() that is not processor time of the step: asleep, or throttled by the
+  // runner.
   Nanoseconds host_idle() const { return idle_; }
   // End of the work that is queued on the compute stream.
   Nanoseconds compute_end() const { return streams_[compute_stream]; }
-  // When the step's stamp was taken, for steps issued so far; indexed by step modulo the plan's
-  // ring.
+  // The time of a step's stamp, for steps issued so far; indexed by step modulo the plan's ring.
   Nanoseconds stamp(std::int64_t step) const;
 
  private:
-  void issue(const Operation&, std::int64_t step);  // that the operation acts for
+  void issue(const Operation&,
+             std::int64_t step);  // `step` is the step that the operation acts for
   void throttle(std::int64_t step);
   void launch(const Operation&, const LaunchKernel&, std::int64_t step);
-  // Time of the kernel alone; `floor` is what the shortest one takes there.
+  // Time of the kernel alone; `floor` is the time of the shortest kernel.
   Nanoseconds time_of(const Operation&, const LaunchKernel&, Nanoseconds floor);
   void copy(const Operation&, const CopyBytes&);
   Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
@@ -161,26 +164,27 @@ class Timeline {
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;
   Nanoseconds idle_ = 0;
-  std::vector<Nanoseconds> streams_;  // end of what is queued, by stream
+  std::vector<Nanoseconds> streams_;  // end of the queued work, by stream
   Nanoseconds to_device_engine_ = 0;
   Nanoseconds from_device_engine_ = 0;
   bool graph_issued_ = false;
-  std::int64_t cuda_live_bytes_ = 0;  // allocated one by one
+  std::int64_t cuda_live_bytes_ = 0;  // cudaMalloc without an allocator
   std::vector<std::vector<Nanoseconds>> events_;
-  std::vector<Nanoseconds> step_ends_;     // ring of the bounded run-ahead
-  std::vector<Nanoseconds> stamps_;        // ring
+  std::vector<Nanoseconds> step_ends_;     // ring buffer for the limit of steps in flight
+  std::vector<Nanoseconds> stamps_;        // ring buffer
   std::vector<Nanoseconds> kernel_times_;  // by operation: the same at every step
   std::vector<Nanoseconds> worker_free_;   // loader workers
   // Times of collectives that had not ended when the host last began a step.
   IntervalUnion communication_;
-  std::vector<Nanoseconds> communicators_;  // end of what each has been given
+  std::vector<Nanoseconds> communicators_;  // end of the queued collectives, by communicator
   CtasOfCollectives ctas_;
   Contention contention_;
-  std::vector<Nanoseconds> kernels_beside_;  // by operation; empty where they stretch no collective
+  std::vector<Nanoseconds>
+      kernels_beside_;  // by operation; empty if kernels do not slow collectives down
   // The collective that was issued last, until all ranks have met there.
   const Operation* meeting_ = nullptr;
   Nanoseconds came_ = 0;
-  std::vector<Nanoseconds> taken_;  // ring over the loader's depth: when a place became free
+  std::vector<Nanoseconds> taken_;  // ring buffer over the loader's depth: when a place became free
 };
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collectives of a timeline: when its rank comes to one, and what they cost the kernels beside
-// them. timeline.cpp has the rest of a timeline.
+// Collectives of a timeline: the times when its rank arrives, and the slowdown of concurrent
+// kernels. timeline.cpp has the rest of a timeline.
 #include <algorithm>
 #include <cmath>
 
@@ -27,8 +27,8 @@ const char* call_of(CollectiveKind kind) {
 
 }  // namespace
 
-// From then on it is on the device, where it holds multiprocessors also while others are awaited.
-// In a graph it is a node, which costs the host nothing.
+// Lets this rank arrive at a collective. From then on its kernel holds multiprocessors, even while
+// it waits for other ranks. In a graph it is a node, which costs the host nothing.
 void Timeline::come_to(const Operation& operation, const Collective& collective) {
   Nanoseconds earliest = 0;
   if (operation.captured) {
@@ -66,9 +66,9 @@ void Timeline::meet(Nanoseconds last) {
   meeting_ = nullptr;
 }
 
-// A kernel that leaves them no multiprocessors is stretched by the collectives that were issued
-// before it. One that is issued later finds the kernel placed already: it mostly waits for what the
-// compute stream was given before it, and begins behind that.
+// Returns the end of a kernel that runs beside collectives. If the kernel leaves them no
+// multiprocessors, the collectives that were issued before it slow it down. A collective that is
+// issued later mostly waits for earlier work of the compute stream, so it starts after the kernel.
 Nanoseconds Timeline::end_beside_collectives(const LaunchKernel& launch, Nanoseconds begin,
                                              Nanoseconds alone) const {
   if (leaves_room(launch, ctas_)) return begin + alone;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Costs of managed memory: the pages that a kernel or the host finds on the other side, and those
-// that a prefetch has brought before. timeline.cpp has the rest of a timeline.
+// Costs of managed memory: page faults of a kernel or of the host, and prefetches. timeline.cpp has
+// the rest of a timeline.
 //
-// The costs are those of one H200 (driver 580, a batch of 4 MiB that a kernel reads through): 65 to
-// 70 faults of the device and 13 of the host a step; the kernel took 0.90 ms longer than from
-// memory of its own, the host's writing 1.0 ms longer (10 ms if told that it is mostly read), and a
-// prefetch 0.195 ms.
+// The costs were measured on one H200 (driver 580, a kernel reads a batch of 4 MiB once). There
+// were 65 to 70 faults of the device and 13 of the host per step. The kernel took 0.90 ms longer
+// than from device memory. The host's writing took 1.0 ms longer (10 ms with the advice
+// read-mostly), and a prefetch 0.195 ms.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -15,20 +15,20 @@
 namespace stepgate {
 namespace {
 
-// The driver notices, stops what has faulted, maps, and lets it go on.
+// One fault: the driver notices it, stops the faulting code, maps the page, and resumes.
 constexpr Nanoseconds device_fault_nanoseconds = 12'500;
 constexpr Nanoseconds host_fault_nanoseconds = 70'000;
-// For a page of the host that both sides have had for reading: the device's is given up, none
-// moves.
+// Cost of writing to a read-mostly page that has a copy on both sides: the device's copy is
+// dropped, and no page moves.
 constexpr Nanoseconds write_protected_nanoseconds = 10'000;
 constexpr std::int64_t host_page_bytes = 4096;
 constexpr Nanoseconds prefetch_call_nanoseconds = 60'000;
-constexpr double prefetch_over_pinned_copy = 2.4;  // the time that the same bytes take
-// One thread, from ordinary memory to pages that are there.
+constexpr double prefetch_over_pinned_copy = 2.4;  // ratio of the times for the same bytes
+// Rate of one thread that copies from ordinary memory to resident pages.
 constexpr std::int64_t host_copy_bytes_per_microsecond = 10'000;
 
-// How often the host stops when it writes through so many pages that are on the device. The driver
-// brings as much again with every fault, up to its blocks of 2 MiB.
+// Number of faults when the host writes all these pages and they are on the device. With every
+// fault the driver doubles the range that it migrates, up to its blocks of 2 MiB.
 std::int64_t host_faults_for(std::int64_t pages) {
   constexpr std::int64_t block_pages = (std::int64_t{2} << 20) / ManagedPages::page_bytes;
   const auto of_block = [](std::int64_t count) -> std::int64_t {
@@ -76,7 +76,8 @@ std::int64_t Timeline::bytes_of_pages(std::int64_t pages, const BufferUse& use) 
 Nanoseconds Timeline::fault_in(const LaunchKernel& launch, std::int64_t step, Nanoseconds begin) {
   Nanoseconds now = begin;
   for (const BufferUse& use : launch.operands) {
-    // With mappings of its own the device reads over the bus what lies on the host.
+    // With ManagedAdvice::accessed_by the device has mappings of its own, and reads host pages over
+    // the bus.
     if (buffer(use.buffer).advice == ManagedAdvice::accessed_by) {
       if (pages_.are_on_host(use, step)) now += profile_.pinned.of(use.bytes);
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Costs to the host of allocating, releasing and locking memory. timeline.cpp has the rest of a
+// Host costs of allocating, releasing and registering memory. timeline.cpp has the rest of a
 // timeline.
 #include <algorithm>
 
@@ -12,19 +12,20 @@
 namespace stepgate {
 namespace {
 
-// A block from an allocator's own cache, or back: half of what allocators_bench shows for a pair.
+// Cost of taking a block from an allocator's own cache, or of giving it back: half of what
+// allocators_bench shows for a pair.
 constexpr Nanoseconds served_nanoseconds = 100;
 
 }  // namespace
 
-// Frees across streams pass when the stream has done all that was issued.
+// Completes frees across streams on every stream whose issued work is done.
 void Timeline::catch_up_allocator() {
   for (int stream = 0; stream < std::ssize(streams_); ++stream) {
     if (streams_[static_cast<std::size_t>(stream)] <= host_) memory_.finish(stream);
   }
 }
 
-// Takes the time of the calls that the allocator made to the driver.
+// Charges the time of the driver calls that the allocator made since `before`.
 void Timeline::pay_driver(const MemoryStatistics& before) {
   const MemoryStatistics& after = served_->statistics();
   const bool expandable = plan_.allocator->rules.segments == SegmentKind::expandable;
@@ -56,7 +57,7 @@ void Timeline::serve(const Operation& operation, const Allocate& allocate, std::
   }
 }
 
-// Before the first step, which costs it nothing.
+// Captures allocations before the first step; this costs the first step no time.
 void Timeline::capture_allocations() {
   const std::vector<const Operation*> captured = served_by_capture(plan_);
   if (captured.empty()) return;
@@ -71,7 +72,7 @@ void Timeline::capture_allocations() {
   served_->end_capture();
 }
 
-// Whether the driver had to give the pool memory for it.
+// Takes the memory from the pool. Returns whether the driver had to grow the pool.
 bool Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
   if (plan_.pool_cap_bytes && pool_.live_bytes() + taken.bytes > *plan_.pool_cap_bytes) {
     const PoolRefusal refusal{
@@ -147,7 +148,7 @@ void Timeline::unregister_host(const UnregisterHost& unlock) {
 
 std::int64_t Timeline::driver_bytes() const {
   if (served_)
-    return served_->statistics().reserved_bytes.all.current;  // all that the plan keeps too
+    return served_->statistics().reserved_bytes.all.current;  // includes the plan's own buffers
   return kept_bytes(plan_) + cuda_live_bytes_ + pool_.held_bytes();
 }
 

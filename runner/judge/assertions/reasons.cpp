@@ -35,7 +35,7 @@ std::string rounds_in_words(std::int64_t rounds, Evidence evidence = Evidence::t
                      rounds == 1 ? "" : "s");
 }
 
-// "1 round lies", "2 rounds lie".
+// Returns "1 round lies" or "2 rounds lie".
 std::string lying_in_words(std::int64_t rounds) {
   return fmt::format("{} {}", rounds_in_words(rounds), rounds == 1 ? "lies" : "lie");
 }

@@ -33,7 +33,7 @@ std::string absent_reason(const MetricOf&);
 // The reason for a count that differs between the first traced round and `round`, counted from 1.
 std::string changing_count_reason(const MetricOf&, double first, double value, std::size_t round);
 
-// "1; the limit is 0", from both values.
+// Returns a reason such as "1; the limit is 0" from both values.
 std::string counted_reason(const Expectation&, const AssertionVerdict&);
 
 // "1.31x in a typical round, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x".

@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// "a", "a and b", "a, b and c".
+// Joins words: "a", "a and b", "a, b and c".
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t index = 0; index < words.size(); ++index) {

@@ -55,7 +55,8 @@ struct StoredLook {
   double contrast = 0;  // log(time / anchor's time)
   double anchor = 0;    // log(anchor's seconds)
 };
-// nullopt with fewer rounds, without anchors, or where the device does not know a value.
+// Compares this run with the stored runs. nullopt with fewer rounds than needed, without anchors,
+// or where the device does not know a value.
 std::optional<StoredLook> look_at_stored(const Expectation&, std::span<const Subject>,
                                          const Measurement&);
 

@@ -35,7 +35,7 @@ inline Expectation assertion(const std::string& name, Side left, Relation relati
   return expectation;
 }
 
-// "fix.metric >= factor * baseline.metric", or another relation.
+// Makes the assertion "fix.metric >= factor * baseline.metric", or one with another relation.
 inline Expectation fix_against_baseline(Metric metric, Relation relation, double factor,
                                         std::optional<double> within = std::nullopt) {
   return assertion("pays", {{of("fix", metric)}}, relation, {{factor, of("baseline", metric)}},

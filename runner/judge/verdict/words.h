@@ -25,7 +25,7 @@ std::string told_from(double value, double other, const Wording&);
 // "passes", "fails", "undecided", "skipped", "no baseline", "not comparable",
 // "machine slower".
 std::string_view in_words(Outcome);
-// "passes", "fails", "is undecided", "is skipped": what a subject does.
+// Returns the predicate for a subject: "passes", "fails", "is undecided", "is skipped".
 std::string predicate_of(Outcome);
 // Returns the outcome that has these words; nullopt where no outcome has them.
 std::optional<Outcome> outcome_in(std::string_view words);
@@ -43,7 +43,7 @@ std::string share_in_words(double share);
 // probability `level`, happen in none of `looks` looks. Needs at least one look.
 double share_that_may_not_show(std::int64_t looks, double level);
 
-// "run", "session", "device".
+// Returns the name of the unit: "run", "session", "device".
 std::string_view in_words(StoredUnit);
 
 // "idle after waits".

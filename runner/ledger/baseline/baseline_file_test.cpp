@@ -130,7 +130,7 @@ TEST_F(BaselineFile, DoesNotGrowBeyondWhatCanBeRead) {
     baseline.runs.back().variants[0].step_seconds *= 1.001;
   };
   const std::size_t first = baseline_text(baseline).size();
-  // Nearly full, estimated without writing the text.
+  // Fills the baseline almost to its size limit; the size is estimated without writing the text.
   while (baseline.runs.size() * first < 1'000'000) add_run();
   while (baseline_text(baseline).size() < 1'048'000) add_run();
   StoredRun last = baseline.runs.back();

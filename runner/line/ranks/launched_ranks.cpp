@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Connects the processes of a launcher. Rank 0 leads, the others connect to it, and each starts the
-// rank process that it is told to start and forwards lines. So a rank process is the same in every
+// Connects the processes of a launcher. Rank 0 leads and the others connect to it. Each starts its
+// rank process when rank 0 requests it, and forwards lines. So a rank process is the same in every
 // setup, and a process without a GPU notices when it ends.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@
 namespace stepgate {
 namespace {
 
-// Lines over TCP between processes of a launcher.
+// Sends lines over TCP between processes of a launcher.
 
 // The destructor closes the connection.
 class LineSocket {
@@ -210,7 +210,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds most_time_to_meet{60};
-// Time for meeting at the end of a run, which may come before other processes have started.
+// Time limit for connecting at the end of a run, when other processes may not have started yet.
 constexpr seconds most_time_to_meet_at_end{10};
 constexpr milliseconds most_time_to_introduce{2000};
 constexpr milliseconds between_looks{50};
@@ -376,8 +376,8 @@ class Leader : public RankTeam {
   std::vector<std::unique_ptr<LineSocket>> others_;  // by rank; null until connected
 };
 
-// Rank 0, once it has said that this is the rank it waits for. A file that an earlier start has
-// left leads nowhere, or to somebody who hangs up. Null when the time is over.
+// Connects to rank 0 and waits until rank 0 has accepted this rank. A file that an earlier start
+// has left leads to no process, or to one that closes the connection. Null after the time limit.
 std::unique_ptr<LineSocket> find_leader(const LineArguments& arguments, const LaunchedAs& as) {
   const std::filesystem::path file = meeting_file(arguments, as);
   const auto deadline = LaunchClock::now() + most_time_to_meet;
@@ -387,7 +387,7 @@ std::unique_ptr<LineSocket> find_leader(const LineArguments& arguments, const La
     auto socket = connect_to(meeting->host, meeting->port);
     if (!socket) continue;
     socket->send(fmt::format("{} {} {}", meeting->token, as.rank, as.count));
-    // Rank 0 accepts when it needs the others; this process waits while rank 0 plans.
+    // Rank 0 accepts when it needs the other ranks; this process waits while rank 0 plans.
     while (!socket->is_closed() && LaunchClock::now() < deadline) {
       if (socket->take_within(between_looks) == welcome_word) return socket;
     }
@@ -477,7 +477,7 @@ std::unique_ptr<RankTeam> lead(const LineArguments& arguments, const LaunchedAs&
 }
 
 int attend(const LineArguments& arguments, const LaunchedAs& as, CodesWithoutLeader codes) {
-  // Rank 0 refuses the same, and says so.
+  // Rank 0 refuses this request too, and reports the reason.
   if (arguments.ranks.count) return codes.refused;
   std::unique_ptr<LineSocket> leader;
   try {

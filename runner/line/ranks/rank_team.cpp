@@ -36,7 +36,7 @@ std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
 
 OpenedDevice open_ranks(RankTeam& team, const LineArguments& arguments, std::uint64_t seed) {
   OpenedDevice opened;
-  // Ranks get the device by name, since only this process knows whether it is the default.
+  // Ranks get the device by name, since only this process knows whether it is the default device.
   if (resolved_spec(arguments.device) != gpu) opened = open_device_for(arguments, seed);
   opened.device = team.assemble(seed, RanksFor::timing);
   return opened;
@@ -46,10 +46,10 @@ bool are_gpus(const LineArguments& arguments) {
   return std::string_view(resolved_spec(arguments.device)).starts_with(gpu);
 }
 
-// Ranks that are children of this process.
+// Ranks that are child processes of this process.
 class OwnRanks : public RankTeam {
  public:
-  // With `probes` > 0 they measure collectives of that many ranks and run no scenario.
+  // With `probes` > 0 the ranks measure collectives of that many ranks and run no scenario.
   OwnRanks(const LineArguments& arguments, int count, int probes = 0)
       : arguments_(arguments), count_(count), probes_(probes) {}
 
@@ -80,7 +80,8 @@ std::unique_ptr<RankedDevice> ranks_that_probe(const LineArguments& arguments, i
 
 RankedSettings ranked_settings(const LineArguments& arguments) {
   using std::chrono::nanoseconds;
-  // A tenth of the stall limit, 6 s by default; a larger limit for debugging a rank extends it.
+  // The time limit is a tenth of the stall limit, 6 s by default. A user who debugs a rank raises
+  // the stall limit, and this limit with it.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
       std::chrono::duration<double>(stall_seconds_of(arguments)));
@@ -113,7 +114,7 @@ Job rank_job(const LineArguments& arguments, std::uint64_t seed, RanksFor what, 
                 .noise = arguments.noise,
                 .injected = arguments.injected,
                 .fault = {}};
-  // "1:load:KILL" applies to rank 1.
+  // The fault "1:load:KILL" applies to rank 1.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))
     task.fault = arguments.ranks.fault.substr(mine.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Starts the ranks of a run: processes of this program, started by this process or, for it, by a
-// launcher's other processes. Tracing and timing must not share a process, so each gets new ones.
+// Starts the rank processes of a run: this process starts them as children, or a launcher's other
+// processes start them on its request. Tracing and timing must not share a process, so each gets
+// new ones.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +26,25 @@ class RankTeam {
  public:
   virtual ~RankTeam() = default;
   virtual int count() const = 0;
-  // Waits until all launchers have joined. After that they wait without a time limit. Throws
-  // DeviceLost.
+  // Waits until the launcher's other processes have joined. Afterwards those wait without a time
+  // limit. Throws DeviceLost.
   virtual void gather() {}
-  // Starts new processes. Those of the previous device must be gone. Throws DeviceLost.
+  // Starts new rank processes. Those of the previous device must have ended. Throws DeviceLost.
   virtual std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor) = 0;
-  // Ends all launchers with this exit code.
+  // Ends the launcher's other processes with this exit code.
   virtual void end(int /*code*/) {}
 };
 
-// The ranks that `--ranks` asks for, or that the plans need of the GPUs that there are; null where
-// a run needs none but its own process.
+// The ranks that `--ranks` requests, or that the plans need and the GPUs allow; null where a run
+// needs only its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const LineArguments&, const std::vector<Planned>&);
 
-// Why a knob with [calibrate] is not calibrated where ranks run the scenario.
+// The reason why a knob with [calibrate] is not calibrated where ranks run the scenario.
 inline constexpr std::string_view ranks_do_not_calibrate =
     "ranks that run in processes of their own do not calibrate";
 
-// Whether the scenario is run, and by a team of ranks if there is one. A scenario of one rank needs
-// no team: this process runs it on its own device.
+// Whether a team of ranks, if there is one, runs the scenario. A scenario of one rank needs no
+// team: this process runs it on its own device.
 bool is_of_ranks(const Planned&);
 
 // The scenarios that run on one device.
@@ -52,8 +53,8 @@ struct PartOfRun {
   std::span<Planned> scenarios;
 };
 
-// Reorders the scenarios where a team carries out some and this process others: those of the team
-// come first. So everything that ranks may refuse is refused before anything is timed. The rank
+// Reorders the scenarios where a team runs some and this process others: those of the team come
+// first. So everything that ranks may refuse is refused before anything is timed. The rank
 // processes also end first. A GPU that this process has opened stays open until it exits, and two
 // processes on a GPU disturb a measurement.
 std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
@@ -62,36 +63,36 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 // DeviceLost.
 std::unique_ptr<RankedDevice> ranks_that_probe(const LineArguments&, int count, std::uint64_t seed);
 
-// Leads as the launcher's rank 0, before anything else is done. Throws RequestError.
+// Connects as the launcher's rank 0, before anything else is done. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const LineArguments&, const LaunchedAs&);
-// The exit codes of another rank that hears none from rank 0.
+// The exit codes of another rank that gets none from rank 0.
 struct CodesWithoutLeader {
-  int refused;  // the request, as rank 0 does too, which says why
-  int left;     // by rank 0
+  int refused;  // the request is refused, as rank 0 does and reports
+  int left;     // rank 0 has left
 };
-// Serves as another rank of the launcher: does what rank 0 asks and says nothing. Returns the exit
-// code.
+// Serves as another rank of the launcher: does what rank 0 requests and prints nothing. Returns the
+// exit code.
 int attend(const LineArguments&, const LaunchedAs&, CodesWithoutLeader);
 
-// The part's. The plans are as they are on it, and those of all ranks alike. Throws RequestError,
-// DeviceLost.
+// Opens the device of a part. The plans must fit it, and must be equal on all ranks. Throws
+// RequestError, DeviceLost.
 OpenedDevice open_device_of(const PartOfRun&, const LineArguments&, std::uint64_t seed);
 
-// The traces of each scenario of the part, made in processes that are gone by then. Where ranks
-// trace, their timelines are drawn whatever was asked for, and one that fails ends the run: throws
-// DeviceLost, Interrupted.
+// Traces each scenario of the part, in processes that have ended when this returns. If ranks trace,
+// timelines are always drawn, and a rank that fails ends the run. Throws DeviceLost, Interrupted.
 std::vector<Traced> trace_part(const PartOfRun&, const LineArguments&, const JudgeSettings&,
                                std::uint64_t seed, Timelines, const ProgressSink&);
 
-// Throws RequestError with this reason under a launcher, for verbs that start their own ranks or
+// Throws RequestError with this reason under a launcher; for verbs that start their own ranks or
 // none.
 void refuse_launcher(const std::string& reason);
 
-// Ranks share no GPU. Throws RequestError where one is named.
+// Throws RequestError where the device is one GPU by index, since each rank needs its own GPU.
 void refuse_one_gpu(const LineArguments&);
 
-// The knobs of the first step of several ranks. What NCCL reads once per process must be equal in
-// all steps. Throws RequestError where it is not.
+// The collective knobs (ranks.max_ctas, ranks.link) of the first step of several ranks. Settings
+// that NCCL reads once per process must be equal in all steps. Throws RequestError where they are
+// not.
 CollectiveKnobs collectives_of_process(std::span<const Planned>);
 // Throws RequestError for scenarios that GPUs cannot run together: they differ in knobs that are
 // fixed per process, or need too many communicators.
@@ -101,7 +102,7 @@ RankedSettings ranked_settings(const LineArguments&);
 
 // The job of one rank process.
 Job rank_job(const LineArguments&, std::uint64_t seed, RanksFor, int rank, int local_rank);
-// Its process, a child of this one. Throws std::system_error.
+// Starts a rank process as a child of this process. Throws std::system_error.
 std::unique_ptr<RankLink> start_rank(const Job&);
 
 }  // namespace stepgate

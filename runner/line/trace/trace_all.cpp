@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// Time limit: longer than a trace, or the start of CUPTI on a slow machine.
+// Time limit for an answer: longer than a trace, or than the start of CUPTI on a slow machine.
 constexpr std::chrono::seconds stall{120};
 
 Traced read(const std::filesystem::path& file) {
@@ -94,8 +94,8 @@ std::vector<Traced> trace_all(const LineArguments& arguments, std::span<const Pl
                                   .into = file_of(index).string(),
                                   .with_timelines = timelines == Timelines::drawn}));
       traced[index] = read(file_of(index));
-      // Adds the time that the process does not account for; for the first scenario this is mostly
-      // its start.
+      // Adds the time that the process does not account for. For the first scenario this is mostly
+      // the start of the process.
       const auto now = std::chrono::steady_clock::now();
       WallTimes& times = traced[index].wall_times;
       times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();

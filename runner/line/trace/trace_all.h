@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs the tracing process of a run: this program again, before anything is timed. It ends before
-// timing starts. A process that has traced once stays slow.
+// Runs the tracing process of a run, which is this program again. It ends before timing starts,
+// since a process that has traced once stays slow.
 #pragma once
 
 #include <span>
@@ -15,20 +15,21 @@
 
 namespace stepgate {
 
-// The answer of the process after the scenario that lost its device; later scenarios have no
+// The tracing process answers this after the scenario that lost its device; later scenarios have no
 // traces.
 constexpr std::string_view tracer_lost_its_device = "lost";
 
-// The order in which scenarios are traced, as indices. Those with managed memory come last: once a
-// process has counted page events, every later trace waits for such counts, 13 ms on an H200.
+// The order in which scenarios are traced, as indices. Scenarios with managed memory come last:
+// once a process has counted page events, every later trace waits for such counts, 13 ms on an
+// H200.
 std::vector<std::size_t> tracing_order(std::span<const Planned>);
 
-// The traces of each of these scenarios of the run, in their order. The process failing is no error
-// of the run: every scenario without a trace says why.
+// Traces these scenarios of the run, in their order. If the tracing process fails, the run
+// continues: every scenario without a trace has the reason.
 std::vector<Traced> trace_all(const LineArguments&, std::span<const Planned>, std::uint64_t seed,
                               Timelines, const ProgressSink&);
 
-// Requests that the process traces a scenario into a file.
+// A request that the tracing process traces a scenario into a file.
 struct TraceLine {
   std::string scenario;
   std::string into;
@@ -37,7 +38,7 @@ struct TraceLine {
 std::string to_line(const TraceLine&);
 TraceLine read_trace_line(const std::string&);
 
-// The knobs that were calibrated, as the scenarios must be planned with them.
+// Plans again the scenarios whose knobs were calibrated, with the calibrated values.
 void apply_calibrations(std::vector<Planned>&, const LineArguments&, std::uint64_t seed);
 
 }  // namespace stepgate

@@ -13,8 +13,8 @@
 namespace stepgate {
 namespace {
 
-// Additional rounds while a traced assertion is open. The fewest rounds decide it only if all of
-// them agree.
+// Number of additional rounds while a traced assertion is undecided. The fewest rounds decide it
+// only if all of them agree.
 constexpr std::int64_t spare_rounds = 8;
 // Number of rounds for checking that counts are reproducible.
 constexpr std::int64_t rounds_of_counts = 2;

@@ -11,8 +11,9 @@ namespace stepgate {
 // Whether timelines are drawn, or traces are only judged.
 enum class Timelines { drawn, judged };
 
-// Calibrates the knob first if the scenario requests it. If timelines are not drawn, keeps only
-// those of traces that differ from their plans: they show where the two part. Throws DeviceError.
+// Traces a scenario; calibrates its knob first if the scenario requests it. If timelines are not
+// drawn, keeps only those of traces that differ from their plans, since they show where they
+// differ. Throws DeviceError.
 Traced trace_planned(Device&, const LineArguments&, const Planned&, const JudgeSettings&,
                      std::uint64_t seed, Timelines = Timelines::drawn);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of a trace that go from the process that traces to the one that judges.
+// Tests which parts of a trace the tracing process sends to the judging process.
 #include "line/trace/trace_planned.h"
 
 #include <gtest/gtest.h>

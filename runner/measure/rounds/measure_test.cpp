@@ -274,7 +274,7 @@ TEST(Measure, LoadsAnewWhatCannotBeginAgain) {
   EXPECT_EQ(script.draws.back().first_step, script.draws[loads - 1].first_step);
 }
 
-// A fault that all variants share shows where each variant is compared with its own first steps.
+// A fault that all variants share is found by comparing each variant with its own first steps.
 TEST(Measure, ComparesEachVariantWithItsOwnFirstSteps) {
   Script script{.step_time = always(1ms)};
   float value = 1;

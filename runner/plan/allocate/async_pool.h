@@ -15,8 +15,8 @@ inline constexpr std::int64_t pool_chunk_bytes = std::int64_t{32} << 20;
 
 class AsyncPool {
  public:
-  // `keep_bytes` is the release threshold: what the pool keeps when the host waits. absent:
-  // everything.
+  // `keep_bytes` is the release threshold: the memory that the pool keeps when the host waits.
+  // nullopt: all of it.
   explicit AsyncPool(std::optional<std::int64_t> keep_bytes) : keep_bytes_(keep_bytes) {}
 
   std::int64_t live_bytes() const { return live_; }

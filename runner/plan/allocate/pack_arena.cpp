@@ -16,8 +16,8 @@
 namespace stepgate {
 namespace {
 
-// The order in which buffers are placed: by bytes, by number of operations, or by one times the
-// other.
+// The order in which buffers are placed: by bytes, by number of operations, or by area, which is
+// bytes times operations.
 enum class First { largest, longest, largest_area };
 
 std::int64_t weight_of(const Lifetime& live, First first) {

@@ -143,7 +143,7 @@ TEST(PackArena, OfRandomLifetimesIsAFewPercentAboveItsBound) {
   EXPECT_LT(p99, 0.15);
 }
 
-// So many buffers take several pieces of PlacedInOrder.
+// This many buffers take several pieces of PlacedInOrder.
 TEST(PackArena, OfThousandsIsApartToo) {
   Random random(5);
   std::vector<Lifetime> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Carries out what a plan allocates and releases, on simulated memory that never ends.
+// Simulates the allocations and releases of a plan on memory of unlimited size.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory of one step from one allocator: every buffer of its plan, by slot. Counting ahead and
-// carrying out on a device go through the same code, over simulated memory and over a GPU's.
+// The memory of one step from one allocator: every buffer of its plan, by slot. Simulation and
+// execution use the same code, with simulated memory and with a GPU's.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  // All memory of the device, and what of it is free now.
+  // Total memory of the device, and below the memory that is free now.
   virtual std::int64_t total_bytes() const = 0;
   virtual std::int64_t free_bytes() const = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tables behind the names: pooled stats, each with three pools of four numbers; single stats;
-// counts.
+// Tables that give the statistics their names: pooled statistics, with four numbers for each of
+// three pools; single statistics; and counts.
 #include "plan/allocators/memory_statistics.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device memory that is only counted: a capacity, addresses in order, and streams that get as far
-// as the caller says. For scenarios that need no GPU, for replay and for tests.
+// Simulated device memory: a capacity, increasing addresses, and streams that progress as the
+// caller says. Scenarios without a GPU, replay and tests use it.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which bytes an operation reads and writes, and when: what find_races, lifetimes and pictures are
-// made from.
+// The bytes that an operation reads and writes, and when. find_races, lifetimes and pictures use
+// them.
 #pragma once
 
 #include <optional>

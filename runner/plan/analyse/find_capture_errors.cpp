@@ -31,7 +31,8 @@ bool is_used_elsewhere(const StepPlan& plan, int buffer) {
       });
 }
 
-// A graph's allocations keep their addresses in all of its launches.
+// Returns why the buffer cannot be allocated by a graph, whose allocations keep their addresses in
+// all launches.
 std::optional<std::string> reason_against_serving(const StepPlan& plan, int buffer) {
   const Buffer& asked = plan.buffers[static_cast<std::size_t>(buffer)];
   const bool released =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is everything that touches the same bytes ordered? Decided from the plan alone, for the steady
-// step.
+// Checks that operations that access the same bytes are ordered. Needs only the plan, and considers
+// the steady state.
 #pragma once
 
 #include <optional>

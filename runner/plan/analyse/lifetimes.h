@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From which operation to which every buffer holds something that is still needed, in a steady
-// step. pack_arena.h decides where it lies meanwhile.
+// The range of operations in which every buffer has content that is still needed, in a steady step.
+// pack_arena.h places buffers by these ranges.
 #pragma once
 
 #include <cstdint>

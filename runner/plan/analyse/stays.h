@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which operation gives back what another one has taken.
+// Finds the operation that releases the memory that another one allocated.
 #pragma once
 
 #include <utility>

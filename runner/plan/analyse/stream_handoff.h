@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the compute stream gives memory to another stream and gets it back: what the step allocates
-// and releases, it does on the compute stream.
+// Finds where the compute stream hands memory to another stream and gets it back. A step allocates
+// and releases memory on the compute stream.
 #pragma once
 
 #include <cstddef>

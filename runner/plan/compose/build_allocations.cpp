@@ -24,7 +24,7 @@ struct Stay {
   std::size_t last;
 };
 
-// The operations between which each activation and each of these gradients is live.
+// The first and last operation of each activation and of each of these gradients.
 std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::set<int>& gradients) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
@@ -41,8 +41,8 @@ std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::se
   return lifetimes;
 }
 
-// Extends each lifetime to the longest among the turns that share the buffer; an evaluation counts
-// alone.
+// Extends each lifetime to that of all temporaries of its turn together. The evaluation counts as a
+// turn of its own.
 void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes) {
   std::map<std::pair<bool, std::int64_t>, Stay> by_turn;
   const auto turn_of = [&](const Stay& stay) {
@@ -89,7 +89,8 @@ std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operati
   return most;
 }
 
-// An operation to insert beside `neighbour`: in its phase, and in its graph if that is captured.
+// Returns an operation to insert next to `neighbour`: in the same phase, and in the graph if
+// `neighbour` is captured.
 Operation beside(const Operation& neighbour, std::string name, Action action) {
   Operation operation;
   operation.name = std::move(name);
@@ -102,7 +103,8 @@ Operation beside(const Operation& neighbour, std::string name, Action action) {
   return operation;
 }
 
-// Inserts for each operation temporary buffers that are allocated before and released after it.
+// Inserts temporary buffers for each operation, which are allocated before it and released after
+// it.
 void add_temporaries(StepPlan& plan, const AllocKnobs& alloc) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> temporaries;  // by number and bytes
   const auto temporary = [&](std::int64_t number, std::int64_t bytes) {
@@ -166,7 +168,8 @@ CachingRules rules_of(const AllocKnobs& alloc) {
   return rules;
 }
 
-// The number of steps from the one that uses the buffer first to the one that uses it last.
+// The number of steps from the one that first uses the buffer to the one that last uses it, both
+// included.
 std::int64_t steps_of(const std::vector<Operation>& operations, const Stay& stay) {
   const Operation& first = operations[stay.first];
   const Operation& last = operations[stay.last];

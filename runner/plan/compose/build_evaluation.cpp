@@ -41,7 +41,7 @@ class Evaluation {
     if (eval_.every > 1) builder_.only_every(eval_.every);
     for (std::int64_t batch = 0; batch < eval_.batches; ++batch) evaluate(batch);
     if (!input_.release_batch) return;
-    builder_.enter(Phase::evaluation);  // the batch is there in every step
+    builder_.enter(Phase::evaluation);  // the batch is present in every step
     builder_.act("release the batch", Release{input_.batch});
   }
 

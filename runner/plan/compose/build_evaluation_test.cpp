@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An evaluation adds operations, the batch's hand-off and memory to a plan.
+// Tests which operations, handoffs of the batch and memory an evaluation adds to a plan.
 // evaluation_numbers_test.cpp checks the numbers.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ bool is_of_evaluation(const Operation& operation) {
 
 TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
   const double training = value(small_mlp(), Metric::launches_per_step);
-  // Launches: ingest; 3 x (GEMM, bias); loss.
+  // The evaluation launches ingest, 3 x (GEMM, bias) and loss.
   EXPECT_EQ(value(evaluating({.every = 1}), Metric::launches_per_step), training + 8);
   EXPECT_EQ(value(evaluating({.every = 4, .batches = 3}), Metric::launches_per_step),
             training + 3 * 8 / 4.0);
@@ -139,11 +139,11 @@ TEST(Evaluation, TakesTurnsInTwoBuffersUnlessItSavesOrStores) {
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::host})),
       2 * activation_bytes_of_a_block + small);
-  // All earlier outputs are live with the input and output of the last layer.
+  // All earlier outputs are live at the same time as the input and output of the last layer.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::device})),
       (4 + 1) * activation_bytes_of_a_block + small);
-  // Live are three inputs, the logits and the gradient of the loss.
+  // Three inputs, the logits and the gradient of the loss are live.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .save_for_backward = true})),
       (3 + 1 + 1) * activation_bytes_of_a_block + small);

@@ -89,7 +89,7 @@ MemoryKind memory_of(HostMemory host) {
   return MemoryKind::pageable;
 }
 
-// One batch from host memory to the device, in as many copies as it has tensors.
+// Copies one batch from host memory to the device, with one copy for each of its tensors.
 class HostInput {
  public:
   HostInput(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes)
@@ -137,8 +137,8 @@ class HostInput {
 
   void copy() {
     const bool locks = knobs_.transfer.host == HostMemory::pin_each_step;
-    // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
-    // for its stream.
+    // A synchronous call exists on the legacy stream only; on other streams, blocking means a copy
+    // and a wait for the stream.
     const bool synchronous =
         knobs_.transfer.blocking && knobs_.transfer.stream == CopyStream::legacy;
     if (locks) builder_.act("register the host batch", RegisterHost{host_});
@@ -169,7 +169,7 @@ class HostInput {
 Stream stream_of(CopyStream stream) {
   switch (stream) {
     case CopyStream::compute:
-      // A blocking stream, so that cudaMemcpy on the legacy stream waits for it.
+      // The stream is blocking, so that cudaMemcpy on the legacy stream waits for it.
       return {.name = "compute", .kind = StreamKind::blocking};
     case CopyStream::side:
       return {.name = "side", .kind = StreamKind::non_blocking};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the batch arrives: loader, pinning, copies, hand-off between streams. build_model.h has the
-// operations that read it.
+// How the batch arrives: loader, pinning, copies and handoffs between streams. build_model.h has
+// the operations that read it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ constexpr std::int64_t distinct_batches = 4;
 struct InputParts {
   int batch = 0;                // device buffer that the model reads
   std::optional<int> consumed;  // event to record once the batch has been read
-  bool release_batch = false;   // the batch's buffer is this step's own and must be released
+  bool release_batch = false;   // the step allocates the batch's buffer and must release it
 };
 
 // Bytes of a batch in the loader's format. `sample_bytes` are the bytes of a sample in 32-bit
@@ -28,10 +28,10 @@ std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_
 // random words, like any payload.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
-// The stream as plans list it. Steps may use it for more than batches.
+// Returns the stream as plans list it. Steps may also use it for other data than batches.
 Stream stream_of(CopyStream);
 
-// One of the tensors of a batch: its byte range, which holds whole numbers.
+// The byte range of one of the tensors of a batch. It holds whole numbers.
 struct TensorBytes {
   std::int64_t first = 0;
   std::int64_t bytes = 0;
@@ -42,7 +42,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, const
 // the builder is on the compute stream.
 void hand_off(StepBuilder&, std::int64_t slots);
 
-// The allocator of temporary buffers when this knob is chosen.
+// The allocator of temporary buffers for this value of the knob alloc.with.
 AllocatedBy allocated_by(Allocator);
 
 }  // namespace stepgate

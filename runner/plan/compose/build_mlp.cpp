@@ -91,8 +91,7 @@ class Mlp {
     }
   }
 
-  // Adds the tensors of the layers and then those of the tables, in the order in which a list has
-  // them.
+  // Adds the tensors of the layers and then those of the tables, in the order of ParameterList.
   void add_tables() {
     const double scale = scale_of_layers();
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
@@ -173,7 +172,7 @@ class Mlp {
     weights_ = visitors_->weights_at_home();
   }
 
-  // The layer's weights where they are while the layer is computed and updated.
+  // The place of the layer's weights while the layer is computed and updated.
   LayerPlace weights_of(std::int64_t layer) const {
     return visitors_ ? LayerPlace{visitors_->weights(layer)} : LayerPlace{weights_, layer};
   }
@@ -219,8 +218,8 @@ class Mlp {
                   .bytes = knobs_.model.workspace_bytes});
   }
 
-  // Keeps the result of each GEMM beside its activation instead of overwriting it, and likewise
-  // their gradients.
+  // Adds separate buffers for the result of each GEMM and its gradient, which activations otherwise
+  // overwrite.
   void add_own_gemms() {
     for (std::int64_t layer = 0; layer < layers_; ++layer)
       gemms_.push_back(activation("gemm " + std::to_string(layer)));
@@ -334,10 +333,10 @@ class Mlp {
   std::int64_t layers_, hidden_, rows_;
   int weights_ = 0, gradients_ = 0, labels_ = 0;
   std::vector<int> moments_, activations_, activation_gradients_;
-  std::vector<int> gemms_, gemm_gradients_;  // by layer, where they are not overwritten
+  std::vector<int> gemms_, gemm_gradients_;  // by layer, where activations do not overwrite them
   std::optional<EmbeddingTables> tables_;
   ParameterList parameters_;  // of a model with tables
-  UpdateBuffers update_;      // likewise
+  UpdateBuffers update_;      // of a model with tables
   std::optional<OffloadedActivations> offloaded_;
   std::optional<OffloadedMoments> offloaded_moments_;
   std::optional<OffloadedParameters> visitors_;

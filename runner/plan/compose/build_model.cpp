@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::int64_t fields_of_a_record = 6;
 
-// Factors that alternate, so that numbers keep their magnitude exactly, and a kernel that did
+// The factors alternate, so that numbers keep their magnitude exactly, and a kernel that does
 // nothing changes the loss.
 constexpr std::array factors = {2.0, 0.5};
 
 // The operations of model.kind = "elementwise": kernels that scale every element of the batch's
-// features, over the layout and in the order that the knobs ask for. The kernel accounts for what
-// that wastes.
+// features, in the layout and order that the knobs request. The kernel's cost model accounts for
+// the bandwidth that this wastes.
 class Elementwise {
  public:
   Elementwise(StepBuilder& builder, const Knobs& knobs)
@@ -108,19 +108,19 @@ class Elementwise {
   int copy_ = 0;
 };
 
-// The loss is the mean square of the scaled batch, which is independent of layout, order and
-// copies.
+// Builds the elementwise model. Its loss is the mean square of the scaled batch, which is
+// independent of layout, order and copies.
 ModelParts build_elementwise(StepBuilder& builder, const Knobs& knobs, int batch,
                              std::int64_t sample_bytes) {
   return Elementwise(builder, knobs).build(batch, sample_bytes);
 }
 
-// Kernels that spin or wait for loads have no features of their own; this many let the batch be
-// read at full speed.
+// Limit of the features of models that only spin or wait for loads. They have no features of their
+// own, and this many let the batch be read at full speed.
 constexpr std::int64_t most_plain_features = 256;
 
-// Kernels of a given length on the device's clock; the "loss" is the mean of the batch, so a batch
-// that arrived late or was overwritten shows.
+// Builds kernels of a given duration on the device's clock. The "loss" is the mean of the batch, so
+// a batch that arrived late or was overwritten changes it.
 ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
                       std::int64_t sample_bytes) {
   const std::int64_t words = sample_bytes / word_bytes;
@@ -145,8 +145,8 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   return {ends.loss, last_reader};
 }
 
-// Dependent loads through the lines of a footprint. The loss contains the line that they ended at,
-// so that a missing load changes it.
+// Builds dependent loads through the lines of a footprint. The loss depends on the last line, so
+// that a missing load changes it.
 ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
                        std::int64_t sample_bytes) {
   const std::int64_t rows = knobs.batch.size;
@@ -190,9 +190,9 @@ std::int64_t model_sample_bytes(const Knobs& knobs) {
   const ModelKnobs& model = knobs.model;
   switch (model.kind) {
     case ModelKind::mlp:
-    case ModelKind::elementwise:  // its features, and a label
+    case ModelKind::elementwise:  // its features and a label
       return (model.hidden + 1) * word_bytes;
-    case ModelKind::transformer:  // its tokens, and the one that follows the last
+    case ModelKind::transformer:  // its tokens, and the token after the last
       return ((knobs.batch.packed ? mean_tokens_of_a_sample(knobs) : model.seq) + 1) * word_bytes;
     case ModelKind::recommender:  // an index into each table, and a label
       return (model.tables + 1) * word_bytes;

@@ -19,35 +19,35 @@ std::int64_t model_sample_bytes(const Knobs&);
 // Tokens of a transformer's sample on average, without padding.
 std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
-// Weights and gradients of a model that learns: a flat buffer each, and the tensors in them in the
+// Weights and gradients of a model that learns: one flat buffer each, and their tensors in the
 // order of the forward pass.
 struct LearnedParts {
   int weights = 0;    // buffer
-  int gradients = 0;  // likewise
+  int gradients = 0;  // buffer
   std::vector<FlatTensor> tensors;
-  std::int64_t elements = 0;  // of such a buffer
+  std::int64_t elements = 0;  // of each of these buffers
 };
 
 // Buffers and operations of the model that the rest of the step uses.
 struct ModelParts {
   int loss = 0;         // buffer: the step's loss, one fp32
   int last_reader = 0;  // index of the last operation that reads the batch
-  int weights = 0;      // of a model that learns: the buffer of all parameters
+  int weights = 0;      // of a model that learns: buffer of all parameters
   // Set for models that learn, where the update reads all gradients together.
   std::optional<LearnedParts> learned = {};
 };
 
-// Appends the model's operations, reading the batch from `batch`, and fills in the plan's
-// bookkeeping.
+// Appends the model's operations, which read the batch from buffer `batch`, and sets the plan's
+// facts about the model.
 ModelParts build_model(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
-// The operations of a stack of square layers: a = relu(a W^T + b), the last without relu, under a
-// softmax cross-entropy. A recommender has tables of embeddings below them.
+// Builds a stack of square layers: a = relu(a W^T + b), the last without relu, followed by a
+// softmax cross-entropy. A recommender has embedding tables below the layers.
 ModelParts build_mlp(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
-// A GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied head
-// (Radford et al.: Language models are unsupervised multitask learners, 2019), trained by AdamW or
-// Lion.
+// Builds a GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied
+// head (Radford et al.: Language models are unsupervised multitask learners, 2019). AdamW or Lion
+// trains it.
 ModelParts build_transformer(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
 }  // namespace stepgate

@@ -32,7 +32,8 @@ void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::
   let_follow(builder, stream_of(CopyStream::side), phase, event, name);
 }
 
-// The stream for copies to the host. On the side stream they would delay the copies to the device.
+// The stream for copies to the host. If they used the side stream, they would delay the copies to
+// the device.
 Stream way_out() {
   return {.name = "side out", .kind = StreamKind::non_blocking};
 }
@@ -76,7 +77,8 @@ OffloadedActivations::OffloadedActivations(StepBuilder& builder, OffloadVia via,
   }
 }
 
-// Waits for the copy of the activation that used the place before, which may still read it.
+// Waits for the copy of the activation that used the place before, since that copy may still read
+// it.
 void OffloadedActivations::make_room(std::int64_t index) {
   if (!overlaps_ || index < 2) return;
   builder_.act(numbered("wait until it has left: activation", index - 2),
@@ -180,7 +182,7 @@ std::vector<int> OffloadedMoments::visiting(std::int64_t layer) const {
   return places_of(moments_, layer);
 }
 
-// Starts only now, so that the places may share memory with the backward pass.
+// The copies start no earlier, so that the places may share memory with the backward pass.
 void OffloadedMoments::begin() {
   if (!overlaps_) return;
   let_copies_follow(builder_, Phase::optimizer, gradients_, "gradients are there");
@@ -194,8 +196,8 @@ void OffloadedMoments::is_needed(std::int64_t layer) {
                StreamWaitsEvent{arrived_[static_cast<std::size_t>(layer % 2)]});
 }
 
-// Copies to the host run between the short kernels and copies to the device beside them, so that
-// both directions of the bus are busy.
+// Copies to the host run between the short kernels, and copies to the device run concurrently, so
+// that both directions of the bus are busy.
 void OffloadedMoments::is_updated(std::int64_t layer) {
   send(layer);
   if (!overlaps_ || layer + 2 >= layers_) return;

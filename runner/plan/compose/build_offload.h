@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Buffers that lie in host memory between their uses: their places on the device, their copies, and
-// the events that hand them over. build_model.cpp says when a model uses them.
+// the events that order these. build_model.cpp decides when a model uses them.
 //
-// Activations have two places for each direction, which are rotated over, and moments two; what
-// belongs to parameters has three. Copies are on the stream of the kernels, or beside it. Then the
-// compute stream has waited for the last of them by the end of a step, so that neither the next
-// step nor a graph finds one still going on.
+// Activations have two places for each direction, used in rotation. Moments have two places;
+// weights, moments and gradients offloaded together have three. Copies run on the compute stream,
+// or overlap on other streams. Then the compute stream waits for the last copy before a step
+// ends. So no copy is still in flight in the next step or after a graph.
 #pragma once
 
 #include <array>
@@ -29,13 +29,13 @@ class OffloadedActivations {
   int going_out(std::int64_t index) const { return out_[place_of(index)]; }
   int coming_back(std::int64_t index) const { return back_[place_of(index)]; }
 
-  // Call these in the forward phase: before the activation is written, after it is written, and
-  // after its last read there.
+  // Callers use these in the forward phase: before the activation is written, after it is written,
+  // and after its last read in this phase.
   void make_room(std::int64_t index);
   void is_written(std::int64_t index);
   void is_read(std::int64_t index);
-  // Call these in the backward phase: at its begin, before the activation is read, and after its
-  // last read.
+  // Callers use these in the backward phase: at its begin, before the activation is read, and after
+  // its last read.
   void begin_to_return();
   void is_needed(std::int64_t index);
   void is_used_up(std::int64_t index);
@@ -57,11 +57,11 @@ class OffloadedActivations {
 // a few places on the device.
 class VisitingLayers {
  public:
-  // `flat` describes the buffer as if it were on the device. What an earlier step writes into it is
-  // kept.
+  // `flat` describes the buffer as if it were on the device. Data that an earlier step wrote into
+  // it is kept.
   VisitingLayers(StepBuilder&, OffloadVia, Buffer flat, std::int64_t layers, std::int64_t places);
 
-  // The host buffer of all layers, and the device buffer that a layer is copied into.
+  // The host buffer of all layers, and the device buffer to which a layer is copied.
   int at_home() const { return on_host_; }
   int place(std::int64_t layer) const {
     return places_[static_cast<std::size_t>(layer) % places_.size()];
@@ -83,8 +83,8 @@ class VisitingLayers {
   std::vector<int> places_;
 };
 
-// The moments of an optimizer, all on the host; those of two layers at a time are on the device.
-// Each layer has equally many bytes.
+// The moments of an optimizer. All are on the host, and those of two layers at a time are on the
+// device. Each layer has equally many bytes.
 class OffloadedMoments {
  public:
   OffloadedMoments(StepBuilder&, OffloadVia, std::int64_t layers, std::int64_t layer_bytes);
@@ -92,7 +92,7 @@ class OffloadedMoments {
   // The device buffers of the layer's first and second moments.
   std::vector<int> visiting(std::int64_t layer) const;
 
-  // Call these in the optimizer phase.
+  // Callers use these in the optimizer phase.
   void begin();
   void is_needed(std::int64_t layer);
   void is_updated(std::int64_t layer);
@@ -121,21 +121,21 @@ class OffloadedParameters {
   OffloadedParameters(StepBuilder&, OffloadVia, OptimKind, const Buffer& weights,
                       std::int64_t layers);
 
-  // Buffers on the device.
+  // The device buffers of a layer.
   int weights(std::int64_t layer) const { return weights_.place(layer); }
   std::vector<int> moments(std::int64_t layer) const;
   int gradients() const { return gradients_; }
-  // The host buffer of all weights, which a step leaves behind.
+  // The host buffer of all weights as the step leaves them.
   int weights_at_home() const { return weights_.at_home(); }
 
-  // Call these in the forward phase: at its begin, before the weights of a layer are read, after
-  // their last read there, and at its end.
+  // Callers use these in the forward phase: at its begin, before the weights of a layer are read,
+  // after their last read in this phase, and at its end.
   void begin();
   void is_needed(std::int64_t layer);
   void is_read(std::int64_t layer);
   void begin_to_return();
-  // Call these in the backward phase, from the last layer to the first: before the layer is used,
-  // and after it is updated.
+  // Callers use these in the backward phase, from the last layer to the first: before the layer is
+  // used, and after it is updated.
   void is_needed_again(std::int64_t layer);
   void is_updated(std::int64_t layer);
 
@@ -144,7 +144,8 @@ class OffloadedParameters {
   std::size_t place_of(std::int64_t layer) const {
     return static_cast<std::size_t>(layer % places());
   }
-  // Whether no other layer takes this layer's place on the device later in the forward pass.
+  // Whether the layer stays on the device: no other layer takes its place later in the forward
+  // pass.
   bool stays(std::int64_t layer) const { return layer + places() >= layers_; }
   void fetch_weights(std::int64_t layer);
   void fetch_for_update(std::int64_t layer);
@@ -158,7 +159,7 @@ class OffloadedParameters {
   std::vector<VisitingLayers> moments_;
   int gradients_ = 0;
   int begun_ = 0, read_ = 0, updated_ = 0, left_ = 0, home_ = 0;  // events
-  std::vector<int> come_;                                         // likewise, by place
+  std::vector<int> come_;                                         // events, by place
 };
 
 }  // namespace stepgate

@@ -13,14 +13,15 @@
 
 namespace stepgate {
 
-// Inserts the reductions of gradients among the operations from `first` on, which are those of one
-// model. Each is issued when its gradients are complete and the earlier ones are issued, or as
-// 'ranks.overlap' says. The update waits for the last one. Does nothing for one rank.
+// Inserts the reductions of gradients among the operations from `first` on, which belong to one
+// model. Each reduction is issued when its gradients are complete and the earlier reductions are
+// issued, or as 'ranks.overlap' says. The update waits for the last reduction. Does nothing for one
+// rank.
 void build_reduction(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
 
-// Appends the evaluation of [eval] on the step's batch with these weights of an mlp. Afterwards the
-// batch is read for good: its event is recorded again, and it is released where the step must do
-// so. The evaluation is never part of the step's graph.
+// Appends the evaluation of [eval] on the step's batch, with these weights of an mlp. Afterwards
+// the batch is no longer read: its event is recorded again, and its buffer is released if the step
+// must release it. The evaluation is never part of the step's graph.
 void build_evaluation(StepBuilder&, const Knobs&, int weights, const InputParts&,
                       std::int64_t sample_bytes);
 
@@ -31,19 +32,19 @@ void build_log(StepBuilder&, const Knobs&, int loss);
 void build_sync(StepBuilder&, const Knobs&, int loss);
 
 // Appends allocations and releases. Activations are allocated before their first use and released
-// after their last, in every step or when the batch size changes; a leak omits the release.
-// Weights, state and batches stay. So do gradients unless they are given back (own_gradients.h):
-// then they are allocated before their first use and released after the update. Also appends the
-// step's leaks, its temporary tensors and empty_cache calls.
+// after their last use, in every step or when the batch size changes; a leak omits the release.
+// Weights, optimizer state and batches stay. Gradients also stay unless `gives_gradients_back`
+// (own_gradients.h): then they are allocated before their first use and released after the update.
+// Also appends the step's leaks, its temporary tensors and empty_cache calls.
 void build_allocations(StepPlan&, const AllocKnobs&, bool gives_gradients_back = false);
 
 // Converts a cap given as a share of device memory to bytes; no cap while that memory is unknown.
 MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_bytes);
 
-// Bytes that a known cap allows; nothing where there is none.
+// Bytes that a known cap allows; nullopt where there is no cap.
 std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 
-// The allocator that serves the step, and its limit.
+// The allocator that serves the step, with its limit in bytes.
 std::optional<AllocatorPlan> allocator_plan(const AllocKnobs&, std::optional<std::int64_t> cap);
 
 // The bytes that the cap leaves for the driver's pool after all other memory; nullopt without a

@@ -105,8 +105,8 @@ void capture(StepPlan& plan, std::size_t first, std::size_t last) {
   for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
 }
 
-// Records that the batch was read: right after its last reader, or after the graph that contains
-// it.
+// Records the event that the batch was read: right after its last reader, or after the graph that
+// contains the reader.
 void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
   const std::size_t place = captured ? plan.operations.size() : after + 1;
   const Operation& reader = plan.operations[after];
@@ -128,7 +128,8 @@ void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool 
                          back.end());
 }
 
-// Turns share allocated buffers only where nothing is allocated between them.
+// The suffix of a turn's own buffers. Turns share allocated buffers only if nothing is allocated
+// between them.
 std::string own_name_of_turn(const std::vector<std::int64_t>& sizes, std::int64_t turn,
                              AllocWhen when) {
   if (when == AllocWhen::never || sizes.size() == 1) return "";
@@ -170,7 +171,8 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
 // model.
 ModelKnobs model_of_losses(ModelKnobs model) {
   const ModelKnobs usual;
-  // Spinning kernels change no number, and of other kernels each second one reverts the first.
+  // Spinning kernels change no number, and in other models each second kernel reverts the one
+  // before.
   model.kernels = model.kind == ModelKind::elementwise ? model.kernels % 2 : usual.kernels;
   model.kernel_us = usual.kernel_us;
   model.inplace = usual.inplace;
@@ -267,8 +269,9 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
           "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
-// Simulates the step's allocator. Returns why no step can run, if so. The driver calls of a steady
-// step are known only once the allocator has settled, which may take more steps than are counted.
+// Simulates the step's allocator. Returns why no step can run, if that is so. The driver calls of a
+// steady step are known only once the allocator has settled, which may take more steps than are
+// counted.
 std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
     const auto& allowed = plan.cap_bytes;
@@ -300,7 +303,8 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   return std::nullopt;
 }
 
-// Scenarios that plans alone decide know no device, so a share of its memory is an error.
+// A share of device memory is an error in scenarios that plans alone decide, since they have no
+// device.
 std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& variant) {
   if (variant.knobs.alloc.cap.of != CapOf::device || !is_planned_only(scenario))
     return std::nullopt;
@@ -311,7 +315,7 @@ std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& var
                     "write it in bytes or as a share of need, or take the tag out"};
 }
 
-// Why the plan cannot run. Simulates its allocator.
+// Returns why the plan cannot run; simulates its allocator for this.
 std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
                                          StepPlan& plan) {
   const std::string who = "variant '" + variant.name + "' ";

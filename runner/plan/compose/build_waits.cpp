@@ -26,8 +26,8 @@ void read_now(StepBuilder& builder, int from) {
   builder.act("wait for the loss", HostWaits{WaitFor::stream});
 }
 
-// Logs the mean loss since the last log line. It is accumulated on the device and read when a line
-// is due.
+// Logs the mean loss since the last log line. The device accumulates it, and the host reads it when
+// a line is due.
 void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   const int sum = add_word(builder, "sum of losses", MemoryKind::device);
   const int mean = add_word(builder, "mean loss", MemoryKind::device);
@@ -60,7 +60,7 @@ void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   builder.act("keep the loss", CopyBytes{builder.whole(kept), builder.whole(loss)});
 }
 
-// Makes the operations of one wait, in the builder's plan as temporary storage.
+// Builds the operations of one wait; the builder's plan is used as temporary storage.
 class Waits {
  public:
   Waits(StepBuilder& builder, SyncHow how, int loss) : builder_(builder), how_(how), loss_(loss) {
@@ -169,7 +169,7 @@ void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
     for (std::size_t added = first; added < operations.size(); ++added) {
       operations[added].captured = operation.captured && next && next->captured;
       operations[added].ahead = operation.ahead;
-      if (operation.every != 1) {  // of a turn, which the wait shares
+      if (operation.every != 1) {  // of a turn; the wait acts in the same steps
         operations[added].every = operation.every;
         operations[added].turn = operation.turn;
       }

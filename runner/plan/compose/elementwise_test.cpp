@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operations of an elementwise model's step, and how layout, stride, place and copies change
-// them.
+// Tests the operations of an elementwise model's step, and how layout, stride, place and copies
+// change them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

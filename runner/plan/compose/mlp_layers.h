@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One layer of an mlp on its way forward: a = relu(x W^T + b), where its parameters lie, and how a
-// batch of bytes is decoded into words. A step and its evaluation run the same layers over buffers
-// of their own.
+// The forward pass of one mlp layer: a = relu(x W^T + b), where its parameters lie, and how a batch
+// of bytes is decoded into words. A step and its evaluation use the same layers with different
+// buffers.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +44,11 @@ MlpShape mlp_shape(const Knobs&);
 // into which a uint8 batch is decoded.
 int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_bytes,
               const std::string& name);
-// Launches the decoding where `words` is not the batch itself.
+// Launches the decoding unless `words` is the batch itself.
 void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
                    const std::string& prefix = "");
 
-// Buffers that a layer reads and writes, by index. `gemm` may be `out`.
+// Buffers that a layer reads and writes, by index. `gemm` and `out` may be the same buffer.
 struct LayerBuffers {
   LayerPlace weights;
   int in = 0;
@@ -56,8 +56,8 @@ struct LayerBuffers {
   int out = 0;
 };
 
-// The GEMM of a layer, then its activation; the last layer has none. `prefix` begins their
-// names.
+// Launches the GEMM of a layer, then its activation; the last layer has no activation. `prefix` is
+// prepended to the names of the operations.
 void launch_gemm(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
                  const std::string& prefix = "");
 void launch_activation(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,

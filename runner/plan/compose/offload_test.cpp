@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Activations, moments and weights that lie in host memory between their uses: what a step copies,
-// holds and waits for. The device contract checks the numbers.
+// Tests activations, moments and weights that lie in host memory between their uses: the copies,
+// memory and waits of a step. The device contract checks the numbers.
 #include <gtest/gtest.h>
 
 #include "plan/allocate/pack_arena.h"
@@ -57,7 +57,8 @@ TEST(OffloadedActivations, LeaveTwoOfThemAndTwoGradientsOnTheDevice) {
   for (const OffloadVia via : {OffloadVia::pinned, OffloadVia::pageable}) {
     EXPECT_EQ(value(deep_mlp(via), Metric::need), all - (layers - 2) * offloaded_bytes_of_a_block);
   }
-  // With overlap, two may still be copied out while two come back, and there is one gradient.
+  // With overlap, two activations may still be copied out while two are copied back, and there is
+  // one gradient.
   EXPECT_EQ(value(deep_mlp(OffloadVia::pinned_overlap), Metric::need),
             all - (layers - 3) * offloaded_bytes_of_a_block);
 }
@@ -127,7 +128,7 @@ TEST(OffloadedMoments, GoToTheDeviceAndBackOnceAStep) {
   }
 }
 
-// They are on the device after the backward pass, whose memory they can use.
+// The moments are on the device after the backward pass, and can use its memory.
 TEST(OffloadedMoments, LeaveNothingBehindThatTheNeedWouldShow) {
   for (const OffloadVia via : ways) {
     const Knobs knobs = deep_mlp(via, Offload::optimizer);
@@ -211,8 +212,8 @@ int waits_that_hold(const StepPlan& good) {
 TEST(OffloadedActivations, AreARaceWithoutAnyOneOfTheirWaits) {
   Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
   knobs.alloc.with = Allocator::arena;  // so that the way back shares memory with the loss
-  // Waits are: all are written and needed; two places rotate, which the others wait for; and the
-  // loss.
+  // Each activation has a wait until it is written and one until it is back. All but two also wait
+  // for a free place, in each direction. One wait belongs to the loss.
   EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 * layers + 2 * (layers - 2) + 1);
 }
 
@@ -226,8 +227,8 @@ TEST(OffloadedParameters, AreARaceWithoutAnyOneOfTheirWaits) {
   for (const Allocator with : {Allocator::fixed, Allocator::arena}) {
     Knobs knobs = deep_mlp(OffloadVia::pinned_overlap, Offload::weights);
     knobs.alloc.with = with;
-    // Waits are: begin and end of the step; each layer comes twice and leaves; all but three layers
-    // wait for a place in each direction.
+    // The waits are the begin and end of the step; three copies of each layer; and one for a free
+    // place in each direction, for all layers but three.
     EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 + 3 * layers + 2 * (layers - 3));
   }
 }

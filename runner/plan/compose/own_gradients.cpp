@@ -47,7 +47,8 @@ std::vector<Stretch> stretches_of(const StepPlan& plan, int flat) {
   return stretches;
 }
 
-// "gradient of layer 0 weight"; several tensors are named from the first to the last.
+// Returns a name such as "gradient of layer 0 weight". If a range has several tensors, the name has
+// the first and the last.
 std::string name_of(const StepPlan& plan, const Stretch& stretch) {
   const std::int64_t bytes = bytes_of(plan.dtype);
   std::vector<std::string> names;

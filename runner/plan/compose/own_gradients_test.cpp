@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gradients set to none: when their memory comes and goes, what that saves, and which gradients
-// stay. That devices compute the same with it: tests/numbers/own_gradient_numbers_test.cpp.
+// Tests gradients set to none: when their memory is allocated and released, how much that saves,
+// and which gradients stay. tests/numbers/own_gradient_numbers_test.cpp checks that devices compute
+// the same numbers.
 #include "plan/compose/own_gradients.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +24,8 @@ constexpr std::int64_t own_width = 128;
 // Bytes of a layer's gradients, in whole blocks of 512.
 constexpr std::int64_t bytes_of_layer = own_width * (own_width + 1) * 4;
 
-// An activation is as large as the gradients of eight layers, so that the backward pass gives back
-// more than it takes.
+// An activation is as large as the gradients of eight layers, so that the backward pass releases
+// more than it allocates.
 Knobs set_to_none(Allocator with = Allocator::caching) {
   Knobs knobs = small_mlp();
   knobs.model.layers = own_layers;
@@ -187,7 +188,7 @@ TEST(OwnGradients, ComeFromThePoolOfTheGraphThatCapturesThem) {
   EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0);
 }
 
-// In these cases the one flat buffer stays.
+// In these cases the flat buffer of all gradients stays.
 TEST(OwnGradients, AreNoneWhereSomebodyElseKeepsTheMemory) {
   const auto stays = [](const char* why, const Knobs& knobs) {
     const StepPlan plan = plan_of(knobs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which scenarios are no step: races, graphs that cannot be captured, sizes that do not fit.
+// Tests which scenarios are refused: races, graphs that cannot be captured, sizes that do not fit.
 #include <gtest/gtest.h>
 
 #include "plan/analyse/find_races.h"
@@ -127,7 +127,7 @@ TEST(PlanRefusals, RefusesEveryWrongVariantAtOnce) {
   }
 }
 
-// The refusal of a scenario with one sentence, about a kernel of this name.
+// The message of a scenario whose one assertion names this kernel.
 std::string refusal_of_kernel(const std::string& name) {
   Scenario scenario = scenario_of(small_mlp());
   Expectation assertion;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that is allocated when the batch has another size than that of the step before.
+// Tests memory that is allocated when the batch size differs from that of the step before.
 #include <gtest/gtest.h>
 
 #include "base/text/units.h"

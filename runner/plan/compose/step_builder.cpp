@@ -15,7 +15,7 @@ namespace stepgate {
 
 namespace {
 
-// The index of the element of that name; the end where there is none.
+// The index of the element of that name; the number of elements where there is none.
 template <class Named>
 std::size_t index_of(const std::vector<Named>& elements, const std::string& name) {
   const auto found = std::find_if(elements.begin(), elements.end(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts a StepPlan together, one operation after the other. Knows what a plan is made of and nothing
-// of scenarios; build_step_plan.cpp, build_model.cpp and build_input.cpp say what a step consists
-// of.
+// Builds a StepPlan, one operation after another. It knows the parts of a plan, but not scenarios.
+// build_step_plan.cpp, build_model.cpp and build_input.cpp decide what a step consists of.
 #pragma once
 
 #include <stdexcept>
@@ -19,8 +18,9 @@ namespace stepgate {
 // state.
 inline constexpr std::int64_t word_bytes = 4;
 
-// Limits of a plan: bytes of all its buffers, numbers that one launch reads, writes and computes,
-// and operations. They are far beyond any machine, and far from where sums of them would wrap.
+// Limits of a plan: bytes of all its buffers; numbers that one launch reads, writes and computes;
+// number of operations. They are far beyond any machine, and far below values whose sums would
+// overflow.
 inline constexpr std::int64_t most_plan_bytes = largest_request_bytes;
 inline constexpr std::int64_t most_work = std::int64_t{1} << 62;
 inline constexpr std::size_t most_operations = 500'000;
@@ -33,40 +33,41 @@ class StepTooLarge : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws StepTooLarge where its buffers together, its operations or its allocations are more than a
-// plan may have.
+// Throws StepTooLarge where the buffers together, the operations or the allocations exceed the
+// limits of a plan.
 void check_size(const StepPlan&);
 
-// Throws StepTooLarge where a buffer, a launch or all of them are more than a plan may have.
+// Builds a plan. Its functions throw StepTooLarge where a buffer, a launch or all of them together
+// exceed the limits of a plan.
 class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
 
-  // The operations that follow belong to turn `turn` of the `turns` between which batches
-  // alternate. A buffer of an earlier turn is found again by its name and is as large as its
-  // largest turn needs. Memory that steps allocate is shared only between turns of one `own_name`,
-  // which its names end in.
+  // Starts turn `turn` of the `turns` between which batches alternate; later operations belong to
+  // it. A buffer of an earlier turn is found again by its name and is as large as its largest turn
+  // needs. Memory that steps allocate is shared only between turns of one `own_name`, which is the
+  // suffix of its names.
   void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
-  // The operations that follow belong to every step.
+  // Ends the turns: later operations belong to every step.
   void end_turns();
 
   // Return the index of the new buffer or event.
   int add(Buffer buffer);
   int add_event(std::string name, std::int64_t slots);
-  // The index of the plan's stream of that name, which is new unless it was asked for before.
+  // Returns the index of the plan's stream of that name; adds the stream if it is new.
   int add_stream(Stream stream);
 
-  // A use of a buffer's whole slot, in the size that this turn needs, or of a part of it.
+  // A use of a buffer's whole slot, in the size that this turn needs, or below of a part of it.
   BufferUse whole(int buffer) const;
   static BufferUse part(int buffer, std::int64_t offset_bytes, std::int64_t bytes) {
     return {buffer, offset_bytes, bytes};
   }
 
-  // Operations that follow belong to this phase and stream, until the next call.
+  // Sets the phase and stream of later operations, until the next call.
   void enter(Phase phase, int stream = compute_stream);
-  // Operations that follow act this many steps ahead.
+  // Sets the number of steps by which later operations act ahead.
   void look_ahead(int steps) { ahead_ = steps; }
-  // Operations that follow act for every n-th step only.
+  // Makes later operations act for every n-th step only.
   void only_every(std::int64_t steps) {
     every_ = steps;
     turn_ = 0;
@@ -86,11 +87,11 @@ class StepBuilder {
    private:
     friend class StepBuilder;
     BufferUse use_;
-    bool counted_ = false;  // use_.offset_bytes counts elements, and its bytes are the kernel's
+    bool counted_ = false;  // use_.offset_bytes counts elements; the kernel sets the bytes
   };
 
-  // Aborts where an operand is not as large as the kernel's declaration says for this shape, or
-  // where what is written overlaps another operand that the kernel does not let it replace.
+  // Appends a launch. Aborts where an operand has another size than the kernel declares for this
+  // shape. Also aborts where a written operand overlaps another one that it may not replace.
   template <class Kernel>
   void launch(std::string name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
@@ -103,30 +104,30 @@ class StepBuilder {
                  const typename Kernel::Attributes& attributes = {}) {
     launch(std::move(name), Kernel::name, dtype, shape, operands, attributes);
   }
-  // For kernels that take the same shape, operands and attributes.
+  // Appends a launch of one of several kernels with the same shape, operands and attributes.
   void launch(std::string name, const KernelRef& kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
-  // Until the next call, launches are marked as recomputing what earlier ones computed.
+  // Until the next call, marks launches as recomputing results of earlier launches.
   void compute_again(bool again) { computes_again_ = again; }
-  // The model needs only this share of the arithmetic of launches that follow; work on padding does
+  // Sets the share of the arithmetic of later launches that the model needs; work on padding does
   // not count.
   void need_share(double share) { share_ = share; }
-  // The model needs only this share of the arithmetic of the operation added last, multiplied with
-  // any share given before.
+  // Multiplies the share of the operation added last by `share`: the model needs only this share of
+  // its arithmetic.
   void need_only(double share) { plan_.operations.back().model_share *= share; }
-  // The launch added last is the first to read the gradients of these parameters.
+  // Marks the launch added last as the first to read the gradients of these parameters.
   void reads_gradients(std::size_t operand, const RankPiece& parameters) {
     plan_.operations.back().reads_gradients = {operand, parameters};
   }
-  // The operation added last also needs these buffers to stay, though it accesses none of them.
+  // Lets the operation added last keep these buffers alive, though it accesses none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
 
   StepPlan& plan() { return plan_; }
 
  private:
   StepPlan& plan_;
-  CheckedSize all_bytes_;  // of the buffers
+  CheckedSize all_bytes_;  // sum over all buffers
   Phase phase_ = Phase::host;
   int stream_ = compute_stream;
   int ahead_ = 0;
@@ -136,7 +137,7 @@ class StepBuilder {
   std::int64_t turn_of_enter_ = 0;
   bool computes_again_ = false;
   double share_ = 1;
-  std::string own_name_;  // what such buffers are called besides; empty: they are all shared
+  std::string own_name_;  // suffix of the names of unshared buffers; empty: all are shared
   std::vector<std::int64_t> needed_bytes_;  // by buffer, in this turn
 };
 

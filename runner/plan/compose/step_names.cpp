@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-// In the order of the enums.
+// The names are in the order of the enums.
 constexpr std::array<std::string_view, 5> memory_names{"device", "pinned", "pageable", "registered",
                                                        "managed"};
 constexpr std::array<std::string_view, purpose_count> purpose_names{

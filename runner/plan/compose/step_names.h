@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the parts of a plan are called in reports, traces and profilers.
+// Names of the parts of a plan in reports, traces and profilers.
 #pragma once
 
 #include <string_view>

@@ -16,8 +16,8 @@
 namespace stepgate {
 namespace {
 
-// Between a few scalars, such as a norm, and what is worth a collective of its own. The limits are
-// fixed, since a scenario may set none.
+// Limits of payloads: at most this for a few scalars, such as a norm, and at least this for a
+// bucket worth a collective of its own. They are fixed, since a scenario may set none.
 constexpr std::int64_t most_of_a_scalar = 64;
 constexpr auto least_of_a_bucket = static_cast<std::int64_t>(mebibyte);
 
@@ -54,8 +54,8 @@ struct CollectiveCounts {
 CollectiveCounts collective_counts(const StepPlan& plan) {
   CollectiveCounts sum;
   const std::ptrdiff_t last_kernel = last_backward_kernel(plan);
-  std::set<int> recorded;  // events, behind reductions of gradients
-  std::set<int> reduces;   // streams that have some
+  std::set<int> recorded;  // events recorded after reductions of gradients
+  std::set<int> reduces;   // streams with such reductions
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     const double share = share_of_steps(operation);
@@ -91,8 +91,8 @@ double state_bytes(const StepPlan& plan) {
   return bytes;
 }
 
-// Adds the counts of collectives that are no plain sums over operations, and the bytes of a rank's
-// state.
+// Adds the counts of collectives that are not sums over single operations, and the bytes of a
+// rank's state.
 void count_collectives(const StepPlan& plan, PlanFacts& facts) {
   const CollectiveCounts sum = collective_counts(plan);
   facts.counts[Metric::collectives_per_step] = sum.collectives;
@@ -170,9 +170,9 @@ struct Counter {
 };
 
 // Average per step over the chosen operations. Divides last, so that turns that make up whole steps
-// give whole numbers.
+// give integers.
 Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
-  std::map<std::int64_t, Tally> sums;  // by how many steps pass between two times
+  std::map<std::int64_t, Tally> sums;  // by the operations' period in steps
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     if (!chosen(operation)) continue;
@@ -213,7 +213,7 @@ std::optional<double> fragmentation_peak(const StepPlan& plan, double peak_live)
   return 1 - peak_live / *reserved;
 }
 
-// Without an allocator of the step's own, no cache exists that could be given back.
+// Without an allocator of the step's own, there is no cache to give back.
 double live_after_empty_cache(const StepPlan& plan, double growth_bytes_per_step) {
   if (plan.allocator_simulation)
     return static_cast<double>(plan.allocator_simulation->live_after_empty_cache_bytes);
@@ -251,15 +251,15 @@ std::set<Metric> that_may_differ(const StepPlan& plan) {
   return gives_back ? all : std::set{Metric::device_allocs_per_step};
 }
 
-// The cap in bytes; nothing where it is a share of a device's memory and there is no device.
+// The cap in bytes; nullopt where it is a share of device memory and there is no device.
 std::optional<double> memory_cap(const StepPlan& plan) {
   if (plan.cap_of_device) return std::nullopt;
   return static_cast<double>(plan.cap_bytes.value_or(0));
 }
 
-// Divides last, as per_step does.
+// Average driver requests per step; divides last, as per_step does.
 double requests_per_step(const StepPlan& plan) {
-  std::map<std::int64_t, double> requests;  // by how many steps pass between two times
+  std::map<std::int64_t, double> requests;  // by the operations' period in steps
   for (const Operation& operation : plan.operations) {
     if (std::holds_alternative<Allocate>(operation.action)) requests[operation.every] += 1;
   }
@@ -304,7 +304,7 @@ void count_operations(const StepPlan& plan, PlanFacts& facts) {
   }
 }
 
-// Arithmetic of a GEMM without what is fused behind it.
+// Arithmetic of a GEMM without its epilogue.
 double gemm_flops(const LaunchKernel& launch, double flops) {
   if (!kernel(launch.kernel).library.is_gemm) return flops;
   const auto [rows, columns, depth, groups] = launch.shape.as<kernels::Matmul>();
@@ -312,8 +312,7 @@ double gemm_flops(const LaunchKernel& launch, double flops) {
          static_cast<double>(columns) * static_cast<double>(depth);
 }
 
-// The usual count of a model's FLOPs: GEMMs of forward and backward, attention among
-// them.
+// The usual count of a model's FLOPs: GEMMs of forward and backward, including those of attention.
 double model_flops(const StepPlan& plan, const PlanFacts& facts) {
   double flops = 0;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
@@ -344,7 +343,7 @@ void count_memory(const StepPlan& plan, PlanFacts& facts) {
   put(Metric::requests_per_step, requests_per_step(plan));
   put(Metric::advised_bytes, advised_bytes(plan));
   put(Metric::host_pinned, static_cast<double>(facts.held.pinned_bytes));
-  // The largest of batches that take turns needs the most.
+  // If batch sizes alternate, the largest batch needs the most memory.
   const bool turns = plan.batch_sizes.size() > 1;
   const StepMemory largest = turns ? step_memory_of(largest_turn(plan)) : StepMemory{};
   const StepMemory& needed = turns ? largest : facts.memory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The metrics of plan evidence: what a plan says about a step without running it.
+// Metrics that follow from a plan, without running the step.
 #pragma once
 
 #include "plan/plan_facts.h"
@@ -9,8 +9,8 @@ namespace stepgate {
 
 Tally tally_of(const StepPlan&, const Operation&);
 
-// Computes the counts, in total and by phase, and which of them a trace may show differently. The
-// facts of operations and memory must be known.
+// Computes the counts, in total and by phase, and the set of counts that a trace may show
+// differently. The facts of operations and memory must be known.
 void count(const StepPlan&, PlanFacts&);
 
 }  // namespace stepgate

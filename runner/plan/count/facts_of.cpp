@@ -54,10 +54,10 @@ struct Disturbance {
   }
 };
 
-// Why a few steps of this plan cannot alternate with a few of another, in words; empty where they
-// can. Work beside the compute stream, waits for the device or a loader, and calls of the driver
-// for memory all shift time into the steps of others. Work that only some steps do may be missing
-// from a few steps.
+// The reason why a few steps of this plan cannot alternate with a few steps of another, in words;
+// empty where they can. Work outside the compute stream, waits for the device or a loader, and
+// driver calls for memory all shift time into other steps. Work that only some steps do may be
+// missing from a few steps.
 std::string reason_against_interleaving(const StepPlan& plan,
                                         std::span<const PeriodicWork> periodic) {
   if (!periodic.empty())

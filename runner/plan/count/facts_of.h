@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that is found out about a plan without a device, at once.
+// Computes all facts about a plan that need no device.
 #pragma once
 
 #include <vector>

@@ -11,8 +11,8 @@
 namespace stepgate {
 namespace {
 
-// Three layers of 16 x 16 and 8 samples: forward 1 for the batch and 2 a layer, the loss and its
-// report; backward 3, 4 and 3; one update.
+// The model has three layers of 16 x 16 and 8 samples. Forward launches 1 kernel for the batch, 2
+// per layer, the loss and its report; backward launches 3, 4 and 3; then one update.
 TEST(FactsOf, HasTheCountsThatPlansCanKnowAndNoOther) {
   Knobs copied = small_mlp();
   copied.transfer.host = HostMemory::pinned;
@@ -26,7 +26,7 @@ TEST(FactsOf, HasTheCountsThatPlansCanKnowAndNoOther) {
   EXPECT_FALSE(facts_of(plan_of(pooled)).counts.contains(Metric::peak_reserved));
 }
 
-// The pool gives memory back at the first wait after a step's memory is free, and at no other.
+// The pool gives memory back only at the first wait after a step's memory is free.
 TEST(FactsOf, CountsTheWaitsAtWhichAPoolGivesBack) {
   const auto returns = [](const Knobs& knobs) {
     return facts_of(plan_of(knobs)).counts.at(Metric::pool_returns_per_step);
@@ -110,7 +110,8 @@ double model_flops(const Knobs& knobs) {
   return facts_of(plan_of(knobs)).model_flops;
 }
 
-// Forward, and backward the gradients of weights and of inputs, of which the first layer has none.
+// The GEMMs are the forward pass, and in the backward pass the gradients of weights and of inputs;
+// the first layer has no gradient of its input.
 TEST(ModelFlops, OfLayersAreThoseOfTheirGemms) {
   Knobs knobs = small_mlp();
   const double gemm = 2.0 * 8 * 16 * 16;
@@ -119,8 +120,8 @@ TEST(ModelFlops, OfLayersAreThoseOfTheirGemms) {
   EXPECT_EQ(model_flops(knobs), 0);
 }
 
-// 6 for every parameter of a GEMM and token, and 6 L (T + 1) d for attention of which half is
-// masked.
+// Counts 6 flops for every GEMM parameter and token, and 6 L (T + 1) d for causal attention, of
+// which half is masked.
 double textbook_flops(const ModelKnobs& model, double samples) {
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double hidden = number(model.hidden);
@@ -151,7 +152,8 @@ TEST(ModelFlops, OfATransformerAreTheTextbooksHoweverItIsCarriedOut) {
   expect_the_same([](Knobs& other) { other.model.vocab_multiple = 64; });
 }
 
-// However long it takes until all comes round, and in no time.
+// The result is right however many steps the operations need to repeat, and takes no noticeable
+// time.
 TEST(FactsOf, CountsReturnsOfAPoolThatAreRare) {
   Knobs knobs = small_mlp();
   knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = 0};
@@ -167,7 +169,7 @@ TEST(FactsOf, CountsReturnsOfAPoolThatAreRare) {
   EXPECT_EQ(returns(), std::nullopt) << "after 10^12 steps";
 }
 
-// Arithmetic on padding is of no use to the model.
+// Arithmetic on padding does not count as model FLOPs.
 TEST(ModelFlops, OfPaddedSamplesAreThoseOfPackedOnes) {
   Knobs packed = small_transformer();
   packed.batch.lengths = {64, 128, 32, 32};

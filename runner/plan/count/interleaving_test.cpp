@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which steps may run between those of another.
+// Tests which steps may be interleaved with those of another plan.
 #include <gtest/gtest.h>
 
 #include "plan/count/facts_of.h"
@@ -47,7 +47,7 @@ TEST(Interleaving, RefusesWhatWaitsOrWorksBesideTheComputeStream) {
             std::string::npos);
 }
 
-// A short segment would hold it or not by chance.
+// Whether a short segment contains such a step is random.
 TEST(Interleaving, RefusesWhatHappensInSomeStepsOnly) {
   EXPECT_NE(reason_with([](Knobs& knobs) {
               knobs.log = {.every = 10, .via = LogVia::mean_on_device};

@@ -13,7 +13,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t longest_period = 1'000'000'000;
-constexpr std::int64_t most_visits = 2'000'000;  // of operations: some milliseconds
+constexpr std::int64_t most_visits =
+    2'000'000;  // operations to visit, which take some milliseconds
 
 bool concerns_the_pool(const StepPlan& plan, const Operation& operation) {
   const auto is_of_pool = [&](int buffer) {
@@ -49,7 +50,7 @@ class PoolOverSteps {
     return period;
   }
 
-  // The first period grows the pool; the second one counts.
+  // The first period grows the pool; only the second one is counted.
   std::optional<double> returns_a_step() {
     const auto period = this->period();
     if (!period) return std::nullopt;
@@ -109,7 +110,7 @@ class PoolOverSteps {
   const StepPlan& plan_;
   AsyncPool pool_;
   std::vector<const Operation*> operations_;
-  std::vector<const Operation*> rare_;  // those that do not act for every step
+  std::vector<const Operation*> rare_;  // operations that act only in some steps
 };
 
 }  // namespace

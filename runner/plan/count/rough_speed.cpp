@@ -9,10 +9,10 @@
 namespace stepgate {
 namespace {
 
-constexpr double call = 5e-6;           // of the driver, and the shortest kernel
+constexpr double call = 5e-6;           // a driver call, and the shortest kernel
 constexpr double driver_memory = 1e-4;  // cudaMalloc, cudaFree
-constexpr double wait = 1e-4;           // and what the host then has to catch up
-constexpr double load = 1e-7;           // that others wait for, from one cache or another
+constexpr double wait = 1e-4;           // including the delay of later host work
+constexpr double load = 1e-7;           // a dependent load, from any cache
 constexpr double register_bytes_per_second = 5e9;
 constexpr double wire_bytes_per_second = 1e11;
 constexpr double pinned_bytes_per_second = 5e10;

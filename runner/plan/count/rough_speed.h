@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast a data-centre GPU and its host are, roughly: enough to say what a kernel is limited by
-// and whether rare work matters, and so the same for every device. Measured speeds are those of
-// device profiles.
+// Rough speeds of a data-centre GPU and its host, the same for every device. They suffice to decide
+// what limits a kernel and whether rare work matters. Device profiles have measured speeds.
 #pragma once
 
 #include "plan/plan_facts.h"
@@ -23,11 +22,11 @@ struct RoughKernelTime {
 
 RoughKernelTime rough_time_of(const LaunchKernel&);
 
-// A kernel that spins is limited by arithmetic.
+// Returns what limits a kernel; a kernel that spins is limited by arithmetic.
 KernelLimit limit_of(const LaunchKernel&);
 
-// Seconds, rather too many, by which the operation lengthens a step that hides none of it. For
-// operations that act only in some steps.
+// An upper estimate of the seconds by which the operation lengthens a step that hides none of it.
+// For operations that act only in some steps.
 double rough_cost_of(const StepPlan&, const Operation&);
 
 }  // namespace stepgate

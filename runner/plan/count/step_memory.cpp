@@ -30,7 +30,7 @@ class LiveBytes {
     changes_[static_cast<std::size_t>(lifetime.last) + 1][purpose] -= bytes;
   }
 
-  // By operation, more than what is live always.
+  // Live bytes by operation, on top of `always`, which is live all the time.
   std::vector<BytesByPurpose> sums(BytesByPurpose always = {}) && {
     changes_.pop_back();
     for (BytesByPurpose& moment : changes_) {
@@ -44,8 +44,8 @@ class LiveBytes {
   std::vector<BytesByPurpose> changes_;
 };
 
-// Whether an allocation lasts over several steps, so that operations of other steps come in
-// between.
+// Whether an allocation lasts over several steps, so that operations of other steps happen during
+// its lifetime.
 bool lasts_over_steps(const StepPlan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [](const Operation& operation) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The memory that a step needs and takes by its plan, added up over the operations, for people and
-// for metrics. device/trace.h has what a device really takes.
+// The memory that a step needs and takes according to its plan, summed over the operations, for
+// reports and metrics. device/trace.h has the memory that a device really takes.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,17 @@
 
 namespace stepgate {
 
-// Device memory that the plan itself keeps from step to step, every buffer its own.
+// Device memory that the plan itself keeps from step to step; each buffer counts separately.
 std::int64_t kept_bytes(const StepPlan&);
 
 // The memory that a device holds for the unchanged plan.
 HeldMemory held_memory(const StepPlan&);
-// The most device memory that is live at once: by the step's allocator where there is one.
+// The largest device memory that is live at one time; from the simulation of the step's allocator
+// if there is one.
 std::int64_t peak_live_bytes(const StepPlan&, const HeldMemory&);
 
-// A plan without operations has one moment, at which all that it keeps is live.
+// Memory of the step at each operation. For a plan without operations, one entry with all memory
+// that the plan keeps.
 StepMemory step_memory_of(const StepPlan&);
 
 }  // namespace stepgate

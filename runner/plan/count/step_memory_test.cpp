@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory that steps need and hold, added up, and its metrics.
+// Tests the memory that steps need and hold in total, and its metrics.
 #include "plan/count/step_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of anchors. bottleneck.cpp decides which of them a step gets.
+// The table of anchors. bottleneck.cpp chooses the anchor of a step.
 #include "plan/derive/anchors.h"
 
 #include <set>
@@ -22,7 +22,7 @@ Knobs gemm(DType dtype, std::int64_t hidden, std::int64_t layers) {
   return knobs;
 }
 
-// Few samples through large weights, which AdamW then reads and writes with its two moments.
+// Few samples through large weights. AdamW also reads and writes these with its two moments.
 Knobs memory_traffic() {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = 2, .hidden = 4096};
@@ -40,7 +40,7 @@ Knobs copy(HostMemory from) {
   return knobs;
 }
 
-// Kernels so small that the device waits for their launches.
+// The kernels are so small that the device waits for their launches.
 Knobs launches() {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = 8, .hidden = 64};

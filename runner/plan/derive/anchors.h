@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Anchors: frozen steps that are measured beside a scenario, so that its times can be stored
-// relative to something that never changes. The judge stores and compares them.
+// relative to a step that never changes. The judge stores and compares them.
 #pragma once
 
 #include <string>
@@ -23,22 +23,22 @@ struct AnchorRow {
   Knobs knobs;
 };
 
-// In the order of the bottlenecks.
+// Returns the rows in the order of the bottlenecks.
 std::vector<AnchorRow> anchor_table();
 
-// The bottleneck of a step: that for which it takes most of its time, out of what it waits for one
-// after the other. It is gemms in each dtype, device memory, copies from pinned or from pageable
-// memory, or the host's calls, waits and allocations. Work that overlaps with something longer is
-// no bottleneck. Speeds are constants of the order of one data-centre GPU, so that the same plan
-// has the same anchor on every machine.
+// The bottleneck of a step: the resource on which its critical path spends most time. It is GEMMs
+// in each dtype, device memory, copies from pinned or from pageable memory, or the host's calls,
+// waits and allocations. Work that overlaps with longer work is no bottleneck. Speeds are constants
+// for a typical data-centre GPU, so that the same plan has the same anchor on every machine.
 Bottleneck bottleneck_of(const StepPlan&);
 
 std::string_view anchor_of(const StepPlan&);
 
-// The plan of an anchor; its variant is called anchor_variant.
+// The plan of an anchor; its variant has the name anchor_variant.
 StepPlan anchor_plan(const AnchorRow&);
 
-// The steps, which then name their anchors, followed by one step for each anchor that they need.
+// Returns the steps with the names of their anchors, followed by one step for each anchor that they
+// need.
 std::vector<PlannedStep> with_anchors(std::vector<PlannedStep>);
 
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which anchor a step gets. tests/contract/anchors_test.cpp checks that anchors stay what they are.
+// Tests which anchor a step gets. tests/contract/anchors_test.cpp checks that anchors never change.
 #include "plan/derive/anchors.h"
 
 #include <gtest/gtest.h>
@@ -58,8 +58,8 @@ TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
-// A batch whose copy takes longer than all GEMMs together or all other kernels together, but not
-// than both.
+// The copy of the batch takes longer than all GEMMs together, and longer than all other kernels
+// together, but not longer than both.
 Knobs copied_meanwhile() {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = 1024, .dtype = DType::tf32};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Plays some steps at rough speeds, on the host's clock and one for each stream, and follows back
-// what the end waited for: what overlaps with something longer is not on that path.
+// Simulates some steps at rough speeds, with a clock for the host and one for each stream, and
+// follows the critical path back from the end. Work that overlaps with longer work is not on that
+// path.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -20,14 +21,14 @@ double& at(Times& times, Bottleneck bottleneck) {
   return times[static_cast<std::size_t>(bottleneck)];
 }
 
-constexpr std::int64_t played_steps = 64;  // so that the first ones matter little
+constexpr std::int64_t played_steps = 64;  // many, so that the first steps hardly matter
 constexpr double nanosecond = 1e-9;
 constexpr double microsecond = 1e-6;
 constexpr double pinned_bytes_per_second = 50e9;
 constexpr double pageable_bytes_per_second = 12e9;
 constexpr double host_bytes_per_second = 10e9;  // one thread, memory to memory
 constexpr double call_seconds = 2e-6;           // a launch, copy, event or wait
-constexpr double kernel_floor_seconds = 2e-6;   // what a kernel takes that does next to nothing
+constexpr double kernel_floor_seconds = 2e-6;   // the duration of a kernel with almost no work
 constexpr double graph_node_seconds = 1e-6;
 constexpr double allocation_seconds = 50e-6;
 constexpr double register_seconds_per_byte = 30e-6 / mebibyte;
@@ -38,8 +39,8 @@ Bottleneck gemms_in(DType dtype) {
                                 : Bottleneck::bf16;
 }
 
-// A time of the rough clock, and how the time up to it was spent. Of several things waited for,
-// only the last to end counts.
+// A time on the rough clock, and how the time before it was spent. If several things were waited
+// for, only the last one to end counts.
 struct Moment {
   double seconds = 0;
   Times spent{};
@@ -174,8 +175,8 @@ class Played {
 
   void call(double seconds) { host_.add(share_ * seconds, Bottleneck::launch); }
 
-  // Work starts after its call, after earlier work of its stream, and after work of the streams
-  // that it is ordered with.
+  // Work starts after its call, after earlier work of its stream, and after work of streams that
+  // synchronise implicitly with it.
   void work(double seconds, Bottleneck on) {
     Moment& own = stream();
     own.wait_for(host_);
@@ -199,11 +200,11 @@ class Played {
 
   const StepPlan& plan_;
   const Operation* operation_ = nullptr;
-  std::int64_t step_ = 0;  // that the operation acts for
+  std::int64_t step_ = 0;  // the step that the operation acts for
   double share_ = 1;
   Moment host_;
   std::vector<Moment> streams_;              // by stream
-  std::vector<std::vector<Moment>> events_;  // by slots
+  std::vector<std::vector<Moment>> events_;  // [event][slot]
 };
 
 }  // namespace

@@ -18,12 +18,13 @@ namespace {
 
 constexpr std::uint64_t probe_seed = 1;
 
-// Limits of the number of collectives in a step, and the bytes that they should have together.
+// Limits of the number of collectives in a step, and the total of bytes that they should have.
 constexpr std::int64_t most_times = 20;
 constexpr std::int64_t fewest_times = 2;
 constexpr std::int64_t bytes_of_a_step = 512 * mebibyte;
 
-// Host time of a collective, at most; NCCL's calls took 12 to 13 us on the host of two H100.
+// Upper limit of the host time of a collective; NCCL's calls took 12 to 13 us on the host of two
+// H100.
 constexpr std::int64_t host_microseconds = 20;
 
 StepPlan step_that_holds_the_stream(std::int64_t microseconds) {
@@ -75,7 +76,7 @@ std::vector<CollectiveProbe> collective_probes(int ranks) {
   for (const CollectiveKind kind :
        {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
     for (const std::int64_t size : sizes) {
-      constexpr std::int64_t aligned = 16;  // bytes: parts are as large as each other
+      constexpr std::int64_t aligned = 16;  // bytes: all parts have equal sizes
       const std::int64_t bytes = size / (ranks * aligned) * (ranks * aligned);
       const std::int64_t times = std::clamp(bytes_of_a_step / bytes, fewest_times, most_times);
       const std::int64_t hold = 100 + 2 * times * host_microseconds;

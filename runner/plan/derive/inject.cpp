@@ -77,7 +77,7 @@ void repeat(StepPlan& plan, const Injection& injection) {
     again.name += ", again";
     again.model_share = 0;
     again.reads_gradients = {};
-    // An operation that acts every n steps keeps its period.
+    // A repeated operation that acts every n steps keeps its period.
     if (again.every == 1) {
       again.every = rarity;
       again.turn = repeated++ % rarity;
@@ -107,7 +107,7 @@ bool is_repetition(InjectionKind kind) {
          kind == InjectionKind::repeated_copies;
 }
 
-// Microseconds, or a share with %. False where the text is neither.
+// Reads microseconds, or a share with %. Returns false where the text is neither.
 bool read_amount(const std::string& text, Injection& injection) {
   char* end = nullptr;
   const double amount = std::strtod(text.c_str(), &end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations that an injection adds to a step, by the plan's own counts.
+// Tests the operations that an injection adds to a step, by the plan's own counts.
 #include "plan/derive/inject.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Inject, RepeatsTheShareThatItIsToldAndNothingElse) {
     EXPECT_FALSE(find_race(plan)) << what << ": " << find_race(plan).value_or("");
     return counted(plan, metric).value() / counted_before(metric);
   };
-  // GEMMs are nearly all arithmetic of a step.
+  // GEMMs do nearly all arithmetic of the step.
   EXPECT_NEAR(changed("repeated_products:10%", Metric::flops_per_step), 1.1, 0.001);
   EXPECT_EQ(changed("repeated_products:10%", Metric::copies_per_step), 1);
   EXPECT_DOUBLE_EQ(changed("repeated_copies:25%", Metric::copy_bytes_per_step), 1.25);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The plan of one rank of several, which all have the operations of one plan and differ in which
-// parts they touch.
+// The plan of one rank of several. All ranks have the operations of one plan and use different
+// parts of its buffers.
 #pragma once
 
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
-// The plan of one rank: uses of its own part, its own range of the batches, and the host work that
-// only it does. `rank` is less than the plan's count.
+// Returns the plan of one rank: it uses the rank's own parts and its own range of the batches, and
+// has the host work of this rank only. `rank` is less than the plan's number of ranks.
 StepPlan plan_of_rank(StepPlan, int rank);
 
 }  // namespace stepgate

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests of this station: steps of fills and copies, and what their lifetimes are expected to
-// be.
+// For tests of this station: steps of fills and copies, and their expected lifetimes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -102,7 +102,7 @@ void append_summary_list(std::string& text, std::string_view title,
   text += '\n';
 }
 
-// "sync: step (baseline); none (fix, control)".
+// Returns lines such as "sync: step (baseline); none (fix, control)".
 std::vector<std::string> step_lines(const std::vector<ReportedThing>& steps) {
   std::vector<std::string> lines;
   for (const ReportedThing& thing : steps) {

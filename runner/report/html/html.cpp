@@ -239,7 +239,7 @@ std::string embedded_picture(std::string_view svg, std::string_view words, int n
 
 namespace {
 
-// In pixels.
+// Sizes are in pixels.
 constexpr double drawn_width = 320;
 constexpr double drawn_margin = 8;
 constexpr double bar_height = 12;

@@ -181,7 +181,7 @@ std::string html_steps(const std::vector<ReportedThing>& steps) {
   return html_table_of_html("The step", {"", "variants", "what it is"}, rows, "words");
 }
 
-// "Broken: why"; empty without a reason.
+// Returns text such as "Broken: why", or an empty text without a reason.
 std::string html_because(std::string what, const std::string& why) {
   if (why.empty()) return "";
   what.front() = static_cast<char>(std::toupper(what.front()));

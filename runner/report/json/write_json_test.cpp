@@ -92,7 +92,7 @@ TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
   };
   Scenario scenario =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
-  // So that each variant has its own clock rate.
+  // Segments are used so that each variant has its own clock rate.
   scenario.measure.interleave = Interleave::segments;
   const nlohmann::json report = written(measure_and_judge(scenario, script, 9));
   const nlohmann::json& readings = report["measurement"]["environment"];

@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// In pixels.
+// Sizes are in pixels.
 constexpr double history_left = 78;
 constexpr double history_right = 1176;
 constexpr double history_height = 270;

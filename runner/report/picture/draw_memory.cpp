@@ -18,7 +18,7 @@
 namespace stepgate {
 namespace {
 
-// In pixels.
+// Sizes are in pixels.
 constexpr double plot_left = 96;
 constexpr double plot_right = 1180;
 constexpr double plot_height = 190;

@@ -21,7 +21,7 @@
 namespace stepgate {
 namespace {
 
-// In pixels.
+// Sizes are in pixels.
 constexpr double row_height = 26;
 constexpr double row_gap = 6;
 constexpr double step_marks_height = 15;

@@ -125,7 +125,7 @@ std::string percent_of(std::int64_t part, std::int64_t whole) {
   return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "weights 16 MiB, batch 2 MiB", the largest first.
+// Returns the sizes by purpose, the largest first: "weights 16 MiB, batch 2 MiB".
 std::string by_purpose(const BytesByPurpose& bytes) {
   std::vector<std::size_t> purposes;
   for (std::size_t purpose = 0; purpose < bytes.size(); ++purpose) {

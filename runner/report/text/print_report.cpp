@@ -56,7 +56,7 @@ void print_last_line(std::ostream& out, const ReportedVerdict& decided, const st
   out << (decided.cost.empty() ? "" : " ") << decided.cost << more << '\n';
 }
 
-// " (a.line, b.line)", only the first of many.
+// Returns names like " (a.line, b.line)"; of many names only the first ones.
 std::string in_brackets(std::span<const std::string> names) {
   constexpr std::size_t most_named = 6;
   if (names.empty()) return "";

@@ -114,7 +114,7 @@ struct Occupancy {
 constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t registers_of_a_multiprocessor = 65536;
 constexpr std::int64_t register_unit = 256;  // allocation unit of registers per warp
-// Per block, by the driver, since compute capability 8.0.
+// The driver reserves this much shared memory per block since compute capability 8.0.
 constexpr std::int64_t reserved_shared_memory = 1024;
 
 // Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".

@@ -61,7 +61,8 @@ struct TraceLinks {
   std::int64_t gpu = 0;          // number of the GPU
 };
 
-// "Memcpy HtoD (Pageable -> Device)", "Memset (Device)", or the name of a kernel.
+// Returns the name of the work: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)", or the name
+// of a kernel.
 std::string name_of_work(const DeviceWork&);
 
 // The kind of an explicit wait: "Context Sync", "Stream Sync" or "Event Sync".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The characters of an assertion, read from left to right, and where in the file they stand. The
-// parser knows what they mean.
+// Reads the characters of an assertion from left to right, with their positions in the file. The
+// parser interprets them.
 #pragma once
 
 #include <optional>

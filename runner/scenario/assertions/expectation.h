@@ -39,7 +39,8 @@ struct MetricOf {
 // Sizes that an assertion takes from the plan of the scenario's first variant.
 enum class PlanSize { batch_bytes, param_bytes };
 
-// A number in the base unit of its kind: seconds, bytes, or a plain ratio (5 % is 0.05).
+// A factor of a product. A double is in the base unit of its kind: seconds, bytes, or a plain ratio
+// (5 % is 0.05).
 using Factor = std::variant<double, MetricOf, PlanSize, BoundClass>;
 using Product = std::vector<Factor>;  // factors, at least one
 using Side = std::vector<Product>;    // a sum of at least one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text of an assertion to Expectation. The judge decides whether it is true.
+// Parses the text of an assertion to an Expectation. The judge decides whether it is true.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts of a step, by whoever has counted: a plan, a trace, or what is attached to a program.
+// Counts of a step, from a plan, a trace, or a tool that is attached to a program.
 #pragma once
 
 #include <array>

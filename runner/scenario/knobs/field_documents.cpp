@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text; field_schema.cpp writes the schema.
+// Writes the documentation of the fields as text; field_schema.cpp writes the schema.
 #include "scenario/knobs/field_documents.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The one table of everything that a scenario file may set: its name, its values, its default, its
-// member, and beside which others it has an effect. Reading, documentation, editor schema and
-// fingerprint all follow from a row; adding a knob is a member of scenario.h and a row here.
+// The one table of all settings of a scenario file: name, values, default, member, and the other
+// settings with which each has an effect. Reading, documentation, editor schema and fingerprint use
+// it. A new knob needs a member in scenario.h and a row here.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ struct FieldGroup {
   std::string_view meaning;
 };
 
-// In the order of the documentation; fields of a group are adjacent.
+// Both are in the order of the documentation; fields of a group are adjacent.
 std::span<const FieldGroup> field_groups();
 std::span<const Field> field_table();
 

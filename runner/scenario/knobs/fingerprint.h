@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One number for what a scenario asks, so that a baseline of another question is never compared.
+// A number that identifies what a scenario measures, so that a baseline of another measurement is
+// never compared.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Beside which other knobs a knob has an effect: what the last argument of a row of the field
-// table says. Only fields.cpp includes this.
+// Conditions on other knobs under which a knob has an effect, for the last argument of a row of the
+// field table. Only fields.cpp includes this.
 #pragma once
 
 #include "scenario/knobs/fields.h"

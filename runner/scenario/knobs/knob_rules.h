@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rules about knobs together, which check_knobs.cpp applies, and what they and the conditions of
-// single knobs (knob_conditions.h) ask.
+// Rules about combinations of knobs, which check_knobs.cpp applies, and the facts that these rules
+// and the conditions of single knobs (knob_conditions.h) query.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One reader a kind; the range check is common. field_value.cpp writes values.
+// Has one reader for each kind of value; all use the same range check. field_value.cpp writes
+// values.
 #include <fmt/format.h>
 
 #include <charconv>

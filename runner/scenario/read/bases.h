@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which files a scenario may extend. A scenario may come from anybody, with a pull request, and
-// messages about a base show its keys and lines: so a base lies in the same repository.
+// Decides which files a scenario may extend. A scenario may come from an untrusted pull request,
+// and messages about a base show its keys and lines. So a base must be in the same repository.
 #pragma once
 
 #include <filesystem>

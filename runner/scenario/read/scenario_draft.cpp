@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One method a table of the format; top-level keys are a table of names and methods.
+// Has one method for each table of the format; the top-level keys are in a table of names and
+// methods.
 #include "scenario/read/scenario_draft.h"
 
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ bool is_line_name(std::string_view text) {
   return is_all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
-// a to z, 0 to 9, _ and -.
+// A tag has only the characters a to z, 0 to 9, _ and -.
 bool is_tag(std::string_view text) {
   return is_all_of(text, [](char c) { return is_small(c) || c == '_' || c == '-'; });
 }

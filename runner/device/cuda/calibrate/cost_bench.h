@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tools that measure costs: a stream, scratch memory with random content, a small kernel, and three
-// ways to take a time. measure_*_costs.cpp say what is measured.
+// ways to take a time. The files measure_*_costs.cpp use them.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class CostBench {
 
   CostBench();
 
-  // All times are in nanoseconds. The time of the call on the host, with an idle device.
+  // Returns the host time of the call on an idle device. All times here are in nanoseconds.
   std::int64_t host_time(const std::function<void()>& call) const;
-  // The time of the enqueued work on the device.
+  // Returns the device time of the enqueued work.
   std::int64_t device_time(const std::function<void()>& enqueue) const;
-  // The time from start to start of repeated work on the device with a full queue: a long kernel
-  // holds the stream while the host enqueues.
+  // Returns the time from start to start of repeated work on the device with a full queue: a long
+  // kernel blocks the stream while the host enqueues.
   std::int64_t time_in_full_queue(const std::function<void()>& enqueue, int count) const;
 
   // Launches the shortest possible kernel.

@@ -22,7 +22,7 @@ HostMemoryBlock take_pages(std::int64_t bytes) {
 }
 
 void enqueue_copy(const CostBench& bench, const HostMemoryBlock& from, std::int64_t bytes) {
-  // Beyond the word that holding kernels write.
+  // The copy writes after the word that blocking kernels write.
   check(cudaMemcpyAsync(bench.scratch(2) + kibibyte, from.get(), static_cast<std::size_t>(bytes),
                         cudaMemcpyHostToDevice, bench.stream()),
         "copy to the device");
@@ -40,8 +40,9 @@ CopyCost measure_copy_costs(const CostBench& bench, MemoryKind kind, const HostC
         "pin memory");
     lock.reset(source.get());
   }
-  // Pinned copies are timed on the device, many in a full queue. A pageable copy keeps the host in
-  // the call, so its time is the host's, less the call and the wake-up that the model adds itself.
+  // Pinned copies are timed on the device, many in a full queue. A pageable copy blocks the host in
+  // the call, so its time is host time, minus the call and the wake-up, which the model adds
+  // itself.
   const auto pinned_time = [&](std::int64_t size) {
     return bench.time_in_full_queue([&] { enqueue_copy(bench, source, size); },
                                     size < 16 * mebibyte ? 100 : 4);

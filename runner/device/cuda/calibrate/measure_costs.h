@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The costs of a device profile, each measured on a CostBench. All throw DeviceError.
+// Measures the costs of a device profile on a CostBench. All functions throw DeviceError.
 #pragma once
 
 #include <cstdint>

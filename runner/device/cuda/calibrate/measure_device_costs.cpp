@@ -35,8 +35,8 @@ GraphExec graph_of_small_kernels(const CostBench& bench) {
 DeviceCosts measure_device_costs(const CostBench& bench, const HostCosts& host) {
   DeviceCosts costs;
   ComputeCosts& compute = costs.compute;
-  // The round trip less launch, wait and kernel is the latency before the kernel and the wake-up
-  // after it, half each.
+  // The round trip minus launch, wait and kernel is the latency before the kernel and the wake-up
+  // after it; each gets half.
   const std::int64_t round_trip = bench.host_time([&] {
     bench.launch_small();
     check(cudaStreamSynchronize(bench.stream()), "wait");

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// The time of one call among many in a row.
+// Returns the time of one call among many in a row.
 std::int64_t time_of_one(const CostBench& bench, int calls, const std::function<void()>& call) {
   return bench.host_time([&] {
     for (int made = 0; made < calls; ++made) call();

@@ -31,8 +31,8 @@ DeviceProfile measure_profile() {
   profile.pinned = measure_copy_costs(bench, MemoryKind::pinned, profile.host);
   profile.pageable = measure_copy_costs(bench, MemoryKind::pageable, profile.host);
   profile.staging_bytes = measure_staging_bytes(bench);
-  // Not measured by this run. Between loads and slots: as two loads of one step differed on an
-  // H200; the rest is chosen, of the order of what steps there show.
+  // This run does not measure the noise. The values between loads and slots are differences of two
+  // loads of one step on an H200; the others are guesses of the order that steps show there.
   profile.noise = {.within_rounds = 0.01,
                    .between_rounds = 0.001,
                    .between_loads = 0.002,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Measures the local GPU's device profile: what the simulated device needs to know of it.
+// Measures the device profile of the local GPU, with the costs that the simulated device needs.
 #pragma once
 
 #include "device/profile.h"
 
 namespace stepgate {
 
-// Takes less than 2 GiB of device memory. `measured` is left empty: the caller knows
-// the date. The noise is not measured. Throws DeviceError.
+// Measures the profile; takes less than 2 GiB of device memory. `measured` stays empty, since the
+// caller knows the date. The noise is not measured. Throws DeviceError.
 DeviceProfile measure_profile();
 
 }  // namespace stepgate

@@ -13,8 +13,8 @@
 namespace stepgate {
 namespace {
 
-// Calls that only query: libraries query devices, attributes and errors often, and a trace omits
-// them.
+// Whether a call only queries: libraries query devices, attributes and errors often, and a trace
+// omits such calls.
 bool only_asks(std::string_view call) {
   return call.starts_with("cudaGet") || call.starts_with("cudaPeek") ||
          call.starts_with("cudaFuncGet") || call.starts_with("cudaDeviceGet");
@@ -22,7 +22,8 @@ bool only_asks(std::string_view call) {
 
 constexpr auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
 
-// Index of the span that contains the time; -1 if there is none. Spans are in order and disjoint.
+// Returns the index of the span that contains the time; -1 if there is none. Spans are in order and
+// disjoint.
 int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
   const auto after =
       std::upper_bound(spans.begin(), spans.end(), time,
@@ -107,7 +108,7 @@ class Assembly {
     }
   }
 
-  // The action of the plan's operation; nullptr where the span is the runner's own.
+  // Returns the action of the plan's operation; nullptr for spans of the runner itself.
   const Action* action_of(int operation) const {
     return operation < 0 ? nullptr : &operation_at(plan_, operation).action;
   }
@@ -117,9 +118,9 @@ class Assembly {
     return action != nullptr && std::holds_alternative<Collective>(*action);
   }
 
-  // An allocator's event queries are no polls of the step, and their number depends on timing.
-  // NCCL's own launches and stream waits inside a collective do not count either: the plan counts
-  // it as one call.
+  // Returns the meaning of a call within a span. Event queries of an allocator are not polls of the
+  // step, and their number depends on timing. NCCL's own launches and stream waits inside a
+  // collective do not count either: the plan counts the collective as one call.
   CallMeaning meaning_within(int span, std::string_view name) const {
     CallMeaning meaning = meaning_of_call(name);
     const int index = trace_.spans[static_cast<std::size_t>(span)].operation;
@@ -157,7 +158,7 @@ class Assembly {
     for (const auto& [correlation, works] : of_graph) give_to_captured(works);
   }
 
-  // Assigns the works of a graph's launch, in order of time, to captured operations. Collectives of
+  // Assigns the work of a graph's launch, in order of time, to captured operations. Collectives of
   // a kind are on one stream and are matched separately.
   void give_to_captured(const std::vector<int>& works) {
     std::map<std::optional<CollectiveKind>, std::vector<int>> operations;
@@ -172,7 +173,7 @@ class Assembly {
     }
     for (const auto& [kind, alike] : found) {
       const std::vector<int>& captured = operations[kind];
-      if (alike.size() != captured.size()) continue;  // they stay with the launch
+      if (alike.size() != captured.size()) continue;  // the work stays assigned to the launch
       for (std::size_t index = 0; index < alike.size(); ++index)
         alike[index]->operation = captured[index];
     }
@@ -200,8 +201,8 @@ class Assembly {
     }
   }
 
-  // Page events belong to no call. In steady steps, events of earlier steps inside the spans
-  // balance those of traced steps after the spans.
+  // Takes the page events, which belong to no call. In steady steps, events of earlier steps inside
+  // the spans balance events of traced steps after the spans.
   void take_page_events() {
     if (!records_.page_events) return;
     trace_.page_events.emplace();

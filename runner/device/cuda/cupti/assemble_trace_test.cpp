@@ -36,7 +36,7 @@ DeviceWork copy_work(std::uint32_t correlation, CopyEnd from, CopyEnd to) {
           .to = to};
 }
 
-// A span for each of two operations, after one of the runner's own.
+// Returns spans of two operations, after a span of the runner itself.
 std::vector<HostSpan> spans() {
   return {{.operation = -1, .step = 4, .acts_for = 4, .begin = at(50), .end = at(90)},
           {.operation = 0, .step = 4, .acts_for = 4, .begin = at(100), .end = at(200)},
@@ -124,7 +124,8 @@ TEST(AssembleTrace, KernelsOfNcclThatACollectiveMadeAreThatCollective) {
   records.calls = {call("cudaLaunchKernel", 1, 110, 120), call("cudaLaunchKernelExC", 2, 210, 220),
                    call("cudaLaunchKernelExC", 3, 230, 240)};
   records.work = {kernel_work(1, 400, 500), kernel_work(2, 500, 600), kernel_work(3, 600, 700)};
-  records.work[0].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";  // of another operation
+  records.work[0].name =
+      "ncclDevKernel_AllReduce_Sum_f32_RING_LL";  // the name belongs to another operation
   records.work[1].name = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL";
   const Trace trace = assemble_trace(a_kernel_and_a_collective(), records, spans(), 4, 1);
   ASSERT_EQ(trace.work.size(), 3U);
@@ -134,7 +135,7 @@ TEST(AssembleTrace, KernelsOfNcclThatACollectiveMadeAreThatCollective) {
   EXPECT_EQ(trace.work[1].collective, CollectiveKind::reduce_scatter);
   EXPECT_EQ(trace.work[1].bytes, 4096);
   EXPECT_EQ(trace.work[1].operation, 1);
-  EXPECT_EQ(trace.work[2].kind, WorkKind::kernel);  // of another name
+  EXPECT_EQ(trace.work[2].kind, WorkKind::kernel);  // this kernel has another name
 }
 
 TEST(AssembleTrace, EveryKernelOfNcclIsKnownByItsName) {

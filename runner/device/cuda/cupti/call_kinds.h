@@ -14,13 +14,13 @@ std::string_view plain_call_name(std::string_view name);
 
 struct CallMeaning {
   CallKind kind = CallKind::other;
-  // The host may wait for the device in this call, whatever its arguments. False for asynchronous
-  // copies, where the kind of host memory decides.
+  // Whether the host may wait for the device in this call, whatever its arguments. False for
+  // asynchronous copies, where it depends on the kind of host memory.
   bool always_can_block = false;
 };
 
-// The meaning of a plain call name. Sources are NVIDIA's "API synchronization behavior", and, where
-// that leaves it open, tests on an H200 behind a pending kernel.
+// Returns the meaning of a plain call name. Sources are NVIDIA's "API synchronization behavior"
+// and, where that leaves it open, tests on an H200 behind a pending kernel.
 CallMeaning meaning_of_call(std::string_view plain_name);
 
 }  // namespace stepgate

@@ -68,7 +68,7 @@ TEST(CallKinds, CallsBlockAsTheyDidBehindAPendingKernel) {
 TEST(KernelName, IsWithoutResultParametersAndAnonymousNamespaces) {
   EXPECT_EQ(readable_kernel_name("_ZN8stepgate12_GLOBAL__N_15twiceEPfl"), "stepgate::twice");
   EXPECT_EQ(readable_kernel_name("_ZN8stepgate5scaleIfEEvPT_l"), "stepgate::scale<float>");
-  // Parentheses within template arguments are no parameters.
+  // Parentheses within template arguments do not start the parameters.
   EXPECT_EQ(readable_kernel_name("_ZN8stepgate5scaleILi4EEEvPf"), "stepgate::scale<4>");
 }
 

@@ -22,11 +22,12 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 constexpr std::size_t buffer_alignment = 8;
-// The version in CUDA 12.0. The records of older versions have not been checked.
+// The oldest supported version is that of CUDA 12.0. Records of older versions have not been
+// checked.
 constexpr std::uint32_t oldest_version = 18;
 
 std::uint64_t raw_nanoseconds() {
-  // Unlike CLOCK_MONOTONIC this one is not adjusted while steps run.
+  // CLOCK_MONOTONIC_RAW is used since CLOCK_MONOTONIC may be adjusted while steps run.
   timespec now{};
   (void)clock_gettime(CLOCK_MONOTONIC_RAW, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
@@ -38,8 +39,8 @@ struct Filled {
   std::size_t bytes = 0;
 };
 
-// Buffers that CUPTI's threads have filled and that are unread. There is one instance, since
-// CUPTI's callbacks take no user argument.
+// Buffers that CUPTI's threads have filled and that have not been read. There is one instance,
+// since CUPTI's callbacks take no user argument.
 struct FilledBuffers {
   std::mutex mutex;
   std::vector<Filled> all;
@@ -71,7 +72,8 @@ constexpr std::array recorded_kinds{
     CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
     CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_OVERHEAD};
 
-// Driver calls that libraries make directly. For all others the runtime's call is enough.
+// Driver calls that libraries make directly. For all other driver calls, the runtime call that
+// contains them is enough.
 constexpr std::array<CUpti_CallbackId, 16> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,

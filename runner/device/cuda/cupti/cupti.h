@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA's profiling library (CUPTI), opened while the program runs and only where steps are traced.
-// Turns its records into plain ones; assemble_trace finds what they belong to.
+// CUDA's profiling library (CUPTI), opened at run time and only where steps are traced. Converts
+// its records to plain values; assemble_trace matches them to operations.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Cupti {
   Cupti(const Cupti&) = delete;
   Cupti& operator=(const Cupti&) = delete;
 
-  // Why nothing is recorded; empty when recording works.
+  // The reason why nothing is recorded; empty when recording works.
   const std::string& unavailable() const;
 
   // Records page events of managed memory from now on. Call it after CUDA has started and before

@@ -41,7 +41,7 @@ std::optional<UnsteadyKind> unsteady_kind(CUpti_ActivityOverheadKind kind) {
     case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
       return UnsteadyKind::command_buffer_full;
     default:
-      return std::nullopt;  // the library's own business
+      return std::nullopt;  // internal work of the library
   }
 }
 
@@ -155,7 +155,7 @@ void CuptiRecords::read_pages(const CUpti_ActivityUnifiedMemoryCounter3& counter
   const auto kind = page_event_kind(counter.counterKind);
   if (!kind || !records.page_events) return;
   const bool counted = *kind != PageEventKind::host_faults;
-  // A fault of the host has no end.
+  // The record of a host fault has no end time.
   const std::uint64_t end = counter.end > counter.start ? counter.end : counter.start;
   records.page_events->push_back({.kind = *kind,
                                   .amount = counted ? static_cast<std::int64_t>(counter.value) : 1,

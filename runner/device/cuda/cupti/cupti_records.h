@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One record of CUPTI after the other, as a plain value. cupti.cpp opens the library and collects
-// its buffers.
+// Converts single CUPTI records to plain values. cupti.cpp opens the library and collects its
+// buffers.
 #pragma once
 
 #include <cupti.h>

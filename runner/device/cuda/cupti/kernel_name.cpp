@@ -37,7 +37,7 @@ std::string readable_kernel_name(const char* symbol) {
   std::string name = demangled.get();
   drop_all(name, "(anonymous namespace)::");
   name.resize(begin_of_parameters(name));
-  if (name.starts_with("void ")) name.erase(0, 5);  // of templates, whose symbols name the result
+  if (name.starts_with("void ")) name.erase(0, 5);  // symbols of templates contain the return type
   return name;
 }
 

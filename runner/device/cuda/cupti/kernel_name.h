@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Names of kernels as people write them.
+// Readable names of kernels.
 #pragma once
 
 #include <string>
 
 namespace stepgate {
 
-// "stepgate::gelu_kernel<float>" of the symbol that the linker knows, without result, parameters
-// and anonymous namespaces. What is no C++ symbol stays as it is.
+// Returns a name like "stepgate::gelu_kernel<float>" for a linker symbol, without return type,
+// parameters and anonymous namespaces. Returns text that is not a C++ symbol unchanged.
 std::string readable_kernel_name(const char* symbol);
 
 }  // namespace stepgate

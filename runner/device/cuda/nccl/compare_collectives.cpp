@@ -41,8 +41,8 @@ bool is_of(const Operation& operation, int communicator) {
   return collective != nullptr && collective->communicator == communicator;
 }
 
-// The plan's collectives in the order in which the host issues them. NCCL does not see launches of
-// a graph.
+// Returns the plan's collectives in the order in which the host issues them. NCCL does not see
+// launches of a graph.
 std::vector<PlannedCollective> issued_on(const StepPlan& plan, const IssuedSteps& steps,
                                          int communicator) {
   std::vector<PlannedCollective> all;
@@ -75,7 +75,7 @@ bool agrees(const PlannedCollective& one, const RecordedCollective& recorded) {
          one.operation->captured == recorded.captured;
 }
 
-// "'reduce bucket 2' of step 12, AllReduce of 1024 ncclBfloat16"
+// Describes a collective: "'reduce bucket 2' of step 12, AllReduce of 1024 ncclBfloat16".
 std::string in_words(const PlannedCollective& planned, const Occasion& when) {
   const Collective& collective = collective_of(planned);
   return fmt::format("'{}' of {} {}, {} of {} {}", planned.operation->name, when.of, planned.step,
@@ -83,7 +83,7 @@ std::string in_words(const PlannedCollective& planned, const Occasion& when) {
                      nccl_name_of(collective.dtype));
 }
 
-// Mentions the capture only where it is unexpected.
+// Describes a recorded collective; mentions the capture only where it is unexpected.
 std::string in_words(const RecordedCollective& recorded, const Occasion& when) {
   const bool should_be_captured = &when == &in_graphs;
   const std::string_view instead = recorded.captured == should_be_captured ? ""
@@ -92,7 +92,7 @@ std::string in_words(const RecordedCollective& recorded, const Occasion& when) {
   return fmt::format("{} of {} {}{}", recorded.function, recorded.count, recorded.type, instead);
 }
 
-// Empty if plan and record agree.
+// Describes the first difference between plan and record; empty if they agree.
 std::string difference_on(int communicator, const Occasion& when,
                           const std::vector<PlannedCollective>& planned,
                           const std::vector<RecordedCollective>& recorded) {
@@ -109,7 +109,7 @@ std::string difference_on(int communicator, const Occasion& when,
       when.did, recorded.size(), planned.size());
 }
 
-// In small letters where they are words.
+// Returns the name in lower case if it is a word.
 std::string readable(std::string_view name) {
   constexpr std::string_view words[] = {"RING", "TREE", "SIMPLE"};
   std::string text(name);
@@ -148,7 +148,8 @@ void keep_each_once(std::vector<CollectiveAlgorithm>& algorithms) {
   algorithms.erase(std::unique(algorithms.begin(), algorithms.end()), algorithms.end());
 }
 
-// Compares channels, each of which is a thread block, with the limit. Empty if none is exceeded.
+// Describes collectives with more channels than the limit, where each channel is a thread block.
+// Empty if there are none.
 std::string more_channels(const RanksPlan& ranks,
                           const std::vector<CollectiveAlgorithm>& algorithms) {
   for (const CollectiveAlgorithm& one : algorithms) {

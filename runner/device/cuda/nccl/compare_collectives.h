@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NCCL's record of some steps beside their plan: a witness that knows neither the plan nor CUPTI.
+// Compares NCCL's record of some steps with their plan. NCCL's record is independent of the plan
+// and of CUPTI.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,11 @@ struct IssuedSteps {
 
 // Records of one loaded step; each contains all collectives enqueued during its recording.
 struct NcclRecordsOfStep {
-  NcclRecord captured = {};  // into its graphs, of whose launches NCCL says nothing
+  NcclRecord captured = {};  // at capture; NCCL does not report launches of graphs
   NcclRecord issued = {};    // in these steps
 };
 
-// The record of these steps. The plan is that of one rank, the communicators are its.
+// Returns the record of these steps. Plan and communicators are those of one rank.
 LibraryRecord library_record_of(const StepPlan&, const IssuedSteps&,
                                 const std::vector<std::unique_ptr<NcclCommunicator>>&,
                                 const NcclRecordsOfStep&);

@@ -28,11 +28,11 @@ struct FakeCommunicator {
   void* context = nullptr;
   int chosen_events = 0;
 };
-// More communicators than any test has at a time.
+// There are more communicators than any test uses at a time.
 std::array<FakeCommunicator, 8> communicators;
 std::size_t made = 0;
 
-// Finds the plugin as NCCL does: in the program, if the variable says so.
+// Loads the profiler plugin as NCCL does: from the program, if the variable says so.
 FakeCommunicator profiled_communicator() {
   const char* const name = std::getenv(nccl_profiler_api::plugin_variable);
   if (!told.has_profilers || name == nullptr ||

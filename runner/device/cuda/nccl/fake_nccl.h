@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests only: what they tell the NCCL that fake_nccl.cpp is, and what it was asked.
+// For tests only: settings by which a test controls the fake NCCL of fake_nccl.cpp, and a record of
+// the calls to it.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,7 +15,7 @@ namespace stepgate {
 
 enum class FakeAnswer { success, failure, later, never };
 
-// Mistakes in what it reports to the profiler plugin about collective number `mistaken_at`, from 0.
+// A wrong report to the profiler plugin about collective number `mistaken_at`, from 0.
 enum class Mistake { none, forgets_it, counts_other_elements, takes_another_kind, repeats_it };
 
 struct FakeNccl {
@@ -27,10 +28,10 @@ struct FakeNccl {
   bool is_captured = false;   // whether calls are captured; NCCL learns it from the stream
   Mistake mistake = Mistake::none;
   int mistaken_at = 0;
-  std::atomic<bool> released{false};  // calls that never answer do
-  std::atomic<int> waiting{0};        // how many of those there are
+  std::atomic<bool> released{false};  // whether calls that never answer may return
+  std::atomic<int> waiting{0};        // number of such calls
 
-  int count = 0;  // of the ranks, and so on: as the last call said
+  int count = 0;  // number of ranks in the last call
   int rank = 0;
   nccl_api::UniqueId id{};
   nccl_api::Config config{};

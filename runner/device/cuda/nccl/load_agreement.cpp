@@ -50,7 +50,7 @@ void LoadAgreement::tell_of_failure() noexcept {
   try {
     (void)all_can(false);
   } catch (const std::exception&) {
-    // The other ranks notice it at their deadline; the first error is more helpful.
+    // The other ranks notice this at their deadline; the first error is more helpful.
   }
 }
 

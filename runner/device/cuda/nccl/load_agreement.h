@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All ranks load a plan or none does: where one lacks the memory, the others must not wait for it
-// in the plan's collectives.
+// Agreement among ranks that all load a plan or none does: if one rank lacks the memory, the others
+// must not wait for it in the plan's collectives.
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,12 @@ class LoadAgreement {
   // that. The communicator must outlive this object. Throws DeviceError.
   explicit LoadAgreement(NcclCommunicator&);
 
-  // Begins a load, or its next part after an agreement; all ranks call it alike.
+  // Begins a load, or its next part after an agreement; all ranks must call it at the same points.
   void begin() { is_told_ = false; }
-  // Called once after begin() by every rank; returns whether all ranks can continue. Throws
+  // All ranks call this once after begin(). Returns whether all ranks can continue. Throws
   // DeviceError.
   bool all_can(bool this_one);
-  // Called when a load fails: tells the other ranks unless all_can() already did. Does not throw.
+  // Tells the other ranks that a load has failed, unless all_can() already did. Does not throw.
   void tell_of_failure() noexcept;
 
  private:

@@ -11,7 +11,8 @@
 
 namespace stepgate {
 
-// A second library in one process has state of its own, so one that is there comes first.
+// A second copy of NCCL in one process would have its own state, so a copy that is already loaded
+// is preferred.
 Nccl::Nccl() {
   DynamicLibrary library({.name = "NCCL",
                           .variable = "STEPGATE_NCCL",

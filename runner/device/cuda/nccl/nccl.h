@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NVIDIA's library of collectives, opened while the program runs. Needs no header of its and no
-// CUDA toolkit to build, and no GPU to link.
+// NVIDIA's library of collectives (NCCL), opened at run time. The build needs neither NCCL's header
+// nor a CUDA toolkit, and linking needs no GPU.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ class Nccl {
   // what failed. The library stays loaded until the process ends, since it starts threads.
   Nccl();
 
-  // Why NCCL cannot be used, with a hint; empty if it can.
+  // The reason why NCCL cannot be used, with a hint; empty if it can.
   const std::string& unavailable() const { return unavailable_; }
-  // "2.28.9"; empty where there is no library.
+  // The version, such as "2.28.9"; empty where there is no library.
   const std::string& version() const { return version_; }
   // The file that the dynamic loader found.
   const std::string& file() const { return file_; }
@@ -28,7 +28,8 @@ class Nccl {
   // Makes the 128 bytes by which the ranks of one communicator find each other. Throws DeviceError.
   std::string make_unique_id() const;
 
-  // "NCCL 2.28.9 cannot all_reduce: unhandled cuda error: (the library's own words)"
+  // Returns a message like "NCCL 2.28.9 cannot all_reduce: unhandled cuda error: (the library's own
+  // words)".
   std::string describe(nccl_api::Result, std::string_view what, nccl_api::Handle = nullptr) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The part of NCCL's binary interface that stepgate calls, declared from its documentation
-// (docs.nvidia.com/deeplearning/nccl), since its header need not be there. All of it is the same
-// from 2.19 to 2.29. Only this folder and the library that its test plays include this.
+// The part of NCCL's binary interface that stepgate calls. It is declared from NCCL's documentation
+// (docs.nvidia.com/deeplearning/nccl), since the header may be missing. All of it is the same from
+// 2.19 to 2.29. Only this folder and the tests' fake library include this.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ struct UniqueId {
 };
 static_assert(sizeof(UniqueId) == 128);
 
-// ncclDataType_t
+// The values are of ncclDataType_t.
 constexpr int float16 = 6;
 constexpr int float32 = 7;
 constexpr int bfloat16 = 9;
 
-// ncclRedOp_t
+// The values are of ncclRedOp_t.
 constexpr int sum = 0;
 constexpr int average = 4;
 
@@ -52,7 +52,7 @@ struct Config {
 static_assert(offsetof(Config, blocking) == 16 && offsetof(Config, net_name) == 32 &&
               offsetof(Config, split_share) == 40 && sizeof(Config) == 48);
 
-// By their exported names, without the prefix.
+// Members are named like the exported functions, without the prefix.
 struct Functions {
   Result (*get_version)(int*) = nullptr;
   Result (*get_unique_id)(UniqueId*) = nullptr;
@@ -62,7 +62,8 @@ struct Functions {
   Result (*comm_abort)(Handle) = nullptr;
   const char* (*get_error_string)(Result) = nullptr;
   const char* (*get_last_error)(Handle) = nullptr;
-  // `count` is in elements: of the whole, of what a rank receives, of what a rank sends.
+  // `count` is in elements: the total for all_reduce, the received elements of a rank for
+  // reduce_scatter, the sent elements of a rank for all_gather.
   Result (*all_reduce)(const void* from, void* to, std::size_t count, int type, int operation,
                        Handle, Stream) = nullptr;
   Result (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int operation,

@@ -35,7 +35,7 @@ std::optional<int> call_within(std::chrono::nanoseconds limit, std::function<int
   return answer.get();
 }
 
-constexpr int thread_has_no_gpu = -1;  // none of NCCL's results
+constexpr int thread_has_no_gpu = -1;  // not a result code of NCCL
 
 nccl_api::UniqueId id_in(const std::string& rendezvous) {
   nccl_api::UniqueId id{};

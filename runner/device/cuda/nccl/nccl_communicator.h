@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One rank's end of a communicator. Its calls are blocking ones: those that do not block start a
-// thread for every collective since NCCL 2.20, which costs the host several times as much as the
-// collective. What waits for other ranks has a deadline instead.
+// A rank's communicator. Its NCCL calls are blocking: since NCCL 2.20, non-blocking calls start a
+// thread for every collective, which costs the host several times as much as the collective.
+// Instead, calls that wait for other ranks have a deadline.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,9 @@ struct CollectiveCall {
 };
 
 struct CommunicatorLimits {
-  std::chrono::nanoseconds deadline{std::chrono::seconds(60)};  // of whatever waits for others
-  std::chrono::nanoseconds abort{std::chrono::seconds(5)};      // of aborting what has failed
+  std::chrono::nanoseconds deadline{
+      std::chrono::seconds(60)};                            // of calls that wait for other ranks
+  std::chrono::nanoseconds abort{std::chrono::seconds(5)};  // of aborting a failed communicator
   CollectiveKnobs collectives = {};
 };
 
@@ -42,21 +43,22 @@ class NcclCommunicator {
   // waiting thread is abandoned, and the process should end.
   NcclCommunicator(const Nccl&, const RankMembership&, std::function<void()> choose_gpu,
                    const CommunicatorLimits& = {});
-  // Work that uses it must be done and graphs that have its collectives gone, unless it has failed.
+  // Its enqueued work must be done and graphs with its collectives destroyed, unless it has failed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
   // Enqueues the collective on the stream. Throws DeviceError.
   void issue(const CollectiveCall&, nccl_api::Stream);
-  // Like issue(), for the first time: may connect and allocate, and so wait for other ranks.
+  // Like issue(), for the first collective of a kind: may connect and allocate, and so wait for
+  // other ranks.
   void issue_first(const CollectiveCall&, nccl_api::Stream);
 
-  // To be polled during waits. Throws DeviceError when NCCL reports a failure, or when the wait
-  // exceeds the deadline; enqueued work then ends.
+  // Callers poll this during waits. Throws DeviceError when NCCL reports a failure, or when the
+  // wait exceeds the deadline; enqueued work then ends.
   void check_while_waiting(std::chrono::steady_clock::time_point since, std::string_view what);
 
-  // Its number in NCCL's record (nccl_record.h); absent where NCCL keeps none.
+  // The communicator's number in NCCL's record (nccl_record.h); nullopt where NCCL keeps no record.
   std::optional<int> recorded_as() const { return recorded_as_; }
   const std::string& nccl_version() const { return nccl_.version(); }
 
@@ -74,7 +76,7 @@ class NcclCommunicator {
   RankMembership membership_;
   CommunicatorLimits limits_;
   std::function<void()> choose_gpu_;
-  // Shared with an abandoned call.
+  // This state is shared with an abandoned call.
   std::shared_ptr<Connection> connection_;
   bool working_ = false;
   std::optional<int> recorded_as_;

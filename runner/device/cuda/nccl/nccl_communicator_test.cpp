@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Communicators of an NCCL that the test plays, and of none.
+// Tests communicators of a fake NCCL, and of a missing one.
 #include "device/cuda/nccl/nccl_communicator.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class FakeNcclCommunicator : public testing::Test {
     fake_ = loaded_fake_nccl(STEPGATE_FAKE_NCCL);
     begin_anew();
   }
-  // A thread that was left to itself must not see the next test's answers.
+  // An abandoned thread must not see the next test's answers.
   ~FakeNcclCommunicator() override {
     fake_->released = true;
     while (fake_->waiting > 0) std::this_thread::sleep_for(milliseconds(1));
@@ -101,7 +101,7 @@ TEST_F(FakeNcclCommunicator, LeavesThreadBlocksToNcclUnlessTheyAreLimited) {
   EXPECT_EQ(fake_->config.most_ctas, 8);
 }
 
-// NCCL's abort waits for these graphs to go.
+// NCCL's abort waits until these graphs are destroyed.
 TEST_F(FakeNcclCommunicator, SaysThatItHasFailedAlsoWhereGraphsStillHaveItsCollectives) {
   const auto communicator = second_of_two();
   fake_->collective = FakeAnswer::failure;
@@ -176,7 +176,7 @@ TEST_F(FakeNcclCommunicator, GivesUpAtTheDeadline) {
   const std::string words = error_of([&] { (void)second_of_two(); });
   EXPECT_GE(steady_clock::now() - begin, milliseconds(50));
   EXPECT_NE(words.find("the other ranks have not come within 0.05 s"), std::string::npos) << words;
-  EXPECT_EQ(fake_->aborted, 0);  // a call is still at work with it
+  EXPECT_EQ(fake_->aborted, 0);  // a call still uses it
 }
 
 TEST_F(FakeNcclCommunicator, GivesUpAFirstCollectiveAtTheDeadline) {

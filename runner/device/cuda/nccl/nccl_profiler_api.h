@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The part of NCCL's profiler interface, version 5, that stepgate answers to, declared from NCCL's
-// documentation of it (ext-profiler/README.md of its sources). NCCL looks for it from 2.28.3 on;
-// versions that know a later interface still take this one. Only this folder and the library that
-// its test plays include this.
+// The part of NCCL's profiler interface, version 5, that stepgate implements. It is declared from
+// NCCL's documentation (ext-profiler/README.md in its sources). NCCL looks for it from 2.28.3 on;
+// versions with a later interface still accept this one. Only this folder and the tests' fake
+// library include this.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr const char* plugin_symbol = "ncclProfiler_v5";
 inline constexpr const char* plugin_variable = "NCCL_PROFILER_PLUGIN";
 inline constexpr const char* the_program_itself = "STATIC_PLUGIN";
 
-// Kinds of events, of which a plugin chooses some. Those of kernels' channels are never chosen:
+// Kinds of events that a plugin can request. Events of kernels' channels are never requested, since
 // they make collectives of up to 4 MiB slower.
 inline constexpr std::uint64_t work_event = 2;    // ncclProfileColl
 inline constexpr std::uint64_t call_event = 512;  // ncclProfileCollApi
@@ -30,7 +30,7 @@ struct Call {
   bool captured;
 };
 
-// The same as NCCL carries it out: of some kinds in other units.
+// A collective as NCCL carries it out. For some kinds its count has other units than in the call.
 struct Work {
   std::uint64_t number;
   const char* function;
@@ -60,7 +60,7 @@ static_assert(offsetof(Call, type) == 16 && offsetof(Call, captured) == 40);
 static_assert(offsetof(Work, count) == 32 && offsetof(Work, type) == 48 &&
               offsetof(Work, channels) == 56 && offsetof(Work, algorithm) == 64);
 
-// All of them return an ncclResult_t; 0 is success.
+// All functions return an ncclResult_t; 0 is success.
 struct Plugin {
   const char* name;
   int (*init)(void** context, std::uint64_t communicator, int* chosen_events,

@@ -17,8 +17,8 @@
 namespace stepgate {
 namespace {
 
-// A lock held for a few assignments. NCCL calls from its own threads, into which a mutex might
-// throw.
+// A lock that is held for a few assignments. NCCL calls this from its own threads, in which a mutex
+// could throw.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -161,7 +161,7 @@ NcclRecord take_nccl_record() {
 
 }  // namespace stepgate
 
-// The symbol that NCCL looks for. The linker is told to show it (runner/device/CMakeLists.txt).
+// The linker exports the symbol that NCCL looks for (runner/device/CMakeLists.txt).
 extern "C" {
 __attribute__((
     visibility("default"))) extern const stepgate::nccl_profiler_api::Plugin ncclProfiler_v5;

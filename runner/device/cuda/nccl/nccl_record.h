@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NCCL's own account of what it was asked for, and how it goes about it: this program is NCCL's
-// profiler plugin. One record of the process, as NCCL has one plugin of it.
+// NCCL's own record of requested collectives and of their algorithms: this program is NCCL's
+// profiler plugin. There is one record per process, since NCCL has one plugin per process.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct RecordedCollective {
   const char* function = "";  // "AllReduce"
   const char* type = "";      // "ncclBfloat16"
   std::size_t count = 0;      // as it was called: elements of all, or of one rank's part
-  bool captured = false;      // into a graph, of whose launches NCCL says nothing
-  // How NCCL carries it out; null where it does not say.
+  bool captured = false;      // at capture; NCCL does not report launches of graphs
+  // The algorithm and protocol that NCCL chose; null where it does not report them.
   const char* algorithm = nullptr;  // "RING"
   const char* protocol = nullptr;   // "SIMPLE"
   int channels = 0;
@@ -29,7 +29,7 @@ struct NcclRecord {
   std::int64_t lost = 0;                        // calls for which there was no room
 };
 
-// Room for 200 steps of 600 collectives each; no trace has more.
+// The record has room for 200 steps of 600 collectives each; no trace has more.
 inline constexpr std::size_t most_recorded = std::size_t{1} << 17;
 
 // Starts recording the collectives of communicators that are created later. Allocates all memory it
@@ -37,7 +37,7 @@ inline constexpr std::size_t most_recorded = std::size_t{1} << 17;
 // that path only once, so call this before the first NCCL call.
 void begin_nccl_record();
 
-// Why nothing can be recorded: the user has set another plugin. Empty otherwise.
+// The reason why nothing can be recorded: the user has set another plugin. Empty otherwise.
 std::string reason_against_nccl_record();
 
 // The number of communicators that NCCL has reported to the plugin so far.

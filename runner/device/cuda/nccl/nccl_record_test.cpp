@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reports of an NCCL that the test plays to this program's plugin, beside the plan.
+// Compares the plan with reports of a fake NCCL to this program's plugin.
 #include "device/cuda/nccl/nccl_record.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Operation collective(std::string name, const Collective& what) {
   return {.name = std::move(name), .action = what};
 }
 
-// Two reductions and, on a communicator of its own, an all-gather at every other step.
+// A plan with two reductions and, on its own communicator, an all-gather in every other step.
 StepPlan plan_of_two() {
   const BufferUse whole{0, 0, 4096};
   const BufferUse half{0, 0, 2048};
@@ -77,7 +77,7 @@ class RecordOfFakeNccl : public testing::Test {
     }
   }
 
-  // As a device issues them.
+  // Issues the plan's collectives as a device does.
   void issue(const StepPlan& plan) {
     float somewhere = 0;
     for (std::int64_t step = steps.first; step < steps.first + steps.count; ++step) {
@@ -105,7 +105,8 @@ class RecordOfFakeNccl : public testing::Test {
     return library_record_of(plan, steps, communicators_, {.issued = take_nccl_record()});
   }
 
-  // Record of the same plan in a graph for each of two slots, whose launches NCCL does not see.
+  // Returns the record of the same plan in a graph for each of two slots; NCCL does not see the
+  // launches of graphs.
   LibraryRecord record_of_two_graphs(bool is_captured = true) {
     begin_nccl_record();
     join();
@@ -234,7 +235,7 @@ TEST_F(RecordOfFakeNccl, NamesACollectiveThatWasNotCaptured) {
             "captured, by NCCL, which captured 4 of them there, and the plan has 4");
 }
 
-// A step that issues one by one what its plan has in a graph.
+// The step issues one by one the collectives that its plan has in a graph.
 TEST_F(RecordOfFakeNccl, SeesWhatIsIssuedBesideAGraph) {
   (void)record_of_two_graphs();
   StepPlan plan = plan_of_two();

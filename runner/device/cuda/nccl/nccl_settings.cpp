@@ -20,7 +20,7 @@ constexpr const char* file_variable = "NCCL_CONF_FILE";
 
 using Found = std::map<std::string, NcclSetting, std::less<>>;
 
-// "NAME=value". What is there already stays.
+// Adds a line "NAME=value" unless the name is there already.
 void add(Found& found, std::string_view line, const std::string& file) {
   const std::size_t equals = line.find('=');
   if (!line.starts_with(prefix) || equals == std::string_view::npos) return;
@@ -29,8 +29,8 @@ void add(Found& found, std::string_view line, const std::string& file) {
       name, NcclSetting{.name = name, .value = std::string(line.substr(equals + 1)), .file = file});
 }
 
-// The file of the user, or the one that the variable names in its place, and then the file of the
-// machine.
+// Returns the user's file, or the file that the variable names instead, and then the machine's
+// file.
 std::vector<std::filesystem::path> files_of_nccl() {
   std::vector<std::filesystem::path> files;
   const char* const named = std::getenv(file_variable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settings of NCCL beside its calls: variables of the environment, and files that NCCL takes more
-// of them from.
+// Settings of NCCL outside of its calls: environment variables, and files from which NCCL reads
+// more variables.
 #pragma once
 
 #include <filesystem>
@@ -21,16 +21,16 @@ struct NcclSetting {
   bool operator==(const NcclSetting&) const = default;
 };
 
-// NCCL's settings by name, with NCCL's precedence: the environment first, then the files in this
-// order.
+// Returns NCCL's settings by name, with NCCL's precedence: the environment first, then the files in
+// this order.
 std::vector<NcclSetting> nccl_settings(const char* const* environment,
                                        std::span<const std::filesystem::path> files);
-// The settings of this process.
+// Returns the settings of this process.
 std::vector<NcclSetting> nccl_settings();
 std::optional<NcclSetting> nccl_setting(std::string_view name);
 
-// All settings beside NCCL's version that affect a step of several ranks, including CUDA's variable
-// for shared queues. The plugin of this program itself is left out.
+// Returns all settings that affect a step of several ranks, including CUDA's variable for shared
+// queues, but not NCCL's version. The plugin of this program itself is left out.
 std::vector<DeviceKey> settings_of_communication();
 
 }  // namespace stepgate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The groups that one rank of a run is in. Steps of n ranks are carried out by the first n, so
-// there is a group for each n that steps have, with communicators of its own; groups stay while
-// there are others, since steps of several are loaded at the same time.
+// The groups to which one rank of a run belongs. The first n ranks run steps of n ranks, so there
+// is a group for each such n, with communicators of its own. Groups coexist, since steps of
+// different numbers of ranks are loaded at the same time.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ using Communicators = std::vector<std::unique_ptr<NcclCommunicator>>;
 
 struct RankGroup {
   RankMembership membership;
-  // Communicators by the most thread blocks of a collective; nullopt: no limit.
+  // The communicators for each limit of the thread blocks of a collective; nullopt: no limit.
   std::map<std::optional<std::int64_t>, Communicators> communicators;
   std::size_t names_taken = 0;  // of the rendezvous
 
@@ -32,19 +32,19 @@ struct RankGroup {
 
 class RankGroups {
  public:
-  // See NcclCommunicator.
+  // The arguments are those of NcclCommunicator.
   explicit RankGroups(std::function<void()> choose_gpu, CommunicatorLimits limits = {})
       : choose_gpu_(std::move(choose_gpu)), limits_(limits) {}
 
-  // One name for each communicator that plans may have. Throws DeviceError.
+  // Makes one name for each communicator that plans may have. Throws DeviceError.
   static std::string make_rendezvous(const Nccl&);
 
   // Replaces the group of this many ranks; with one rank, leaves all groups. Returns when all ranks
   // have joined. Throws DeviceError, and then there is no group of this size.
   void join(const Nccl&, const RankMembership&);
   void leave(int count) { groups_.erase(count); }
-  // The communicators that a plan needs; creates missing ones. All ranks of a group load the same
-  // plans in one order, so they create them together. Throws DeviceError.
+  // Returns the communicators that a plan needs; creates missing ones. All ranks of a group load
+  // the same plans in the same order, so they create them together. Throws DeviceError.
   const Communicators& communicators_for(const Nccl&, RankGroup&, const RanksPlan&) const;
 
   // The group of so many ranks; nullptr if the device is in none.

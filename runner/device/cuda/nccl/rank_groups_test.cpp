@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups of an NCCL that the test plays.
+// Tests groups of ranks with a fake NCCL.
 #include "device/cuda/nccl/rank_groups.h"
 
 #include <gtest/gtest.h>

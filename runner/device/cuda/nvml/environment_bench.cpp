@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Costs to the host of reading the GPU's surroundings: a whole reading, and the calls of the
-// management library that it is made of.
+// Measures the host costs of reading the GPU's environment: a whole reading, and each NVML call in
+// it.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 
@@ -20,7 +20,7 @@ using AskFields = Result (*)(Handle, int, FieldValue*);
 using AskProcesses = Result (*)(Handle, unsigned*, ProcessInfo*);
 using AskReasons = Result (*)(Handle, unsigned long long*);
 
-// The first GPU of the library, which need not be CUDA's; what a call costs is the same.
+// Uses NVML's first GPU, which need not be CUDA's first; calls cost the same.
 class OpenLibrary {
  public:
   OpenLibrary() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The surroundings of the local GPU: they can be read, and reading them between rounds does not
-// change what is timed afterwards. Fails, never skips, where there is no GPU.
+// Tests the environment of the local GPU: it can be read, and reading it between rounds does not
+// change later times. Fails, never skips, where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ TEST(CudaEnvironment, KnowsTheClockOfTheScoredSteps) {
   std::cout << "SM clock from the steps' own stamps: " << *result.sm_clock_hertz / 1e6 << " MHz\n";
   EXPECT_GT(*result.sm_clock_hertz, 2e8);
   const auto highest = highest_clock_hertz(device->identity());
-  // The stamps' nanoseconds may tick as seldom as once a microsecond.
+  // The clock of the stamps may have a resolution of only one microsecond.
   EXPECT_LT(*result.sm_clock_hertz, highest.value_or(1e10) * 1.01);
 }
 
@@ -86,7 +86,7 @@ Effect effect_of_reading(Device& device, LoadedStep& step, const Observe& observ
   for (int warm_up = 0; warm_up < 20; ++warm_up) (void)log_time(false);
   std::vector<double> contrasts;
   for (int pair = 0; pair < pairs; ++pair) {
-    // Mirrored, so that drift cancels.
+    // The order is mirrored, so that drift cancels.
     const bool first = random() % 2 == 0;
     const double a = log_time(first), b = log_time(!first), c = log_time(!first),
                  d = log_time(first);
@@ -112,9 +112,9 @@ TEST(CudaEnvironment, AReadingDoesNotChangeTheSegmentAfterIt) {
     std::cout << hidden << " x " << batch << ": a reading changes the time of the next segment by "
               << 100 * effect.mean << " % (standard error " << 100 * effect.standard_error
               << " %)\n";
-    // Beyond four standard errors and a tenth of a percent it is an effect.
+    // A difference of more than four standard errors and a tenth of a percent counts as an effect.
     EXPECT_LT(std::abs(effect.mean), 4 * effect.standard_error + 0.001);
-    // A margin of noise that would hide one shows nothing.
+    // The noise must be small enough that an effect would be found.
     EXPECT_LT(effect.standard_error, batch == 64 ? 0.02 : 0.002);
   }
 }

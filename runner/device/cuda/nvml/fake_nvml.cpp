@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For nvml_test only: a management library that says what environment variables tell it to, so that
-// what the real one does is tried without a driver.
+// For nvml_test only: a fake NVML that returns values from environment variables, so that its users
+// can be tested without a driver.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -76,7 +76,8 @@ Result nvmlDeviceGetCurrentClocksEventReasons(Handle device, unsigned long long*
   return result;
 }
 
-// Each field has another type, as in nature. FAKE_NVML_FIELD_251=nanoseconds
+// Reads values such as FAKE_NVML_FIELD_251=nanoseconds. Each field has another type, as in the real
+// library.
 Result nvmlDeviceGetFieldValues(Handle, int count, FieldValue* values) {
   for (int index = 0; index < count; ++index) {
     FieldValue& field = values[index];
@@ -107,8 +108,9 @@ Result nvmlDeviceGetEnforcedPowerLimit(Handle device, unsigned* milliwatts) {
   return number(device, "POWER_LIMIT", milliwatts);
 }
 
-// FAKE_NVML_PROCESSES="pid pid ...", each with 1 MiB; pid 7 does not tell its memory. Where
-// FAKE_NVML_INSTANCE says that the GPU is in slices, all are in that one, but for pid 4711.
+// Reads FAKE_NVML_PROCESSES="pid pid ...". Each process has 1 MiB; pid 7 does not report its
+// memory. If FAKE_NVML_INSTANCE is set, the GPU is in slices and all processes except 4711 are in
+// that one.
 Result nvmlDeviceGetComputeRunningProcesses_v3(Handle, unsigned* count, ProcessInfo* processes) {
   const char* text = said("PROCESSES");
   if (!text) return not_supported;

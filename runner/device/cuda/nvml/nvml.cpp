@@ -63,7 +63,7 @@ std::optional<std::int64_t> integer_in(const FieldValue& field) {
 
 }  // namespace
 
-// The functions of the library; nullptr where this driver lacks one.
+// The functions of the library; null where this driver lacks them.
 struct Nvml::Library {
   DynamicLibrary library;
   Handle device = nullptr;
@@ -119,7 +119,7 @@ struct Nvml::Library {
                   {"nvmlDeviceGetMaxPcieLinkGeneration", &link_generation, optional},
                   {"nvmlDeviceGetCurrPcieLinkWidth", &link_width, optional},
                   {"nvmlDeviceGetP2PStatus", &p2p_status, optional}});
-    // Older drivers have it under this name.
+    // Older drivers have the function under this name.
     if (active_reasons == nullptr)
       library.bind({{"nvmlDeviceGetCurrentClocksThrottleReasons", &active_reasons, optional}});
     unavailable = library.unavailable();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The driver's management library (NVML), opened while the program runs: what goes on around one
-// GPU. Needs no CUDA toolkit to build and no GPU to link; where the library is missing, readings
-// say so and nothing fails.
+// The driver's management library (NVML), opened at run time: the environment of one GPU. The build
+// needs no CUDA toolkit, and linking no GPU. Where the library is missing, readings say so and
+// nothing fails.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The part of NVML's binary interface that stepgate calls, declared from its documentation
-// (docs.nvidia.com/deploy/nvml-api), since its header need not be there. Only nvml.cpp and the
-// library that its test plays include this.
+// The part of NVML's binary interface that stepgate calls. It is declared from NVML's documentation
+// (docs.nvidia.com/deploy/nvml-api), since the header may be missing. Only nvml.cpp and the tests'
+// fake library include this.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ constexpr Result insufficient_size = 7;
 
 using Handle = void*;
 
-// nvmlClockType_t
+// The values are of nvmlClockType_t.
 constexpr unsigned clock_sm = 1;
 constexpr unsigned clock_memory = 2;
 
-// nvmlGpuP2PCapsIndex_t, and of nvmlGpuP2PStatus_t that it is so
+// The first value is of nvmlGpuP2PCapsIndex_t, the second is NVML_P2P_STATUS_OK of
+// nvmlGpuP2PStatus_t.
 constexpr unsigned p2p_over_nvlink = 2;
 constexpr unsigned p2p_is_so = 0;
 
-// nvmlTemperatureSensors_t
+// The value is of nvmlTemperatureSensors_t.
 constexpr unsigned temperature_gpu = 0;
 
-// nvmlClocksEventReason...
+// The values are the bits nvmlClocksEventReason...
 constexpr std::uint64_t reason_idle = 0x1;
 constexpr std::uint64_t reason_applications_clocks = 0x2;
 constexpr std::uint64_t reason_software_power_cap = 0x4;
@@ -36,15 +37,15 @@ constexpr std::uint64_t reason_hardware_thermal = 0x40;
 constexpr std::uint64_t reason_hardware_power_brake = 0x80;
 constexpr std::uint64_t reason_display_clocks = 0x100;
 
-// NVML_FI_DEV_CLOCKS_EVENT_REASON_...: nanoseconds since the driver was loaded. Older drivers
-// answer "not supported" to those from 251 on.
+// The values are the fields NVML_FI_DEV_CLOCKS_EVENT_REASON_...: nanoseconds since the driver was
+// loaded. Older drivers answer "not supported" to fields from 251 on.
 constexpr unsigned field_software_power_cap = 74;
 constexpr unsigned field_sync_boost = 76;
 constexpr unsigned field_software_thermal = 251;
 constexpr unsigned field_hardware_thermal = 252;
 constexpr unsigned field_hardware_power_brake = 253;
 
-// nvmlValueType_t
+// The values are of nvmlValueType_t.
 enum ValueType : unsigned {
   value_double = 0,
   value_unsigned_int = 1,
@@ -78,7 +79,7 @@ static_assert(sizeof(FieldValue) == 40);
 
 constexpr unsigned no_instance = 0xffffffff;  // of a process on a GPU that is whole
 
-// nvmlProcessInfo_v2_t, what the third version of the call fills.
+// The struct is nvmlProcessInfo_v2_t, which the third version of the call fills.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_bytes;  // all ones: not known

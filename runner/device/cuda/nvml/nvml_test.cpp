@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Readings of a management library that the test plays, and of none.
+// Tests readings of a fake NVML, and of a missing one.
 #include "device/cuda/nvml/nvml.h"
 
 #include <gtest/gtest.h>

@@ -20,8 +20,8 @@
 namespace stepgate {
 namespace {
 
-// Throws DeviceError with what was asked and what was free, when the device has no memory left for
-// a buffer.
+// Throws DeviceError with the requested and the free bytes when the device has no memory left for a
+// buffer.
 void check_allocation(cudaError_t status, const Buffer& buffer) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
@@ -118,7 +118,7 @@ bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
                      });
 }
 
-constexpr std::int64_t worth_a_look = 1 << 20;  // bytes of a slot
+constexpr std::int64_t worth_a_look = 1 << 20;  // bytes of a slot above which checking pays off
 
 // Whether no operation of the step writes the buffer.
 bool is_only_read(const StepPlan& plan, std::size_t buffer) {
@@ -363,7 +363,7 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, int stream, cudaStream
   const auto bytes = static_cast<std::size_t>(asked.bytes);
   count(asked, asked.bytes);
   if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, stream);
-  // A step that never releases buffers reaches a slot that it still holds.
+  // A step that never releases buffers allocates into a slot that still has memory.
   if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
     check_allocation(cudaMalloc(&slot, bytes), asked);
@@ -400,8 +400,8 @@ void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
   }
 }
 
-// A pool knows what it took from the driver. Persistent memory counts by the sizes of this step's
-// buffers, since its blocks may be larger for another step.
+// Returns the memory used. A pool reports what it took from the driver. Persistent memory counts by
+// the sizes of this step's buffers, since its blocks may be larger for another step.
 MemoryUse CudaBuffers::use() const {
   MemoryUse use;
   for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {

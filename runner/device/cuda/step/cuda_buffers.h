@@ -65,7 +65,8 @@ class CudaBuffers {
   CudaBuffers(const StepPlan&, ContentsCache&, PersistentMemory& kept, const StepStreams&);
   ~CudaBuffers();
 
-  // Address of the slot that the step uses; nullptr while a temporary buffer is not allocated.
+  // Returns the address of the slot that the step uses; nullptr while a temporary buffer is not
+  // allocated.
   void* address(int buffer, std::int64_t step) const {
     const std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
     return slots[static_cast<std::size_t>(step) % slots.size()];
@@ -74,12 +75,12 @@ class CudaBuffers {
   // Restores the initial content of a persistent buffer, in stream order. Does nothing for others.
   void fill_again(int buffer, ContentsCache&, cudaStream_t) const;
 
-  // Allocate and release temporary buffers.
+  // Allocates a temporary buffer, and below releases one.
   void allocate(int buffer, std::int64_t step, int stream, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
-  // For the step's own allocator, if it has one.
+  // Empties the cache of the step's own allocator, if it has one.
   void empty_cache();
-  // To be called around the capture of a graph, whose allocations get private memory.
+  // Callers use these around the capture of a graph, whose allocations get private memory.
   void begin_capture();
   void end_capture();
 
@@ -117,8 +118,9 @@ class CudaBuffers {
   ManagedBuffers managed_;
   std::optional<StepPool> pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
-  // Current value and maximum of a sum of bytes, in program order. There is one by purpose, of all
-  // device memory, of what came from the driver during steps, and of pinned host memory.
+  // Current value and maximum of a sum of bytes, in program order. There is one for each purpose,
+  // and one each for all device memory, for memory taken from the driver during steps, and for
+  // pinned host memory.
   struct Level {
     std::int64_t now = 0;
     std::int64_t most = 0;

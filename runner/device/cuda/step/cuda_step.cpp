@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of a loaded step: wash-out, scored steps, traces. issue_operations.cpp makes the host carry
-// out one operation, read_step.cpp reads results back afterwards.
+// Runs of a loaded step: wash-out, scored steps, traces. issue_operations.cpp issues single
+// operations, read_step.cpp reads results afterwards.
 #include "device/cuda/step/cuda_step.h"
 
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ void CudaStep::begin_interleaved() {
 
 void CudaStep::issue_segment(const Interleaving& how, bool scored) {
   require(how.wash_out_steps >= 1, "a scored step follows one of its own kind");
-  // The clock is read between segments, where what it takes delays no scored step.
+  // The clock is read between segments, where the reading delays no scored step.
   const nanoseconds processor_before = processor_time();
   run_steps(how.wash_out_steps);
   if (!scored) {
@@ -176,10 +176,10 @@ void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserv
 }
 
 // Work of the wash-out is still running when the spans begin, so that queues are as deep as in a
-// run that nobody traces.
+// run without a trace.
 Trace CudaStep::traced(const Observe& observe, StepResult& result) {
   const std::int64_t first = next_step_;
-  // One span for every operation and three of the runner's own, in every step.
+  // There is one span for every operation and three for the runner itself, in every step.
   const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
   SpanRecorder recorder(spans);
   const bool is_of_several = plan_.ranks.count > 1;

@@ -39,7 +39,7 @@ struct CudaServices {
   StepObserver* observer = nullptr;  // of all scored steps; null: none
   // Empty if the device is the only rank; a plan of several ranks may add communicators later.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
-  LoadAgreement* agreement = nullptr;  // null: likewise
+  LoadAgreement* agreement = nullptr;  // null if the device is the only rank
 };
 
 class CudaStep : public LoadedStep {
@@ -107,14 +107,15 @@ class CudaStep : public LoadedStep {
   cudaStream_t stream(int index) const { return streams_[static_cast<std::size_t>(index)]; }
   cudaEvent_t event(int index, std::int64_t step) const;
 
-  // Reads the losses and stamps of the steps since the last time, before their ring is overwritten.
+  // Reads the losses and stamps of the steps since the last call, before their rings are
+  // overwritten.
   void harvest();
   void read_tensors(StepResult&) const;
   std::optional<double> mean_clock_since(std::int64_t wash_out_steps) const;
   std::vector<ClockReading> clocks_of(const Trace&, std::int64_t wash_out_steps) const;
   std::vector<ClockStamp> stamps_since(std::int64_t first) const;
 
-  // Host time that does not count as issuing work: everything inside the call may be a wait for the
+  // Runs a call whose host time does not count as issuing work, since it may contain a wait for the
   // GPU.
   template <class Call>
   void waiting(Call call) {
@@ -123,7 +124,7 @@ class CudaStep : public LoadedStep {
     waited_ += std::chrono::steady_clock::now() - begin;
   }
 
-  // A wait of the runner itself; its processor time does not count as used by the step.
+  // Runs a wait of the runner itself; its processor time does not count as used by the step.
   template <class Call>
   void holding_back(Call call) {
     const auto begin = thread_processor_time();
@@ -142,7 +143,8 @@ class CudaStep : public LoadedStep {
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   PersistentMemory own_memory_;
-  // Before the buffers: a step's allocator still waits for its streams when it goes.
+  // The streams are declared before the buffers, since a step's allocator waits for its streams in
+  // its destructor.
   std::shared_ptr<CudaStreams> created_streams_;
   StepStreams streams_;  // by index of the plan
   CudaBuffers buffers_;

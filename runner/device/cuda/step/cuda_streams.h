@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The streams of plans on the GPU.
+// Creates the CUDA streams of plans.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace stepgate {
 
-// Streams of one loaded step, or of several that run interleaved, which share those that they call
-// alike.
+// Streams of one loaded step, or of several interleaved steps, which share streams of the same
+// name.
 class CudaStreams {
  public:
-  // The streams that the plan lists, created unless another plan has asked for them before. Throws
-  // DeviceError.
+  // Returns the streams that the plan lists; creates those that no earlier plan has requested.
+  // Throws DeviceError.
   StepStreams of(const StepPlan&);
 
  private:

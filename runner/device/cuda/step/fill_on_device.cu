@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiled without fused multiply-adds (device/CMakeLists.txt): see drawn_number.
+// This file is compiled without fused multiply-adds (device/CMakeLists.txt); drawn_number says why.
 #include "device/cuda/step/fill_on_device.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ __device__ void store(Stored* to, DType dtype, std::int64_t place, double number
   }
 }
 
-// Blocks along x share a stretch; y is its index.
+// Blocks along x share a stretch; blockIdx.y is the index of the stretch.
 template <class Stored>
 __global__ void __launch_bounds__(threads)
     draw(Stored* to, DType dtype, std::uint64_t seed, const __grid_constant__ Stretches stretches) {

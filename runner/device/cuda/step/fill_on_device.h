@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Initial contents of device memory, made where they are needed: the bits of fill_contents
-// (device/contents.h) without a copy from the host.
+// Initial contents of device memory, computed on the device: the same bits as fill_contents
+// (device/contents.h), without a copy from the host.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,8 +11,8 @@
 
 namespace stepgate {
 
-// Enqueues the content of one slot of the buffer: all of its bytes at `to`, which is device memory
-// aligned as cudaMalloc aligns it. `seed` is the plan's. The status is that of the launches.
+// Enqueues the content of one slot of the buffer. Writes all its bytes to `to`, device memory
+// aligned as by cudaMalloc. `seed` is the plan's seed. Returns the status of the launches.
 cudaError_t fill_on_device(const Buffer&, std::int64_t slot, std::uint64_t seed, void* to,
                            cudaStream_t);
 

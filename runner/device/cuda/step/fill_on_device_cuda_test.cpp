@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The GPU and the host make the same contents, bit for bit. Fails, never skips, where there is no
-// GPU.
+// Tests that the GPU and the host make the same contents, bit for bit. Fails, never skips, where
+// there is no GPU.
 #include "device/cuda/step/fill_on_device.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
-// Element counts that are mostly no multiples of the sizes of words and blocks.
+// Most element counts are not multiples of the sizes of words and blocks.
 constexpr std::array<std::int64_t, 12> element_counts{1,   2,    3,    7,       255,     256,
                                                       257, 1023, 4096, 100'003, 524'288, 1'234'567};
 constexpr std::int64_t guard_bytes = 512;
@@ -96,7 +96,7 @@ TEST(FillOnDevice, WritesTheWeightsOfTheHostInEveryType) {
   }
 }
 
-// Numbers that are subnormal or too large for fp16 must be rounded as on the host.
+// Tests that numbers that are subnormal or too large for fp16 are rounded as on the host.
 TEST(FillOnDevice, RoundsWhatHardlyFitsTheType) {
   const std::uint64_t seed = random_seed();
   for (const DType dtype : dtypes) {
@@ -159,7 +159,7 @@ TEST(FillOnDevice, WritesThePayloadOfEverySlot) {
                        seed);
     }
   }
-  // Bytes behind the last whole word are zero. A payload is fp32, whatever the buffer says.
+  // Bytes after the last whole word are zero. A payload is fp32, whatever the dtype of the buffer.
   for (const std::int64_t bytes : {1, 3, 4098, 4099}) {
     expect_same_bits(
         {.name = "batch", .bytes = bytes, .content = Content::payload, .dtype = DType::bf16}, 1,
@@ -169,7 +169,7 @@ TEST(FillOnDevice, WritesThePayloadOfEverySlot) {
             on_the_device({.name = "batch", .bytes = 64, .content = Content::payload}, 1, seed));
 }
 
-// Several elements for each thread of the largest grid.
+// Each thread of the largest grid writes several elements.
 TEST(FillOnDevice, WritesLargeBuffers) {
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     const Buffer buffer{.name = "large",

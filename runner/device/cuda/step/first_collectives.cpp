@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The first collective of a kind and size connects ranks and allocates, which is no part of a step:
-// a step that is loaded has run each of its own once. All ranks load the same plans in the same
-// order, so that these meet too.
+// Runs each collective of a step once when the step is loaded. The first collective of a kind and
+// size connects ranks and allocates memory, which must not happen in a step. All ranks load the
+// same plans in the same order, so these collectives match too.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -63,8 +63,8 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
   }
   if (used.empty()) return;
   wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
-  // NCCL allocates memory in the first load that needs it, and keeps it. It must not count as
-  // memory of this step.
+  // NCCL allocates memory in the first load that needs it, and keeps it. This memory must not count
+  // as memory of the step.
   scratch.clear();
   buffers_.leave_out(free_before - free_memory());
   for (const int buffer : written)

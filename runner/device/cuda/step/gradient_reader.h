@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the gradients of one step on the device, where its update is about to.
+// Reads the gradients of one step on the device, just before the update reads them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,15 +15,15 @@ namespace stepgate {
 
 class GradientReader {
  public:
-  // Takes pinned host memory, at most 68 KB for each part of a parameter that an operation reads,
-  // and no device memory: what fits a device without reading fits with it. Throws DeviceError. The
-  // plan outlives it.
+  // Allocates pinned host memory, at most 68 KB for each part of a parameter that an operation
+  // reads, and no device memory: a plan that fits on a device still fits with reading. Throws
+  // DeviceError. The plan must outlive this object.
   GradientReader(const StepPlan&, std::int64_t step);
 
   std::int64_t step() const { return step_; }
   // Enqueues the sums over the gradients that an operation reads from this operand.
   void read(const Operation&, const void* operand, cudaStream_t);
-  // The results by the plan's parameters. All streams must be done.
+  // Returns the sketches in the order of the plan's parameters. All streams must be done.
   std::vector<GradientSketch> take() const;
 
  private:

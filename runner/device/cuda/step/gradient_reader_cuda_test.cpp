@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fails, never skips, where there is no GPU.
+// Tests the reading of gradients on the GPU. Fails, never skips, where there is no GPU.
 #include "device/cuda/step/gradient_reader.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// One launch reads the gradients of all parameters, each of as many elements.
+// In this plan, one launch reads the gradients of all parameters, which have equally many elements.
 StepPlan plan_with_parameters(std::int64_t count, std::int64_t elements) {
   StepPlan plan;
   plan.dtype = DType::fp32;
@@ -59,7 +59,8 @@ TEST(GradientReader, SumsAsTheHostDoes) {
   }
 }
 
-// The sums of 2 GB of gradients take 68 MB; what maps those to the device may take a page of it.
+// The sums of 2 GB of gradients take 68 MB of host memory; mapping them may take a page of device
+// memory.
 TEST(GradientReader, TakesNoDeviceMemory) {
   const StepPlan plan = plan_with_parameters(1000, 540'672);
   check(cudaFree(nullptr), "start the device");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host's part in the operations of a step.
+// The host side of the operations of a step.
 #include <cstring>
 
 #include "base/require.h"
@@ -36,7 +36,7 @@ void CudaStep::read_gradients(const Operation& operation, std::int64_t step, cud
   gradients_->read(operation, address(gradients_of(operation), step), on);
 }
 
-// The gradients that an update within the graph reads are still there behind the graph
+// Gradients that an update within the graph reads are still there after the graph
 // (reason_against_gradients).
 void CudaStep::issue_step(std::int64_t step) {
   bool graph_launched = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which plans depend on cuDNN: a version of it must not make others incomparable.
+// Tests which plans depend on cuDNN: another version of it must not make other plans incomparable.
 #include "device/cuda/step/may_use_cudnn.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ PinnedMemory pinned_block(std::int64_t bytes, cudaError_t& status) {
   return PinnedMemory(status == cudaSuccess ? memory : nullptr);
 }
 
-// Whole pages.
+// The block consists of whole pages.
 HostMemoryBlock pageable_block(std::int64_t bytes, cudaError_t& status) {
   const std::size_t whole_pages =
       (static_cast<std::size_t>(bytes) + page_bytes - 1) / page_bytes * page_bytes;

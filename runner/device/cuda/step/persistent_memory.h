@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory that outlives the step that used it, so that the next step in its place gets the same
-// addresses and the same physical pages, and waits for no allocation. kept_blocks.h chooses the
-// block, cuda_buffers.h uses it.
+// Memory that outlives the step that used it, so that the next step in its slot gets the same
+// addresses and physical pages without an allocation. kept_blocks.h chooses the block,
+// cuda_buffers.h uses it.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@
 
 namespace stepgate {
 
-// Registered: ordinary memory that is pinned as long as it is there.
+// The kind of memory. registered is pageable memory that is pinned for as long as it exists.
 enum class KeptKind { device, pinned, registered, pageable };
 constexpr std::size_t kept_kinds = 4;
 
-// Bytes of the blocks of a step, by KeptKind.
+// Sizes of the blocks of a step in bytes, by KeptKind.
 using KeptSizes = std::array<std::vector<std::int64_t>, kept_kinds>;
 
 class PersistentMemory {
  public:
-  // Announces the blocks that the next step takes. The previous step must be gone: only one step
-  // uses the blocks at a time. The step also needs `other_device_bytes` of its own. If free device
-  // memory is too small for the missing bytes, all device blocks kept here are freed first.
+  // Announces the blocks that the next step takes. The previous step must be destroyed: only one
+  // step uses the blocks at a time. The step also needs `other_device_bytes` of its own. If free
+  // device memory is too small for the missing bytes, all device blocks kept here are freed first.
   void begin(KeptSizes wanted, std::int64_t other_device_bytes, std::int64_t free_device_bytes);
   void end() { in_use_ = false; }
 
@@ -32,10 +32,10 @@ class PersistentMemory {
   // was necessary; for pageable memory cudaErrorMemoryAllocation if the host has none.
   cudaError_t take(KeptKind, void*& memory, std::int64_t bytes);
 
-  // KeptBlocks::mark_of for a block that was taken.
+  // Returns KeptBlocks::mark_of for a block that was taken.
   const void*& mark_of(KeptKind, const void* memory);
 
-  // Bytes of device memory that are allocated, and those of them that the present step asked for.
+  // Bytes of allocated device memory, and below the bytes of it that the present step requested.
   std::int64_t device_bytes() const { return device_.bytes(); }
   std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }
 

@@ -22,7 +22,8 @@ namespace {
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
-    // Thread-local: what loader threads of other variants do must not invalidate the capture.
+    // The mode is thread-local: calls of loader threads of other variants must not invalidate the
+    // capture.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
           "begin to capture the step");
   }
@@ -97,7 +98,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
       last_mark_(make_event(cudaEventDefault)),
       prefetch_depth_(prefetch_depth(plan)),
       first_step_(draw.first_step) {
-  // Waits for events sleep only where the event says so. The runner's own marks never do.
+  // A wait for an event sleeps only if the event says so. The runner's own events never do.
   const unsigned wait =
       plan.wait_style == SyncWait::block ? cudaEventBlockingSync : cudaEventDefault;
   for (const Event& event : plan.events) {
@@ -140,8 +141,8 @@ bool CudaStep::restart() {
 }
 
 CudaStep::~CudaStep() {
-  // All work, also on the legacy stream, must end before the buffers are freed. Its error was
-  // reported by the run and must not appear at the next step's launches.
+  // All work, also on the legacy stream, must end before the buffers are freed. The run has already
+  // reported its errors, which must not appear at the next step's launches.
   (void)cudaDeviceSynchronize();
   (void)cudaGetLastError();
 }
@@ -198,8 +199,8 @@ void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
   }
 }
 
-// Either all ranks can launch their graphs or none does, since a launch waits for those of the
-// others.
+// All ranks must be able to launch their graphs, or none does, since a launch waits for the other
+// ranks.
 void CudaStep::capture_graphs(const CudaServices& services) {
   std::int64_t period = 1;
   bool any = false;
@@ -223,7 +224,7 @@ void CudaStep::capture_graphs(const CudaServices& services) {
     for (std::size_t index = 0; index < prepared_.size(); ++index) {
       if (!prepared_[index].operation->captured) continue;
       issue(prepared_[index], step);
-      if (!cupti_) continue;  // only traces ask whose a node is
+      if (!cupti_) continue;  // only traces need the operation of a node
       const std::int64_t works = capture.new_work();
       if (!makes_work(*prepared_[index].operation)) continue;
       graph_work_.insert(graph_work_.end(), static_cast<std::size_t>(works),

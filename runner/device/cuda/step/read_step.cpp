@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results that a run leaves on the device, read back when the steps are over: losses, clocks,
-// tensors.
+// Reads results that a run leaves on the device after the steps: losses, clocks, tensors.
 #include <algorithm>
 #include <cstring>
 
@@ -26,7 +25,7 @@ void append_ring(std::vector<Number>& to, const std::vector<std::byte>& ring, st
 
 }  // namespace
 
-// Reads the rings of losses and stamps, which count steps since the load.
+// Reads the rings of losses and stamps, which are indexed by the steps since the load.
 void CudaStep::harvest() {
   check(cudaStreamSynchronize(stream(compute_stream)), "wait before reading the losses");
   const std::int64_t begin = harvested_ - first_step_;
@@ -37,13 +36,13 @@ void CudaStep::harvest() {
   harvested_ = next_step_;
 }
 
-// A step's clocks are read near its end: what the last step of the wash-out read is where the
-// scored steps begin.
+// A step reads its clocks near its end. So the readings of the last wash-out step mark the begin of
+// the scored steps.
 std::optional<double> CudaStep::mean_clock_since(std::int64_t wash_out_steps) const {
   return mean_clock_hertz(stamps_since(std::max<std::int64_t>(wash_out_steps - 1, 0)));
 }
 
-// A step's clocks are read by one of its last kernels; the end of its work is near enough.
+// One of a step's last kernels reads its clocks; that is close enough to the end of its work.
 std::vector<ClockReading> CudaStep::clocks_of(const Trace& trace,
                                               std::int64_t wash_out_steps) const {
   std::vector<TraceTime> ends(static_cast<std::size_t>(trace.steps), TraceTime(0));

@@ -14,7 +14,8 @@ constexpr std::int64_t elements_of_a_thread = 8;
 constexpr std::int64_t most_blocks = 264;
 constexpr unsigned all_lanes = 0xffffffffU;
 
-// The order of additions depends on the number of elements alone: equal gradients have equal sums.
+// The order of additions depends only on the number of elements, so equal gradients have equal
+// sums.
 template <class Number>
 __global__ void __launch_bounds__(threads)
     sketch(const Number* from, std::int64_t first, std::int64_t elements, float* sums) {

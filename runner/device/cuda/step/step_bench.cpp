@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Cost of driving a step from a plan: the step of an MLP as stepgate runs it, against the same
-// operations written out by hand as a plain loop. Both have the same launchers and the same
-// numbers, in one process, in turns (driven plain plain driven). Where memory lies changes the
-// speed of a step, so there are two of each, loaded in mirrored order. `ratio` is the median of
-// driven / plain over both pairs, `plain_to_plain` that of one plain step to the other: what
-// placement alone does.
+// Measures the cost of driving a step from a plan: the step of an MLP as stepgate runs it, against
+// the same operations written as a plain loop. Both use the same launchers and numbers, in one
+// process, and alternate (driven plain plain driven). The place of memory changes the speed of a
+// step, so there are two of each, loaded in mirrored order. `ratio` is the median of driven / plain
+// over both pairs. `plain_to_plain` is the ratio of the two plain steps, which shows the effect of
+// placement alone.
 #include <benchmark/benchmark.h>
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -32,7 +32,7 @@ constexpr std::int64_t wash_out_steps = 20;
 constexpr std::int64_t steps = 200;
 constexpr std::uint64_t seed = 1;
 
-// The same step as a loop without stepgate.
+// The same step written as a loop without stepgate.
 class PlainStep {
  public:
   explicit PlainStep(std::int64_t rows) : stream_(make_stream()), blas_(make_blas()) {
@@ -114,8 +114,8 @@ class PlainStep {
     launched(operands, stream);
   }
 
-  // With the content that the driven step's buffer of that kind has: what numbers are multiplied
-  // changes the speed of a GEMM.
+  // Allocates memory with the content of the driven step's buffer of that kind: the multiplied
+  // numbers affect the speed of a GEMM.
   void* take(std::int64_t bytes, Content content = Content::zeros) {
     void* memory = memory_.emplace_back(make_device_memory(bytes)).get();
     const Buffer as{.name = "weights",

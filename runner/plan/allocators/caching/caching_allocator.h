@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The allocator that PyTorch users have: freed memory is kept and handed out again on its stream,
-// best fit first, split where too large and joined where neighbours are free. Follows PyTorch rule
-// by rule, statistics included; the numbers are in caching_rules.h. Where memory comes from is
-// DeviceMemory's, and so the same code serves a real device and a simulated one.
+// PyTorch's caching allocator: freed memory is kept and reused on its stream. Blocks are chosen by
+// best fit, split when too large, and merged with free neighbours. Follows PyTorch rule by rule,
+// including statistics; caching_rules.h has the numbers. DeviceMemory provides the memory, so the
+// same code serves a real device and a simulated one.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The caching allocator rule by rule, with segments of its own.
+// Tests each rule of the caching allocator with segments of its own.
 #include "plan/allocators/caching/caching_allocator.h"
 
 #include "plan/allocators/simulated_memory.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks on their way back into the cache: at once, or when other streams are done with them; and
+// Returns blocks to the cache: at once, or when other streams are done with them. Also handles
 // captures, during which no stream may be queried.
 #include <algorithm>
 

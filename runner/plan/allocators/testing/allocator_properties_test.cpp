@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random requests to every allocator: what must hold after each of them, and at the end.
+// Tests properties of every allocator with random requests, after each request and at the end.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace stepgate {
 namespace {
 
-// From one tensor to another, both of the bucket.
+// The first and the last tensor of a bucket.
 struct TensorRange {
   std::size_t first = 0;
   std::size_t last = 0;

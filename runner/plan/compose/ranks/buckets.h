@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which gradients are reduced together, by PyTorch's rule for DistributedDataParallel
-// (compute_bucket_assignment_by_size): parameter after parameter until the bucket's bytes reach its
-// limit; a parameter is never split.
+// Chooses the gradients that are reduced together, by PyTorch's rule for DistributedDataParallel
+// (compute_bucket_assignment_by_size). A bucket takes parameter after parameter until its bytes
+// reach the limit; a parameter is never split.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct BucketLimits {
 };
 
 // The position and size of a tensor in the flat buffer. With sharded weights, tensors of the same
-// unit are gathered together: a block, or what is before or behind the blocks.
+// unit are gathered together. A unit is a block, or all tensors before or after the blocks.
 struct FlatTensor {
   std::int64_t first = 0;
   std::int64_t elements = 0;

@@ -34,9 +34,10 @@ std::vector<std::int64_t> bytes_of_buckets(const std::vector<FlatTensor>& tensor
 
 using Sizes = std::vector<std::int64_t>;
 
-// Parameters of torchvision's ResNet-18 in the order of their registration: a stem, four stages of
-// two blocks of two convolutions of 3 x 3, each followed by a norm's weight and bias, the first
-// block of stages 2 to 4 with a convolution of 1 x 1 beside, and a classifier (He et al., 2015).
+// Parameters of torchvision's ResNet-18 in the order of their registration: a stem, four stages,
+// and a classifier (He et al., 2015). A stage has two blocks of two convolutions of 3 x 3, each
+// followed by a norm's weight and bias. The first block of stages 2 to 4 also has a convolution of
+// 1 x 1.
 Sizes resnet18() {
   Sizes sizes;
   const auto convolution = [&](std::int64_t out, std::int64_t in, std::int64_t kernel) {
@@ -63,7 +64,8 @@ TEST(Buckets, OfResNet18AreThoseOfPyTorch) {
   ASSERT_EQ(end_of(tensors), 11'689'512);
   EXPECT_EQ(bytes_of_buckets(tensors, {.first_bytes = 1 << 20, .bytes = 25 << 20}),
             (Sizes{2'052'000, 28'852'224, 15'853'824}));
-  // With one limit for all, as an explicit bucket_cap_mb has it, the classifier is no bucket.
+  // With one limit for all buckets, as with an explicit bucket_cap_mb, the classifier has no bucket
+  // of its own.
   EXPECT_EQ(bytes_of_buckets(tensors, {.first_bytes = 25 << 20, .bytes = 25 << 20}).size(), 2u);
 }
 
@@ -80,7 +82,7 @@ TEST(Buckets, WithoutALimitAreTheParameters) {
   EXPECT_EQ(bytes_of_buckets(tensors, {.order = BucketOrder::forward}), (Sizes{16, 8, 8, 4}));
 }
 
-// Every element of the flat buffer is in one bucket, also what only aligns tensors.
+// Every element of the flat buffer is in exactly one bucket, including padding between tensors.
 TEST(Buckets, CoverTheFlatBufferWithItsGaps) {
   const std::vector<FlatTensor> tensors = {{0, 3}, {8, 5}, {16, 2}};
   for (const BucketOrder order : {BucketOrder::reverse, BucketOrder::forward}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps of several ranks as plans: what is communicated, when, and what a rank keeps.
+// Tests plans of steps of several ranks: the data that is communicated, when, and the memory of a
+// rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace stepgate {
 namespace {
 
-// The figures that others have measured are of this one (163.1 million parameters).
+// A model for which others have published measurements (163.1 million parameters).
 Knobs gpt(std::int64_t ranks = 4) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::transformer, .layers = 12, .hidden = 768, .dtype = DType::bf16};
@@ -64,7 +65,7 @@ TEST(Ranks, ReduceTheirGradientsInBucketsOf25Mebibytes) {
   EXPECT_EQ(mean_batch_size(plan), 4 * 8);
 }
 
-// Each of the mistakes that people make, by the count that names it.
+// For each common mistake, there is a count that shows it.
 TEST(Ranks, MistakesHaveCountsOfTheirOwn) {
   const StepPlan each = changed([](Knobs& knobs) { knobs.ranks.bucket_bytes = 0; });
   EXPECT_EQ(value(each, Metric::collectives_per_step), 149);
@@ -76,7 +77,7 @@ TEST(Ranks, MistakesHaveCountsOfTheirOwn) {
   EXPECT_EQ(value(after, Metric::late_collectives_per_step), 8);
   const StepPlan forward =
       changed([](Knobs& knobs) { knobs.ranks.bucket_order = BucketOrder::forward; });
-  // The first one, the tokens' table, has its gradient one kernel before the end.
+  // The first parameter, the token table, has its gradient one kernel before the end.
   EXPECT_EQ(value(forward, Metric::late_collectives_per_step), 7);
   EXPECT_EQ(value(forward, Metric::collectives_per_step), 8);
   const StepPlan parts = changed([](Knobs& knobs) {
@@ -128,7 +129,7 @@ TEST(Ranks, ThatShareSendAsMuch) {
 }
 
 // The forward pass gathers the embeddings, twelve blocks and the head. The backward pass gathers
-// the blocks again: the head is still there and the embeddings are not read.
+// the blocks again, except the head, which is still there; it does not read the embeddings.
 TEST(Ranks, GatherWeightsUnitByUnit) {
   const StepPlan plan = plan_of(sharded(Shard::parameters));
   EXPECT_EQ(value(plan, Metric::all_gathers_per_step), 12 + 2 + 12);
@@ -137,7 +138,8 @@ TEST(Ranks, GatherWeightsUnitByUnit) {
   const double parameters = static_cast<double>(plan.param_bytes);
   EXPECT_GT(value(plan, Metric::wire_bytes_per_step), 2 * 0.75 * parameters);
   EXPECT_LT(value(plan, Metric::wire_bytes_per_step), 3 * 0.75 * parameters);
-  // In turns with reductions, what is gathered for a block waits for the last block's gradients.
+  // If gathers alternate with reductions on one stream, a block's gather waits for the gradients of
+  // the block before it.
   EXPECT_EQ(value(plan, Metric::early_comm_waits_per_step), 11);
   Knobs beside = sharded(Shard::parameters);
   beside.ranks.communicators = 2;
@@ -145,8 +147,8 @@ TEST(Ranks, GatherWeightsUnitByUnit) {
   EXPECT_EQ(value(beside, Metric::streams), 3);
 }
 
-// Two units are gathered at a time, so a step needs what a model twice as deep would, but for a
-// rank's part of the other blocks and their activations.
+// Two units are gathered at a time, whatever the depth: apart from a rank's state, a model twice as
+// deep needs only more memory for activations.
 TEST(Ranks, HaveTwoGatheredBlocksAtATime) {
   const auto gathered_need = [](std::int64_t layers) {
     Knobs knobs = sharded(Shard::parameters);
@@ -157,7 +159,7 @@ TEST(Ranks, HaveTwoGatheredBlocksAtATime) {
     const StepPlan plan = plan_of(knobs);
     return value(plan, Metric::need) - value(plan, Metric::state_bytes);
   };
-  const double block = 12 * 768 * 768 * 2;  // bytes, but for biases and norms
+  const double block = 12 * 768 * 768 * 2;  // bytes, without biases and norms
   EXPECT_LT(gathered_need(24) - gathered_need(12), 0.2 * block);
   EXPECT_GT(gathered_need(12), 2 * block);
 }
@@ -170,7 +172,8 @@ Knobs gathering(std::int64_t ahead) {
   return knobs;
 }
 
-// Kernels of the compute stream from where it may come to where it is needed.
+// Number of compute kernels between the earliest start of a gather and the first use of its
+// weights.
 std::int64_t kernels_beside_gather(const StepPlan& plan, int visit) {
   const std::string name = "weights of visit " + std::to_string(visit);
   const auto may_come = std::ranges::find(plan.operations, name + " may come", &Operation::name);
@@ -182,7 +185,7 @@ std::int64_t kernels_beside_gather(const StepPlan& plan, int visit) {
   });
 }
 
-// Buffers of gathered weights that are live at the same operation, at most.
+// The largest number of buffers of gathered weights that are live at the same operation.
 std::int64_t most_gathered_at_once(const StepPlan& plan) {
   std::vector<std::int64_t> there(plan.operations.size(), 0);
   for (const Lifetime& lifetime : lifetimes_of(plan).device) {
@@ -192,8 +195,8 @@ std::int64_t most_gathered_at_once(const StepPlan& plan) {
   return std::ranges::max(there);
 }
 
-// A block's first kernel with weights comes before the last one of the block before, so that two
-// are there at a time even where none is gathered ahead.
+// A block's first kernel with weights comes before the last kernel of the block before it. So two
+// units are in memory at a time even if none is gathered ahead.
 TEST(Ranks, GatherAsFarAheadAsTheyAreTold) {
   const StepPlan usual = plan_of(gathering(1));
   const std::int64_t of_a_block = kernels_beside_gather(usual, 7) + 1;
@@ -263,7 +266,7 @@ TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
   Knobs knobs = small_mlp();
   knobs.ranks = {.count = 2, .bucket_bytes = 0};
   const StepPlan plan = plan_of(knobs);
-  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 2 * 3);  // a weight and a bias a layer
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 2 * 3);  // a weight and a bias per layer
   EXPECT_EQ(value(plan, Metric::payload_bytes_per_step), static_cast<double>(plan.param_bytes));
 }
 
@@ -324,7 +327,7 @@ TEST(RanksInAGraph, AreRefusedWhereABranchDoesNotComeBack) {
             "the graph records");
 }
 
-// The host of the slow rank is late for the launch of its graph, and nothing of that is in it.
+// The slow rank's host launches its graph late; the delay itself is not part of the graph.
 TEST(RanksInAGraph, MayHaveOneThatIsSlow) {
   Knobs knobs = gpt();
   knobs.launch.via = LaunchVia::graph;

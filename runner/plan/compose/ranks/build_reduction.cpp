@@ -19,8 +19,8 @@
 namespace stepgate {
 namespace {
 
-// A range of the flat buffer of gradients and the buffer that holds it. This is the flat buffer,
-// or, where a rank keeps only its part, memory of a bucket until it is reduced.
+// A range of the flat buffer of gradients and the buffer that holds it. That is the flat buffer
+// itself. If a rank keeps only its part, it is the memory of a bucket until the bucket is reduced.
 struct GradientPlace {
   Bucket stretch;
   int buffer = 0;
@@ -99,10 +99,10 @@ class BucketPlaces {
   std::vector<GradientPlace> places_;
 };
 
-// In the order of the flat buffer: one place for each bucket, but for neighbours that one operand
-// of a kernel reaches over, such as the weight and the bias of a norm, which have one together.
-// Moves what the operations from `first` on do with `gradients` there, and leaves that buffer as
-// large as a rank's part of all buckets.
+// Returns a place for each bucket, in the order of the flat buffer. Neighbours share one place if
+// an operand of a kernel spans them, such as the weight and the bias of a norm. Redirects uses of
+// `gradients` by the operations from `first` on to these places, and shrinks that buffer to a
+// rank's part of all buckets.
 std::vector<GradientPlace> give_buckets_their_own(StepBuilder& builder, const LearnedParts& learned,
                                                   std::vector<Bucket> buckets, std::size_t first,
                                                   std::int64_t ranks) {
@@ -144,7 +144,7 @@ const GradientPlace& place_of(const std::vector<GradientPlace>& places, const Bu
   return *place;
 }
 
-// Operations of the backward pass of one part of the batch, one behind the other.
+// The operations of the backward pass of one part of the batch.
 struct BackwardPass {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -292,7 +292,7 @@ class GradientReduction {
                              piece.flat.rank_stride);
   }
 
-  // The bucket in the wider type of the wire; all buckets use one buffer in turns.
+  // The bucket in the wider dtype of communication; all buckets use one buffer in turns.
   BufferUse whole_on_wire(std::size_t index) const {
     return StepBuilder::part(*wire_, 0, buckets_[index].elements * word_bytes);
   }
@@ -313,7 +313,8 @@ class GradientReduction {
 
   bool divides_before() const { return knobs_.ranks.average == Averaging::before; }
 
-  // Divides the bucket by the number of ranks, in place and in the type of the wire.
+  // The launch that divides the bucket by the number of ranks, in place and in the dtype of
+  // communication.
   LaunchKernel divided(std::size_t index) const {
     const BufferUse all = wire_ ? whole_on_wire(index) : written(buckets_[index]);
     return {.kernel = KernelRef(kernels::StridedScale::name),
@@ -341,7 +342,7 @@ class GradientReduction {
     return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
   }
 
-  // A number that is not finite makes the sum of squares not finite.
+  // Computes a sum of squares, which is not finite if any gradient is not finite.
   LaunchKernel square_sums(std::size_t index) const {
     const std::int64_t numbers = buckets_[index].elements;
     const std::int64_t pieces = square_sum_pieces(numbers);
@@ -373,7 +374,7 @@ class GradientReduction {
   std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
   std::vector<GradientPlace> places_;
   std::optional<int> wire_;            // buffer, where gradients are converted
-  std::optional<int> checked_, read_;  // buffers, where the host looks at every bucket
+  std::optional<int> checked_, read_;  // buffers, where the host checks every bucket
   std::vector<int> ready_, reduced_;   // events, by bucket
   std::vector<BackwardPass> passes_;
   InsertedOperations before_;

@@ -16,7 +16,7 @@ namespace {
 
 struct Visit {
   std::size_t unit = 0;
-  std::size_t first = 0;  // operation that uses it, and the last one
+  std::size_t first = 0;  // first and last operation that uses the unit
   std::size_t last = 0;
   Phase phase = Phase::forward;  // of the first
   int buffer = 0;
@@ -98,8 +98,9 @@ class Gathering {
     }
   }
 
-  // A gather is issued when the visit `ahead_` before it begins and the one before that is over. So
-  // only that unit and those ahead are in memory.
+  // The operation before which a gather is issued. That is the begin of the visit `ahead_` visits
+  // earlier, after the end of the visit before that. So only that unit and those ahead of it are in
+  // memory.
   std::size_t place_of(std::size_t index, std::size_t first) const {
     std::size_t place = index < ahead_ ? first : visits_[index - ahead_].first;
     if (index > ahead_) place = std::max(place, visits_[index - ahead_ - 1].last + 1);
@@ -141,7 +142,7 @@ class Gathering {
   std::vector<UpdatedPiece> units_;
   int stream_;
   int communicator_;
-  std::size_t ahead_;  // visits
+  std::size_t ahead_;  // number of visits
   std::int64_t element_bytes_;
   std::vector<Visit> visits_;
   InsertedOperations before_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where every rank keeps only its part of the weights: they are gathered unit by unit, some units
-// ahead of where they are used, and forgotten after their last use there (ZeRO's stage 3,
+// Steps in which every rank keeps only its part of the weights. Weights are gathered unit by unit,
+// some units ahead of their use, and dropped after their last use in the pass (ZeRO stage 3,
 // Rajbhandari et al., 2020; FSDP, Zhao et al., 2023).
 #pragma once
 

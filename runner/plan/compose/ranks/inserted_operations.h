@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations that are put between those of a model that is built already.
+// Collects operations and inserts them between those of a model that is already built.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@ namespace stepgate {
 
 class InsertedOperations {
  public:
-  // Operations to insert before the operation of this index, which counts operations of the model
-  // as it was.
+  // Operations to insert before operation `index` of the model as it was before any insertion.
   std::vector<Operation>& operator[](std::size_t index) { return before_[index]; }
 
   // Inserts from the back, so that indices stay valid.

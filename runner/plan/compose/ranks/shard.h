@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How several ranks share a model: which gradients are reduced together, and which pieces of the
-// flat buffers one rank updates.
+// How several ranks share a model: the buckets of gradients that are reduced together, and the
+// pieces of the flat buffers that one rank updates.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace stepgate {
 
-// The stream of all collectives, and that of gathered weights where they have a communicator of
-// their own.
+// The stream of all collectives. If gathers of weights have their own communicator,
+// gathering_stream is another stream.
 int communication_stream(StepBuilder&);
 int gathering_stream(StepBuilder&, const Knobs&);
 
@@ -23,7 +23,7 @@ constexpr bool shards_the_update(const Knobs& knobs) {
   return knobs.ranks.count > 1 && knobs.ranks.shard != Shard::none;
 }
 
-// Whether what a rank keeps of the gradients, or of the weights, is only its part of them.
+// Whether a rank keeps only its part of the gradients, or below of the weights.
 constexpr bool shards_gradients(const Knobs& knobs) {
   return shards_the_update(knobs) && knobs.ranks.shard != Shard::optimizer;
 }
@@ -31,17 +31,17 @@ constexpr bool shards_weights(const Knobs& knobs) {
   return shards_the_update(knobs) && knobs.ranks.shard == Shard::parameters;
 }
 
-// The buckets that 'ranks' asks for; with sharded weights one for each unit. Tensors are in the
+// The buckets that 'ranks' requests; with sharded weights one for each unit. Tensors are in the
 // order of the forward pass.
 std::vector<Bucket> gradient_buckets(const Knobs&, std::span<const FlatTensor> tensors,
                                      std::int64_t flat_elements);
 
-// A piece of the flat parameter buffers that this rank updates. In buffers that hold only the
-// rank's pieces it starts at element `packed`. Without sharding it is everything.
+// A piece of the flat parameter buffers that this rank updates. In buffers with only the rank's
+// pieces it starts at element `packed`. Without sharding it covers the whole buffer.
 struct UpdatedPiece {
   RankPiece flat;
   std::int64_t packed = 0;
-  Bucket bucket;  // that it is the rank's part of
+  Bucket bucket;  // bucket of which this is the rank's part
 };
 std::vector<UpdatedPiece> updated_pieces(const Knobs&, std::span<const FlatTensor> tensors,
                                          std::int64_t flat_elements);

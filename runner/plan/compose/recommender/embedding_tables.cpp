@@ -25,7 +25,7 @@ EmbeddingTables::EmbeddingTables(StepBuilder& builder, const Knobs& knobs,
       element_bytes_(bytes_of(knobs.model.dtype)),
       first_(parameters.elements()),
       by_table_(knobs.launch.fuse == Fuse::none) {
-  // As wide as DLRM's.
+  // The initial numbers have the scale of DLRM.
   const double scale = 1 / std::sqrt(static_cast<double>(table_rows_));
   for (std::int64_t index = 0; index < count_; ++index)
     parameters.add(table_name(index), table_rows_ * columns_, scale);
@@ -104,7 +104,7 @@ kernels::TokenEmbedding::Shape EmbeddingTables::lookup(std::int64_t count) const
   return {.rows = samples_ * count, .columns = columns_, .table_rows = table_rows_ * count};
 }
 
-// The tables are the heads of a sequence of samples.
+// The tables take the role of heads, and all samples that of one sequence.
 PackedHeadsShape EmbeddingTables::side_by_side() const {
   return {.rows = samples_, .columns = count_ * columns_, .tokens = samples_, .heads = count_};
 }

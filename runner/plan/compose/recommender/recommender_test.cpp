@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations of a recommender's step, by how its tables are looked up and updated.
+// Tests the operations of a recommender's step, by how its tables are looked up and updated.
 // tests/numbers/recommender_numbers_test.cpp checks its numbers.
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ std::int64_t fills(const StepPlan& plan) {
   });
 }
 
-// Launches of an mlp as wide, and of the gradient of its features.
+// Launches of the layers of an mlp of this width, and of the gradient of its features.
 constexpr std::int64_t launches_of_layers = layers * 2 + 2 + layers * 3 + (layers - 1);
 
 TEST(Recommender, LooksUpAllTablesByOneKernelAndSumsTheirGradientsByOne) {
@@ -51,7 +51,7 @@ TEST(Recommender, LooksUpAllTablesByOneKernelAndSumsTheirGradientsByOne) {
   EXPECT_EQ(launches_of(plan, "token_embedding"), 1);
   EXPECT_EQ(launches_of(plan, "embedding_gradient"), 1);
   EXPECT_EQ(fills(plan), 1);
-  // ingest, look up; gradient of the tables, update
+  // The other launches are ingest and the lookup, and the gradient of the tables and the update.
   EXPECT_EQ(value(plan, Metric::launches_per_step), 2 + launches_of_layers + 2);
 }
 
@@ -60,10 +60,10 @@ TEST(Recommender, HasTwoKernelsATableWhereNothingIsFused) {
   EXPECT_EQ(launches_of(plan, "token_embedding"), tables);
   EXPECT_EQ(launches_of(plan, "embedding_gradient"), tables);
   EXPECT_EQ(fills(plan), tables);
-  // and one that puts rows side by side, one that takes their gradient apart
+  // One more launch puts rows side by side, and one splits their gradient by table.
   EXPECT_EQ(value(plan, Metric::launches_per_step),
             1 + tables + 1 + launches_of_layers + 1 + tables + 1);
-  // Rows that lie by table are there besides.
+  // Without fusing, the step also has buffers of rows by table.
   EXPECT_EQ(value(plan, Metric::memset_bytes_per_step), of_tables * 4);
   EXPECT_EQ(value(plan_of(small_recommender()), Metric::memset_bytes_per_step), of_tables * 4);
   EXPECT_EQ(value(plan, Metric::peak_live) - value(plan_of(small_recommender()), Metric::peak_live),
@@ -103,7 +103,8 @@ TEST(Recommender, UpdatesAllTensorsAtOnceOneByOneOrInPasses) {
     EXPECT_EQ(launches(kind, OptimImpl::fused), 1);
     EXPECT_EQ(launches(kind, OptimImpl::per_tensor), 2 * layers + tables);
   }
-  EXPECT_EQ(launches(OptimKind::adamw, OptimImpl::foreach), 2 + 9);  // a norm, which it reads
+  EXPECT_EQ(launches(OptimKind::adamw, OptimImpl::foreach),
+            2 + 9);  // also the norm, which foreach reads
 }
 
 TEST(Recommender, CopiesOneIndexATableAndALabelOfEverySample) {

@@ -52,7 +52,7 @@ class Transformer {
   }
 
  private:
-  // Buffers.
+  // The functions below add buffers.
 
   bool is_gated() const { return shape_.mlp == ModelMlp::swiglu; }
   bool learns_positions() const { return shape_.position == ModelPosition::learned; }
@@ -67,7 +67,7 @@ class Transformer {
   int activation(const std::string& name, CheckedSize bytes) {
     return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
   }
-  // [rows][columns] in the model's storage.
+  // Adds a buffer [rows][columns] in the model's storage.
   int rows_of(const std::string& name, CheckedSize columns) {
     return activation(name, shape_.rows() * columns * shape_.element_bytes);
   }
@@ -170,14 +170,14 @@ class Transformer {
         activation("probability gradient", score_elements(shape_) * shape_.element_bytes);
   }
 
-  // Names of operations say which part of the batch they belong to, where there are several.
+  // The prefix of operation names that tells the part of the batch, if there are several parts.
   std::string prefix(std::int64_t part) const {
     return knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part) + ": ";
   }
   static std::string block_name(std::int64_t layer) {
     return "block " + std::to_string(layer) + ": ";
   }
-  // Words of one part in a buffer with one a token.
+  // The words of one part in a buffer with one word per token.
   StepBuilder::Operand words(int buffer, std::int64_t part, std::int64_t first_row = 0) const {
     return StepBuilder::Operand::from(buffer, part * shape_.rows() + first_row);
   }
@@ -187,7 +187,7 @@ class Transformer {
   BufferUse gradient(std::size_t tensor) const {
     return table_.in(update_.gradients, tensor, shape_.element_bytes);
   }
-  // The positions that a sequence has, out of all positions.
+  // The rows of the position table that a sequence uses.
   StepBuilder::Operand used_positions(int flat) const {
     return StepBuilder::Operand::from(flat, table_.first_of(table_.positions()));
   }
@@ -214,8 +214,8 @@ class Transformer {
     launch_loss(name, part);
   }
 
-  // Samples of each length by themselves, where there are several: what they have is as long as
-  // they are, or labelled as far.
+  // Launches ingest, separately for the samples of each length. Packed samples have only their own
+  // tokens; padded ones have labels only at these.
   void ingest(int batch, std::int64_t sample_bytes) {
     if (knobs_.batch.lengths.empty()) {
       return builder_.launch<kernels::IngestTokens>(
@@ -267,7 +267,8 @@ class Transformer {
                         table_.block(layer - 1).down, norm, parameters);
   }
 
-  // The gradient of the logits takes their place. It is that of the mean over the whole batch.
+  // Launches the loss. The gradient of the logits overwrites them; it is the gradient of the mean
+  // over the whole batch.
   void launch_loss(const std::string& name, std::int64_t part) {
     const BufferUse logits = builder_.whole(logits_);
     std::vector<StepBuilder::Operand> operands = {logits, words(labels_, part)};
@@ -310,14 +311,15 @@ class Transformer {
   }
 
   bool has_spare_rows() const { return shape_.tokens < shape_.vocab; }
-  // Share of tokens among the rows that the head multiplies: the model needs nothing of the others.
+  // Share of the head's output columns that are tokens; the model does not need the others.
   double share_of_tokens() const {
     const std::int64_t rows = shape_.vocab;
     return static_cast<double>(shape_.tokens) / static_cast<double>(rows);
   }
   bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
 
-  // Everything of these blocks that the backward pass reads, from the first one's input.
+  // Recomputes everything of these blocks that the backward pass reads, from the first block's
+  // input.
   void recompute(TransformerBlocks& blocks, const std::string& name, std::int64_t first,
                  std::int64_t last) {
     builder_.compute_again(true);
@@ -340,9 +342,9 @@ class Transformer {
     return {shape_.rows(), shape_.hidden, shape_.vocab};
   }
 
-  // Added to what is there: nothing, or, where the head is tied, its gradient of the same table,
-  // which comes first. Positions are columns of a matrix with one row a sample; the longest samples
-  // come first and have all that are used.
+  // Launches the gradients of the embeddings. The token gradient is added to zeros, or with a tied
+  // head to its gradient of the same table, which comes first. Positions are summed as columns of a
+  // matrix with one row per sample. The longest samples come first and have all used positions.
   void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
     const BufferUse d_table = gradient(table_.embedding());
     const BufferUse d_stream = builder_.whole(temporaries_.d_stream);

@@ -9,7 +9,7 @@
 namespace stepgate {
 namespace {
 
-// q, k and v of all heads, in a buffer that holds them one after the other.
+// The parts q, k and v of all heads in one buffer, one after another.
 struct HeadsOf {
   const TransformerShape& shape;
   int buffer;
@@ -22,7 +22,7 @@ struct HeadsOf {
   StepBuilder::Operand v() const { return part(2); }
 };
 
-// GEMMs of all heads of all samples at once.
+// Shapes of GEMMs over all heads of all samples at once.
 struct HeadShapes {
   const TransformerShape& shape;
 
@@ -41,13 +41,13 @@ PackedHeadsShape attention_shape_of(const TransformerShape& shape, const Sequenc
           .heads = shape.heads};
 }
 
-// The rows of a group, in a buffer with so many elements a row.
+// The rows of a group in a buffer with `columns` elements per row.
 StepBuilder::Operand rows_of(const SequenceGroup& group, int buffer, std::int64_t columns) {
   return StepBuilder::Operand::from(buffer, group.first_row * columns);
 }
 
-// The share of attention's work, which grows with pairs of tokens, that is no padding's; over the
-// share of the rows, which the builder has applied already.
+// The share of attention's work that is not padding, divided by the share of rows that are not
+// padding, which the builder has applied already. The work grows with pairs of tokens.
 double seen_share(const TransformerShape& shape) {
   if (!shape.is_padded()) return 1;
   double seen = 0, all = 0;
@@ -68,7 +68,7 @@ constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 
 }  // namespace
 
-// Shape of attention over all samples, which are equally long.
+// The shape of attention over all samples, which are equally long.
 PackedHeadsShape TransformerBlocks::attention_shape() const {
   return attention_shape_of(shape_, shape_.groups_of_attention().front());
 }
@@ -119,7 +119,7 @@ void TransformerBlocks::attention(const BlockBuffers& block) {
 void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention_gradient(block);
   const TemporaryBuffers& temporaries = buffers_.temporaries;
-  // One of its five GEMMs makes the scores again.
+  // One of the gradient's five GEMMs computes the scores again, which the model does not need.
   constexpr double share_of_gradients = 4.0 / 5;
   const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
   for (const SequenceGroup& group : groups) {

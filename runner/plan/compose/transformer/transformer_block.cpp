@@ -159,8 +159,7 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
   const std::int64_t ffn = shape_.ffn;
   const MatrixShape shape{.rows = shape_.rows(), .columns = ffn};
   if (shape_.mlp == ModelMlp::swiglu) {
-    // Adds the bias in the GEMM, so that the kernel that reads gates and ups need not write them
-    // back.
+    // The GEMM adds the bias, so that the kernel that reads gates and ups need not write them back.
     linear(up_name(shape_.mlp), up, block.norm2.out, block.up, shape_.up(), shape_.hidden);
     return launch<kernels::Swiglu>("swiglu", shape, {whole(block.up), whole(block.activation)});
   }
@@ -168,7 +167,7 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
     linear("up", up, block.norm2.out, block.up, ffn, shape_.hidden);
     return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
-  // Adds the bias in the gelu kernel rather than in the GEMM, since that pass runs anyway.
+  // The gelu kernel adds the bias instead of the GEMM, since that kernel runs anyway.
   launch<kernels::Matmul>("up gemm", {shape_.rows(), ffn, shape_.hidden},
                           {whole(block.norm2.out), weight(up), whole(block.up)},
                           {.transpose_b = true});

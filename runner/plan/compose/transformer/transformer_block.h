@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One block of a transformer, with the norms first (Xiong et al.: On layer normalization in the
-// transformer architecture, 2020, as GPT-2 has them), forward and backward:
+// One block of a transformer with norms before attention and MLP, forward and backward (Xiong et
+// al.: On layer normalization in the transformer architecture, 2020; as in GPT-2):
 //   mid = x + projection(attention(qkv(norm1(x))))
 //   out = mid + down(gelu(up(norm2(mid))))  or  mid + down(silu(gate(norm2(mid))) up(norm2(mid)))
-// Attention turns queries and keys by their positions first, where those are not learned, and then
-// repeats keys and values that several heads of queries share.
+// If positions are not learned, queries and keys are rotated by their positions before attention.
+// If heads of queries share keys and values, those are repeated.
 // A block leaves the result of its last GEMM as a branch: the next block or the final norm adds it
 // to mid. build_transformer.cpp decides which blocks there are and which of their buffers are
 // shared.
@@ -18,11 +18,11 @@
 
 namespace stepgate {
 
-// A norm of a sum: what it reads and leaves behind, by index of the buffers.
+// A norm of a sum: indices of the buffers that it reads and writes.
 struct NormBuffers {
-  int sum = 0;  // what is normed
+  int sum = 0;  // input of the norm
   int out = 0;
-  int statistics = 0;  // of its rows, for the backward pass
+  int statistics = 0;  // of the rows, for the backward pass
 };
 
 // Buffers that a block writes forward and reads backward.
@@ -37,13 +37,13 @@ struct BlockBuffers {
   int activation = 0;
 };
 
-// Buffers whose content no block keeps.
+// Buffers whose content is not needed outside one operation sequence of a block.
 struct TemporaryBuffers {
-  int branch = 0;        // the result of the GEMM that is added next
+  int branch = 0;        // result of a GEMM that the next norm adds
   int d_stream = 0;      // gradient of the residual stream
-  int d_hidden = 0;      // of something as wide as the stream
-  int d_mlp = 0;         // of what the GEMM into the MLP leaves
-  int d_activation = 0;  // of the MLP's inside; d_mlp where that is as wide
+  int d_hidden = 0;      // of a tensor as wide as the stream
+  int d_mlp = 0;         // gradient of the output of the GEMM into the MLP
+  int d_activation = 0;  // gradient of the activation; d_mlp where that is as wide
   int d_qkv = 0;
   int shared_qkv = 0;  // shared heads: q, k and v before they are repeated, or their gradients
   int norm_partials = 0;
@@ -65,22 +65,24 @@ class TransformerBlocks {
   TransformerBlocks(StepBuilder&, const TransformerShape&, const ParameterTable&,
                     const TransformerBuffers&, Fuse);
 
-  // Operations that follow get this prefix to their names.
+  // Sets the prefix of the names of later operations.
   void name_as(std::string prefix) { prefix_ = std::move(prefix); }
-  // Gradients of parameters that follow are added to what is there, or overwrite it.
+  // Sets whether later gradients of parameters are added to the old values or overwrite them.
   void add_to_gradients(bool add) { accumulate_ = add; }
 
-  // Norm of `stream`, which already is the sum of its inputs.
+  // Computes the norm of `stream`, which already is the sum of its inputs.
   void norm(const NormBuffers&, std::size_t weight);
-  // The norm of stream + branch; `gemm` is the weight of the GEMM that made the branch.
+  // Computes the norm of stream + branch; `gemm` is the weight of the GEMM that computed the
+  // branch.
   void add_and_norm(int stream, std::size_t gemm, const NormBuffers&, std::size_t weight);
   // Computes the gradient of the stream from the gradient of the norm in d_hidden, and adds it
   // unless it is the first.
   void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
 
-  // From norm1's output to mid and norm2's output.
+  // Computes mid and norm2's output from norm1's output.
   void attend(std::int64_t layer, const BlockBuffers&);
-  // From norm2's output to the activation, and from there to the branch.
+  // mlp_up computes the activation from norm2's output, and mlp_down the branch from the
+  // activation.
   void mlp_up(std::int64_t layer, const BlockBuffers&);
   void mlp_down(std::int64_t layer, const BlockBuffers&);
 
@@ -99,23 +101,23 @@ class TransformerBlocks {
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
-  // A GEMM that comes next in add_and_norm, which adds its bias, if any, where it adds the branch.
+  // Launches a GEMM whose result add_and_norm adds next, with the GEMM's bias if there is one.
   void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
   void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
-  // Gradients of a GEMM whose result was added to the stream. Where it has a bias and norms are
-  // fused, the norm's gradient before it has summed what the bias needs.
+  // Gradients of a GEMM whose result was added to the stream. If it has a bias and norms are fused,
+  // the gradient kernel of the norm has already computed the sums for the bias.
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
   // Computes d_mlp from d_activation: the gradient of the activation after mlp_up.
   void activation_gradient(const BlockBuffers&);
-  // Turns queries and keys by their positions, or back, unless positions are learned.
+  // Rotates queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
-  // The buffer of q, k and v at the GEMM. Attention reads `repeated`, or writes its gradient there;
-  // both are one buffer unless heads are shared.
+  // The buffer of q, k and v that the GEMM writes. Attention reads `repeated`, and its gradient
+  // writes to it. Both are one buffer unless heads are shared.
   int qkv_of_gemm(int repeated) const {
     return shape_.shares_heads() ? buffers_.temporaries.shared_qkv : repeated;
   }
@@ -123,8 +125,8 @@ class TransformerBlocks {
   void repeat_heads_gradient();
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
-  // A GEMM over the [seq][seq] scores of each sequence; causal, so a token needs only the scores of
-  // tokens up to it.
+  // A GEMM over the [seq][seq] scores of each sequence. It is causal: a token needs only the scores
+  // of tokens up to itself.
   void masked_gemm(const std::string& name, const kernels::Matmul::Shape& shape,
                    const std::vector<StepBuilder::Operand>& operands,
                    const kernels::Matmul::Attributes& attributes = {});
@@ -142,14 +144,14 @@ class TransformerBlocks {
   bool accumulate_ = false;
 };
 
-// Elements of the scores of attention, [samples][heads][seq][seq].
+// Number of elements of the scores of attention, [samples][heads][seq][seq].
 CheckedSize score_elements(const TransformerShape&);
 
-// Bytes that the gradient of tiled attention leaves anything in.
+// Bytes of scratch of the gradient of tiled attention.
 CheckedSize attention_scratch_bytes(const TransformerShape&);
 
-// Rows of partial sums that the gradient of a norm leaves, how many numbers they are, and most
-// numbers that that of a bias leaves.
+// Number of parts of a norm's gradient, number of elements of its partial sums, and the largest
+// number of partial sums of a bias's gradient.
 CheckedSize norm_parts(const TransformerShape&);
 CheckedSize norm_partial_elements(const TransformerShape&, Fuse);
 CheckedSize bias_partial_elements(const TransformerShape&);

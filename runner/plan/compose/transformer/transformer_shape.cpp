@@ -25,7 +25,7 @@ std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) {
   return (number + multiple - 1) / multiple * multiple;
 }
 
-// The samples of a batch by their lengths.
+// Groups the samples of a batch by their lengths.
 std::vector<SequenceGroup> sequence_groups(const Knobs& knobs) {
   const std::int64_t samples = knobs.batch.size / knobs.batch.accumulate;
   const std::int64_t seq = knobs.model.seq;
@@ -139,7 +139,7 @@ std::size_t ParameterTable::add_norm(const std::string& name) {
   return weight;
 }
 
-// As torch.nn.Linear begins: uniform within one over the root of the inputs.
+// The initial values are those of torch.nn.Linear: uniform within +-1 / sqrt(inputs).
 std::size_t ParameterTable::add_gemm(const std::string& name, std::int64_t outputs,
                                      std::int64_t inputs) {
   const double scale = 1 / std::sqrt(static_cast<double>(inputs));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sizes of a transformer and where its parameters lie. transformer_block.h has the arithmetic.
+// The sizes of a transformer and the places of its parameters. transformer_block.h has the
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,20 @@
 
 namespace stepgate {
 
-// Samples of one length, one behind the other.
+// Consecutive samples of one length.
 struct SequenceGroup {
   std::int64_t first_sample = 0;
   CheckedSize first_row = 0;
   CheckedSize samples = 0;
   std::int64_t tokens = 0;    // rows of each
-  std::int64_t unpadded = 0;  // rows that are no padding; they come first
+  std::int64_t unpadded = 0;  // rows without padding; they come first
 };
 
 struct TransformerShape {
   std::int64_t layers = 0;
   CheckedSize hidden = 0;
   CheckedSize heads = 0;
-  CheckedSize kv_heads = 0;  // of keys and of values
+  CheckedSize kv_heads = 0;  // width of keys and of values
   CheckedSize seq = 0;
   CheckedSize vocab = 0;    // rows of the token table
   std::int64_t tokens = 0;  // rows of the table that are tokens; they come first
@@ -37,21 +38,22 @@ struct TransformerShape {
   ModelPosition position = ModelPosition::learned;
   bool tied = false;        // the head's weight is the token embedding
   bool bias = true;         // the blocks' GEMMs have one
-  CheckedSize samples = 0;  // computed with at once: a batch, or a part of it
+  CheckedSize samples = 0;  // samples of one computation: a batch, or a part of it
   DType dtype = DType::fp32;
   std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
   std::vector<SequenceGroup> groups;  // of the samples, the longest first
 
-  // Outputs of the GEMM into attention: queries, keys and values.
+  // Number of outputs of the GEMM into attention: queries, keys and values.
   CheckedSize qkv() const { return hidden + 2 * kv_heads * (hidden / heads); }
   bool shares_heads() const { return kv_heads != heads; }
   CheckedSize rows() const;  // tokens, with those of padding
   CheckedSize unpadded_rows() const;
   bool is_padded() const { return unpadded_rows() != rows(); }
-  // Groups of samples for which attention is launched: neighbours with equally many rows.
+  // Groups of samples for which attention is launched separately: neighbours with equally many
+  // rows.
   std::vector<SequenceGroup> groups_of_attention() const;
-  // Outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
+  // Number of outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
   CheckedSize up() const { return mlp == ModelMlp::swiglu ? 2 * ffn : ffn; }
   CheckedSize norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
 };
@@ -65,13 +67,14 @@ std::string of_group(const std::vector<SequenceGroup>&, const SequenceGroup&);
 std::string up_name(ModelMlp);
 
 // Indices into the tensors of ParameterTable. A GEMM's weight is [outputs][inputs]; its bias
-// follows, where GEMMs have one. A norm's weight is followed by its bias without a gap; RMSNorm has
-// none. `up` has the gates' outputs before the ups', where there are gates.
+// follows, if GEMMs have biases. A norm's bias follows its weight without a gap; RMSNorm has no
+// bias. In `up` the gates' outputs come before the ups', if there are gates.
 struct BlockParameters {
   std::size_t norm1, qkv, projection, norm2, up, down;
 };
 
-// GEMMs begin at multiples of 64 elements: what a GEMM reads should be aligned to 128 bytes.
+// The parameters of a transformer. GEMM weights start at multiples of 64 elements, so that a GEMM's
+// operands are aligned to 128 bytes.
 class ParameterTable : public ParameterList {
  public:
   explicit ParameterTable(const TransformerShape&);
@@ -80,15 +83,15 @@ class ParameterTable : public ParameterList {
     return blocks_[static_cast<std::size_t>(layer)];
   }
   std::size_t embedding() const { return embedding_; }
-  std::size_t positions() const { return positions_; }  // where they are learned
+  std::size_t positions() const { return positions_; }  // only if positions are learned
   std::size_t final_norm() const { return final_norm_; }
-  std::size_t head() const { return head_; }  // where it is tied, embedding()
+  std::size_t head() const { return head_; }  // embedding() if the head is tied
 
   // The tensor's first element in a flat buffer.
   std::int64_t first_of(std::size_t tensor) const { return tensors()[tensor].first; }
 
-  // That tensor, or `count` tensors that follow each other without a gap, in a flat buffer of such
-  // elements.
+  // The range of that tensor, or of `count` tensors that follow one another without a gap, in a
+  // flat buffer with elements of this size.
   BufferUse in(int flat, std::size_t tensor, std::int64_t element_bytes,
                std::size_t count = 1) const;
 

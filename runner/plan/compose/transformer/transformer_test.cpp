@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations of a transformer's step, by how it is fused, split and recomputed.
+// Tests the operations of a transformer's step, by how it is fused, split and recomputed.
 // tests/numbers/pytorch_transformer_test.cpp checks its numbers.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ StepPlan transformer_with(Set set) {
   return plan_of(knobs);
 }
 
-// Everything that a Llama has otherwise than a GPT.
+// Sets all knobs in which a Llama differs from a GPT.
 void make_llama(Knobs& knobs) {
   knobs.model.norm = ModelNorm::rms;
   knobs.model.mlp = ModelMlp::swiglu;
@@ -138,7 +138,7 @@ TEST(Transformer, FusesMoreStepByStep) {
   EXPECT_EQ(launches_of(none, "add"), 8);
   EXPECT_EQ(launches_of(pointwise, "add"), 0);
   EXPECT_EQ(launches_of(pointwise, "bias_activation"), 0);
-  EXPECT_EQ(launches_of(pointwise, "linear"), 4);  // qkv: other biases go with what follows
+  EXPECT_EQ(launches_of(pointwise, "linear"), 4);  // qkv: other biases are added by later kernels
   EXPECT_EQ(launches_of(pointwise, "residual_bias_layer_norm"), 8);
   EXPECT_EQ(launches_of(none, "column_parts"), 16);
   EXPECT_EQ(launches_of(pointwise, "column_parts"), 8);  // qkv and up
@@ -160,7 +160,8 @@ TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
       activation_bytes(held(Fuse::attention, 512)) - activation_bytes(held(Fuse::attention, 128));
   const std::int64_t materialised =
       activation_bytes(held(Fuse::pointwise, 512)) - activation_bytes(held(Fuse::pointwise, 128));
-  // Scores of four blocks and the gradient of one, 2 heads, 1024 tokens.
+  // The difference is the scores of four blocks and the gradient of one, with 2 heads and 1024
+  // tokens.
   EXPECT_EQ(materialised - tiled, 5 * 2 * 1024 * (512 - 128) * 2);
 }
 
@@ -241,7 +242,8 @@ TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {
   EXPECT_EQ(plan_of(knobs).param_bytes, plain.param_bytes);
 }
 
-// In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
+// The order of writers is fixed: the head's gradient overwrites the table's, and the embedding's is
+// added to it.
 TEST(Transformer, AddsTheEmbeddingsGradientToThatOfATiedHead) {
   const auto writers = [](std::int64_t parts, ZeroGrad zero) {
     const StepPlan plan = transformer_with([=](Knobs& knobs) {
@@ -292,7 +294,8 @@ TEST(Transformer, KeepsTheInputsOfSegmentsAndTheInsideOfOne) {
         transformer_with([=](Knobs& knobs) { knobs.memory.checkpoint_every = every; })));
   }
   EXPECT_TRUE(std::is_sorted(bytes.begin(), bytes.end()));
-  // Inputs of three more blocks against the insides of three more.
+  // Without checkpoints the step keeps all inner buffers of three more blocks, with checkpoints
+  // only their inputs.
   EXPECT_LT(bytes.front() * 2, bytes.back());
 }
 
@@ -375,7 +378,7 @@ TEST(Transformer, ScalesTheLossInFp16Only) {
   const StepPlan narrow = transformer_with([](Knobs& knobs) { knobs.model.dtype = DType::fp16; });
   EXPECT_EQ(launches_of(narrow, "scaled_cross_entropy"), 1);
   EXPECT_EQ(launches_of(plan_of(small_transformer()), "scaled_cross_entropy"), 0);
-  // Nothing in the step reads a norm on the host.
+  // No host wait reads a norm in this step.
   EXPECT_EQ(counted(narrow, Metric::host_waits_per_step), 0);
 }
 

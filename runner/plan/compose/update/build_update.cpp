@@ -15,14 +15,14 @@
 namespace stepgate {
 namespace {
 
-// Scale that torch.amp.GradScaler begins with, and how it goes on.
+// The initial scale and the growth interval are the defaults of torch.amp.GradScaler.
 constexpr double first_loss_scale = 65536;
 constexpr double growth_interval = 2000;
 constexpr double growth = 2;
 constexpr double backoff = 0.5;
 
-// The norm is needed to clip, and to see numbers that are not finite before they reach a
-// transformer's weights in 16 bits or their master.
+// Whether the global norm is needed: to clip, or to detect numbers that are not finite before they
+// reach a transformer's 16-bit weights or their master.
 bool needs_norm(const Knobs& knobs) {
   const bool looks_for_infinities =
       knobs.model.kind == ModelKind::transformer && is_16_bit(knobs.model.dtype);
@@ -90,7 +90,7 @@ class Update {
          .backoff = backoff});
   }
 
-  // One number, of all ranks.
+  // Sums one number over all ranks.
   void sum_over_ranks(std::int64_t parts, const BufferUse& sum) {
     builder_.launch_as<kernels::SumParts>(DType::fp32, "square sum of the rank",
                                           {.columns = 1, .parts = parts},
@@ -113,8 +113,8 @@ class Update {
     builder_.enter(Phase::optimizer);
   }
 
-  // The piece's weights or gradients in the model's storage: in the flat buffer of all, or where
-  // the rank has nothing else.
+  // The piece's weights or gradients in the model's storage: in the flat buffer, or in a buffer of
+  // only the rank's pieces if `is_packed`.
   BufferUse part_of(int flat, const UpdatedPiece& piece, bool is_packed) const {
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
     const std::int64_t part = piece.flat.elements * bytes;
@@ -125,7 +125,8 @@ class Update {
     return part_of(buffers_.gradients, piece, shards_gradients(knobs_));
   }
 
-  // The rank's part of a bucket, whose weights all ranks then put together where they keep all.
+  // Updates the rank's part of a bucket; then all ranks gather the weights if every rank keeps all
+  // weights.
   void update_part(std::size_t bucket) {
     const UpdatedPiece& piece = buffers_.pieces[bucket];
     const std::string name = "bucket " + std::to_string(bucket);
@@ -167,7 +168,7 @@ class Update {
                                             adamw_rates);
   }
 
-  // One pass over everything for each operation of the rule, in PyTorch's order.
+  // Launches one pass over all parameters for each operation of the rule, in PyTorch's order.
   void foreach_passes() {
     const BufferUse weights = builder_.whole(buffers_.weights);
     const BufferUse gradients = builder_.whole(buffers_.gradients);
@@ -200,14 +201,14 @@ std::int64_t elements_of(const std::vector<UpdatedPiece>& pieces) {
   return elements;
 }
 
-// Launches that find them write one number each.
+// The number of partial sums of squares over these pieces; each block of a launch writes one.
 std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
   std::int64_t sums = 0;
   for (const UpdatedPiece& piece : pieces) sums += square_sum_pieces(piece.flat.elements);
   return sums;
 }
 
-// `pieces` as the content of a buffer: nothing where the buffer has everything.
+// `pieces` as the content of a buffer; empty if the buffer has all parameters.
 std::vector<RankPiece> pieces_of_content(const Knobs& knobs,
                                          const std::vector<UpdatedPiece>& pieces) {
   std::vector<RankPiece> content;

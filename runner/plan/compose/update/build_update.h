@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The optimizer's part of a step whose parameters are a list of tensors: the global norm of the
-// gradients, what follows from it, and its rule over flat buffers. Models decide which gradients
-// there are.
+// gradients, the control that is computed from it, and the update rule over flat buffers. Models
+// decide which gradients there are.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace stepgate {
 
-// Buffers.
+// Indices of the buffers of an update.
 struct UpdateBuffers {
   int weights = 0;
   int gradients = 0;
   int counter = 0;             // of steps
-  std::optional<int> control;  // what the update does with the gradients (kernels/update_control.h)
+  std::optional<int> control;  // factor of the gradients (kernels/update_control.h)
   std::optional<int> master;   // fp32 weights
   int partials = 0;            // of the global norm
   std::vector<int> moments;    // of the rule
-  int denominator = 0;         // foreach: what its passes hand over
-  // The parts of flat buffers that a rank updates; master and moments have nothing else.
+  int denominator = 0;         // foreach: passed from pass to pass
+  // The parts of the flat buffers that this rank updates; master and moments hold only these.
   std::vector<UpdatedPiece> pieces;
-  std::optional<int> square_sum;  // sharded: of the pieces' gradients, then of all
+  std::optional<int> square_sum;  // sharded: of the pieces' gradients, then over all ranks
 };
 
-// Adds the buffers that the rule needs besides weights, gradients and counter.
+// Adds the buffers that the rule needs in addition to weights, gradients and counter.
 void add_update_buffers(StepBuilder&, const Knobs&, const ParameterList&, UpdateBuffers&);
 
 // fp16 gradients are multiplied by a scale that the device adapts, so that small ones do not
@@ -38,7 +38,7 @@ constexpr bool scales_the_loss(const Knobs& knobs) {
   return knobs.model.dtype == DType::fp16;
 }
 
-// Where the loss scale lies.
+// The range of the loss scale in the control buffer.
 BufferUse loss_scale(const UpdateBuffers&);
 
 void build_update(StepBuilder&, const Knobs&, const ParameterList&, const UpdateBuffers&);

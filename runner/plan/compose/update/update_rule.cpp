@@ -18,7 +18,7 @@ struct UpdateRule {
   std::size_t moments;
   bool counts_updates;  // the plain kernel reads the number of the step
   KernelAttributes rates;
-  std::string_view plain, clipped, master;  // empty: it has none
+  std::string_view plain, clipped, master;  // empty: the rule has no such kernel
 };
 
 template <class Rule>

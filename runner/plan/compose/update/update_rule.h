@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules of optimizers, for every model: what each keeps of a parameter, its kernels and its
-// rates. Models decide which parameters are updated together.
+// The rules of optimizers, for every model: the state that each keeps of a parameter, its kernels
+// and its rates. Models decide which parameters are updated together.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// The names of the buffers that the rule keeps, each of one fp32 a parameter.
+// The names of the state buffers of the rule, each with one fp32 per parameter.
 std::span<const char* const> moments_of(OptimKind);
 
 // Operands of the launch of an update. `control` and `counter` are whole buffers.
@@ -23,10 +23,11 @@ struct UpdateOperands {
   std::optional<StepBuilder::Operand> master;
   std::vector<StepBuilder::Operand> moments;
   std::optional<BufferUse> control;  // kernels/update_control.h
-  BufferUse counter;                 // of steps
+  BufferUse counter;                 // number of steps so far
 };
 
-// Updates the parameters of a stretch of the flat buffer of all. A master asks for a control.
+// Launches the update of the parameters of a range of the flat buffer. With a master, a control is
+// required.
 void launch_update(StepBuilder&, OptimKind, const std::string& name, const RankPiece&,
                    const UpdateOperands&);
 
