@@ -49,8 +49,9 @@ TEST(Job, SaysWhatIsWrongWithIt) {
   const std::string line = to_line(job_with<RankTask>());
   const std::string it = "the job on standard input ";
   EXPECT_EQ(fault_of(""), it + "is missing" + way_out);
-  EXPECT_EQ(fault_of("trace"), it + "is not a JSON object" + way_out);
-  EXPECT_EQ(fault_of(std::string(100'000, '[')), it + "is not a JSON object" + way_out);
+  EXPECT_EQ(fault_of("trace"), it + "is not JSON" + way_out);
+  EXPECT_EQ(fault(line, "\"traces\":true", "\"traces\":false,\"traces\":true"),
+            it + "has 'task.rank.traces' twice" + way_out);
   EXPECT_EQ(fault(line, "\"seed\"", "\"sed\""), it + "has no 'seed'" + way_out);
   EXPECT_EQ(fault(line, "\"rank\":{", "\"dig\":{\"x\":1},\"ranks\":{").substr(0, it.size() + 10),
             it + "has 'task'");
