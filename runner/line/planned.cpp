@@ -11,7 +11,6 @@
 #include <fstream>
 #include <optional>
 #include <random>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -171,7 +170,8 @@ void look_into_ledger(Planned& planned, const DeviceIdentity& device,
   }
   constexpr std::size_t most_named = 3;
   std::vector<std::string> subjects;  // newest first
-  for (const StoredRun& run : others->runs | std::views::reverse) {
+  for (auto newest = others->runs.rbegin(); newest != others->runs.rend(); ++newest) {
+    const StoredRun& run = *newest;
     std::string subject = fmt::format("'{}'", run.provenance.subject);
     if (std::ranges::find(subjects, subject) == subjects.end())
       subjects.push_back(std::move(subject));
