@@ -5,6 +5,7 @@
 
 #include "base/testing/planted_record.h"
 #include "base/text/diagnostic.h"
+#include "tests/golden.h"
 
 namespace stepgate {
 namespace {
@@ -32,6 +33,13 @@ TEST(Job, CarriesEveryField) {
   Job of_bytes = job_with<TraceTask>();
   of_bytes.files = {"a b\n\xff.toml", "-x.toml"};
   EXPECT_EQ(read_job(to_line(of_bytes)).files, of_bytes.files);
+}
+
+// tests/fuzz begins with these lines.
+TEST(Job, IsWrittenAsInTheGoldenFile) {
+  std::string lines;
+  for (const Job& job : every_job) lines += to_line(job) + '\n';
+  expect_golden(STEPGATE_SOURCE_DIR "/tests/golden/jobs.jsonl", lines);
 }
 
 TEST(Job, IsWhatWasTyped) {
