@@ -62,18 +62,6 @@ bool names_any_stored(const Scenario&);
 // take their place. Throws RequestError with what is wrong in any of the files.
 void add_baselines(std::span<Planned>, const DeviceIdentity&, const LineArguments&);
 
-// Names what is under test: this build where --subject does not say. Throws RequestError for a
-// character that is not printable ASCII.
-std::string subject_under_test(const LineArguments&);
-std::string build_in_words();
-
-// The provenance of a run that begins now. Only a GPU run records the boot: a simulated device does
-// not depend on it.
-Provenance provenance_of(const LineArguments&, const Scenario&, std::uint64_t seed, DeviceKind);
-
-// The day and second to write into a file: what was given, or now.
-std::string date_of(const LineArguments&);
-
 // The device that was asked for, or the best there is.
 OpenedDevice open_device_for(const LineArguments&, std::uint64_t seed);
 
@@ -89,10 +77,6 @@ std::uint64_t seed_of(const LineArguments&);
 
 // The seed for one scenario's random draws, which are independent between the scenarios of a run.
 std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
-
-// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
-// --commit where it was given, "unknown" where git does not know.
-std::string commit_of(const LineArguments&, const std::filesystem::path& scenario_file);
 
 // Returns whether rounds must be measured, since plans do not decide everything.
 bool needs_device(std::span<const Planned>);
