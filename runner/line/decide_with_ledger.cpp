@@ -14,6 +14,7 @@
 #include "ledger/baseline/acceptance.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/runs/ledger.h"
+#include "line/provenance.h"
 #include "measure/planned_subject.h"
 
 namespace stepgate {

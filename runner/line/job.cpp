@@ -8,7 +8,6 @@
 #include "base/process/run_program.h"
 #include "base/text/diagnostic.h"
 #include "base/text/json_line.h"
-#include "base/text/json_nesting.h"
 
 namespace stepgate {
 namespace {
@@ -77,9 +76,7 @@ std::string to_line(const Job& job) {
 
 Job read_job(std::string_view line) try {
   if (line.empty()) throw no_job("is missing");
-  const RecordJson json =
-      nests_too_deep(line) ? RecordJson() : RecordJson::parse(line, nullptr, false);
-  if (!json.is_object()) throw no_job("is not a JSON object");
+  const RecordJson json = parsed_object(line);
   Job job = record_from<Job>(json);
   // Refuses unknown members, which would otherwise be ignored silently.
   if (record_json(job) != json) throw no_job("has more than a job of this build");

@@ -5,6 +5,7 @@
 
 #include "base/testing/planted_record.h"
 #include "base/text/diagnostic.h"
+#include "tests/golden.h"
 
 namespace stepgate {
 namespace {
@@ -34,6 +35,13 @@ TEST(Job, CarriesEveryField) {
   EXPECT_EQ(read_job(to_line(of_bytes)).files, of_bytes.files);
 }
 
+// tests/fuzz begins with these lines.
+TEST(Job, IsWrittenAsInTheGoldenFile) {
+  std::string lines;
+  for (const Job& job : every_job) lines += to_line(job) + '\n';
+  expect_golden(STEPGATE_SOURCE_DIR "/tests/golden/jobs.jsonl", lines);
+}
+
 TEST(Job, IsWhatWasTyped) {
   Job job = job_with<TraceTask>();
   const LineArguments typed = arguments_of(job);
@@ -49,8 +57,9 @@ TEST(Job, SaysWhatIsWrongWithIt) {
   const std::string line = to_line(job_with<RankTask>());
   const std::string it = "the job on standard input ";
   EXPECT_EQ(fault_of(""), it + "is missing" + way_out);
-  EXPECT_EQ(fault_of("trace"), it + "is not a JSON object" + way_out);
-  EXPECT_EQ(fault_of(std::string(100'000, '[')), it + "is not a JSON object" + way_out);
+  EXPECT_EQ(fault_of("trace"), it + "is not JSON" + way_out);
+  EXPECT_EQ(fault(line, "\"traces\":true", "\"traces\":false,\"traces\":true"),
+            it + "has 'task.rank.traces' twice" + way_out);
   EXPECT_EQ(fault(line, "\"seed\"", "\"sed\""), it + "has no 'seed'" + way_out);
   EXPECT_EQ(fault(line, "\"rank\":{", "\"dig\":{\"x\":1},\"ranks\":{").substr(0, it.size() + 10),
             it + "has 'task'");

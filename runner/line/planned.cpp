@@ -2,16 +2,12 @@
 // Reads scenarios and plans them.
 #include "line/planned.h"
 
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <random>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,14 +15,13 @@
 
 #include "base/files/read_file.h"
 #include "base/fnv1a.h"
-#include "base/process/run_program.h"
 #include "base/random.h"
 #include "base/text/nearest.h"
 #include "base/text/number_words.h"
-#include "base/toml/toml_text.h"
 #include "judge/stored/stored_assertion.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/runs/ledger.h"
+#include "line/provenance.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
@@ -91,13 +86,6 @@ std::uint64_t seed_of(const Scenario& scenario, std::uint64_t seed) {
   return random_bits(seed, fnv1a(scenario.name));
 }
 
-std::string commit_of(const LineArguments& arguments, const std::filesystem::path& scenario_file) {
-  if (!arguments.commit.empty()) return arguments.commit;
-  const std::filesystem::path folder =
-      scenario_file.has_parent_path() ? scenario_file.parent_path() : ".";
-  return commit_of_checkout(folder);
-}
-
 bool needs_device(std::span<const Planned> all) {
   return !std::all_of(all.begin(), all.end(),
                       [](const Planned& planned) { return is_planned_only(planned.scenario); });
@@ -107,41 +95,6 @@ OpenedDevice open_device_for(const LineArguments& arguments, std::uint64_t seed)
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   return open_device(choice);
-}
-
-std::string build_in_words() {
-  return hexadecimal(digest_of_this_program());
-}
-
-std::string subject_under_test(const LineArguments& arguments) {
-  const std::string& given = arguments.subject;
-  if (given.empty()) return "build " + build_in_words();
-  if (std::any_of(given.begin(), given.end(), [](char c) { return c < ' ' || c > '~'; })) {
-    throw RequestError("--subject has a character that is not printable ASCII",
-                       "name a commit or a version");
-  }
-  return given;
-}
-
-namespace {
-
-// A hash of this boot's identifier; empty where the system does not provide one.
-std::string number_of_boot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string line;
-  return std::getline(file, line) ? hexadecimal(fnv1a(line)) : "";
-}
-
-}  // namespace
-
-Provenance provenance_of(const LineArguments& arguments, const Scenario& scenario,
-                         std::uint64_t seed, DeviceKind kind) {
-  return {.date = date_of(arguments),
-          .commit = commit_of(arguments, scenario.file),
-          .stepgate = STEPGATE_VERSION,
-          .scenario = scenario.fingerprint,
-          .seed = seed,
-          .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
 bool names_any_stored(const Scenario& scenario) {
@@ -172,7 +125,8 @@ void look_into_ledger(Planned& planned, const DeviceIdentity& device,
   }
   constexpr std::size_t most_named = 3;
   std::vector<std::string> subjects;  // newest first
-  for (const StoredRun& run : others->runs | std::views::reverse) {
+  for (auto newest = others->runs.rbegin(); newest != others->runs.rend(); ++newest) {
+    const StoredRun& run = *newest;
     std::string subject = fmt::format("'{}'", run.provenance.subject);
     if (std::ranges::find(subjects, subject) == subjects.end())
       subjects.push_back(std::move(subject));
@@ -207,13 +161,6 @@ void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
     planned.fewest_rounds = rounds_of_stored_run;
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
-}
-
-std::string date_of(const LineArguments& arguments) {
-  if (!arguments.date.empty()) return arguments.date;
-  return fmt::format(
-      "{:%FT%TZ}",
-      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
 }
 
 namespace {

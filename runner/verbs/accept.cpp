@@ -17,6 +17,7 @@
 #include "line/decide.h"
 #include "line/fit_to_device.h"
 #include "line/job.h"
+#include "line/provenance.h"
 #include "line/ranks/rank_team.h"
 #include "line/trace/trace_all.h"
 #include "measure/planned_subject.h"

@@ -15,6 +15,7 @@
 
 #include "base/files/write_file.h"
 #include "ledger/series/history.h"
+#include "line/provenance.h"
 #include "report/picture/pictures.h"
 #include "report/writers.h"
 

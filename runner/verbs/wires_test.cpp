@@ -12,6 +12,7 @@
 
 #include "base/testing/planted_record.h"
 #include "base/text/diagnostic.h"
+#include "base/text/json_line.h"
 #include "compare/worker/protocol.h"
 #include "device/ranked/rank_protocol.h"
 #include "ledger/baseline/baseline_record.h"
@@ -134,6 +135,35 @@ TEST(Wires, ReadAChangedLetterAsItIsWrittenOrNotAtAll) {
         }
       }
     }
+  }
+}
+
+// Calls `check` with the text of `whole` once for each key in `part` of it, with this key twice.
+template <class Check>
+void for_each_repeated_key(RecordJson& part, const RecordJson& whole, const Check& check) {
+  if (part.is_object()) {
+    auto& members = part.get_ref<RecordJson::object_t&>();
+    for (std::size_t index = 0; index < members.size(); ++index) {
+      members.push_back(members.begin()[static_cast<std::ptrdiff_t>(index)]);
+      check(json_line(whole));
+      members.pop_back();
+    }
+  }
+  for (RecordJson& inner : part) {
+    if (inner.is_structured()) for_each_repeated_key(inner, whole, check);
+  }
+}
+
+TEST(Wires, RefuseAKeyThatIsThereTwice) {
+  for (const Wire& wire : every_wire()) {
+    if (wire.name == "traces") continue;  // the text's digest refuses them all
+    RecordJson json = RecordJson::parse(wire.text);
+    int refused = 0;
+    for_each_repeated_key(json, json, [&](const std::string& text) {
+      EXPECT_EQ(again(wire, text), std::nullopt) << wire.name << ": " << text;
+      ++refused;
+    });
+    EXPECT_GT(refused, 0) << wire.name;
   }
 }
 

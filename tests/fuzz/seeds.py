@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """seeds.py FOLDER [FORM PATTERNS]: fills the folder with what a fuzzer begins with, made of files of the tree.
 
-Forms: files (as they are), records (of a file with digests its first run, as it is and with digests of zero, which fit
+Forms: files (as they are), lines (each of a file), records (of a file with digests its first run, as it is and with digests of zero, which fit
 anything in a build that fuzzes), assertions (of a scenario each), exchanges (each line of a conversation in a page), heads
 (the first events of a recording).
 """
@@ -23,6 +23,7 @@ def records(text):
 
 FORMS = {
     "files": lambda text: [text],
+    "lines": str.splitlines,
     "records": records,
     "assertions": lambda text: re.findall(r'^\w+ *= "(.*[<>=~].*)"', text, re.M),
     "exchanges": lambda text: re.findall(r"^    [<>] (.*)", text, re.M),

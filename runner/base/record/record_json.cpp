@@ -5,8 +5,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "base/text/json_line.h"
+#include "base/text/json_nesting.h"
 #include "base/text/utf8.h"
 #include "base/text/visible_text.h"
 
@@ -14,11 +16,16 @@ namespace stepgate {
 namespace {
 
 constexpr const char* bytes_key = "bytes";
+constexpr std::size_t most_shown = 40;  // bytes of a value or a key in an error
+constexpr const char* twice = "twice";  // the fact of a repeated key
 
 std::string short_form(const RecordJson& value) {
-  constexpr std::size_t most = 40;
   const std::string text = json_line(value);
-  return text.size() > most ? text.substr(0, most) + "..." : text;
+  return text.size() > most_shown ? text.substr(0, most_shown) + "..." : text;
+}
+
+std::string short_key(const std::string& key) {
+  return beginning_of(key, most_shown);
 }
 
 std::string hexadecimal_of(std::string_view bytes) {
@@ -48,16 +55,91 @@ std::string bytes_of(const RecordJson& json) {
   return bytes;
 }
 
+// Builds a value from the events of the parser. The library's own readers keep the last of repeated
+// keys, and search an ordered object from its start for every key.
+class ObjectBuilder : public nlohmann::json_sax<RecordJson> {
+ public:
+  RecordJson take_result() { return std::move(result_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool start_object(std::size_t) override { return open(RecordJson::object()); }
+  bool start_array(std::size_t) override { return open(RecordJson::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& key) override {
+    if (!open_.back().keys.insert(key).second) refuse_repeated(key);
+    open_.back().key = std::move(key);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const RecordJson::exception&) override {
+    return false;
+  }
+
+ private:
+  // An object or array whose end is still to come.
+  struct Open {
+    RecordJson value;
+    std::string key{};  // of the member that comes next
+    std::set<std::string> keys{};
+  };
+
+  bool open(RecordJson empty) {
+    if (open_.size() == deepest_json)
+      throw WrongRecord::of_text(fmt::format("nests deeper than {} levels", deepest_json));
+    open_.push_back({std::move(empty)});
+    return true;
+  }
+  bool close() {
+    RecordJson closed = std::move(open_.back().value);
+    open_.pop_back();
+    return add(std::move(closed));
+  }
+  bool add(RecordJson value) {
+    if (open_.empty()) {
+      result_ = std::move(value);
+    } else if (Open& around = open_.back(); around.value.is_array()) {
+      around.value.push_back(std::move(value));
+    } else {
+      around.value.get_ref<RecordJson::object_t&>().emplace_back(std::move(around.key),
+                                                                 std::move(value));
+    }
+    return true;
+  }
+  [[noreturn]] void refuse_repeated(const std::string& key) const {
+    WrongRecord wrong = WrongRecord::repeated(short_key(key));
+    for (std::size_t index = open_.size() - 1; index-- > 0;) {
+      const Open& around = open_[index];
+      wrong = wrong.within(around.value.is_array() ? fmt::format("[{}]", around.value.size())
+                                                   : short_key(around.key));
+    }
+    throw wrong;
+  }
+
+  std::vector<Open> open_;
+  RecordJson result_;
+};
+
+std::string sentence_of(const std::string& path, const std::string& value,
+                        const std::string& fact) {
+  if (value.empty() && fact.empty()) return fmt::format("has no '{}'", one_line(path));
+  if (value.empty()) return fact == twice ? fmt::format("has '{}' twice", one_line(path)) : fact;
+  if (path.empty()) return fmt::format("is {}, which {}", one_line(value), fact);
+  return fmt::format("has '{}' {}, which {}", one_line(path), one_line(value), fact);
+}
+
 }  // namespace
 
 WrongRecord::WrongRecord(const RecordJson& value, std::string_view fact)
     : WrongRecord("", short_form(value), std::string(fact)) {}
 
 WrongRecord::WrongRecord(std::string path, std::string value, std::string fact)
-    : std::runtime_error(value.empty()  ? fmt::format("has no '{}'", one_line(path))
-                         : path.empty() ? fmt::format("is {}, which {}", one_line(value), fact)
-                                        : fmt::format("has '{}' {}, which {}", one_line(path),
-                                                      one_line(value), fact)),
+    : std::runtime_error(sentence_of(path, value, fact)),
       path_(std::move(path)),
       value_(std::move(value)),
       fact_(std::move(fact)) {}
@@ -66,9 +148,25 @@ WrongRecord WrongRecord::missing(std::string_view field) {
   return {std::string(field), "", ""};
 }
 
+WrongRecord WrongRecord::repeated(std::string_view key) {
+  return {std::string(key), "", twice};
+}
+
+WrongRecord WrongRecord::of_text(std::string_view fact) {
+  return {"", "", std::string(fact)};
+}
+
 WrongRecord WrongRecord::within(std::string_view place) const {
   const bool joins = path_.empty() || path_.starts_with('[');
   return {std::string(place) + (joins ? "" : ".") + path_, value_, fact_};
+}
+
+RecordJson parsed_object(std::string_view text) {
+  ObjectBuilder builder;
+  if (!RecordJson::sax_parse(text, &builder)) throw WrongRecord::of_text("is not JSON");
+  RecordJson json = builder.take_result();
+  if (!json.is_object()) throw WrongRecord::of_text("is not a JSON object");
+  return json;
 }
 
 RecordJson with_plain_texts(RecordJson json) {

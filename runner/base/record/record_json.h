@@ -32,14 +32,18 @@ namespace stepgate {
 
 using RecordJson = nlohmann::ordered_json;
 
-// JSON that its reader refuses. what() continues a sentence that begins with a name: "has no
-// 'device.name'", "has 'steps' 1.5, which is no whole number".
+// JSON that its reader refuses. what() continues a sentence that begins with a name: "is not JSON",
+// "has no 'device.name'", "has 'steps' twice", "has 'steps' 1.5, which is no whole number".
 class WrongRecord : public std::runtime_error {
  public:
   // The error of this value; `fact` follows "which ".
   WrongRecord(const RecordJson& value, std::string_view fact);
   // The error of a missing field.
   static WrongRecord missing(std::string_view field);
+  // The error of a key that an object has twice.
+  static WrongRecord repeated(std::string_view key);
+  // The error of a text as a whole; `fact` is all that what() says.
+  static WrongRecord of_text(std::string_view fact);
   // The same error seen from an enclosing value; `place` is put before the path: ".name" or "[3]".
   WrongRecord within(std::string_view place) const;
 
@@ -47,9 +51,15 @@ class WrongRecord : public std::runtime_error {
   WrongRecord(std::string path, std::string value, std::string fact);
 
   std::string path_;
-  std::string value_;  // empty: the field is missing
+  std::string value_;  // empty: the field is missing or there twice, or the text is wrong
   std::string fact_;
 };
+
+// The JSON of a text that another process wrote, its keys in the order of the text. Takes time in
+// proportion to the text, whatever is in it. Throws WrongRecord for what is not JSON, not an object
+// or nests deeper than deepest_json (json_nesting.h), and for a key that an object has twice, which
+// readers would understand differently.
+RecordJson parsed_object(std::string_view text);
 
 // Makes texts of bytes that are not UTF-8, for readers of reports: json_line writes them with
 // replacement characters.

@@ -286,5 +286,46 @@ TEST(RecordJson, RefusesEveryOtherKindOfValueInWords) {
   }
 }
 
+std::string fault_of_text(const std::string& text) {
+  try {
+    (void)parsed_object(text);
+  } catch (const WrongRecord& wrong) {
+    return wrong.what();
+  }
+  return "";
+}
+
+TEST(ParsedObject, IsWhatTheTextSaysInItsOrder) {
+  const std::string text =
+      R"({"b":[1,-2,0.5,"x\n",true,null,{}],"a":{"b":{"b":18446744073709551615}},"":[[]]})";
+  EXPECT_EQ(json_line(parsed_object(text)), text);
+}
+
+TEST(ParsedObject, HasNoKeyTwice) {
+  EXPECT_EQ(fault_of_text(R"({"a":1,"b":2,"a":1})"), "has 'a' twice");
+  EXPECT_EQ(fault_of_text(R"({"a":{},"\u0061":{}})"), "has 'a' twice") << "in other letters";
+  EXPECT_EQ(fault_of_text(R"({"":1,"":2})"), "has '' twice");
+  EXPECT_EQ(fault_of_text(R"({"x":[0,{"a":1},{"c":{"d":1,"d":{}}}]})"), "has 'x[2].c.d' twice");
+  EXPECT_EQ(fault_of_text(R"({"a":{"a":[{"a":1},{"a":1}]},"b":{"a":1}})"), "")
+      << "objects of their own";
+  const std::string long_key(1 << 20, 'k');
+  EXPECT_LT(fault_of_text(R"({")" + long_key + R"(":{"a":1,"a":2}})").size(), 100U);
+  EXPECT_LT(fault_of_text(R"({")" + long_key + R"(":1,")" + long_key + R"(":2})").size(), 100U);
+}
+
+TEST(ParsedObject, IsAnObjectOfFewLevels) {
+  const auto nested = [](int levels) {
+    return R"({"a":)" + std::string(static_cast<std::size_t>(levels - 1), '[') +
+           std::string(static_cast<std::size_t>(levels - 1), ']') + '}';
+  };
+  EXPECT_EQ(fault_of_text(nested(32)), "");
+  EXPECT_EQ(fault_of_text(nested(33)), "nests deeper than 32 levels");
+  EXPECT_EQ(fault_of_text(std::string(100'000, '[')), "nests deeper than 32 levels");
+  for (const char* text : {"", "{", R"({"a":1,})", R"({"a":1e999})", "{}{}", "{\"a\":\"\xff\"}"})
+    EXPECT_EQ(fault_of_text(text), "is not JSON") << text;
+  for (const char* text : {"3", "[{}]", "null", R"("a")"})
+    EXPECT_EQ(fault_of_text(text), "is not a JSON object") << text;
+}
+
 }  // namespace
 }  // namespace stepgate

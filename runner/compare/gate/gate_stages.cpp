@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
 
 namespace stepgate {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/files/temporary_folder.h"
+#include "compare/gate/compare_scenarios.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {

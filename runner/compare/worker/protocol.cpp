@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "base/text/json_line.h"
-#include "base/text/json_nesting.h"
 
 namespace stepgate {
 namespace {
@@ -17,23 +15,6 @@ namespace {
 // The names are in the order of Request's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Request>> request_names{
     "hello", "load", "run", "unload", "count", "quit"};
-
-// Reports a line that is invalid as a whole; its message is that of a Problem.
-class WrongLine : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-RecordJson parsed(std::string_view line) {
-  if (nests_too_deep(line))
-    throw WrongLine(fmt::format("nests deeper than {} levels", deepest_json));
-  // Parsing an ordered object takes quadratic time, and the other program chooses the number of
-  // members. Converting from an unordered object does not.
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (json.is_discarded()) throw WrongLine("is not JSON");
-  if (!json.is_object()) throw WrongLine("is not a JSON object");
-  return json;
-}
 
 template <class Value, class Form = JsonForm<Value>>
 Value member(const RecordJson& json, std::string_view key, const Form& form = {}) {
@@ -51,20 +32,18 @@ std::string line_of(RecordJson members, const auto& record) {
 }
 
 void check_true(const RecordJson& json, std::string_view key) {
-  if (!member<bool>(json, key)) throw WrongLine(fmt::format("has '{}' false", key));
+  if (!member<bool>(json, key)) throw WrongRecord::of_text(fmt::format("has '{}' false", key));
 }
 
 // Calls `check` before reading the fields.
 template <class Value, class Check>
 Answer<Value> read_answer(std::string_view line, const Check& check) {
   try {
-    const RecordJson json = parsed(line);
+    const RecordJson json = parsed_object(line);
     if (json.contains("error")) return WorkerSays{member<std::string>(json, "error", Text{})};
     check(json);
     return record_from<Value>(json);
   } catch (const WrongRecord& wrong) {
-    return Problem{wrong.what()};
-  } catch (const WrongLine& wrong) {
     return Problem{wrong.what()};
   }
 }
@@ -73,7 +52,7 @@ Request request_in(const RecordJson& json) {
   const auto what = member<std::string>(json, "do", worker_wire::name);
   const auto name = std::ranges::find(request_names, what);
   if (name == request_names.end()) {
-    throw WrongLine(
+    throw WrongRecord::of_text(
         fmt::format("has 'do' \"{}\"; say hello, load, run, unload, count or quit", what));
   }
   if (what == "hello")
@@ -115,10 +94,8 @@ std::string error_line(const std::string& message) {
 
 std::variant<Request, Problem> read_request(std::string_view line) {
   try {
-    return request_in(parsed(line));
+    return request_in(parsed_object(line));
   } catch (const WrongRecord& wrong) {
-    return Problem{wrong.what()};
-  } catch (const WrongLine& wrong) {
     return Problem{wrong.what()};
   }
 }
@@ -127,7 +104,7 @@ Answer<Hello> read_hello(std::string_view line) {
   return read_answer<Hello>(line, [](const RecordJson& json) {
     const auto version = member<std::int64_t>(json, "protocol", Whole{1, 1'000'000});
     if (version != protocol_version) {
-      throw WrongLine(
+      throw WrongRecord::of_text(
           fmt::format("speaks version {} of the worker protocol; this stepgate speaks {}", version,
                       protocol_version));
     }

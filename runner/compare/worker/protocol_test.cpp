@@ -143,6 +143,7 @@ TEST(Protocol, NamesWhatIsWrongWithAnAnswer) {
   EXPECT_EQ(fact_of(read_ran("")), "is not JSON");
   EXPECT_EQ(fact_of(read_ran("{\"steps\":1")), "is not JSON");
   EXPECT_EQ(fact_of(read_ran("3")), "is not a JSON object");
+  EXPECT_EQ(fact_of(read_ran(R"({"steps":1,"elapsed_ns":5,"steps":1})")), "has 'steps' twice");
   EXPECT_EQ(fact_of(read_ran(R"({"steps":1})")), "has no 'elapsed_ns'");
   EXPECT_EQ(fact_of(read_ran(R"({"steps":null,"elapsed_ns":1})")),
             "has 'steps' null, which is not a whole number from 1 to 1000000000");

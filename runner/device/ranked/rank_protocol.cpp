@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/process/child.h"
 #include "base/record/record_json.h"
 #include "base/text/json_line.h"
-#include "base/text/json_nesting.h"
 #include "device/trace_json.h"
 
 namespace stepgate {
@@ -34,14 +32,6 @@ constexpr std::array<std::string_view, std::variant_size_v<RankRequest>> request
 constexpr std::array<std::string_view, std::variant_size_v<RankValue>> answer_names{
     "done", "error",       "hello",       "rendezvous",    "libraries", "loaded",
     "ran",  "interleaved", "environment", "communication", "restarted"};
-
-Json parsed(std::string_view message) {
-  if (nests_too_deep(message)) throw RankProtocolError("nests too deep");
-  Json json = Json::parse(message, nullptr, false);
-  if (json.is_discarded()) throw RankProtocolError("is not JSON");
-  if (!json.is_object()) throw RankProtocolError("is not a JSON object");
-  return json;
-}
 
 // Converts all errors of reading a damaged message to RankProtocolError.
 template <class Function>
@@ -101,7 +91,7 @@ std::string message_of(const RankRequest& request) {
 
 RankRequest read_rank_request(std::string_view message) {
   return reading([&] {
-    const Json json = parsed(message);
+    const Json json = parsed_object(message);
     return read_alternative<RankRequest>(named_in(json, "do", request_names), json);
   });
 }
@@ -115,7 +105,7 @@ std::string message_of(const RankAnswer& answer) {
 
 RankAnswer read_rank_answer(std::string_view message) {
   return reading([&] {
-    const Json json = parsed(message);
+    const Json json = parsed_object(message);
     RankAnswer answer;
     const std::size_t which = named_in(json, "is", answer_names);
     answer.value = read_alternative<RankValue>(which, member(json, "value"));

@@ -152,7 +152,10 @@ TEST(RankProtocol, SaysWhatIsWrongWithAMessage) {
             "has 'now' 1.5, which is no whole number");
   EXPECT_EQ(wrong("{\"is\":\"error\",\"value\":{\"fault\":\"4\",\"message\":\"\"},\"now\":1}"),
             "has 'fault' \"4\", which is none of the choices");
-  EXPECT_EQ(wrong(std::string(100000, '[')), "nests too deep");
+  EXPECT_EQ(wrong("{\"is\":\"done\",\"value\":{},\"now\":1,\"value\":{}}"), "has 'value' twice");
+  std::string hello = message_of(RankAnswer{.value = planted_record<RankHello>(), .now = {}});
+  hello.insert(hello.find("\"name\":"), "\"name\":\"GPU\",");
+  EXPECT_EQ(wrong(hello), "has 'value.identity.name' twice");
 }
 
 TEST(RankProtocol, DividesLongMessagesIntoLinesAndPutsThemTogether) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -96,7 +95,8 @@ void write_whole(const std::filesystem::path& path, Baseline ledger, const Store
 void add_others(const Baseline& ledger, const StoredRun& pair, bool same_text_only,
                 std::vector<OtherPair>& others) {
   std::vector<const StoredRun*> seen;
-  for (const StoredRun& run : ledger.runs | std::views::reverse) {
+  for (auto newest = ledger.runs.rbegin(); newest != ledger.runs.rend(); ++newest) {
+    const StoredRun& run = *newest;
     const bool has_same_text = run.provenance.scenario == pair.provenance.scenario;
     const auto is_known = [&](const StoredRun* other) { return is_same_pair(run, *other); };
     if ((same_text_only ? !has_same_text : is_same_pair(run, pair)) || !is_same_device(run, pair) ||

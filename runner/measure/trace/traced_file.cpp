@@ -10,7 +10,6 @@
 
 #include "base/fnv1a.h"
 #include "base/text/json_line.h"
-#include "base/text/json_nesting.h"
 #include "device/trace_json.h"
 #include "measure/trace/worst_ranks.h"
 
@@ -92,11 +91,8 @@ TracedOrDamaged read_traced_text(std::string_view text) {
       line == std::string_view::npos ? std::string_view() : text.substr(line + 1);
   if (text.substr(0, text.size() - body.size()) != header_of(body))
     return DamagedTrace{damage_of(text, body)};
-  if (nests_too_deep(body)) return DamagedTrace{"nests too deep"};
-  const RecordJson json = RecordJson::parse(body, nullptr, false);
-  if (json.is_discarded()) return DamagedTrace{"is not JSON"};
   try {
-    auto traced = record_from<Traced>(json);
+    auto traced = record_from<Traced>(parsed_object(body));
     const std::string contradiction = contradiction_in(traced);
     if (!contradiction.empty()) return DamagedTrace{contradiction};
     take_worst_ranks(traced);

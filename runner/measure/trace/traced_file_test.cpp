@@ -257,6 +257,7 @@ TEST(TracedFile, SaysWhatABrokenWriterWroteWrong) {
             "has no 'timelines[0][0].spans[0].end'");
   EXPECT_EQ(reason_with("\"steps\"", "\"stages\""), "has no 'steps'");
   EXPECT_EQ(reason_with("{", "["), "is not JSON");
+  EXPECT_EQ(reason_with("\"steps\"", "\"steps\":1,\"steps\""), "has 'steps' twice");
 }
 
 TEST(TracedFile, RefusesATimelineThatCannotBe) {

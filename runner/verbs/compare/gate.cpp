@@ -15,6 +15,7 @@
 #include "compare/gate/compared_workloads.h"
 #include "line/decide_with_ledger.h"
 #include "line/planned.h"
+#include "line/provenance.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "report/writers.h"

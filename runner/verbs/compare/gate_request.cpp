@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text/units.h"
+#include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
 #include "line/planned.h"

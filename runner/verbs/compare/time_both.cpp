@@ -16,7 +16,7 @@
 #include "compare/gate/gate_timing.h"
 #include "compare/gate/soak.h"
 #include "ledger/runs/ledger.h"
-#include "line/planned.h"
+#include "line/provenance.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "verbs/compare/introduce_both.h"
