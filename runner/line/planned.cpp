@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Reads scenarios and plans them.
 #include "line/planned.h"
 
 #include <fmt/ranges.h>
@@ -30,51 +29,6 @@
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {
-namespace {
-
-// Runs git on the checkout that contains a file. Files there may be untrusted, and a repository may
-// name programs for git to run.
-
-// Writes nothing. Hooks, file monitors and bare repositories inside the checkout are disabled.
-std::optional<std::string> ask_git(const std::filesystem::path& folder,
-                                   std::vector<std::string> question) {
-  std::vector<std::string> command{
-      "git", "--no-optional-locks",  "-c", "safe.bareRepository=explicit",
-      "-c",  "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-      "-C",  folder.string()};
-  command.insert(command.end(), std::make_move_iterator(question.begin()),
-                 std::make_move_iterator(question.end()));
-  return first_line_of(command);
-}
-
-// Whether the repository or the working tree configures filter programs, which git runs before
-// comparing files. No option disables them. The user's own filters are trusted.
-bool filters_files(const std::filesystem::path& folder) {
-  return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
-                        "safe.bareRepository=explicit", "-C", folder.string(), "config",
-                        "--includes", "--name-only", "--get-regexp",
-                        "^filter\\..*\\.(clean|process|smudge)$"})
-      .has_value();
-}
-
-// Submodules have their own configurations, so git does not look into their working trees.
-bool is_dirty(const std::filesystem::path& folder) {
-  return ask_git(folder, {"diff", "--no-ext-diff", "--no-textconv", "--name-only",
-                          "--ignore-submodules=dirty", "HEAD"})
-      .has_value();
-}
-
-// The commit, with "-dirty" where tracked files differ from it. "unknown" where there is no
-// repository, or where comparing files would make git run a program from the repository's own
-// configuration.
-std::string commit_of_checkout(const std::filesystem::path& folder) {
-  if (filters_files(folder)) return "unknown";
-  const auto commit = ask_git(folder, {"describe", "--always", "--abbrev=40", "--exclude=*"});
-  if (!commit) return "unknown";
-  return is_dirty(folder) ? *commit + "-dirty" : *commit;
-}
-
-}  // namespace
 
 std::uint64_t seed_of(const LineArguments& arguments) {
   if (arguments.seed) return *arguments.seed;
@@ -104,8 +58,7 @@ bool names_any_stored(const Scenario& scenario) {
 
 namespace {
 
-// Finds runs of a ledger to compare with. Accepted runs take precedence and are never mixed with
-// runs of a ledger.
+// Accepted runs win over those of a ledger, which are never mixed with them.
 void look_into_ledger(Planned& planned, const DeviceIdentity& device,
                       const LineArguments& arguments) {
   const std::string& scenario = planned.scenario.name;
@@ -191,9 +144,9 @@ void refuse_missing(const std::filesystem::path& given) {
        fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
 }
 
-// Refuses links out of the allowed folders, with the same limits as for `extends`. A file that the
-// user names is trusted. But a file found in a folder may come from a pull request, and as a link
-// it could expose other files.
+// Refuses links out of the allowed folders. A file that the user names is trusted, but a file found
+// in a folder may come from a pull request, and as a link it could expose other files. So it has
+// the limits of `extends`.
 void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
   std::error_code unknown;
   if (!std::filesystem::is_symlink(found, unknown)) return;
@@ -298,7 +251,7 @@ bool has_any(const Scenario& scenario, const std::vector<std::string>& tags) {
   });
 }
 
-// Refuses a tag that no scenario has: a typo would otherwise silently leave scenarios out of a run.
+// A tag that is mistyped, or that nothing has any more, must not make a run smaller in silence.
 void refuse_unknown_tags(const std::set<std::string>& known, const LineArguments& arguments) {
   const std::vector<std::string_view> candidates(known.begin(), known.end());
   for (const std::vector<std::string>* tags : {&arguments.tags, &arguments.excluded_tags}) {

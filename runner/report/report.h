@@ -140,7 +140,7 @@ struct ReportedVerdict {
   std::vector<ReportedAssertion> regime;
   std::vector<ReportedAssertion> assertions;
   ReportedProgram program;  // of an attached program
-  TextTable variants;  // their numbers; columns that nothing is known of are left out
+  TextTable variants;       // their numbers; columns that nothing is known of are left out
   std::optional<ReportedMechanism> mechanism;
   std::string cost;   // "after 6 rounds of 2 loads, 0.93 GPU seconds"; empty: nothing was measured
   std::string rates;  // how far it can be trusted: "; of this process: at most 1 % ..."

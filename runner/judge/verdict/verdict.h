@@ -179,7 +179,7 @@ struct Verdict {
   std::string claim;
   std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;
-  bool planned_only = false;  // no device took part
+  bool planned_only = false;            // no device took part
   std::vector<CountedProcess> program;  // processes of an attached program; empty elsewhere
   std::vector<VariantSummary> variants;
   std::int64_t batch_bytes = 0;  // the values of these names in assertions
