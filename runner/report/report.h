@@ -230,7 +230,7 @@ struct ReportedSuite {
 };
 
 struct Report {
-  std::string verb = "run";  // or "gate"
+  std::string verb = "run";  // or "gate", "attach"
   RunInfo run = {};
   bool simulated = false;  // some of it was computed instead of measured
   bool ended_early = false;

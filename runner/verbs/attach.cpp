@@ -286,7 +286,8 @@ int attach_program(const Arguments& arguments) {
   so_far.suite = judge_suite(std::array{verdict}, JudgeSettings().suite_alpha);
   so_far.decided.push_back(reported_scenario(std::move(verdict), &scenario, arguments.undecided));
   so_far.ended = true;
-  const Report report = report_of(so_far);
+  Report report = report_of(so_far);
+  report.verb = "attach";
   const ReportedScenario& decided = report.scenarios.back();
   print_program(std::cout, decided, style_of(STDOUT_FILENO));
   if (!arguments.json.empty()) {

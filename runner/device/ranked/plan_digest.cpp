@@ -44,7 +44,7 @@ class Digest {
   void one(const Value& value) {
     add(value.size());
     for (std::size_t index = 0; index < value.size(); ++index)
-      std::visit([this](auto member) { one(member); }, value.member(index));
+      std::visit([this](auto member) { this->one(member); }, value.member(index));
   }
   // This type has its own overload because many types convert to KernelRef, which prevents
   // for_each_member.
@@ -54,12 +54,12 @@ class Digest {
   }
   void one(const Action& action) {
     one(action.index());
-    std::visit([this](const auto& each) { one(each); }, action);
+    std::visit([this](const auto& each) { this->one(each); }, action);
   }
   template <class Part>
   requires(std::is_aggregate_v<Part> &&
            !std::is_base_of_v<AggregateValue, Part>) void one(const Part& part) {
-    for_each_member(part, [this](const auto& member) { one(member); });
+    for_each_member(part, [this](const auto& member) { this->one(member); });
   }
 
   std::uint64_t hash_ = fnv1a_start;

@@ -301,7 +301,7 @@ std::string tally_of(const Report& run) {
     if (count > 0) append(words, "{}{} {}", words.empty() ? "" : ", ", count, what);
   }
   return counted_in_words(static_cast<std::int64_t>(run.counts.all()),
-                          run.verb == "run" ? "assertion" : "comparison") +
+                          run.verb == "gate" ? "comparison" : "assertion") +
          (words.empty() ? "" : ": " + words);
 }
 
