@@ -518,12 +518,15 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
   reported.device = verdict.planned_only ? "" : in_words(verdict.device);
   reported.where =
       verdict.planned_only ? "by its plans: no device takes part" : "on " + reported.device;
-  reported.program = reported_program(verdict.program);
-  if (!verdict.program.empty()) reported.where = "by its counts";
+  if (verdict.program) {
+    reported.program = reported_program(*verdict.program);
+    reported.where = "by its counts";
+  }
   reported.ended = in_words(verdict.outcome);
   if (verdict.failed) {
-    reported.ended = verdict.not_run ? not_run : "device failed";
-    reported.fault = verdict.not_run ? not_run : "the device failed";
+    const std::string_view what = verdict.program ? "program" : "device";
+    reported.ended = verdict.not_run ? std::string(not_run) : fmt::format("{} failed", what);
+    reported.fault = verdict.not_run ? std::string(not_run) : fmt::format("the {} failed", what);
     reported.why = *verdict.failed;
   } else if (verdict.broken) {
     reported.ended = reported.fault = "broken";

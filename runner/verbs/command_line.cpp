@@ -386,8 +386,9 @@ class CommandLine {
         verb("attach",
              "what does a step of your own program do? its waits, copies and launches, counted",
              attach_program);
-    attach->add_option("command", given.command, "the program and its arguments, behind --")
-        ->required();
+    attach->add_option("command", given.command, "the program and its arguments")->required();
+    // Words behind the program are its own, with or without -- before it.
+    attach->positionals_at_end();
     attach
         ->add_option(
             "--expect", given.expect,

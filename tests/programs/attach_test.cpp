@@ -149,6 +149,25 @@ TEST_F(Attach, AssertionsDecideTheExitCode) {
   EXPECT_EQ(attach({"--expect", "host_waits <= 1"}, program).exit_code, 2);
 }
 
+TEST_F(Attach, OptionsBehindTheProgramAreItsOwnAndAMistypedAssertionHasAHint) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  // Without the dashes too: --steps is no option of attach here.
+  const Finished own = stepgate({"attach", "--quiet", FAKE_PROGRAM, "40", "launch", "--steps=3"});
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_NE(own.out.find("20 counted"), std::string::npos) << own.out;
+  EXPECT_EQ(stepgate({"attach"}).exit_code, 2);
+  EXPECT_EQ(stepgate({"attach", "--"}).exit_code, 2);
+  const Finished typo = attach({"--expect", "host_wait_per_step <= 1"}, {"40", "launch"});
+  EXPECT_EQ(typo.exit_code, 2);
+  EXPECT_NE(typo.err.find("host_waits_per_step"), std::string::npos) << typo.err;
+  const Finished variant = attach({"--expect", "fix.host_waits_per_step <= 1"}, {"40", "launch"});
+  EXPECT_EQ(variant.exit_code, 2);
+  EXPECT_NE(variant.err.find("a program has no variants"), std::string::npos) << variant.err;
+  const Finished failed =
+      attach({"--expect", "launches_per_step == 1"}, {"40", "launch", "end=fails"});
+  EXPECT_NE(failed.out.find("the program failed"), std::string::npos) << failed.out;
+}
+
 TEST_F(Attach, ACopyOfUnknownEndsLeavesPageableCopiesWithoutANumber) {
   EXPECT_EQ(attach({"--expect", "pageable_copies_per_step == 0"}, {"40", "launch", "copy.unknown"})
                 .exit_code,

@@ -180,7 +180,8 @@ struct Verdict {
   std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;
   bool planned_only = false;            // no device took part
-  std::vector<CountedProcess> program;  // processes of an attached program; empty elsewhere
+  // Processes of an attached program that used CUDA; absent elsewhere.
+  std::optional<std::vector<CountedProcess>> program;
   std::vector<VariantSummary> variants;
   std::int64_t batch_bytes = 0;  // the values of these names in assertions
   std::int64_t param_bytes = 0;

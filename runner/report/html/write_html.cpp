@@ -255,7 +255,7 @@ Headline answer_of(const Report& run) {
     case ExitCode::wrong_request:
       return {has_case_of_type(run, "request") ? "The request is wrong" : "Not to be trusted"};
     case ExitCode::device_failed:
-      return {"The device failed"};
+      return {run.verb == "attach" ? "The program failed" : "The device failed"};
     case ExitCode::not_gated:
       return {"Not gated", Tone::open};
     case ExitCode::undecided:

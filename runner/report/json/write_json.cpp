@@ -538,7 +538,7 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
             {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
             {"measurement", json_of(measurement)},
             {"wall_times", json_of(times)}};
-  if (!verdict.program.empty()) line["program"] = json_of(verdict.program);
+  if (verdict.program) line["program"] = json_of(*verdict.program);
   write_line(out, line, run, measurement);
 }
 

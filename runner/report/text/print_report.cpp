@@ -52,7 +52,7 @@ void print_last_line(std::ostream& out, const ReportedVerdict& decided, const st
   }
   out << coloured(verdict.outcome, style);
   if (!verdict.skipped_because.empty()) out << ": " << one_line(verdict.skipped_because);
-  if (verdict.planned_only && verdict.program.empty()) out << " by its plans";
+  if (verdict.planned_only && !verdict.program) out << " by its plans";
   out << (decided.cost.empty() ? "" : " ") << decided.cost << more << '\n';
 }
 

@@ -225,7 +225,8 @@ class AssertionParser {
     MetricOf of;
     std::size_t where = text_.at();
     std::string_view word = text_.word();
-    if (is_about_one_subject() && metric_named(word)) return metric(std::move(of), result, powers);
+    if (is_about_one_subject() && !text_.rest().substr(word.size()).starts_with('.'))
+      return metric(std::move(of), result, powers);
     text_.skip(word.size());
     if (word == "stored" && text_.take(".")) {
       of.stored = true;
@@ -240,6 +241,8 @@ class AssertionParser {
       return plan_size(where, word, result, powers);
     }
     if (std::find(variants_.begin(), variants_.end(), word) == variants_.end()) {
+      if (is_about_one_subject())
+        return text_.fail(where, "a program has no variants", "write the metric alone");
       return text_.fail(
           where, fmt::format("no variant '{}'", word),
           did_you_mean(word, variants_,
