@@ -199,6 +199,32 @@ std::vector<AssertionVerdict> all_against(const AcceptedCounts& accepted, const 
   return verdicts;
 }
 
+// Whether calls that are shown under that count add to the metric.
+bool adds_to(CallCount count, Metric metric) {
+  if (metric != Metric::host_waits_per_step) return row_of(count).metric == metric;
+  return count == CallCount::waits || count == CallCount::blocking_copies ||
+         count == CallCount::blocking_frees || count == CallCount::pageable_copies;
+}
+
+// Names the line that adds most to what an assertion refuses, and places the assertion there.
+void name_lines(const Expectation& expectation, const std::vector<const CountedProcess*>& counted,
+                AssertionVerdict& verdict) {
+  if (verdict.outcome != Outcome::fails) return;
+  for (const MetricOf& metric : metrics_in(expectation)) {
+    const auto value = [&](const CountedProcess* each) {
+      return value_of(each->mean, metric.metric).value_or(0);
+    };
+    const CountedProcess& worst = **std::ranges::max_element(counted, {}, value);
+    const auto place = std::ranges::find_if(
+        worst.places, [&](const CountedPlace& each) { return adds_to(each.count, metric.metric); });
+    if (place == worst.places.end()) continue;
+    verdict.reason += ": " + place_in_words(*place);
+    const SourceLine& line = place->place.own;
+    if (line.line > 0) verdict.place = {line.file, static_cast<int>(line.line), 1};
+    return;
+  }
+}
+
 Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
                    const std::optional<AcceptedCounts>& accepted, const std::string& file) {
   Measurement none;
@@ -210,6 +236,8 @@ Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
   verdict.variants.clear();
   verdict.program = run.processes;
   const std::string missing = reason_without_counts(run);
+  for (std::size_t index = 0; missing.empty() && index < verdict.assertions.size(); ++index)
+    name_lines(scenario.expect[index], counted, verdict.assertions[index]);
   if (missing.empty() && accepted) {
     for (AssertionVerdict& one : all_against(*accepted, file, counted, verdict.notes))
       verdict.assertions.push_back(std::move(one));

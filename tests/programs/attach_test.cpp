@@ -307,6 +307,8 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
     const Finished failing = stepgate(
         joined({"attach", "--expect", "host_waits_per_step == 0", "--accept", "c.toml"}, program));
     EXPECT_EQ(failing.exit_code, 1) << failing.out;
+    EXPECT_NE(failing.out.find("1; it must be 0: fake_train.py:21"), std::string::npos)
+        << failing.out;
     // Where a wait is new, its line is what annotations mark.
     std::string accepted = text_of(place() / "c.toml");
     accepted.replace(accepted.find("waits = 1"), 9, "waits = 0");
