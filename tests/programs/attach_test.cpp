@@ -101,6 +101,12 @@ TEST_F(Attach, ForksExecsAndThreadsOfLoadersChangeNoCount) {
   }
 }
 
+TEST_F(Attach, ALibraryThatIsLoadedAgainLeavesNoSecondFile) {
+  EXPECT_EQ(attach({}, {"40", "before=again", "launch", "wait"}).exit_code, 0);
+  EXPECT_EQ(result()["program"].size(), 1U);
+  EXPECT_EQ(count("waits"), 1);
+}
+
 TEST_F(Attach, StepsAreEndsOfTheFirstOptimizerRangesOrWhatTheUserNames) {
   for (const std::string mark : {"optimizer", "two_optimizers", "range", "program"}) {
     EXPECT_EQ(attach({}, {"40", "mark=" + mark, "launch", "wait"}).exit_code, 0);

@@ -177,6 +177,7 @@ int main(int count, char** arguments) {
     if (before == "ranges" && push) push("forward");
     one_step(words, step);
     if (before == "thread") std::thread([] { make_call("pin", 0); }).join();
+    if (before == "again" && step + 1 == steps) start_cuda();
     if (before == "ranges" && pop) pop();
     if (marks == "range" && pop) pop();
     end_step(marks);

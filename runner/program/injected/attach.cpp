@@ -397,7 +397,8 @@ std::uint64_t on_domain_start(void*, const NvtxEventAttributes* event) {
 STEPGATE_EXPORTED int InitializeInjection() {
   using namespace stepgate::attached;
   watch_forks();
-  if (header() != nullptr && subscriber != nullptr) return 1;  // called again
+  // Called again, in this process after its window or in a forked child, which has no CUDA.
+  if (subscriber != nullptr) return 1;
   if (!open_record_file()) return 1;
   read_window();
   find_driver(*header());
