@@ -54,7 +54,7 @@ constexpr std::array rows{
     CallCountRow{CallCount::fills, "fills", "fills", CountIs::version, std::nullopt},
     CallCountRow{CallCount::polls, "polls", "polls", CountIs::neither, Metric::polls_per_step},
     CallCountRow{CallCount::unknown_copies, "unknown_copies", "copies of unknown ends",
-                 CountIs::neither, std::nullopt},
+                 CountIs::exact, std::nullopt},
 };
 static_assert(rows.size() == call_count_count);
 
@@ -258,8 +258,11 @@ Boundaries kernels_named(const RecordedProcess& process, const std::string& patt
   for (const Record& record : process.records) {
     if (!is_call(record) || call_of(record) != CallKind::launch || !counts(record)) continue;
     const auto [entry, is_new] = matches.try_emplace(record.payload);
-    if (is_new)
-      entry->second = std::regex_search(readable_kernel(process, record.payload), expression);
+    // The matcher recurses with the length of the text.
+    if (is_new) {
+      entry->second = std::regex_search(
+          readable_kernel(process, record.payload).substr(0, longest_name_bytes), expression);
+    }
     if (entry->second) found.at.push_back(sequence_of(record));
   }
   found.words = fmt::format("launches of kernels like '{}'", pattern);
@@ -496,7 +499,8 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
                          .program = in_few_words(process.command),
                          .problem = reason_against(process),
                          .versions = versions_of(process)};
-  if (!counted.problem.empty()) return counted;
+  counted.hides_calls = !counted.problem.empty();
+  if (counted.hides_calls) return counted;
   counted.cupti = fmt::format("CUPTI {} in {}", version_in_words(process.cupti_version),
                               std::filesystem::path(process.cupti_path).parent_path().string());
   for (const Record& record : process.records)
@@ -525,6 +529,7 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
   std::vector<std::uint64_t> window(begin, begin + static_cast<std::ptrdiff_t>(steps) + 1);
   if (process.first_dropped != 0 && process.first_dropped < window.back()) {
     const auto whole = std::ranges::lower_bound(window, process.first_dropped) - window.begin();
+    counted.hides_calls = true;
     counted.problem = fmt::format(
         "the record file was full, or its disk, within step {}: count fewer steps (--skip-steps, "
         "--steps), or set TMPDIR to a disk with 256 MiB",

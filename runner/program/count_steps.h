@@ -84,6 +84,7 @@ struct CountedProcess {
   std::string rank;
   std::string program;          // the command in a few words
   std::string problem;          // why no step is counted, in words; empty: they are
+  bool hides_calls = false;     // its calls were not recorded, or not all of its window
   std::string cupti;            // "CUPTI 13.0.1 of .../nvidia/cu13"
   std::string marks;            // "60 ends of AdamW.step"
   std::int64_t first_step = 0;  // counted from 1

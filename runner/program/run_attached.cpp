@@ -120,7 +120,8 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
       if (!program.status() && (run.timed_out || run.stopped)) break;
     }
     if (const auto status = program.status()) {
-      run.code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+      run.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+      run.code = run.signal != 0 ? 128 + run.signal : WEXITSTATUS(*status);
       run.timed_out = run.stopped = false;
     }
   }

@@ -32,7 +32,8 @@ struct AttachRequest {
 };
 
 struct AttachedRun {
-  int code = 0;  // of the program; 128 + n where signal n ended it
+  int code = 0;    // of the program; 128 + n where signal n ended it
+  int signal = 0;  // that ended it; 0: none
   bool timed_out = false;
   bool stopped = false;                   // after the window, as asked for
   std::vector<CountedProcess> processes;  // that loaded the library

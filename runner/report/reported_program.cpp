@@ -139,7 +139,8 @@ ReportedProgram reported_program(const std::vector<CountedProcess>& all) {
   }
   reported.lines.assign(windows.begin(), windows.end());
   for (const CountedProcess& process : all) {
-    if (!process.problem.empty() && (counted.empty() || process.launches_in_all > 0)) {
+    if (!process.problem.empty() &&
+        (counted.empty() || process.hides_calls || process.launches_in_all > 0)) {
       reported.lines.push_back(
           fmt::format("not counted: {}: {}", process_in_words(process), process.problem));
     }

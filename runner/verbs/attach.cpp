@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <iostream>
 #include <regex>
@@ -33,15 +34,20 @@ constexpr std::string_view no_cuda =
     "no process used CUDA with the library loaded: did it start in a container or by ssh, or "
     "without the variables of its parent?";
 
+// A name for reports: letters that a line of output could act on are left out of it.
 std::string name_of_program(const Command& command) {
   std::filesystem::path name = command.front();
-  for (const std::string& word : command) {
+  for (const std::string& word : masked(command)) {
     if (std::filesystem::path(word).extension() == ".py") {
       name = word;
       break;
     }
   }
-  return name.stem().string();
+  std::string letters = name.stem().string();
+  std::erase_if(letters, [](unsigned char letter) {
+    return std::isalnum(letter) == 0 && letter != '_' && letter != '-' && letter != '.';
+  });
+  return letters.empty() ? "program" : letters;
 }
 
 // Which counts `attach` knows.
@@ -113,16 +119,11 @@ std::string reason_without_counts(const AttachedRun& run) {
   return fmt::format("{}: {}", most->program, most->problem);
 }
 
-// The worst of several processes: each count is better when it is less.
-Subject subject_of(const std::vector<const CountedProcess*>& counted) {
+Subject subject_of(const CountedProcess& process) {
   Subject subject;
   for (const MetricRow& row : metric_table()) {
-    for (const CountedProcess* process : counted) {
-      const auto value = value_of(process->mean, row.metric);
-      if (!value) continue;
-      const auto [entry, is_new] = subject.counts.try_emplace(row.metric, *value);
-      entry->second = std::max(entry->second, *value);
-    }
+    if (const auto value = value_of(process.mean, row.metric))
+      subject.counts.emplace(row.metric, *value);
   }
   return subject;
 }
@@ -186,7 +187,11 @@ std::vector<AssertionVerdict> all_against(const AcceptedCounts& accepted, const 
   for (std::size_t row = 0; row < compared.front().size(); ++row) {
     std::size_t worst = 0;
     for (std::size_t process = 1; process < compared.size(); ++process) {
-      if (compared[process][row].now > compared[worst][row].now) worst = process;
+      const auto badness = [&](std::size_t index) {
+        const ComparedCount& one = compared[index][row];
+        return std::pair(one.change == CountChange::more, one.now);
+      };
+      if (badness(process) > badness(worst)) worst = process;
     }
     verdicts.push_back(against(accepted, file, compared[worst][row], *counted[worst], notes));
   }
@@ -207,17 +212,15 @@ bool adds_to(CallCount count, Metric metric) {
 }
 
 // Names the line that adds most to what an assertion refuses, and places the assertion there.
-void name_lines(const Expectation& expectation, const std::vector<const CountedProcess*>& counted,
+void name_lines(const Expectation& expectation, const CountedProcess& process,
                 AssertionVerdict& verdict) {
+  if (!process.rank.empty()) verdict.reason += " (rank " + process.rank + ")";
   if (verdict.outcome != Outcome::fails) return;
   for (const MetricOf& metric : metrics_in(expectation)) {
-    const auto value = [&](const CountedProcess* each) {
-      return value_of(each->mean, metric.metric).value_or(0);
-    };
-    const CountedProcess& worst = **std::ranges::max_element(counted, {}, value);
-    const auto place = std::ranges::find_if(
-        worst.places, [&](const CountedPlace& each) { return adds_to(each.count, metric.metric); });
-    if (place == worst.places.end()) continue;
+    const auto place = std::ranges::find_if(process.places, [&](const CountedPlace& each) {
+      return adds_to(each.count, metric.metric);
+    });
+    if (place == process.places.end()) continue;
     verdict.reason += ": " + place_in_words(*place);
     const SourceLine& line = place->place.own;
     if (line.line > 0) verdict.place = {line.file, static_cast<int>(line.line), 1};
@@ -225,19 +228,42 @@ void name_lines(const Expectation& expectation, const std::vector<const CountedP
   }
 }
 
-Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
-                   const std::optional<AcceptedCounts>& accepted, const std::string& file) {
+// Judges every process by itself, and keeps the worst verdict of each assertion.
+Verdict worst_of(const Scenario& scenario, const std::vector<const CountedProcess*>& counted) {
   Measurement none;
   none.planned_only = true;
+  Verdict whole =
+      judge(scenario, std::array{counted.empty() ? Subject() : subject_of(*counted[0])}, none, {});
+  for (const CountedProcess* process : counted) {
+    Verdict one = judge(scenario, std::array{subject_of(*process)}, none, {});
+    for (std::size_t index = 0; index < one.assertions.size(); ++index) {
+      AssertionVerdict& kept = whole.assertions[index];
+      const bool is_worse = worst({kept, one.assertions[index]}) != kept.outcome;
+      if (process != counted.front() && !is_worse) continue;
+      kept = std::move(one.assertions[index]);
+      name_lines(scenario.expect[index], *process, kept);
+    }
+  }
+  return whole;
+}
+
+// Why passing is not shown, in words: a process whose calls were not all recorded.
+std::string reason_for_doubt(const AttachedRun& run) {
+  for (const CountedProcess& process : run.processes) {
+    if (process.hides_calls)
+      return fmt::format("process {} was not counted: {}", process.process, process.problem);
+  }
+  return "";
+}
+
+Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
+                   const std::optional<AcceptedCounts>& accepted, const std::string& file) {
   const auto counted = counted_of(run.processes);
-  const std::array subjects{subject_of(counted)};
-  Verdict verdict = judge(scenario, subjects, none, {});
+  Verdict verdict = worst_of(scenario, counted);
   verdict.steps.clear();
   verdict.variants.clear();
   verdict.program = run.processes;
   const std::string missing = reason_without_counts(run);
-  for (std::size_t index = 0; missing.empty() && index < verdict.assertions.size(); ++index)
-    name_lines(scenario.expect[index], counted, verdict.assertions[index]);
   if (missing.empty() && accepted) {
     for (AssertionVerdict& one : all_against(*accepted, file, counted, verdict.notes))
       verdict.assertions.push_back(std::move(one));
@@ -253,6 +279,12 @@ Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
       assertion.reason = "nothing was counted: " + missing;
     }
   }
+  const std::string doubt = reason_for_doubt(run);
+  for (AssertionVerdict& assertion : verdict.assertions) {
+    if (doubt.empty() || assertion.outcome != Outcome::passes) continue;
+    assertion.outcome = Outcome::undecided;
+    assertion.reason += "; " + doubt;
+  }
   verdict.outcome = worst(verdict.assertions);
   return verdict;
 }
@@ -260,8 +292,8 @@ Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
 // Reasons of a program that is no evidence, in words; empty where it ended well.
 std::string failure_of(const AttachedRun& run, const Command& command) {
   if (run.timed_out) return fmt::format("'{}' ran into --timeout", to_text(masked(command)));
-  if (run.code > 128)
-    return fmt::format("'{}' was ended by signal {}", to_text(masked(command)), run.code - 128);
+  if (run.signal != 0)
+    return fmt::format("'{}' was ended by signal {}", to_text(masked(command)), run.signal);
   if (run.code != 0) return fmt::format("'{}' ended with {}", to_text(masked(command)), run.code);
   return "";
 }

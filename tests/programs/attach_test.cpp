@@ -174,6 +174,42 @@ TEST_F(Attach, OptionsBehindTheProgramAreItsOwnAndAMistypedAssertionHasAHint) {
   EXPECT_NE(failed.out.find("the program failed"), std::string::npos) << failed.out;
 }
 
+// A shell that runs one program as each rank.
+TEST_F(Attach, EveryProcessMustPassAndOneThatHidesItsCallsLeavesNoPass) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const auto ranks = [&](const std::string& expect, const std::string& first,
+                         const std::string& second) {
+    const std::string script = "RANK=0 " + first + "; RANK=1 " + second;
+    return stepgate({"attach", "--quiet", "--expect", expect, "--", "sh", "-c", script});
+  };
+  const std::string program = FAKE_PROGRAM;
+  const std::string idle = program + " 40 launch", busy = program + " 40 launch wait wait";
+  EXPECT_EQ(ranks("host_waits_per_step <= 0", idle, busy).exit_code, 1);
+  EXPECT_EQ(ranks("host_waits_per_step >= 2", idle, busy).exit_code, 1);
+  EXPECT_EQ(ranks("host_waits_per_step <= 2", idle, busy).exit_code, 0);
+  const std::string hiding = "STEPGATE_CUPTI=/nowhere ";
+  const Finished hidden = ranks("host_waits_per_step <= 0", idle, hiding + busy);
+  EXPECT_EQ(hidden.exit_code, 77) << hidden.out;
+  EXPECT_NE(hidden.out.find("was not counted: CUPTI was not found"), std::string::npos)
+      << hidden.out;
+  EXPECT_EQ(ranks("host_waits_per_step <= 0", busy, hiding + idle).exit_code, 1);
+  EXPECT_EQ(
+      ranks("pageable_copies_per_step <= 0", idle, program + " 40 launch copy.unknown").exit_code,
+      77);
+  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch", "copy.pageable"}).exit_code, 0);
+  EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "copy.unknown"}).exit_code, 1);
+}
+
+TEST_F(Attach, AProgramsNameIsNoCommandOfACiSystem) {
+  const std::string name = "::error file=x::p.py";
+  write(name, "#!/bin/sh\nexit 3\n");
+  std::filesystem::permissions(place() / name, std::filesystem::perms::owner_all);
+  const Finished run =
+      stepgate({"attach", "--expect", "host_waits_per_step <= 0", "--", "./" + name});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(("\n" + run.out).find("\n::"), std::string::npos) << run.out;
+}
+
 TEST_F(Attach, ACopyOfUnknownEndsLeavesPageableCopiesWithoutANumber) {
   EXPECT_EQ(attach({"--expect", "pageable_copies_per_step == 0"}, {"40", "launch", "copy.unknown"})
                 .exit_code,
