@@ -70,7 +70,7 @@ std::vector<std::string> environment_of(const AttachRequest& request, const Atta
 
 ProgramStreams streams_of(const AttachRequest& request) {
   // A program in the background that reads from the terminal would be stopped.
-  const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const OwnedDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   return {.in = copy_of(::isatty(STDIN_FILENO) == 0 ? STDIN_FILENO : nothing.get()),
           .out = copy_of(request.quiet ? nothing.get() : STDERR_FILENO),
           .error = copy_of(STDERR_FILENO)};

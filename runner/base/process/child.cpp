@@ -94,7 +94,8 @@ void Child::start() {
   in_ = std::move(in.write);
   out_ = std::move(out.read);
   error_ = std::move(error.read);
-  for (const Descriptor* end : {&in_, &out_, &error_}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+  for (const OwnedDescriptor* end : {&in_, &out_, &error_})
+    ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 }
 
 void Child::take_output() {

@@ -111,9 +111,9 @@ class Child {
   std::string_view tail_of_error();
 
   ChildRequest request_;
-  Descriptor in_;
-  Descriptor out_;
-  Descriptor error_;
+  OwnedDescriptor in_;
+  OwnedDescriptor out_;
+  OwnedDescriptor error_;
   std::optional<Supervised> process_;
   std::string output_;  // read and not yet taken
   std::string stderr_tail_;

@@ -37,13 +37,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 
 }  // namespace
 
-void Descriptor::close() {
+void OwnedDescriptor::close() {
   if (value_ >= 0) ::close(value_);
   value_ = -1;
 }
 
-Descriptor copy_of(int descriptor) {
-  Descriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor));
+OwnedDescriptor copy_of(int descriptor) {
+  OwnedDescriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor));
   if (copy.get() < 0) throw_errno("copy a descriptor");
   return copy;
 }
@@ -51,8 +51,8 @@ Descriptor copy_of(int descriptor) {
 Pipe make_pipe() {
   std::array<int, 2> raw{};
   if (::pipe2(raw.data(), O_CLOEXEC) != 0) throw_errno("make a pipe");
-  const Descriptor low_read(raw[0]);
-  const Descriptor low_write(raw[1]);
+  const OwnedDescriptor low_read(raw[0]);
+  const OwnedDescriptor low_write(raw[1]);
   return {copy_of(raw[0]), copy_of(raw[1])};
 }
 

@@ -13,16 +13,16 @@
 namespace stepgate {
 
 // Closes a descriptor at the end of its life, or before.
-class Descriptor {
+class OwnedDescriptor {
  public:
-  Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int value) : value_(value) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
     std::swap(value_, other.value_);
     return *this;
   }
-  ~Descriptor() { close(); }
+  ~OwnedDescriptor() { close(); }
   int get() const { return value_; }
   void close();
 
@@ -33,18 +33,18 @@ class Descriptor {
 // A pipe above the standard streams, also in a process that was started without them. Throws
 // std::system_error.
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  OwnedDescriptor read;
+  OwnedDescriptor write;
 };
 Pipe make_pipe();
 // A copy of a descriptor, above the standard streams too. Throws std::system_error.
-Descriptor copy_of(int descriptor);
+OwnedDescriptor copy_of(int descriptor);
 
 // Standard streams of the program; each is closed here once the program has it.
 struct ProgramStreams {
-  Descriptor in;
-  Descriptor out;
-  Descriptor error;
+  OwnedDescriptor in;
+  OwnedDescriptor out;
+  OwnedDescriptor error;
 };
 
 class Supervised {
@@ -67,8 +67,8 @@ class Supervised {
 
  private:
   int supervisor_ = -1;
-  Descriptor parent_death_pipe_;
-  Descriptor report_;
+  OwnedDescriptor parent_death_pipe_;
+  OwnedDescriptor report_;
   std::optional<int> start_problem_;
   std::optional<int> status_;
 };
