@@ -179,7 +179,7 @@ struct Verdict {
   std::string claim;
   std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;
-  bool planned_only = false;            // no device took part
+  bool planned_only = false;  // no device took part
   // Processes of an attached program that used CUDA; absent elsewhere.
   std::optional<std::vector<CountedProcess>> program;
   std::vector<VariantSummary> variants;
