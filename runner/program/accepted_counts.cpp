@@ -83,6 +83,24 @@ std::string line_in_words(const SourceLine& line) {
   return fmt::format("{} {}: {}", name, line.function, text.empty() ? "?" : text);
 }
 
+std::string place_in_words(const CountedPlace& place) {
+  const SourceLine& own = place.place.own;
+  if (own.line == 0) {
+    return place.range.empty() ? place.call
+                               : fmt::format("{} in the range '{}'", place.call, place.range);
+  }
+  const auto name = [](const SourceLine& line) {
+    return fmt::format("{}:{}", std::filesystem::path(line.file).filename().string(), line.line);
+  };
+  constexpr std::size_t longest_source = 60;
+  std::string source = source_text(own);
+  if (source.size() > longest_source) source = source.substr(0, longest_source) + "...";
+  std::string words = name(own) + " " + (source.empty() ? own.function : source);
+  const SourceLine& library = place.place.library;
+  if (library.line > 0) words += fmt::format(" (in {} {})", name(library), library.function);
+  return words;
+}
+
 AcceptedCounts accepted_of(const CountedProcess& process, const std::string& command) {
   AcceptedCounts accepted{.command = command,
                           .steps = fmt::format("{} from step {} on, of {}", process.steps,

@@ -35,6 +35,9 @@ std::string line_in_words(const SourceLine&);
 // The text of the line, without blanks around it; empty where it cannot be read.
 std::string source_text(const SourceLine&);
 
+// "train.py:88 loss.item()", or the NVTX range, or the call alone.
+std::string place_in_words(const CountedPlace&);
+
 AcceptedCounts accepted_of(const CountedProcess&, const std::string& command);
 std::string to_text(const AcceptedCounts&);
 // Throws RequestError.

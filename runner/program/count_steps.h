@@ -82,6 +82,7 @@ struct CountedPlace {
 struct CountedProcess {
   std::uint64_t process = 0;
   std::string rank;
+  std::string variant;          // of a scenario; empty: the one program of `attach`
   std::string program;          // the command in a few words
   std::string problem;          // why no step is counted, in words; empty: they are
   bool hides_calls = false;     // its calls were not recorded, or not all of its window

@@ -104,7 +104,7 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
   AttachedRun run;
   {
     Supervised program(request.command, environment_of(request, files, folder.path()),
-                       streams_of(request));
+                       streams_of(request), request.folder);
     const Clock::time_point begin = Clock::now();
     while (!program.status()) {
       pollfd news{program.descriptor(), POLLIN, 0};

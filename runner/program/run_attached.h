@@ -25,6 +25,7 @@ AttachFiles attach_files();
 struct AttachRequest {
   Command command;
   std::vector<std::string> variables = {};  // "NAME=VALUE" beside those of this process
+  std::filesystem::path folder = {};        // that it runs in; empty: ours
   StepChoice steps = {};
   std::optional<std::chrono::nanoseconds> timeout = {};
   bool stops_after_window = false;  // the program is ended when its steps are counted

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t most_columns = 4;
 constexpr std::size_t most_places = 8;
-constexpr std::size_t longest_source = 60;
 
 using Processes = std::vector<const CountedProcess*>;
 
@@ -107,23 +106,6 @@ TextTable table_of(const Processes& processes) {
 }
 
 }  // namespace
-
-std::string place_in_words(const CountedPlace& place) {
-  const SourceLine& own = place.place.own;
-  if (own.line == 0) {
-    return place.range.empty() ? place.call
-                               : fmt::format("{} in the range '{}'", place.call, place.range);
-  }
-  const auto name = [](const SourceLine& line) {
-    return fmt::format("{}:{}", std::filesystem::path(line.file).filename().string(), line.line);
-  };
-  std::string source = source_text(own);
-  if (source.size() > longest_source) source = source.substr(0, longest_source) + "...";
-  std::string words = name(own) + " " + (source.empty() ? own.function : source);
-  const SourceLine& library = place.place.library;
-  if (library.line > 0) words += fmt::format(" (in {} {})", name(library), library.function);
-  return words;
-}
 
 ReportedProgram reported_program(const std::vector<CountedProcess>& all) {
   ReportedProgram reported;

@@ -18,7 +18,4 @@ struct ReportedProgram {
 
 ReportedProgram reported_program(const std::vector<CountedProcess>&);
 
-// "train.py:88 loss.item()", or the NVTX range, or the call alone.
-std::string place_in_words(const CountedPlace&);
-
 }  // namespace stepgate

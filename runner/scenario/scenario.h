@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -193,6 +194,22 @@ struct RanksKnobs {
   bool operator==(const RanksKnobs&) const = default;
 };
 
+// A step of the user's own program, in place of one that stepgate composes. It is counted with the
+// library of `stepgate attach`, and timed by being held between two steps.
+struct ProgramKnobs {
+  std::vector<std::string> command;        // words, without a shell; empty: the step is composed
+  std::vector<std::string> arguments;      // follow those of the command
+  std::map<std::string, std::string> env;  // variables beside those of stepgate
+  std::string cwd;                         // empty: the folder that stepgate runs in
+  std::int64_t skip_steps = 10;            // before the counted ones
+  std::int64_t steps = 20;                 // counted
+  std::string step_range;                  // NVTX range that begins a step
+  std::string step_kernel;                 // regular expression of a kernel that ends one
+  std::string step_call;                   // CUDA call that ends one
+  double timeout_s = 600;                  // of one start
+  bool operator==(const ProgramKnobs&) const = default;
+};
+
 // All knobs that a variant may override.
 struct Knobs {
   ModelKnobs model;
@@ -208,6 +225,7 @@ struct Knobs {
   LogKnobs log;
   EvalKnobs eval;
   RanksKnobs ranks;
+  ProgramKnobs program;
   bool operator==(const Knobs&) const = default;
 };
 
@@ -286,6 +304,11 @@ struct Scenario {
 // Whether the scenario has the tag "no_gpu": plans and the allocator's model alone decide it, on
 // any machine, and nothing is measured.
 bool is_planned_only(const Scenario&);
+
+// Whether the variant runs the user's own program. It then has no plan.
+bool runs_a_program(const Variant&);
+// Whether its variants run the user's own program: all of them do, or none does.
+bool runs_programs(const Scenario&);
 
 // The largest number of ranks of any variant; each needs a GPU.
 int ranks_needed(const Scenario&);

@@ -17,9 +17,9 @@
 #include "base/files/line_file.h"
 #include "base/files/write_file.h"
 #include "base/interruption.h"
-#include "judge/judge.h"
+#include "base/process/masked_words.h"
+#include "judge/judge_programs.h"
 #include "program/accepted_counts.h"
-#include "program/masked_words.h"
 #include "report/reported_program.h"
 #include "report/writers.h"
 #include "scenario/assertions/parse_expectation.h"
@@ -29,10 +29,6 @@
 
 namespace stepgate {
 namespace {
-
-constexpr std::string_view no_cuda =
-    "no process used CUDA with the library loaded: did it start in a container or by ssh, or "
-    "without the variables of its parent?";
 
 // A name for reports: letters that a line of output could act on are left out of it.
 std::string name_of_program(const Command& command) {
@@ -101,31 +97,6 @@ StepChoice choice_of(const AttachArguments& given) {
         "write part of the kernel's name, with \\ before signs");
   }
   return choice;
-}
-
-std::vector<const CountedProcess*> counted_of(const std::vector<CountedProcess>& all) {
-  std::vector<const CountedProcess*> counted;
-  for (const CountedProcess& process : all) {
-    if (process.problem.empty()) counted.push_back(&process);
-  }
-  return counted;
-}
-
-// Why there are no counts, in words; empty where there are.
-std::string reason_without_counts(const AttachedRun& run) {
-  if (run.processes.empty()) return std::string(no_cuda);
-  if (!counted_of(run.processes).empty()) return "";
-  const auto most = std::ranges::max_element(run.processes, {}, &CountedProcess::launches_in_all);
-  return fmt::format("{}: {}", most->program, most->problem);
-}
-
-Subject subject_of(const CountedProcess& process) {
-  Subject subject;
-  for (const MetricRow& row : metric_table()) {
-    if (const auto value = value_of(process.mean, row.metric))
-      subject.counts.emplace(row.metric, *value);
-  }
-  return subject;
 }
 
 std::string fresh_in_words(const ComparedCount& compared) {
@@ -204,102 +175,39 @@ std::vector<AssertionVerdict> all_against(const AcceptedCounts& accepted, const 
   return verdicts;
 }
 
-// Whether calls that are shown under that count add to the metric.
-bool adds_to(CallCount count, Metric metric) {
-  if (metric != Metric::host_waits_per_step) return row_of(count).metric == metric;
-  return count == CallCount::waits || count == CallCount::blocking_copies ||
-         count == CallCount::blocking_frees || count == CallCount::pageable_copies;
-}
-
-// Names the line that adds most to what an assertion refuses, and places the assertion there.
-void name_lines(const Expectation& expectation, const CountedProcess& process,
-                AssertionVerdict& verdict) {
-  if (!process.rank.empty()) verdict.reason += " (rank " + process.rank + ")";
-  if (verdict.outcome != Outcome::fails) return;
-  for (const MetricOf& metric : metrics_in(expectation)) {
-    const auto place = std::ranges::find_if(process.places, [&](const CountedPlace& each) {
-      return adds_to(each.count, metric.metric);
-    });
-    if (place == process.places.end()) continue;
-    verdict.reason += ": " + place_in_words(*place);
-    const SourceLine& line = place->place.own;
-    if (line.line > 0) verdict.place = {line.file, static_cast<int>(line.line), 1};
-    return;
-  }
-}
-
-// Judges every process by itself, and keeps the worst verdict of each assertion.
-Verdict worst_of(const Scenario& scenario, const std::vector<const CountedProcess*>& counted) {
+Verdict verdict_of(const Scenario& scenario, const ProgramRun& run,
+                   const std::optional<AcceptedCounts>& accepted, const std::string& file) {
   Measurement none;
   none.planned_only = true;
-  Verdict whole =
-      judge(scenario, std::array{counted.empty() ? Subject() : subject_of(*counted[0])}, none, {});
-  for (const CountedProcess* process : counted) {
-    Verdict one = judge(scenario, std::array{subject_of(*process)}, none, {});
-    for (std::size_t index = 0; index < one.assertions.size(); ++index) {
-      AssertionVerdict& kept = whole.assertions[index];
-      const bool is_worse = worst({kept, one.assertions[index]}) != kept.outcome;
-      if (process != counted.front() && !is_worse) continue;
-      kept = std::move(one.assertions[index]);
-      name_lines(scenario.expect[index], *process, kept);
-    }
-  }
-  return whole;
-}
-
-// Why passing is not shown, in words: a process whose calls were not all recorded.
-std::string reason_for_doubt(const AttachedRun& run) {
-  for (const CountedProcess& process : run.processes) {
-    if (process.hides_calls)
-      return fmt::format("process {} was not counted: {}", process.process, process.problem);
-  }
-  return "";
-}
-
-Verdict verdict_of(const Scenario& scenario, const AttachedRun& run,
-                   const std::optional<AcceptedCounts>& accepted, const std::string& file) {
-  const auto counted = counted_of(run.processes);
-  Verdict verdict = worst_of(scenario, counted);
+  Verdict verdict = judge_programs(scenario, std::span(&run, 1), none, {});
   verdict.steps.clear();
   verdict.variants.clear();
-  verdict.program = run.processes;
-  const std::string missing = reason_without_counts(run);
-  if (missing.empty() && accepted) {
-    for (AssertionVerdict& one : all_against(*accepted, file, counted, verdict.notes))
+  if (!accepted) return verdict;
+  const std::string missing = reason_without_counts(run.counted);
+  if (!missing.empty()) {
+    verdict.assertions.push_back({.name = "accepted_counts",
+                                  .text = "counts as in " + file,
+                                  .place = {file, 0, 0},
+                                  .evidence = Evidence::exact,
+                                  .outcome = Outcome::undecided,
+                                  .reason = "nothing was counted: " + missing});
+  } else {
+    const std::string doubt = reason_for_doubt(run.counted);
+    for (AssertionVerdict& one :
+         all_against(*accepted, file, counted_of(run.counted), verdict.notes)) {
+      if (!doubt.empty() && one.outcome == Outcome::passes) {
+        one.outcome = Outcome::undecided;
+        one.reason += "; " + doubt;
+      }
       verdict.assertions.push_back(std::move(one));
-  } else if (!missing.empty()) {
-    if (accepted) {
-      verdict.assertions.push_back({.name = "accepted_counts",
-                                    .text = "counts as in " + file,
-                                    .place = {file, 0, 0},
-                                    .evidence = Evidence::exact});
     }
-    for (AssertionVerdict& assertion : verdict.assertions) {
-      assertion.outcome = Outcome::undecided;
-      assertion.reason = "nothing was counted: " + missing;
-    }
-  }
-  const std::string doubt = reason_for_doubt(run);
-  for (AssertionVerdict& assertion : verdict.assertions) {
-    if (doubt.empty() || assertion.outcome != Outcome::passes) continue;
-    assertion.outcome = Outcome::undecided;
-    assertion.reason += "; " + doubt;
   }
   verdict.outcome = worst(verdict.assertions);
   return verdict;
 }
 
-// Reasons of a program that is no evidence, in words; empty where it ended well.
-std::string failure_of(const AttachedRun& run, const Command& command) {
-  if (run.timed_out) return fmt::format("'{}' ran into --timeout", to_text(masked(command)));
-  if (run.signal != 0)
-    return fmt::format("'{}' was ended by signal {}", to_text(masked(command)), run.signal);
-  if (run.code != 0) return fmt::format("'{}' ended with {}", to_text(masked(command)), run.code);
-  return "";
-}
-
 void accept(const AttachedRun& run, const Arguments& arguments) {
-  const auto counted = counted_of(run.processes);
+  const auto counted = counted_of(run);
   CountedProcess worst = *counted.front();
   for (const CountedProcess* process : counted) {
     for (std::size_t index = 0; index < worst.mean.size(); ++index)
@@ -336,8 +244,9 @@ int attach_program(const Arguments& arguments) {
                   .scenarios = {&scenario}};
   so_far.run.scenarios = 1;
   reports.write(report_of(so_far));
-  const AttachedRun run = run_attached(request, files);
-  Verdict verdict = verdict_of(scenario, run, accepted, given.against.string());
+  const ProgramRun counted{.counted = run_attached(request, files)};
+  const AttachedRun& run = counted.counted;
+  Verdict verdict = verdict_of(scenario, counted, accepted, given.against.string());
   const std::string failure = failure_of(run, given.command);
   const std::string missing = reason_without_counts(run);
   // A program that failed, or that no library was in, is no evidence for what an assertion says.

@@ -57,7 +57,7 @@ Pipe make_pipe() {
 }
 
 Supervised::Supervised(Command command, std::optional<std::vector<std::string>> environment,
-                       ProgramStreams streams) {
+                       ProgramStreams streams, const std::filesystem::path& folder) {
   Pipe parent_death_pipe = make_pipe();
   Pipe report = make_pipe();
   // Everything that allocates happens before the fork.
@@ -72,7 +72,8 @@ Supervised::Supervised(Command command, std::optional<std::vector<std::string>> 
                .error = streams.error.get(),
                .parent_death_pipe = parent_death_pipe.read.get(),
                .report = report.write.get()},
-              words.data(), environment ? variables.data() : ::environ);
+              words.data(), environment ? variables.data() : ::environ,
+              folder.empty() ? nullptr : folder.c_str());
   }
   parent_death_pipe_ = std::move(parent_death_pipe.write);
   report_ = std::move(report.read);

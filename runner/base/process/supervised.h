@@ -3,6 +3,7 @@
 // left when this object is gone, or when this process is killed.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,9 +50,10 @@ struct ProgramStreams {
 
 class Supervised {
  public:
-  // The environment is "NAME=value" each; without it the program sees ours. Throws
-  // std::system_error when the system has no process or pipe left.
-  Supervised(Command command, std::optional<std::vector<std::string>> environment, ProgramStreams);
+  // The environment is "NAME=value" each; without it the program sees ours. It runs in `folder`; an
+  // empty one is ours. Throws std::system_error when the system has no process or pipe left.
+  Supervised(Command command, std::optional<std::vector<std::string>> environment, ProgramStreams,
+             const std::filesystem::path& folder = {});
   Supervised(const Supervised&) = delete;
   Supervised& operator=(const Supervised&) = delete;
   // Asks the program to end (SIGTERM), and kills what has not ended after time_to_end.

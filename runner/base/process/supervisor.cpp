@@ -47,7 +47,7 @@ void close_all_but(std::array<int, 5> kept) {
 }
 
 [[noreturn]] void become_worker(const SupervisorEnds& ends, char* const* command,
-                                char* const* environment, pid_t supervisor) {
+                                char* const* environment, const char* folder, pid_t supervisor) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(cannot_start_code);
@@ -58,7 +58,7 @@ void close_all_but(std::array<int, 5> kept) {
   ::dup2(ends.in, STDIN_FILENO);
   ::dup2(ends.out, STDOUT_FILENO);
   ::dup2(ends.error, STDERR_FILENO);
-  ::execvpe(command[0], command, environment);
+  if (folder == nullptr || ::chdir(folder) == 0) ::execvpe(command[0], command, environment);
   say(ends.report, {.fate = WorkerFate::cannot_start, .value = errno});
   ::_exit(cannot_start_code);
 }
@@ -146,7 +146,8 @@ class Supervisor {
 
 }  // namespace
 
-void supervise(const SupervisorEnds& ends, char* const* command, char* const* environment) {
+void supervise(const SupervisorEnds& ends, char* const* command, char* const* environment,
+               const char* folder) {
   // Leaves the terminal's process group: its signals go to stepgate, which ends its workers itself.
   ::setpgid(0, 0);
   set_all_signals(SIG_IGN);
@@ -160,7 +161,7 @@ void supervise(const SupervisorEnds& ends, char* const* command, char* const* en
   const int deaths = ::signalfd(-1, &death, SFD_NONBLOCK | SFD_CLOEXEC);
   const pid_t self = ::getpid();
   const pid_t worker = ::fork();
-  if (worker == 0) become_worker(ends, command, environment, self);
+  if (worker == 0) become_worker(ends, command, environment, folder, self);
   if (worker < 0 || deaths < 0) {
     say(ends.report, {.fate = WorkerFate::cannot_start, .value = errno});
     if (worker > 0) ::kill(worker, SIGKILL);

@@ -29,9 +29,10 @@ struct WorkerReport {
   int value = 0;  // cannot_start: errno; ended: status from waitpid
 };
 
-// Runs the command (execvpe) with these environment variables and supervises it. To be called in a
-// forked process without other threads. Every descriptor must be above 2 and closed on exec.
+// Runs the command (execvpe) in the folder, null for this one, with these environment variables and
+// supervises it. To be called in a forked process without other threads. Every descriptor must be above 2 and closed on exec.
 // Reports `ended` when no process of the worker is left.
-[[noreturn]] void supervise(const SupervisorEnds&, char* const* command, char* const* environment);
+[[noreturn]] void supervise(const SupervisorEnds&, char* const* command, char* const* environment,
+                            const char* folder);
 
 }  // namespace stepgate

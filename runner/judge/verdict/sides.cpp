@@ -110,7 +110,7 @@ std::size_t subject_named(std::span<const Subject> subjects, const std::string& 
 
 std::optional<double> amount_per_step(const Subject& subject, const DeviceIdentity* device,
                                       Metric metric) {
-  if (!is_rate(metric)) return 1;
+  if (!is_rate(metric) || metric == Metric::steps_per_s) return 1;
   if (metric == Metric::tokens_per_s) return subject.tokens;
   if (metric == Metric::samples_per_s_per_rank) return per(subject.batch_size, subject.ranks);
   if (metric != Metric::mfu) return subject.batch_size;

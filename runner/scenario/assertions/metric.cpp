@@ -2,6 +2,7 @@
 // The metric table.
 #include "scenario/assertions/metric.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -203,6 +204,7 @@ constexpr std::array metric_rows{
         "longest step of a round; more steps have a longer one"),
     share(Metric::slow_step_share, timed,
           "share of a round's steps that take more than twice as long as their median"),
+    row(Metric::steps_per_s, timed, per_second, "steps in a second", Better::more),
 };
 
 static_assert([] {
@@ -265,7 +267,7 @@ bool describes_the_step(Metric metric) {
 
 bool is_rate(Metric metric) {
   return metric == Metric::samples_per_s || metric == Metric::samples_per_s_per_rank ||
-         metric == Metric::tokens_per_s || metric == Metric::mfu;
+         metric == Metric::tokens_per_s || metric == Metric::mfu || metric == Metric::steps_per_s;
 }
 
 std::string_view reason_against(Metric metric, ModelKind model) {
@@ -275,6 +277,30 @@ std::string_view reason_against(Metric metric, ModelKind model) {
     return "its samples are no sequences of tokens";
   if (metric == Metric::mfu && !multiplies) return "it computes no GEMMs";
   return {};
+}
+
+std::string_view reason_against_in_programs(Metric metric) {
+  using enum Metric;
+  constexpr std::array known{launches_per_step,
+                             copies_per_step,
+                             copy_bytes_per_step,
+                             pageable_copies_per_step,
+                             host_waits_per_step,
+                             device_syncs_per_step,
+                             polls_per_step,
+                             device_allocs_per_step,
+                             device_frees_per_step,
+                             pinned_allocs_per_step,
+                             peak_live,
+                             peak_reserved,
+                             step_ms_mean,
+                             steps_per_s};
+  if (std::ranges::find(known, metric) != known.end()) return {};
+  if (row_of(metric).evidence == traced)
+    return "programs are counted, and their timeline is not traced";
+  if (row_of(metric).evidence == timed)
+    return "programs are held between steps, and only whole runs are timed";
+  return "a program has no plan that could say";
 }
 
 bool can_be_stored(Metric metric) {

@@ -133,6 +133,8 @@ enum class Metric {
   // Timed metrics of the few slowest steps of a round.
   step_ms_max,
   slow_step_share,
+  // A timed metric.
+  steps_per_s,
 };
 
 // Which values of a metric are better; `neither` for a metric that only describes a step.
@@ -174,6 +176,9 @@ bool is_rate(Metric);
 
 // Why the metric does not exist for models of this kind; empty where it exists.
 std::string_view reason_against(Metric, ModelKind);
+
+// Why a program that stepgate does not plan has no such metric; empty where it has.
+std::string_view reason_against_in_programs(Metric);
 
 // Whether a baseline stores the metric, so that assertions may say `stored.`. Stored are counts of
 // plans, and step times relative to a frozen step. Host times have no such reference, and an mfu

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "scenario/knobs/described_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/process/masked_words.h"
 
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
@@ -40,7 +44,31 @@ std::string_view without_group(const Field& field) {
   return field.name.substr(group_of(field).size() + 1);
 }
 
+// The command line, with secrets masked, and what else differs from the defaults.
+DescribedStep described_program(const Variant& variant) {
+  const ProgramKnobs& program = variant.knobs.program;
+  Command command = program.command;
+  command.insert(command.end(), program.arguments.begin(), program.arguments.end());
+  std::string words;
+  for (const auto& [name, text] : program.env)
+    words += masked({fmt::format("--{}={}", name, text)}).front().substr(2) + ' ';
+  DescribedStep step{
+      .variant = variant.name, .words = {}, .other = words + to_text(masked(command))};
+  const Settings settings{.knobs = variant.knobs, .measure = {}, .requirements = {}, .gate = {}};
+  for (const Field& field : field_table()) {
+    constexpr std::array in_the_command{"program.command", "program.arguments", "program.env"};
+    if (group_of(field) != "program" ||
+        std::ranges::find(in_the_command, field.name) != in_the_command.end())
+      continue;
+    const FieldValue value = field.get(settings);
+    if (value == default_of(field)) continue;
+    add(step.other, fmt::format("{} {}", without_group(field), field_value_text(field, value)));
+  }
+  return step;
+}
+
 DescribedStep described(const Variant& variant) {
+  if (runs_a_program(variant)) return described_program(variant);
   DescribedStep step{.variant = variant.name, .words = {}, .other = {}};
   const Settings settings{.knobs = variant.knobs, .measure = {}, .requirements = {}, .gate = {}};
   for (const Field& field : field_table()) {
@@ -85,9 +113,11 @@ std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>& ste
   std::vector<ComparedThing> things;
   if (steps.empty()) return things;
   for (std::size_t at = 0; at < five_things.size(); ++at) {
-    things.push_back(grouped(five_things[at], [&](const DescribedStep& step) -> const std::string& {
-      return step.words[at];
-    }));
+    ComparedThing thing =
+        grouped(five_things[at],
+                [&](const DescribedStep& step) -> const std::string& { return step.words[at]; });
+    // A program is described by its command line alone.
+    if (thing.differs() || !thing.groups.front().words.empty()) things.push_back(std::move(thing));
   }
   ComparedThing other = grouped(
       other_things, [](const DescribedStep& step) -> const std::string& { return step.other; });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Describes the step of a variant in the five things that every scenario is about, model, batch,
 // transfer, sync and alloc, and one line for the rest. Derived from the field table, so a new knob
-// shows up as soon as a scenario sets it.
+// shows up as soon as a scenario sets it. A program is described by its command line, in that line
+// for the rest, with secrets masked.
 #pragma once
 
 #include <array>
@@ -40,7 +41,7 @@ struct ComparedThing {
   bool differs() const { return groups.size() > 1; }
 };
 
-// Groups the variants by equal descriptions of each of the five things. A group for `other` follows
+// Groups the variants by equal descriptions of each of the five things that any variant has. A group for `other` follows
 // if any variant sets a knob outside them.
 std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>&);
 

@@ -65,6 +65,7 @@ std::vector<Knobs> steps_of_every_kind() {
   ranks.batch.accumulate = 2;
   ranks.ranks = {.count = 4, .slow_us = 200};
   steps.emplace_back(ranks).ranks.shard = Shard::parameters;
+  steps.emplace_back().program.command = {"train"};
   return steps;
 }
 
@@ -77,6 +78,7 @@ TEST(DescribedStep, EveryKnobThatHasAnEffectShows) {
     for (const Knobs& knobs : steps_of_every_kind()) {
       Settings settings{.knobs = knobs, .measure = {}, .requirements = {}, .gate = {}};
       if (field.condition != nullptr && !field.condition->holds(knobs)) continue;
+      if (!knobs.program.command.empty() && group_of(field) != "program") continue;
       const std::vector<FieldValue> others = other_values(field, field.get(settings));
       ASSERT_FALSE(others.empty()) << field.name;
       field.set(settings, others.front());
@@ -104,6 +106,19 @@ TEST(DescribedStep, VariantsThatAreAlikeStandTogether) {
   EXPECT_EQ(sync.groups[0].words, "step");
   EXPECT_EQ(sync.groups[1].variants, (std::vector<std::string>{"fix"}));
   EXPECT_EQ(sync.groups[1].words, "none");
+}
+
+TEST(DescribedStep, AProgramIsItsCommandLineWithoutSecrets) {
+  Knobs knobs;
+  knobs.program = {.command = {"python3", "a b.py"},
+                   .arguments = {"--token", "s3cret", "--lr=1"},
+                   .env = {{"API_KEY", "s3cret"}, {"SEED", "1"}}};
+  const std::vector<ComparedThing> things =
+      compared_things(described_steps({variant_named("a", knobs)}));
+  ASSERT_EQ(things.size(), 1U);
+  EXPECT_EQ(things.front().thing, other_things);
+  EXPECT_EQ(things.front().groups.front().words,
+            "API_KEY=*** SEED=1 python3 'a b.py' --token '***' --lr=1");
 }
 
 TEST(DescribedStep, OthersAreComparedOnceAnyVariantTurnsThem) {

@@ -49,6 +49,16 @@ inline FieldValue value_of(const std::vector<std::int64_t>& member) {
   return member.empty() ? FieldValue() : FieldValue(member);
 }
 
+inline FieldValue value_of(const std::string& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+inline FieldValue value_of(const Words& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+inline FieldValue value_of(const ProgramVariables& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+
 template <class T>
 void assign(T& member, const FieldValue& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -73,6 +83,21 @@ inline void assign(MemoryCap& member, const FieldValue& value) {
 inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   member = list ? *list : std::vector<std::int64_t>();
+}
+
+inline void assign(std::string& member, const FieldValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  member = text ? *text : std::string();
+}
+inline void assign(Words& member, const FieldValue& value) {
+  const auto* words = std::get_if<Words>(&value);
+  member = words ? *words : Words();
+}
+// ProgramVariables are added to those that are there, as a variant's are to those of the base.
+inline void assign(ProgramVariables& member, const FieldValue& value) {
+  const auto* added = std::get_if<ProgramVariables>(&value);
+  if (added == nullptr) return member.clear();
+  for (const auto& [name, text] : *added) member.insert_or_assign(name, text);
 }
 
 // `members` are pointers to members, followed from `part` one after the other to the field.
@@ -126,6 +151,15 @@ constexpr FieldValues percent(double least, double most) {
 constexpr FieldValues list_of(FieldValues whole) {
   whole.kind = FieldKind::integers;
   return whole;
+}
+constexpr FieldValues a_text() {
+  return {.kind = FieldKind::text};
+}
+constexpr FieldValues words() {
+  return {.kind = FieldKind::words};
+}
+constexpr FieldValues variables() {
+  return {.kind = FieldKind::variables};
 }
 constexpr FieldValues number(double least, double most) {
   return {.kind = FieldKind::number, .least = least, .most = most};

@@ -47,6 +47,12 @@ Json schema_of(const FieldValues& values) {
               {"items", number_schema(values, "integer")},
               {"minItems", fewest_in_list},
               {"maxItems", most_in_list}};
+    case FieldKind::text:
+      return {{"type", "string"}};
+    case FieldKind::words:
+      return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+    case FieldKind::variables:
+      return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
     case FieldKind::choice:
       break;
   }

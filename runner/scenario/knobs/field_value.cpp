@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/text/units.h"
 
 namespace stepgate {
@@ -16,6 +18,11 @@ std::vector<std::string> built_choices(const FieldValues& values) {
     if (choice.value) names.emplace_back(choice.name);
   }
   return names;
+}
+
+// A basic string of TOML, which JSON's strings are too.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump();
 }
 
 }  // namespace
@@ -44,6 +51,18 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
     return fmt::format("[{}]", fmt::join(*list, ", "));
   }
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* words = std::get_if<Words>(&value)) {
+    std::vector<std::string> entries;
+    for (const std::string& word : *words) entries.push_back(quoted(word));
+    return fmt::format("[{}]", fmt::join(entries, ", "));
+  }
+  if (const auto* variables = std::get_if<ProgramVariables>(&value)) {
+    std::vector<std::string> entries;
+    for (const auto& [name, text] : *variables)
+      entries.push_back(fmt::format("{} = {}", name, quoted(text)));
+    return fmt::format("{{ {} }}", fmt::join(entries, ", "));
+  }
   const std::int64_t whole = std::get<std::int64_t>(value);
   if (field.values.kind == FieldKind::bytes) return bytes_text(whole);
   for (const Choice& choice : field.values.choices) {
@@ -69,6 +88,15 @@ std::string field_values_text(const FieldValues& values) {
     case FieldKind::integers:
       text = fmt::format("a list of {} to {} numbers, each {} to {}", fewest_in_list, most_in_list,
                          limit_text(values, values.least), limit_text(values, values.most));
+      break;
+    case FieldKind::text:
+      text = "a string";
+      break;
+    case FieldKind::words:
+      text = "a list of strings";
+      break;
+    case FieldKind::variables:
+      text = "a table of strings";
       break;
     default:
       text = fmt::format("{} to {}", limit_text(values, values.least),

@@ -95,6 +95,7 @@ constexpr std::array groups{
     FieldGroup{"log", "how the loss is read"},
     FieldGroup{"eval", "evaluation of the model between steps"},
     FieldGroup{"ranks", "processes with a GPU each that train one model together"},
+    FieldGroup{"program", "a program of yours, a step of which is looked at in place of ours"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
     FieldGroup{"gate", "what `stepgate gate` lets pass"},
     FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
@@ -430,6 +431,42 @@ constexpr std::array field_rows{
         "microseconds of busy host time that one rank has besides, a step", &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::slow_rank>("ranks.slow_rank", whole(0, most_ranks - 1),
                                                  "which one", &with_a_slow_rank),
+
+    field<&Knobs::program, &ProgramKnobs::command>(
+        "program.command", or_word("none", words()),
+        "the program and its arguments, word by word: no shell reads them"),
+    field<&Knobs::program, &ProgramKnobs::arguments>("program.arguments", or_word("none", words()),
+                                                     "further arguments, behind the command's",
+                                                     &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::env>(
+        "program.env", or_word("none", variables()),
+        "environment variables beside those of stepgate; a variant's are added to the base's",
+        &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::cwd>(
+        "program.cwd", or_word("here", a_text()),
+        "the folder that it runs in, relative to the one that stepgate runs in; `gate --program` "
+        "takes each side's",
+        &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::skip_steps>(
+        "program.skip_steps", whole(0, 1000000), "steps before the counted ones", &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::steps>(
+        "program.steps", whole(1, 100000),
+        "steps that are counted: a multiple of what repeats, such as a log every 10th",
+        &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::step_range>(
+        "program.step_range", or_word("none", a_text()),
+        "NVTX range with which a step begins, where it has no optimizer of PyTorch and no range "
+        "'step'",
+        &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::step_kernel>(
+        "program.step_kernel", or_word("none", a_text()),
+        "regular expression of a kernel with which a step ends", &with_a_program),
+    field<&Knobs::program, &ProgramKnobs::step_call>(
+        "program.step_call", or_word("none", a_text()),
+        "CUDA call with which a step ends, such as cudaGraphLaunch", &with_a_program),
+    unscored(field<&Knobs::program, &ProgramKnobs::timeout_s>(
+        "program.timeout_s", number(0.1, 86400),
+        "seconds after which a start of it is ended, and failed", &with_a_program)),
 
     unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
         "measure.warmup", or_word("auto", whole(0, 1000000)),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,7 +38,10 @@ enum class FieldKind {
   version,
   percent,
   integers,
-  capacity
+  capacity,
+  text,
+  words,
+  variables
 };
 
 // Whether variants may override a field.
@@ -50,10 +54,15 @@ struct Choice {
   std::optional<std::int64_t> value;  // of the enum
 };
 
-// The value of a field: nothing (an absent optional, an empty list), an integer (also bytes or an
-// enum value), a number, a bool, a list of integers, or a memory cap.
+using Words = std::vector<std::string>;
+using ProgramVariables = std::map<std::string, std::string>;  // of an environment, by name
+
+// The value of a field: nothing (an absent optional, an empty text, list or table), an integer
+// (also bytes or an enum value), a number, a bool, a list of integers, a memory cap, a text, words,
+// or variables.
 using FieldValue =
-    std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap>;
+    std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap,
+                 std::string, Words, ProgramVariables>;
 
 // The values that a field accepts.
 struct FieldValues {

@@ -60,6 +60,12 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
       other = MemoryCap{CapOf::need, 1.5};
     } else if (field.values.kind == FieldKind::integers) {
       other = std::vector<std::int64_t>{3, 4};
+    } else if (field.values.kind == FieldKind::text) {
+      other = "train_step";
+    } else if (field.values.kind == FieldKind::words) {
+      other = Words{"python3", "a \"b\".py"};
+    } else if (field.values.kind == FieldKind::variables) {
+      other = ProgramVariables{{"A", "1"}};
     } else {
       other = static_cast<std::int64_t>(field.values.most);
     }

@@ -111,6 +111,11 @@ inline constexpr KnobCondition with_a_slow_rank{
     .hint = "remove it, or write ranks.slow_us = 200",
     .message = "'{}' says which rank is slow, and 'ranks.slow_us' is 0"};
 
+inline constexpr KnobCondition with_a_program{
+    .holds = [](const Knobs& knobs) { return !knobs.program.command.empty(); },
+    .hint = "remove it, or write program.command = [\"python3\", \"train.py\"]",
+    .message = "'{}' is about a program, and 'program.command' names none"};
+
 inline constexpr KnobCondition for_cuda_async{
     .holds = allocator_is<Allocator::cuda_async>,
     .only_for = "cuda_async",

@@ -55,6 +55,17 @@ std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) 
   } else if (values.kind == FieldKind::integers) {
     for (std::vector<std::int64_t>& other : other_lists(values, now)) add(std::move(other));
     if (!values.word.empty()) add(std::monostate());
+  } else if (values.kind == FieldKind::text) {
+    add("other");
+    add(std::monostate());
+  } else if (values.kind == FieldKind::words) {
+    Words longer = std::holds_alternative<Words>(now) ? std::get<Words>(now) : Words();
+    longer.emplace_back("other");
+    add(std::move(longer));
+    add(std::monostate());
+  } else if (values.kind == FieldKind::variables) {
+    add(ProgramVariables{{"OTHER", "1"}});
+    add(std::monostate());
   } else {
     const auto* whole = std::get_if<std::int64_t>(&now);
     const auto* real = std::get_if<double>(&now);

@@ -3,12 +3,15 @@
 // values.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
 #include "base/require.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
+#include "base/text/visible_text.h"
 #include "scenario/knobs/field_value.h"
 
 namespace stepgate {
@@ -34,6 +37,12 @@ std::string kind_text(FieldKind kind) {
       return "a list of whole numbers";
     case FieldKind::capacity:
       return "a size or a share as a string";
+    case FieldKind::text:
+      return "a string";
+    case FieldKind::words:
+      return "a list of strings";
+    case FieldKind::variables:
+      return "a table of strings";
   }
   return "";
 }
@@ -44,6 +53,11 @@ std::string example_of(const Field& field) {
   if (field.values.kind == FieldKind::capacity)
     return fmt::format("{} = \"4 GiB\", \"105% of need\" or \"60% of device\"", field.name);
   if (field.values.kind == FieldKind::percent) return fmt::format("{} = \"5%\"", field.name);
+  if (field.values.kind == FieldKind::text) return fmt::format("{} = \"...\"", field.name);
+  if (field.values.kind == FieldKind::words)
+    return fmt::format("{} = [\"python3\", \"train.py\"]", field.name);
+  if (field.values.kind == FieldKind::variables)
+    return fmt::format("{} = {{ NAME = \"value\" }}", field.name);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -83,6 +97,12 @@ class ValueReader {
         return integers();
       case FieldKind::capacity:
         return text != nullptr ? capacity(*text) : wrong_type();
+      case FieldKind::text:
+        return text != nullptr ? words_of(*text) : wrong_type();
+      case FieldKind::words:
+        return words();
+      case FieldKind::variables:
+        return variables();
     }
     return std::nullopt;
   }
@@ -152,6 +172,74 @@ class ValueReader {
       numbers.push_back(std::get<std::int64_t>(*number));
     }
     return numbers;
+  }
+
+  // Refuses what neither a command line nor a report can have.
+  std::optional<FieldValue> words_of(const std::string& text) {
+    if (text.empty())
+      return fail(fmt::format("'{}' is empty", field_.name),
+                  fmt::format("leave it out, or write {}", example_of(field_)));
+    if (one_line(text) == text && text.size() <= most_letters) return text;
+    return fail(
+        fmt::format("'{}' has {}", field_.name,
+                    text.size() > most_letters ? fmt::format("more than {} letters", most_letters)
+                                               : "characters that nobody sees"),
+        "put what is long or unusual into a file of the program");
+  }
+
+  std::optional<FieldValue> words() {
+    const auto* list = std::get_if<TomlArray>(&value_.content);
+    if (list == nullptr) return wrong_type();
+    if (list->empty() || list->size() > most_words)
+      return fail(fmt::format("'{}' must list 1 to {} words, but lists {}", field_.name, most_words,
+                              list->size()),
+                  fmt::format("write {}", example_of(field_)));
+    Words read;
+    for (const TomlValue& element : *list) {
+      auto word = one_of_many(element, /*may_be_empty=*/&element != &list->front());
+      if (!word) return std::nullopt;
+      read.push_back(*std::move(word));
+    }
+    return read;
+  }
+
+  std::optional<FieldValue> variables() {
+    const auto* table = std::get_if<TomlTable>(&value_.content);
+    if (table == nullptr) return wrong_type();
+    if (table->empty() || table->size() > most_words)
+      return fail(fmt::format("'{}' must have 1 to {} variables, but has {}", field_.name,
+                              most_words, table->size()),
+                  fmt::format("write {}", example_of(field_)));
+    ProgramVariables read;
+    for (const TomlEntry& entry : *table) {
+      if (!is_variable_name(entry.key)) {
+        problem_ = {entry.place, fmt::format("'{}' cannot name a variable", entry.key),
+                    "use letters, digits and _, and start with a letter or _"};
+        return std::nullopt;
+      }
+      auto text = one_of_many(entry.value, /*may_be_empty=*/true);
+      if (!text) return std::nullopt;
+      read.emplace(entry.key, *std::move(text));
+    }
+    return read;
+  }
+
+  std::optional<std::string> one_of_many(const TomlValue& element, bool may_be_empty) {
+    const auto* text = std::get_if<std::string>(&element.content);
+    if (text != nullptr && text->empty() && may_be_empty) return "";
+    ValueReader reader(field_, element);
+    const auto word = text != nullptr ? reader.words_of(*text) : reader.wrong_type();
+    if (word) return std::get<std::string>(*word);
+    problem_ = std::move(reader).problem();
+    return std::nullopt;
+  }
+
+  static bool is_variable_name(std::string_view name) {
+    const auto fits = [](char letter) {
+      return letter == '_' || std::isalnum(static_cast<unsigned char>(letter)) != 0;
+    };
+    return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+           std::ranges::all_of(name, fits);
   }
 
   std::optional<FieldValue> number() {
@@ -249,6 +337,9 @@ class ValueReader {
     return in_range(prefix->value, prefix->value);
   }
 
+  static constexpr std::size_t most_letters = 4096;
+  static constexpr std::size_t most_words = 256;
+
   const Field& field_;
   const TomlValue& value_;
   Diagnostic problem_;
@@ -297,6 +388,10 @@ TomlValue toml_of_argument(const Field& field, std::string_view text, const Plac
     value.content = text == "true";
   } else if (kind == FieldKind::integers) {
     if (auto list = list_of_argument(text, place)) value.content = *std::move(list);
+  } else if (kind == FieldKind::words || kind == FieldKind::variables) {
+    std::vector<Diagnostic> no_toml;  // then the text itself is refused
+    auto table = parse_toml(fmt::format("value = {}", text), place.file, no_toml);
+    if (table && table->size() == 1) value.content = std::move(table->front().value.content);
   } else if (kind == FieldKind::integer || kind == FieldKind::number) {
     if (const auto whole = whole_text_as<std::int64_t>(text)) {
       value.content = *whole;

@@ -176,6 +176,7 @@ class ScenarioReader {
       }
     }
     require_one_process(scenario);
+    require_programs_everywhere(scenario);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
@@ -228,7 +229,45 @@ class ScenarioReader {
     }
   }
 
+  // Programs and composed steps have too little in common to be compared.
+  void require_programs_everywhere(const Scenario& scenario) {
+    if (!runs_programs(scenario)) return;
+    for (const Variant& variant : scenario.variants) {
+      if (!runs_a_program(variant))
+        fail(variant.place,
+             fmt::format("'{}' runs no program, and other variants do", variant.name),
+             "write program.command in every variant, or in [program] for all of them");
+    }
+    if (!draft_.calibrate.empty())
+      fail(draft_.calibrate.front().place, "no knob of a program is calibrated",
+           "remove [calibrate]");
+    if (planned_only())
+      fail({scenario.file, 0, 0}, "a program has no plan, which the tag no_gpu stands for",
+           "remove the tag");
+  }
+
+  void require_a_metric_of_programs(const Expectation& assertion) {
+    for (const MetricOf& of : metrics_in(assertion)) {
+      const std::string_view reason =
+          of.stored ? "runs of programs are not stored" : reason_against_in_programs(of.metric);
+      if (reason.empty()) continue;
+      return fail(assertion.place,
+                  fmt::format("'{}' has no {}: {}", of.variant, metric_text(of), reason),
+                  "compare counts such as host_waits_per_step, or steps_per_s");
+    }
+    for (const Side* side : {&assertion.left, &assertion.right}) {
+      for (const Product& product : *side) {
+        if (std::ranges::any_of(product, [](const Factor& factor) {
+              return std::holds_alternative<PlanSize>(factor);
+            }))
+          return fail(assertion.place, "a program has no plan that could say a size",
+                      "write a number of bytes, such as 4 MiB");
+      }
+    }
+  }
+
   void require_its_metrics(const Expectation& assertion, const Scenario& scenario) {
+    if (runs_programs(scenario)) return require_a_metric_of_programs(assertion);
     for (const MetricOf& of : metrics_in(assertion)) {
       const auto variant = std::ranges::find(scenario.variants, of.variant, &Variant::name);
       const ModelKind model = variant->knobs.model.kind;
@@ -439,6 +478,14 @@ class ScenarioReader {
 };
 
 }  // namespace
+
+bool runs_a_program(const Variant& variant) {
+  return !variant.knobs.program.command.empty();
+}
+
+bool runs_programs(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.variants, runs_a_program);
+}
 
 int ranks_needed(const Scenario& scenario) {
   std::int64_t most = 1;

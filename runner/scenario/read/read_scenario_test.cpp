@@ -461,5 +461,111 @@ TEST(Fingerprint, IsAnotherForAnotherKernelOrClass) {
   EXPECT_NE(fingerprint("fix.bound == copy"), fingerprint("fix.bound == host"));
 }
 
+const std::string of_programs = R"(
+claim = "Training waits only to log"
+program = { command = ["python3", "train.py"], steps = 10, env = { SEED = "1", MODE = "fast" } }
+
+[variant.every_step]
+program.arguments = ["--log-every", "1"]
+
+[variant.every_10]
+program.arguments = ["--log-every", "10"]
+program.env.MODE = "slow"
+program.cwd = "../other"
+
+[expect]
+waits  = "every_10.host_waits_per_step <= 0.1"
+faster = "every_10.steps_per_s >= 1.02 * every_step.steps_per_s"
+)";
+
+TEST(ReadScenario, ReadsAProgramInPlaceOfAStep) {
+  const Scenario scenario = scenario_of(of_programs);
+  EXPECT_TRUE(runs_programs(scenario));
+  EXPECT_FALSE(runs_programs(scenario_of(good)));
+  const ProgramKnobs& slow = scenario.variants[1].knobs.program;
+  EXPECT_EQ(slow.command, (Words{"python3", "train.py"}));
+  EXPECT_EQ(slow.arguments, (Words{"--log-every", "10"}));
+  EXPECT_EQ(slow.env, (ProgramVariables{{"MODE", "slow"}, {"SEED", "1"}})) << "added to the base's";
+  EXPECT_EQ(slow.cwd, "../other");
+  EXPECT_EQ(slow.steps, 10);
+  EXPECT_EQ(slow.skip_steps, 10);
+  EXPECT_EQ(scenario.variants[0].knobs.program.env,
+            (ProgramVariables{{"MODE", "fast"}, {"SEED", "1"}}));
+}
+
+TEST(ReadScenario, TellsProgramsThatDifferInAnyKnobApart) {
+  const auto fingerprint = [](const std::string& from, const std::string& to) {
+    return fingerprint_of(scenario_of(replaced(of_programs, from, to)));
+  };
+  const std::uint64_t as_it_is = fingerprint("steps = 10", "steps = 10");
+  EXPECT_NE(fingerprint("steps = 10", "steps = 11"), as_it_is);
+  EXPECT_NE(fingerprint("train.py", "other.py"), as_it_is);
+  EXPECT_NE(fingerprint("\"slow\"", "\"sl\u00f6w\""), fingerprint("\"slow\"", "\"sl\u00e4w\""));
+  EXPECT_EQ(fingerprint("steps = 10", "steps = 10, timeout_s = 5"), as_it_is);
+}
+
+TEST(ReadScenario, RefusesWhatAProgramCannotHave) {
+  struct Wrong {
+    std::string from;
+    std::string to;
+    std::string message;
+  };
+  const std::string line = "[variant.every_step]\n";
+  for (const Wrong& wrong : {
+           Wrong{line, line + "batch.size = 4\n", "'batch.size' is about a step"},
+           Wrong{line, line + "ranks.count = 2\n", "'ranks.count' is about a step"},
+           Wrong{"\nprogram =", "\nmodel.layers = 2\nprogram =", "'model.layers' is about a step"},
+           Wrong{"command = [\"python3\", \"train.py\"], ", "", "'program.command' names none"},
+           Wrong{"[\"python3\", \"train.py\"]", "\"python3 train.py\"",
+                 "must be a list of strings"},
+           Wrong{"[\"python3\", \"train.py\"]", "[]", "must list 1 to 256 words"},
+           Wrong{"[\"python3\", \"train.py\"]", "[\"\"]", "'program.command' is empty"},
+           Wrong{"[\"python3\", \"train.py\"]", "[\"python3\", 3]", "but is a whole number"},
+           Wrong{"train.py", "a\\u0007.py", "characters that nobody sees"},
+           Wrong{"SEED = \"1\"", "SEED = 1", "must be a table of strings"},
+           Wrong{"SEED = \"1\"", "\"A=B\" = \"1\"", "'A=B' cannot name a variable"},
+           Wrong{"SEED", "CUDA_INJECTION64_PATH", "by which stepgate loads its library"},
+           Wrong{"SEED", "STEPGATE_HOLD", "by which stepgate loads its library"},
+           Wrong{"steps = 10", "steps = 10, step_kernel = \"(\"", "'(' is no regular expression"},
+           Wrong{"steps = 10", "steps = 0", "must be between 1 and 100000"},
+           Wrong{"steps = 10", "setps = 10", "unknown key 'program.setps'"},
+           Wrong{"host_waits_per_step", "flops_per_step", "has no plan"},
+           Wrong{"host_waits_per_step", "gpu_idle", "is not traced"},
+           Wrong{"host_waits_per_step", "samples_per_s", "only whole runs are timed"},
+           Wrong{"host_waits_per_step <= 0.1", "copy_bytes_per_step <= 2 * batch_bytes",
+                 "program has no plan"},
+           Wrong{"* every_step.steps", "* stored.every_10.steps", "are not stored"},
+           Wrong{"\nprogram =", "\ntags = [\"no_gpu\"]\nprogram =", "a program has no plan"},
+       }) {
+    const std::string text = refusal(replaced(of_programs, wrong.from, wrong.to));
+    EXPECT_NE(text.find(wrong.message), std::string::npos) << wrong.to << '\n' << text;
+  }
+}
+
+TEST(ReadScenario, RefusesAVariantWithoutAProgramBesideOthers) {
+  const std::string text = refusal(R"(
+claim = "One of them runs nothing"
+[variant.a]
+program.command = ["./train"]
+[variant.b]
+[expect]
+waits = "a.host_waits_per_step <= b.host_waits_per_step"
+)");
+  EXPECT_NE(text.find("'b' runs no program, and other variants do"), std::string::npos) << text;
+}
+
+TEST(ReadScenario, SetsKnobsOfProgramsFromTheCommandLine) {
+  const Scenario scenario =
+      scenario_of(of_programs, {"program.arguments=[\"--fast\"]", "program.env={ MODE = \"x\" }",
+                                "program.steps=5", "program.step_range=train step"});
+  const ProgramKnobs& program = scenario.variants[1].knobs.program;
+  EXPECT_EQ(program.arguments, (Words{"--fast"}));
+  EXPECT_EQ(program.env.at("MODE"), "x");
+  EXPECT_EQ(program.steps, 5);
+  EXPECT_EQ(program.step_range, "train step");
+  EXPECT_NE(refusal(of_programs, {"program.arguments=--fast"}).find("must be a list of strings"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "program/masked_words.h"
+#include "base/process/masked_words.h"
 
 #include <gtest/gtest.h>
 
