@@ -21,6 +21,7 @@ Subject subject_of(const std::string& variant, const CountedProcess* process,
   Subject subject;
   subject.name = variant;
   subject.counts = run.memory;
+  subject.is_counted = true;
   for (const MetricRow& row : metric_table()) {
     const auto value = process != nullptr ? value_of(process->mean, row.metric) : std::nullopt;
     if (value) subject.counts.emplace(row.metric, *value);

@@ -41,8 +41,9 @@ std::uint64_t seed_of(const Scenario& scenario, std::uint64_t seed) {
 }
 
 bool needs_device(std::span<const Planned> all) {
-  return !std::all_of(all.begin(), all.end(),
-                      [](const Planned& planned) { return is_planned_only(planned.scenario); });
+  return !std::all_of(all.begin(), all.end(), [](const Planned& planned) {
+    return is_planned_only(planned.scenario) || runs_programs(planned.scenario);
+  });
 }
 
 OpenedDevice open_device_for(const LineArguments& arguments, std::uint64_t seed) {
@@ -266,6 +267,12 @@ void refuse_unknown_tags(const std::set<std::string>& known, const LineArguments
   }
 }
 
+void refuse_program(const Scenario& scenario) {
+  throw RequestError({{scenario.file, 0, 0},
+                      "'" + scenario.name + "' runs a program, of which there is no plan",
+                      "leave it out; `run` decides it"});
+}
+
 void refuse_no_scenario() {
   throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
 }
@@ -290,7 +297,8 @@ std::vector<Scenario> scenarios_with_wanted_tags(const LineArguments& arguments)
   return scenarios;
 }
 
-std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed) {
+std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed,
+                              Programs programs) {
   std::vector<Planned> planned;
   std::vector<Diagnostic> wrong;
   std::set<std::string> tags;
@@ -299,6 +307,11 @@ std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed
       Scenario scenario = read(file, arguments.overrides, arguments);
       tags.insert(scenario.tags.begin(), scenario.tags.end());
       if (!has_wanted_tags(scenario, arguments)) continue;
+      if (runs_programs(scenario)) {
+        if (programs == Programs::refused) refuse_program(scenario);
+        planned.push_back({std::move(scenario), {}});
+        continue;
+      }
       std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
       planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {

@@ -33,9 +33,13 @@ struct Planned {
 // names. Throws RequestError when there are none.
 std::vector<std::filesystem::path> scenario_files(const LineArguments&);
 
+// Scenarios of programs have no plans, so most verbs refuse them.
+enum class Programs { refused, kept };
+
 // Reads and plans every file before anything runs, so that a typo in the last one does not cost the
 // others' time. Throws RequestError with the faults of all of them.
-std::vector<Planned> plan_all(const LineArguments&, std::uint64_t seed);
+std::vector<Planned> plan_all(const LineArguments&, std::uint64_t seed,
+                              Programs = Programs::refused);
 
 // The scenario read anew, with one more override.
 Scenario with_knob(const Planned&, const LineArguments&, const std::string& knob,
@@ -78,7 +82,8 @@ std::uint64_t seed_of(const LineArguments&);
 // The seed for one scenario's random draws, which are independent between the scenarios of a run.
 std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 
-// Returns whether rounds must be measured, since plans do not decide everything.
+// Returns whether a device must be opened: rounds must be measured, since plans do not decide
+// everything, and the steps are not those of programs.
 bool needs_device(std::span<const Planned>);
 
 }  // namespace stepgate

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "judge/judge.h"
 #include "measure/rounds/measure.h"
@@ -14,6 +15,9 @@ namespace stepgate {
 // By default the callbacks do nothing.
 struct ProgressSink {
   std::function<void(const Scenario&)> tracing = [](const Scenario&) {};
+  // Called before a program of the user is started, with its command line, secrets masked.
+  std::function<void(const Scenario&, const std::string&)> starting = [](const Scenario&,
+                                                                         const std::string&) {};
   // Called before the first round with the scenario's expected cost, if it is known.
   std::function<void(const Scenario&, const Forecast&)> forecast = [](const Scenario&,
                                                                       const Forecast&) {};

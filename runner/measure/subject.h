@@ -58,6 +58,7 @@ struct Subject {
   std::int64_t batch_bytes = 0;       // batch_bytes in assertions, and then param_bytes
   std::int64_t param_bytes = 0;
   std::map<Metric, double> counts;        // known counts per step, in base units
+  bool is_counted = false;                // `counts` are of calls that were seen, not of a plan
   std::array<Tally, phase_count> phases;  // mean counts per step, by phase
   // Phases with work inside a graph. The launch of the graph counts once and belongs to no phase.
   std::array<bool, phase_count> in_graph{};

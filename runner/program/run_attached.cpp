@@ -35,20 +35,10 @@ std::string variable_of(std::string_view entry) {
   return std::string(entry.substr(0, entry.find('=')));
 }
 
-// Ours, with the request's in place of namesakes, and those by which the library is loaded.
+// With those variables by which the library is loaded.
 std::vector<std::string> environment_of(const AttachRequest& request, const AttachFiles& files,
                                         const std::filesystem::path& folder) {
-  std::vector<std::string> added = request.variables;
-  std::string python_path = files.hook_folder.string();
-  const auto in_request = std::ranges::find(added, "PYTHONPATH", variable_of);
-  const char* ours = std::getenv("PYTHONPATH");
-  const std::string before = in_request != added.end()
-                                 ? in_request->substr(std::strlen("PYTHONPATH="))
-                             : ours != nullptr ? std::string(ours)
-                                               : std::string();
-  if (!before.empty()) python_path += ":" + before;
-  std::erase_if(added, [](const std::string& entry) { return variable_of(entry) == "PYTHONPATH"; });
-  added.push_back("PYTHONPATH=" + python_path);
+  std::vector<std::string> added;
   for (const char* name :
        {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", attached::library_variable})
     added.push_back(fmt::format("{}={}", name, files.library.string()));
@@ -59,20 +49,16 @@ std::vector<std::string> environment_of(const AttachRequest& request, const Atta
     added.push_back(fmt::format("{}={}+{}", attached::window_variable, request.steps.skip,
                                 request.steps.steps));
   }
-  std::vector<std::string> all;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    if (std::ranges::find(added, variable_of(*entry), variable_of) == added.end())
-      all.emplace_back(*entry);
-  }
-  all.insert(all.end(), added.begin(), added.end());
-  return all;
+  return hooked_environment(request.variables, files, added);
 }
 
-ProgramStreams streams_of(const AttachRequest& request) {
+}  // namespace
+
+ProgramStreams streams_of_program(bool quiet, bool has_input) {
   // A program in the background that reads from the terminal would be stopped.
   const OwnedDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  return {.in = copy_of(::isatty(STDIN_FILENO) == 0 ? STDIN_FILENO : nothing.get()),
-          .out = copy_of(request.quiet ? nothing.get() : STDERR_FILENO),
+  return {.in = copy_of(has_input && ::isatty(STDIN_FILENO) == 0 ? STDIN_FILENO : nothing.get()),
+          .out = copy_of(quiet ? nothing.get() : STDERR_FILENO),
           .error = copy_of(STDERR_FILENO)};
 }
 
@@ -83,7 +69,30 @@ void refuse_other_tools() {
   }
 }
 
-}  // namespace
+std::vector<std::string> hooked_environment(std::vector<std::string> variables,
+                                            const AttachFiles& files,
+                                            const std::vector<std::string>& added) {
+  std::string python_path = files.hook_folder.string();
+  const auto given = std::ranges::find(variables, "PYTHONPATH", variable_of);
+  const char* ours = std::getenv("PYTHONPATH");
+  const std::string before = given != variables.end() ? given->substr(std::strlen("PYTHONPATH="))
+                             : ours != nullptr        ? std::string(ours)
+                                                      : std::string();
+  if (!before.empty()) python_path += ":" + before;
+  std::erase_if(variables, [&](const std::string& entry) {
+    const std::string name = variable_of(entry);
+    return name == "PYTHONPATH" || std::ranges::find(added, name, variable_of) != added.end();
+  });
+  variables.push_back("PYTHONPATH=" + python_path);
+  variables.insert(variables.end(), added.begin(), added.end());
+  std::vector<std::string> all;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    if (std::ranges::find(variables, variable_of(*entry), variable_of) == variables.end())
+      all.emplace_back(*entry);
+  }
+  all.insert(all.end(), variables.begin(), variables.end());
+  return all;
+}
 
 AttachFiles attach_files() {
   const std::filesystem::path here = path_of_this_program().parent_path();
@@ -104,7 +113,7 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
   AttachedRun run;
   {
     Supervised program(request.command, environment_of(request, files, folder.path()),
-                       streams_of(request), request.folder);
+                       streams_of_program(request.quiet, request.has_input), request.folder);
     const Clock::time_point begin = Clock::now();
     while (!program.status()) {
       pollfd news{program.descriptor(), POLLIN, 0};

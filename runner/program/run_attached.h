@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/process/command.h"
+#include "base/process/supervised.h"
 #include "program/count_steps.h"
 
 namespace stepgate {
@@ -30,6 +31,7 @@ struct AttachRequest {
   std::optional<std::chrono::nanoseconds> timeout = {};
   bool stops_after_window = false;  // the program is ended when its steps are counted
   bool quiet = false;               // its standard output is dropped; else it goes to our errors
+  bool has_input = true;            // it reads our standard input, unless that is a terminal
 };
 
 struct AttachedRun {
@@ -43,6 +45,17 @@ struct AttachedRun {
 // Returns when nothing of the program is left. Throws RequestError where it cannot be started or
 // another tool is attached, Interrupted when a signal comes.
 AttachedRun run_attached(const AttachRequest&, const AttachFiles&);
+
+// Parts of every start of a program of somebody else.
+// The environment: ours, with `variables` in place of namesakes, `added` in place of both, and the
+// hook's folder first on PYTHONPATH. "NAME=VALUE" each.
+std::vector<std::string> hooked_environment(std::vector<std::string> variables, const AttachFiles&,
+                                            const std::vector<std::string>& added);
+// Its standard output goes to our standard error; `quiet` drops it. Without `has_input` it reads
+// nothing.
+ProgramStreams streams_of_program(bool quiet, bool has_input);
+// Throws RequestError where a profiler is attached to this process.
+void refuse_other_tools();
 
 // "H200" of "NVIDIA H200" for every GPU of this machine, each model once; empty where the driver
 // does not tell.

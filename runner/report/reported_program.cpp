@@ -38,8 +38,11 @@ bool is_always_shown(CallCount count) {
 }
 
 std::string process_in_words(const CountedProcess& process) {
-  return process.rank.empty() ? fmt::format("{} (process {})", process.program, process.process)
-                              : fmt::format("rank {}", process.rank);
+  const std::string name = process.rank.empty() && process.variant.empty()
+                               ? fmt::format("{} (process {})", process.program, process.process)
+                               : process.variant;
+  if (process.rank.empty()) return name;
+  return fmt::format("{}{}rank {}", name, name.empty() ? "" : " ", process.rank);
 }
 
 std::vector<std::string> places_in_words(const CountedProcess& process, CallCount count) {

@@ -382,7 +382,9 @@ constexpr std::array all_columns{
            [](Summary of) { return or_dash(of.samples_per_second, MetricUnit::per_second); }},
     Column{"host share", [](Summary of) { return or_dash(of.host_share, MetricUnit::ratio); }},
     Column{"peak memory", [](Summary of) {
-             return in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
+             return of.peak_bytes == 0
+                        ? std::string("-")
+                        : in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
            }}};
 
 // Shown only where known: most devices other than GPUs have no clock rate.
@@ -520,7 +522,8 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
       verdict.planned_only ? "by its plans: no device takes part" : "on " + reported.device;
   if (verdict.program) {
     reported.program = reported_program(*verdict.program);
-    reported.where = "by its counts";
+    reported.where =
+        verdict.planned_only ? "by its counts" : "by its counts, and times on " + reported.device;
   }
   reported.ended = in_words(verdict.outcome);
   if (verdict.failed) {

@@ -71,8 +71,8 @@ std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& d
                         svg.str()});
   }
   add_histories(planned, pictures);
+  if (planned.plans.empty()) return pictures;  // it runs programs
   const std::span plans = std::span(planned.plans).first(planned.scenario.variants.size());
-  if (plans.empty()) return pictures;
   std::ostringstream svg;
   draw_memory(svg, plans);
   pictures.push_back({"Memory",
@@ -124,10 +124,16 @@ RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& sce
 
 RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
                     const OpenedDevice& opened, std::uint64_t seed) {
-  RunInfo run = run_info_of(arguments, all.front().scenario.file, seed);
+  RunInfo run = run_info_of(arguments, all, seed);
   const bool measures = needs_device(all);
   run.simulated = measures && opened.device->identity().kind == DeviceKind::simulated;
   run.gated = !(measures && opened.stand_in);
+  return run;
+}
+
+RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
+                    std::uint64_t seed) {
+  RunInfo run = run_info_of(arguments, all.front().scenario.file, seed);
   run.scenarios = static_cast<int>(all.size());
   return run;
 }

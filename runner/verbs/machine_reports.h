@@ -17,6 +17,8 @@ namespace stepgate {
 // Describes the run for its reports: this program, the time, the scenarios and the device.
 RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
                     std::uint64_t seed);
+// Describes a run of these scenarios.
+RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, std::uint64_t seed);
 // Describes also the device that takes part.
 RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);

@@ -2,6 +2,7 @@
 // `stepgate run` decides one scenario after the other with all stations.
 #include <unistd.h>
 
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "base/time_of_scope.h"
 #include "line/decide_on_device.h"
 #include "line/fit_to_device.h"
+#include "line/programs/decide_programs.h"
 #include "line/ranks/rank_team.h"
 #include "line/trace/trace_all.h"
 #include "report/picture/pictures.h"
@@ -94,6 +96,7 @@ bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all
                      const Arguments& arguments, std::uint64_t seed) {
   const JudgeSettings settings = settings_for(all);
   for (const PartOfRun& part : parts) {
+    if (part.of_programs) continue;
     std::vector<Traced> traced =
         trace_part(part, arguments, settings, seed, timelines_of(arguments), terminal_progress());
     if (interrupted) return false;
@@ -122,6 +125,7 @@ class RunOfParts {
   // Decides a part on a device of its own, which is closed afterwards. Returns the scenario where a
   // signal came; null if none did.
   const Scenario* decide_part(const PartOfRun& part) {
+    if (part.of_programs) return decide_programs_of(part);
     std::optional<TimeOfScope> opening(times_.by_part[WallPart::opening]);
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
     const DeviceIdentity device = opened.device->identity();
@@ -130,18 +134,15 @@ class RunOfParts {
     const auto ledger = ledger_for(arguments_, part.scenarios, *opened.device, seed_);
     write_timelines(part.scenarios, all_.size(), device, arguments_);
     reports_.draw(part.scenarios, device);
-    if (!info_) begin(opened);
+    if (!info_) begin(run_info_of(arguments_, all_, opened, seed_), opened.note);
     opening.reset();
     DecideOnDevice line({.device = *opened.device,
                          .identity = device,
                          .seed = seed_,
                          .settings = settings_,
                          .ledger = ledger});
-    for (const Planned& planned : part.scenarios) {
-      if (!decide(planned, line)) return &planned.scenario;
-      reports_.write();
-    }
-    return nullptr;
+    return decide_each(part,
+                       [&](const Planned& planned) { return line.decide(planned, progress()); });
   }
 
   // Refuses invalid requests of later parts too, before anything is timed, since they use the same
@@ -166,12 +167,34 @@ class RunOfParts {
   }
 
  private:
+  ProgressSink progress() const {
+    return terminal_progress(arguments_.verbose ? Forecasts::printed : Forecasts::hidden);
+  }
+
+  const Scenario* decide_programs_of(const PartOfRun& part) {
+    reports_.draw(part.scenarios, {});
+    if (!info_) begin(run_info_of(arguments_, all_, seed_), "");
+    return decide_each(part, [&](const Planned& planned) {
+      return decide_programs(planned, arguments_, seed_, settings_, progress());
+    });
+  }
+
+  // Decides and prints one scenario after the other. Returns that at which a signal came; null if
+  // none did.
+  const Scenario* decide_each(const PartOfRun& part,
+                              const std::function<Decided(const Planned&)>& decide_one_of) {
+    for (const Planned& planned : part.scenarios) {
+      if (!decide(planned, decide_one_of)) return &planned.scenario;
+      reports_.write();
+    }
+    return nullptr;
+  }
+
   // Decides one scenario and prints it; returns false when interrupted.
-  bool decide(const Planned& planned, DecideOnDevice& line) {
+  bool decide(const Planned& planned, const std::function<Decided(const Planned&)>& decide_one_of) {
     Decided decided;
     try {
-      decided = line.decide(
-          planned, terminal_progress(arguments_.verbose ? Forecasts::printed : Forecasts::hidden));
+      decided = decide_one_of(planned);
     } catch (const Interrupted&) {
       return false;
     }
@@ -187,11 +210,11 @@ class RunOfParts {
   }
 
   // Begins the report with what the devices of all parts share.
-  void begin(const OpenedDevice& opened) {
-    info_ = run_info_of(arguments_, all_, opened, seed_);
+  void begin(RunInfo info, const std::string& note) {
+    info_ = std::move(info);
     json_.emplace(arguments_.json);
-    if (!info_->gated) std::cout << opened.note << "\n\n";
-    reports_.begin(*info_, info_->gated ? "" : opened.note);
+    if (!info_->gated) std::cout << note << "\n\n";
+    reports_.begin(*info_, info_->gated ? "" : note);
   }
 
   const Arguments& arguments_;
@@ -209,7 +232,7 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
             MachineReports& reports, RunTimes& times) {
   const std::uint64_t seed = seed_of(arguments);
   std::optional<TimeOfScope> planning(times.by_part[WallPart::planning]);
-  all = plan_all(arguments, seed);
+  all = plan_all(arguments, seed, Programs::kept);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
   const std::vector<PartOfRun> parts =

@@ -15,6 +15,10 @@ ProgressSink terminal_progress(Forecasts forecasts) {
   const auto line = std::make_shared<ProgressLine>(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   ProgressSink sink;
   sink.tracing = [line](const Scenario& scenario) { line->show("tracing " + scenario.name); };
+  sink.starting = [line](const Scenario& scenario, const std::string& command) {
+    line->clear();
+    std::cerr << scenario.name << ": " << command << '\n' << std::flush;
+  };
   sink.measuring = [line](const Scenario& scenario, const Progress& now) {
     line->show(scenario.name, now.rounds, now.spent);
   };

@@ -343,13 +343,13 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
           .wait();
   if (version.out == "True\n") {
     EXPECT_NE(
-        run.out.find("fake_train.py:21 cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the w"),
+        run.out.find("fake_train.py:24 cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the w"),
         std::string::npos)
         << run.out;
     const Finished failing = stepgate(
         joined({"attach", "--expect", "host_waits_per_step == 0", "--accept", "c.toml"}, program));
     EXPECT_EQ(failing.exit_code, 1) << failing.out;
-    EXPECT_NE(failing.out.find("1; it must be 0: fake_train.py:21"), std::string::npos)
+    EXPECT_NE(failing.out.find("1; it must be 0: fake_train.py:24"), std::string::npos)
         << failing.out;
     // Where a wait is new, its line is what annotations mark.
     std::string accepted = text_of(place() / "c.toml");
@@ -360,7 +360,7 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
         stepgate(joined({"attach", "--annotations", "github", "--against", "c.toml"}, program));
     EXPECT_EQ(fresh.exit_code, 1) << fresh.out;
     EXPECT_NE(fresh.out.find("is new"), std::string::npos) << fresh.out;
-    EXPECT_NE(fresh.out.find("fake_train.py,line=21"), std::string::npos) << fresh.out;
+    EXPECT_NE(fresh.out.find("fake_train.py,line=24"), std::string::npos) << fresh.out;
   }
   const EnvironmentVariable old("FAKE_OLD_TORCH", "1");
   EXPECT_EQ(stepgate(joined({"attach", "--json", "r.json"}, program)).exit_code, 0);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""For tests only: a training loop whose CUDA is faked. Argument: the fake library."""
+"""For tests only: a training loop whose CUDA is faked. Arguments: the fake library, and if given
+the milliseconds of a step, every how many steps it waits, and how many there are."""
 import ctypes
 import sys
+import time
 
 from torch.optim.optimizer import AdamW
 
@@ -16,12 +18,17 @@ def call(name, *words):
 WAIT = b"cudaStreamSynchronize_v3020"
 
 
-def train(optimizer):
+def train(optimizer, waits, seconds):
     call("cudaLaunchKernel_v7000", 0xABC, 0, 0, 0, 0, 0, 0, 0, 0)
-    cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the wait
+    if waits:
+        cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the wait
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
     optimizer.step()
 
 
+milliseconds, every, steps = (list(map(float, sys.argv[2:])) + [0, 1, 40][len(sys.argv) - 2:])
 optimizer = AdamW()
-for step in range(40):
-    train(optimizer)
+for step in range(int(steps)):
+    train(optimizer, step % every == 0, milliseconds / 1000)

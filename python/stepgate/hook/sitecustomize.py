@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Marks the end of every optimizer's step of a PyTorch program, without a change to the program.
+"""Marks the end of every optimizer's step of a PyTorch program, without a change to the program, or
+holds the program there until it is asked for steps.
 
-`stepgate attach` puts the folder of this file first on PYTHONPATH. The file runs the sitecustomize
-that it hides, waits until torch.optim is imported, and registers a hook there. A fault of its own
-is a line on standard error, never the program's problem. For Python 3.8 and later.
+stepgate puts the folder of this file first on PYTHONPATH. The file runs the sitecustomize that it
+hides, waits until torch.optim is imported, and registers a hook there. A fault of its own is a line
+on standard error, never the program's problem. For Python 3.8 and later.
 """
 import importlib.machinery
 import os
 import sys
 
 _LIBRARY = "STEPGATE_ATTACH_LIBRARY"
+_SOCKET = "STEPGATE_HOLD"
 
 
 def _run_the_hidden_one():
@@ -52,6 +54,117 @@ class _Marks:
         self._note(key.encode(), str(value).encode("ascii", "replace"))
 
 
+class _Held:
+    """Holds rank 0 at the end of a step of its first optimizer (runner/program/held.h).
+
+    The first process that connects is held; others find no socket any more and run on."""
+
+    def __init__(self):
+        import time
+
+        self._clock = time.perf_counter_ns  # before the program replaces it
+        self._connection = None
+        self._is_over = os.environ.get("RANK", "0") != "0"
+        self._optimizer = None
+        self._left = self._steps = self._begin = 0
+        os.register_at_fork(after_in_child=self._let_go)
+
+    def __call__(self, optimizer, args, kwargs):
+        if self._is_over:
+            return
+        if self._optimizer is None:
+            self._optimizer = id(optimizer)
+            self._connect(optimizer)
+        # A second optimizer, as of a GAN, is part of the same step.
+        elif id(optimizer) == self._optimizer:
+            self._left -= 1
+            if self._left == self._steps:
+                self._begin_timing()
+            if self._left == 0:
+                self._answer_run()
+        if self._left == 0 and not self._is_over:
+            self._take_request()
+
+    def _let_go(self):
+        self._is_over = True
+        self._left = 0
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connect(self, optimizer):
+        import socket
+
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(os.environ[_SOCKET])
+        except OSError:  # another process is held
+            return self._let_go()
+        self._connection = connection
+        self._wait_for_device()
+        self._say(program=(os.path.basename(sys.argv[0]) or "python")[:200],
+                  device=self._of_cuda("get_device_name", "")[:200],
+                  steps="ends of {}.step".format(type(optimizer).__name__)[:200])
+
+    def _take_request(self):
+        import json
+
+        line = b""
+        while not line.endswith(b"\n"):
+            more = self._connection.recv(4096)
+            if not more:
+                return self._let_go()
+            line += more
+        request = json.loads(line)
+        if "quit" in request:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+        self._steps = request["steps"]
+        self._left = self._steps + request["wash_out"]
+        self._of_cuda("reset_peak_memory_stats", None)
+        if request["wash_out"] == 0:
+            self._begin_timing()
+
+    def _begin_timing(self):
+        self._wait_for_device()
+        self._say(begun=self._steps)
+        self._begin = self._clock()
+
+    def _answer_run(self):
+        self._wait_for_device()
+        elapsed = self._clock() - self._begin
+        self._say(steps=self._steps, elapsed_ns=max(elapsed, 1),
+                  peak_bytes=self._of_cuda("max_memory_allocated", 0))
+
+    def _say(self, **what):
+        import json
+
+        try:
+            self._connection.sendall(json.dumps(what).encode() + b"\n")
+        except OSError:
+            self._let_go()
+
+    @staticmethod
+    def _cuda():
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return torch.cuda
+        return None
+
+    def _of_cuda(self, name, otherwise):
+        function = getattr(self._cuda(), name, None)
+        return otherwise if function is None else function()
+
+    def _wait_for_device(self):
+        cuda = self._cuda()
+        if cuda is None:
+            return
+        # Below torch.cuda.synchronize, which the program may have replaced.
+        wait = getattr(sys.modules["torch"]._C, "_cuda_synchronize", None) \
+            if hasattr(sys.modules["torch"], "_C") else None
+        (wait or cuda.synchronize)()
+
+
 def _wrap_every_step(optimizer_class, ended):
     """For PyTorch before 2.0, which has no hook for all optimizers."""
     made = optimizer_class.__init__
@@ -74,11 +187,12 @@ def _wrap_every_step(optimizer_class, ended):
 
 
 def _hook(module):
+    ended = _Held() if os.environ.get(_SOCKET) else _Marks()
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register:
-        register(_Marks())
+        register(ended)
     else:
-        _wrap_every_step(module.Optimizer, _Marks())
+        _wrap_every_step(module.Optimizer, ended)
 
 
 class _AfterImport:
@@ -98,16 +212,16 @@ class _AfterImport:
             try:
                 _hook(module)
             except Exception as problem:
-                print("stepgate attach: the ends of optimizer steps are not marked:", problem,
+                print("stepgate: the ends of optimizer steps are not marked:", problem,
                       file=sys.stderr)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
-if os.environ.get(_LIBRARY):
+if os.environ.get(_LIBRARY) or os.environ.get(_SOCKET):
     sys.meta_path.insert(0, _AfterImport())
 try:
     _run_the_hidden_one()
 except Exception as problem:
-    print("stepgate attach: the sitecustomize of this Python failed:", problem, file=sys.stderr)
+    print("stepgate: the sitecustomize of this Python failed:", problem, file=sys.stderr)

@@ -30,8 +30,8 @@ struct WorkerReport {
 };
 
 // Runs the command (execvpe) in the folder, null for this one, with these environment variables and
-// supervises it. To be called in a forked process without other threads. Every descriptor must be above 2 and closed on exec.
-// Reports `ended` when no process of the worker is left.
+// supervises it. To be called in a forked process without other threads. Every descriptor must be
+// above 2 and closed on exec. Reports `ended` when no process of the worker is left.
 [[noreturn]] void supervise(const SupervisorEnds&, char* const* command, char* const* environment,
                             const char* folder);
 

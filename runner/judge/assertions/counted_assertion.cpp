@@ -37,6 +37,15 @@ std::optional<std::string> reason_against_counts(const Expectation& assertion,
   return std::nullopt;
 }
 
+// Whether a trace has to agree with the counts of the assertion.
+bool needs_trace(const Expectation& assertion, std::span<const Subject> subjects,
+                 const Measurement& measurement) {
+  return evidence_of(assertion) == Evidence::exact && !measurement.planned_only &&
+         !std::ranges::all_of(metrics_in(assertion), [&](const MetricOf& metric) {
+           return subjects[subject_named(subjects, metric.variant)].is_counted;
+         });
+}
+
 }  // namespace
 
 void decide_counted(const Expectation& assertion, std::span<const Subject> subjects,
@@ -44,7 +53,7 @@ void decide_counted(const Expectation& assertion, std::span<const Subject> subje
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     AssertionVerdict& verdict) {
   Sources sources{.subjects = subjects, .stored = stored};
-  if (evidence_of(assertion) == Evidence::exact && !measurement.planned_only) {
+  if (needs_trace(assertion, subjects, measurement)) {
     if (const auto missing = reason_without_trace(measurement)) {
       const auto left = side_value(assertion.left, sources);
       const auto right = side_value(assertion.right, sources);

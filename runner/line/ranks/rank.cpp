@@ -78,7 +78,7 @@ int serve_as_rank(const LineArguments& arguments, const RankTask& task) {
     return serve(task, *opened.device, steps_of(collective_probes(static_cast<int>(task.probes))),
                  {});
   }
-  std::vector<Planned> all = plan_all(arguments, seed);
+  std::vector<Planned> all = plan_all(arguments, seed, Programs::kept);
   tell_nccl(all);
   const OpenedDevice opened = open_device(choice);
   try {

@@ -195,12 +195,21 @@ bool is_of_ranks(const Planned& planned) {
 }
 
 std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
-  if (team == nullptr || std::ranges::none_of(all, is_of_ranks)) return {{nullptr, all}};
-  const std::span<Planned> of_team(all.begin(),
-                                   std::stable_partition(all.begin(), all.end(), is_of_ranks));
-  const std::span<Planned> others = std::span(all).subspan(of_team.size());
-  if (!needs_device(others)) return {{team, all}};
-  return {{team, of_team}, {nullptr, others}};
+  const auto has_plans = [](const Planned& planned) { return !runs_programs(planned.scenario); };
+  const auto programs = std::stable_partition(all.begin(), all.end(), has_plans);
+  const std::span<Planned> steps(all.begin(), programs);
+  std::vector<PartOfRun> parts;
+  const std::span<Planned> of_team(
+      steps.begin(), team == nullptr
+                         ? steps.begin()
+                         : std::stable_partition(steps.begin(), steps.end(), is_of_ranks));
+  const std::span<Planned> others = steps.subspan(of_team.size());
+  if (!of_team.empty()) parts.push_back({team, needs_device(others) ? of_team : steps});
+  if (!others.empty() && (of_team.empty() || needs_device(others)))
+    parts.push_back({nullptr, others});
+  if (programs != all.end())
+    parts.push_back({.scenarios = {programs, all.end()}, .of_programs = true});
+  return parts;
 }
 
 OpenedDevice open_device_of(const PartOfRun& part, const LineArguments& arguments,

@@ -51,12 +51,13 @@ bool is_of_ranks(const Planned&);
 struct PartOfRun {
   RankTeam* team = nullptr;  // null: this process's own device
   std::span<Planned> scenarios;
+  bool of_programs = false;  // which open the device themselves
 };
 
 // Reorders the scenarios where a team runs some and this process others: those of the team come
-// first. So everything that ranks may refuse is refused before anything is timed. The rank
-// processes also end first. A GPU that this process has opened stays open until it exits, and two
-// processes on a GPU disturb a measurement.
+// first, and those of programs last. So everything that ranks may refuse is refused before anything
+// is timed. The rank processes also end first. A GPU that this process has opened stays open until
+// it exits, and two processes on a GPU disturb a measurement.
 std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 
 // Starts processes that measure collectives of `count` ranks and run no scenario. Throws

@@ -19,7 +19,7 @@ int trace_for_run(const LineArguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   // Plans while the device opens, since each takes about a second.
   std::future<std::vector<Planned>> planning =
-      std::async(std::launch::async, [&] { return plan_all(arguments, seed); });
+      std::async(std::launch::async, [&] { return plan_all(arguments, seed, Programs::kept); });
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   choice.tracing = true;

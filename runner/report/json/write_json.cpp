@@ -473,6 +473,7 @@ Json json_of(const std::vector<CountedProcess>& processes) {
   for (const CountedProcess& process : processes) {
     Json one{{"process", process.process},
              {"rank", process.rank},
+             {"variant", process.variant},
              {"program", process.program},
              {"problem", process.problem},
              {"marks", process.marks},

@@ -96,6 +96,17 @@ void print_finding(std::ostream& out, const ReportedFinding& found, Style style)
   }
 }
 
+void print_counts(std::ostream& out, const ReportedProgram& program) {
+  for (const std::string& line : program.lines) out << "  " << one_line(line) << '\n';
+  if (program.counts.empty()) return;
+  std::vector<Align> alignment(program.counts.front().size(), Align::right);
+  alignment.front() = alignment.back() = Align::left;
+  std::vector<std::vector<std::string>> rows = program.counts;
+  for (std::vector<std::string>& row : rows) row.back() = one_line(row.back());
+  out << '\n';
+  print_table(out, alignment, rows);
+}
+
 }  // namespace
 
 void print_steps(std::ostream& out, const std::vector<ReportedThing>& steps) {
@@ -139,6 +150,8 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
   if (!decided.calibrated.empty()) out << "calibrated: " << decided.calibrated << '\n';
   if (!decided.steps.empty()) out << "\nstep\n";
   print_steps(out, decided.steps);
+  if (!decided.program.lines.empty()) out << "\nprogram\n";
+  print_counts(out, decided.program);
   print_numbers(out, decided.variants);
   print_assertions(out, "regime", decided.regime, style);
   print_assertions(out, "expect", decided.assertions, style);
@@ -153,15 +166,7 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
 void print_program(std::ostream& out, const ReportedScenario& scenario, Style style) {
   const ReportedVerdict& decided = *scenario.decided;
   out << one_line(decided.verdict.claim) << '\n';
-  for (const std::string& line : decided.program.lines) out << "  " << one_line(line) << '\n';
-  if (!decided.program.counts.empty()) {
-    std::vector<Align> alignment(decided.program.counts.front().size(), Align::right);
-    alignment.front() = alignment.back() = Align::left;
-    std::vector<std::vector<std::string>> rows = decided.program.counts;
-    for (std::vector<std::string>& row : rows) row.back() = one_line(row.back());
-    out << '\n';
-    print_table(out, alignment, rows);
-  }
+  print_counts(out, decided.program);
   // Accepted counts make an assertion each: those that pass are one line.
   constexpr std::size_t most_passing = 4;
   std::vector<ReportedAssertion> shown = decided.assertions;

@@ -292,7 +292,6 @@ std::string_view reason_against_in_programs(Metric metric) {
                              device_frees_per_step,
                              pinned_allocs_per_step,
                              peak_live,
-                             peak_reserved,
                              step_ms_mean,
                              steps_per_s};
   if (std::ranges::find(known, metric) != known.end()) return {};

@@ -176,7 +176,7 @@ class ScenarioReader {
       }
     }
     require_one_process(scenario);
-    require_programs_everywhere(scenario);
+    if (runs_programs(scenario)) require_a_scenario_of_programs(scenario, measure_places);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
@@ -230,8 +230,14 @@ class ScenarioReader {
   }
 
   // Programs and composed steps have too little in common to be compared.
-  void require_programs_everywhere(const Scenario& scenario) {
-    if (!runs_programs(scenario)) return;
+  void require_a_scenario_of_programs(Scenario& scenario, const SettingPlaces& places) {
+    constexpr double seconds_with_starts = 300;  // every round starts every program
+    if (!places.contains("measure.max_seconds")) scenario.measure.max_seconds = seconds_with_starts;
+    for (const auto& [name, place] : places) {
+      if (name.starts_with("requires."))
+        fail(place, fmt::format("'{}' is about a device that stepgate opens", name),
+             "a program opens its own; remove it, or let the program check");
+    }
     for (const Variant& variant : scenario.variants) {
       if (!runs_a_program(variant))
         fail(variant.place,
@@ -246,10 +252,19 @@ class ScenarioReader {
            "remove the tag");
   }
 
-  void require_a_metric_of_programs(const Expectation& assertion) {
+  void require_a_metric_of_programs(const Expectation& assertion, const Scenario& scenario) {
     for (const MetricOf& of : metrics_in(assertion)) {
-      const std::string_view reason =
+      const auto variant = std::ranges::find(scenario.variants, of.variant, &Variant::name);
+      const ProgramKnobs& program = variant->knobs.program;
+      const bool is_held =
+          row_of(of.metric).evidence == Evidence::timed || of.metric == Metric::peak_live;
+      const bool has_own_steps =
+          !program.step_range.empty() || !program.step_kernel.empty() || !program.step_call.empty();
+      std::string_view reason =
           of.stored ? "runs of programs are not stored" : reason_against_in_programs(of.metric);
+      if (reason.empty() && is_held && has_own_steps)
+        reason =
+            "programs are held where an optimizer of PyTorch ends a step, and its steps are others";
       if (reason.empty()) continue;
       return fail(assertion.place,
                   fmt::format("'{}' has no {}: {}", of.variant, metric_text(of), reason),
@@ -267,7 +282,7 @@ class ScenarioReader {
   }
 
   void require_its_metrics(const Expectation& assertion, const Scenario& scenario) {
-    if (runs_programs(scenario)) return require_a_metric_of_programs(assertion);
+    if (runs_programs(scenario)) return require_a_metric_of_programs(assertion, scenario);
     for (const MetricOf& of : metrics_in(assertion)) {
       const auto variant = std::ranges::find(scenario.variants, of.variant, &Variant::name);
       const ModelKind model = variant->knobs.model.kind;

@@ -488,6 +488,7 @@ TEST(ReadScenario, ReadsAProgramInPlaceOfAStep) {
   EXPECT_EQ(slow.env, (ProgramVariables{{"MODE", "slow"}, {"SEED", "1"}})) << "added to the base's";
   EXPECT_EQ(slow.cwd, "../other");
   EXPECT_EQ(slow.steps, 10);
+  EXPECT_EQ(scenario.measure.max_seconds, 300) << "programs take long to start";
   EXPECT_EQ(slow.skip_steps, 10);
   EXPECT_EQ(scenario.variants[0].knobs.program.env,
             (ProgramVariables{{"MODE", "fast"}, {"SEED", "1"}}));
@@ -530,6 +531,11 @@ TEST(ReadScenario, RefusesWhatAProgramCannotHave) {
            Wrong{"steps = 10", "steps = 0", "must be between 1 and 100000"},
            Wrong{"steps = 10", "setps = 10", "unknown key 'program.setps'"},
            Wrong{"host_waits_per_step", "flops_per_step", "has no plan"},
+           Wrong{"host_waits_per_step <= 0.1", "peak_reserved <= 1 MiB", "has no plan"},
+           Wrong{"\nprogram =", "\nrequires.gpus = 2\nprogram =",
+                 "'requires.gpus' is about a device"},
+           Wrong{"steps = 10", "steps = 10, step_call = \"cudaGraphLaunch\"",
+                 "its steps are others"},
            Wrong{"host_waits_per_step", "gpu_idle", "is not traced"},
            Wrong{"host_waits_per_step", "samples_per_s", "only whole runs are timed"},
            Wrong{"host_waits_per_step <= 0.1", "copy_bytes_per_step <= 2 * batch_bytes",
@@ -557,12 +563,12 @@ waits = "a.host_waits_per_step <= b.host_waits_per_step"
 TEST(ReadScenario, SetsKnobsOfProgramsFromTheCommandLine) {
   const Scenario scenario =
       scenario_of(of_programs, {"program.arguments=[\"--fast\"]", "program.env={ MODE = \"x\" }",
-                                "program.steps=5", "program.step_range=train step"});
+                                "program.steps=5", "program.cwd=a folder"});
   const ProgramKnobs& program = scenario.variants[1].knobs.program;
   EXPECT_EQ(program.arguments, (Words{"--fast"}));
   EXPECT_EQ(program.env.at("MODE"), "x");
   EXPECT_EQ(program.steps, 5);
-  EXPECT_EQ(program.step_range, "train step");
+  EXPECT_EQ(program.cwd, "a folder");
   EXPECT_NE(refusal(of_programs, {"program.arguments=--fast"}).find("must be a list of strings"),
             std::string::npos);
 }

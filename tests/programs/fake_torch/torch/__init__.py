@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""For tests only: as much of PyTorch as the hook looks at."""
+"""For tests only: as much of PyTorch as the hook looks at, with a device that works off a queue."""
+import time
+
 __version__ = "9.9"
 
 
 class cuda:
+    _free_at = 0
+
     @staticmethod
     def is_initialized():
         return True
@@ -11,3 +15,19 @@ class cuda:
     @staticmethod
     def get_device_name():
         return "a fake GPU"
+
+    @staticmethod
+    def enqueue(seconds):
+        cuda._free_at = max(cuda._free_at, time.monotonic()) + seconds
+
+    @staticmethod
+    def synchronize():
+        time.sleep(max(0, cuda._free_at - time.monotonic()))
+
+    @staticmethod
+    def reset_peak_memory_stats():
+        pass
+
+    @staticmethod
+    def max_memory_allocated():
+        return 123

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// A program, unchanged, that is held at the end of a step until it is asked for steps. The Python
+// hook (python/stepgate/hook) holds the first process whose optimizer ends a step, of several ranks
+// rank 0; others run on and wait in their next collective. Nothing of CUPTI is loaded.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/temporary_folder.h"
+#include "base/process/command.h"
+#include "base/process/supervised.h"
+#include "program/run_attached.h"
+
+namespace stepgate {
+
+struct HeldRequest {
+  Command command;
+  std::vector<std::string> variables = {};  // "NAME=VALUE" beside those of this process
+  std::filesystem::path folder = {};        // in which it runs; empty: ours
+  bool quiet = false;  // its standard output is dropped; else it goes to our errors
+  // From the start to the end of its first step, and for each run of steps.
+  std::chrono::nanoseconds start_limit{std::chrono::minutes(5)};
+  std::chrono::nanoseconds answer_limit{std::chrono::minutes(1)};
+  // The folder of compiled kernels. A program of its own one does not profit from what another
+  // compiled; empty: where the environment says.
+  std::filesystem::path caches = {};
+};
+
+struct HeldHello {
+  std::string program;
+  std::string device;  // empty: none that PyTorch uses
+  std::string steps;   // "ends of AdamW.step"
+};
+
+struct HeldRun {
+  std::int64_t steps = 0;
+  std::chrono::nanoseconds elapsed{
+      0};  // by the program's clock; the device is waited for at both ends
+  std::chrono::nanoseconds wall{0};    // from our request to the answer, wash-out included
+  std::int64_t peak_memory_bytes = 0;  // torch.cuda.max_memory_allocated of the run; 0: unknown
+};
+
+// The program ended, was late, made no step that is known, or said what cannot be.
+class HeldError : public std::runtime_error {
+ public:
+  HeldError(const std::string& thing, const std::string& fact, const std::string& way_out,
+            bool is_about_clock = false);
+  // Its times are not comparable; the program itself did not fail.
+  bool is_about_clock() const { return is_about_clock_; }
+
+ private:
+  bool is_about_clock_;
+};
+
+class HeldProgram {
+ public:
+  // Starts the program and returns. Throws RequestError where another tool is attached, the hook is
+  // missing, or the folder of temporary files has too long a name.
+  explicit HeldProgram(const HeldRequest&, const AttachFiles& = attach_files());
+  HeldProgram(const HeldProgram&) = delete;
+  HeldProgram& operator=(const HeldProgram&) = delete;
+  // Ends the program and all that it started.
+  ~HeldProgram() = default;
+
+  // Waits until it is held after its first step. Throws HeldError; RequestError where it cannot be
+  // started; Interrupted. So do all of these.
+  const HeldHello& hello();
+  // Lets it run: `wash_out` steps, then at once `steps` that are timed.
+  HeldRun run(std::int64_t steps, std::int64_t wash_out);
+  // Ends it; no other call may follow.
+  void quit();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void look_around(int descriptor, Clock::time_point deadline);
+  void accept_process(Clock::time_point deadline);
+  void send(std::string_view line);
+  std::string take_line(Clock::time_point deadline, const std::string& late);
+  template <class Value>
+  Value answer(Clock::time_point deadline, const std::string& late);
+  void check_clock(const HeldRun&, std::chrono::nanoseconds between);
+  [[noreturn]] void fail(const std::string& fact, const std::string& way_out,
+                         bool is_about_clock = false) const;
+
+  HeldRequest request_;
+  TemporaryFolder folder_;
+  OwnedDescriptor listening_;
+  OwnedDescriptor connection_;
+  std::optional<Supervised> program_;
+  Clock::time_point start_;
+  std::string unread_;
+  std::optional<HeldHello> hello_;
+  // The time of all runs that the program claims, and that passed here.
+  std::chrono::nanoseconds claimed_{0};
+  std::chrono::nanoseconds passed_{0};
+};
+
+}  // namespace stepgate

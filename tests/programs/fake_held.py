@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""For tests only: a training loop of steps of 10 ms. Arguments: how it behaves, and how many steps
+it makes (10,000)."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+steps = int(sys.argv[2]) if len(sys.argv) > 2 and how != "lies" else 10000
+STEP = 0.010
+
+if how in ("slow_clock", "fast_clock"):  # before torch, and by that the hook, is imported
+    rate = 0.1 if how == "slow_clock" else 10
+    real = time.perf_counter_ns
+    time.perf_counter_ns = lambda: int(real() * rate)
+if os.environ.get("FAKE_PID_FILE"):
+    with open(os.environ["FAKE_PID_FILE"], "w") as file:
+        file.write(str(os.getpid()))
+
+if how == "floods":
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["STEPGATE_HOLD"])
+    connection.sendall(b"x" * (1 << 20))
+    time.sleep(1000)
+if how == "lies":  # speaks for the hook
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["STEPGATE_HOLD"])
+    connection.sendall(sys.argv[2].encode() + b"\n")
+    time.sleep(1000)
+if how == "ranks":  # a launcher that closes descriptors; rank 1 is first
+    ranks = [subprocess.Popen([sys.executable, __file__, "rank"], env=dict(os.environ, RANK=rank))
+             for rank in "10"]
+    sys.exit(max(rank.wait() for rank in ranks))
+
+import torch
+from torch.optim.optimizer import AdamW
+
+if how == "no_optimizer":
+    time.sleep(1000 if steps else 0)
+    sys.exit(7)
+if how == "ignores_signals":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if how == "replaces_clock":
+    time.perf_counter_ns = time.perf_counter = lambda: 0
+optimizer, second = AdamW(), AdamW()
+for step in range(steps):
+    if how == "queue":
+        torch.cuda.enqueue(STEP)
+    else:
+        time.sleep(STEP)
+    optimizer.step()
+    if how == "two_optimizers":
+        time.sleep(STEP)
+        second.step()
+    if how == "forks" and step == 0:
+        if os.fork() == 0:  # as a worker of a DataLoader; it must not answer
+            for _ in range(1000):
+                time.sleep(STEP / 10)
+                optimizer.step()
+            os._exit(0)
+    if how == "hangs" and step == 2:
+        time.sleep(1000)

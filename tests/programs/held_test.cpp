@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Programs that are held at the end of a step, with a PyTorch that is faked (fake_torch).
+#include "program/held.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds step{10};
+const std::string programs = std::string(STEPGATE_SOURCE_DIR) + "/tests/programs";
+const AttachFiles files{.library = {}, .hook_folder = HOOK_FOLDER};
+
+HeldRequest request_of(std::vector<std::string> arguments) {
+  HeldRequest request{.command = {STEPGATE_PYTHON, programs + "/fake_held.py"},
+                      .variables = {"PYTHONPATH=" + programs + "/fake_torch"},
+                      .start_limit = seconds(20),
+                      .answer_limit = seconds(20)};
+  request.command.insert(request.command.end(), arguments.begin(), arguments.end());
+  return request;
+}
+
+// Why a run of ten steps is refused; empty where it is not.
+std::string refusal_of(const HeldRequest& request, bool* is_about_clock = nullptr) {
+  try {
+    HeldProgram program(request, files);
+    for (int run = 0; run < 3; ++run) program.run(10, 2);
+  } catch (const HeldError& error) {
+    if (is_about_clock != nullptr) *is_about_clock = error.is_about_clock();
+    return error.what();
+  }
+  return "";
+}
+
+// A sleep never ends early, and on a busy machine late.
+void expect_near(const HeldRun& run, milliseconds a_step, std::int64_t wash_out) {
+  EXPECT_GE(run.elapsed, a_step * run.steps);
+  EXPECT_LT(run.elapsed, 3 * a_step * run.steps);
+  EXPECT_GE(run.wall, run.elapsed - milliseconds(1));
+  EXPECT_GE(run.wall, a_step * (run.steps + wash_out));
+}
+
+TEST(Held, ItIsHeldAndMakesTheStepsThatItIsAskedFor) {
+  HeldProgram program(request_of({}), files);
+  EXPECT_EQ(program.hello().program, "fake_held.py");
+  EXPECT_EQ(program.hello().device, "a fake GPU");
+  EXPECT_EQ(program.hello().steps, "ends of AdamW.step");
+  for (const auto& [steps, wash_out] : {std::pair{10, 0}, {1, 5}, {20, 3}}) {
+    const HeldRun run = program.run(steps, wash_out);
+    EXPECT_EQ(run.steps, steps);
+    EXPECT_EQ(run.peak_memory_bytes, 123);
+    expect_near(run, step, wash_out);
+  }
+  program.quit();
+}
+
+TEST(Held, TheDeviceIsWaitedForAtBothEnds) {
+  HeldProgram program(request_of({"queue"}), files);
+  expect_near(program.run(10, 4), step, 4);
+}
+
+TEST(Held, OfTwoOptimizersTheFirstCounts) {
+  HeldProgram program(request_of({"two_optimizers"}), files);
+  expect_near(program.run(10, 1), 2 * step, 1);
+}
+
+TEST(Held, AClockThatIsReplacedLaterIsNotUsed) {
+  HeldProgram program(request_of({"replaces_clock"}), files);
+  expect_near(program.run(10, 1), step, 1);
+}
+
+TEST(Held, AClockThatClaimsLessOrMoreThanPassedIsNotComparable) {
+  for (const std::string clock : {"slow_clock", "fast_clock"}) {
+    bool is_about_clock = false;
+    const std::string words = refusal_of(request_of({clock}), &is_about_clock);
+    EXPECT_NE(words.find("not comparable: the clock stops before the work is done"),
+              std::string::npos)
+        << clock << words;
+    EXPECT_TRUE(is_about_clock);
+  }
+}
+
+TEST(Held, ItsEndIsSaidWithItsExitCode) {
+  EXPECT_NE(refusal_of(request_of({"", "5"})).find("ended with exit code 0 before it made"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(request_of({"no_optimizer", "0"}))
+                .find("ended with exit code 7 before a step of its ended"),
+            std::string::npos);
+  HeldRequest missing = request_of({});
+  missing.command = {"/no/such/program"};
+  EXPECT_THROW(refusal_of(missing), RequestError);
+  HeldRequest nowhere = request_of({});
+  nowhere.folder = "/no/such/folder";
+  EXPECT_THROW(refusal_of(nowhere), RequestError);
+}
+
+TEST(Held, LimitsOfTimeEndIt) {
+  HeldRequest request = request_of({"no_optimizer"});
+  request.start_limit = milliseconds(500);
+  EXPECT_NE(refusal_of(request).find("ended no step within 500 ms"), std::string::npos);
+  request = request_of({"hangs"});
+  request.answer_limit = milliseconds(500);
+  EXPECT_NE(refusal_of(request).find("did not make 12 steps within 500 ms"), std::string::npos);
+}
+
+TEST(Held, WhatIsNoAnswerIsRefused) {
+  EXPECT_NE(refusal_of(request_of({"floods"})).find("to the socket of stepgate's hook"),
+            std::string::npos);
+  for (const std::string line : {"nonsense", "[]", "{\"program\":\"p\",\"device\":\"\"}",
+                                 "{\"program\":\"\\u001b[2J\",\"device\":\"\",\"steps\":\"s\"}"})
+    EXPECT_NE(refusal_of(request_of({"lies", line})).find("which "), std::string::npos) << line;
+}
+
+TEST(Held, AForkedChildDoesNotAnswer) {
+  HeldProgram program(request_of({"forks"}), files);
+  for (int run = 0; run < 3; ++run) expect_near(program.run(10, 1), step, 1);
+}
+
+TEST(Held, OfRanksTheFirstOneIsHeldAndOthersRunOn) {
+  HeldProgram program(request_of({"ranks"}), files);
+  expect_near(program.run(10, 1), step, 1);
+  HeldRequest alone = request_of({"", "5"});
+  alone.variables.emplace_back("RANK=1");
+  EXPECT_NE(refusal_of(alone).find("ended with exit code 0 before a step"), std::string::npos);
+}
+
+TEST(Held, OneThatIgnoresSignalsEndsToo) {
+  const auto begin = std::chrono::steady_clock::now();
+  HeldProgram program(request_of({"ignores_signals"}), files);
+  (void)program.hello();
+  program.quit();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(15));
+}
+
+TEST(Held, CachesAndFolderAreThoseOfTheRequest) {
+  HeldRequest request = request_of({});
+  const TemporaryFolder folder;
+  request.command = {"/bin/sh", "-c", "pwd > seen; env >> seen; exit 3"};
+  request.folder = folder.path();
+  request.caches = "/side/of/base";
+  EXPECT_NE(refusal_of(request).find("ended with exit code 3"), std::string::npos);
+  std::ifstream file(folder.path() / "seen");
+  const std::string seen((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_TRUE(seen.starts_with(std::filesystem::canonical(folder.path()).string() + "\n"));
+  EXPECT_NE(seen.find("\nTRITON_CACHE_DIR=/side/of/base/triton\n"), std::string::npos);
+  EXPECT_NE(seen.find("\nCUDA_CACHE_PATH=/side/of/base/cuda\n"), std::string::npos);
+  EXPECT_EQ(seen.find("CUDA_INJECTION64_PATH"), std::string::npos);
+}
+
+bool is_running(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z";
+}
+
+TEST(Held, NothingIsLeftWhereStepgateIsKilled) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "pid";
+  const pid_t stepgate = ::fork();
+  if (stepgate == 0) {
+    HeldRequest request = request_of({"ignores_signals"});
+    request.variables.push_back("FAKE_PID_FILE=" + file.string());
+    HeldProgram program(request, files);
+    (void)program.hello();
+    std::ofstream(folder.path() / "held") << "yes";
+    ::pause();
+  }
+  const auto wait_until = [](const auto& condition) {
+    for (int turn = 0; turn < 2000 && !condition(); ++turn)
+      std::this_thread::sleep_for(milliseconds(10));
+    return condition();
+  };
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(folder.path() / "held"); }));
+  pid_t program = 0;
+  std::ifstream(file) >> program;
+  ASSERT_TRUE(is_running(program));
+  ::kill(stepgate, SIGKILL);
+  ::waitpid(stepgate, nullptr, 0);
+  EXPECT_TRUE(wait_until([&] { return !is_running(program); }));
+}
+
+}  // namespace
+}  // namespace stepgate

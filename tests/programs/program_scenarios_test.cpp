@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// `stepgate run` on scenarios of programs, whose CUDA and PyTorch are faked: counts are known by
+// construction, and steps take as long as they are told to.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command_line.h"
+#include "tests/cli/validate_json.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class ProgramScenarios : public CommandLine {
+ protected:
+  // Variants of the fake program, one line each: name and further words.
+  void write_counted(const std::string& variants, const std::string& expect) const {
+    write("counted.toml", "claim = \"counts are known\"\n[program]\ncommand = [\"" FAKE_PROGRAM
+                          "\", \"40\", \"launch\"]\n" +
+                              variants + "[expect]\n" + expect);
+  }
+  Finished run(const Words& more) const {
+    const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+    Words words{"run"};
+    words.insert(words.end(), more.begin(), more.end());
+    return stepgate(words);
+  }
+  Json result(const std::string& file) const {
+    std::ifstream lines(place() / file);
+    std::string line;
+    std::getline(lines, line);
+    return Json::parse(line);
+  }
+};
+
+const std::string two_counted =
+    "[variant.every_step]\nprogram.arguments = [\"wait\"]\n"
+    "[variant.every_10]\nprogram.arguments = [\"wait@10\"]\n";
+
+TEST_F(ProgramScenarios, CountsOfVariantsDecideWithoutAPlan) {
+  write_counted(two_counted,
+                "waits = \"every_10.host_waits_per_step <= 0.1\"\n"
+                "fewer = \"every_10.host_waits_per_step < every_step.host_waits_per_step\"\n"
+                "launches = \"every_10.launches_per_step == every_step.launches_per_step\"\n");
+  const Finished passing = run({"counted.toml", "--json", "r.json", "-v"});
+  EXPECT_EQ(passing.exit_code, 0) << passing.out << passing.err;
+  EXPECT_EQ(passing.out.find("peak memory"), std::string::npos) << passing.out;
+  const Json line = result("r.json");
+  ASSERT_EQ(line["program"].size(), 2U);
+  EXPECT_EQ(line["program"][0]["variant"], "every_step");
+  EXPECT_EQ(line["program"][0]["counts"]["waits"], 1);
+  EXPECT_EQ(line["program"][1]["counts"]["waits"], 0.1);
+  // People see what is started before it starts.
+  EXPECT_NE(passing.err.find("counted: " FAKE_PROGRAM " 40 launch wait@10"), std::string::npos)
+      << passing.err;
+}
+
+TEST_F(ProgramScenarios, ACountThatIsTooLargeFailsInEveryReport) {
+  write_counted(two_counted, "waits = \"every_step.host_waits_per_step <= 0.5\"\n");
+  const Finished failing =
+      run({"counted.toml", "--junit", "j.xml", "--summary", "s.md", "--report", "p.html"});
+  EXPECT_EQ(failing.exit_code, 1) << failing.out << failing.err;
+  const std::string reason = "1; the limit is 0.5: cudaStreamSynchronize";
+  EXPECT_NE(failing.out.find(reason), std::string::npos) << failing.out;
+  EXPECT_NE(text_of(place() / "j.xml").find(reason), std::string::npos);
+  EXPECT_NE(text_of(place() / "p.html").find("the limit is 0.5"), std::string::npos);
+  EXPECT_NE(text_of(place() / "s.md").find("the limit is 0.5"), std::string::npos);
+}
+
+TEST_F(ProgramScenarios, AProgramThatFailsIsNoEvidence) {
+  struct Wrong {
+    std::string arguments;
+    std::string reason;
+  };
+  for (const Wrong& wrong :
+       {Wrong{"\"end=fails\"", "every_10: '" FAKE_PROGRAM " 40 launch end=fails' ended with"},
+        Wrong{"\"end=kill\"", "was ended by signal 9"}}) {
+    write_counted(
+        "[variant.every_step]\n[variant.every_10]\nprogram = { skip_steps = 1000, "
+        "arguments = [" +
+            wrong.arguments + "] }\n",
+        "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+    const Finished failing = run({"counted.toml"});
+    EXPECT_EQ(failing.exit_code, 3) << failing.out << failing.err;
+    EXPECT_NE(failing.out.find("program failed"), std::string::npos) << failing.out;
+    EXPECT_NE(failing.out.find(wrong.reason), std::string::npos) << failing.out;
+  }
+}
+
+TEST_F(ProgramScenarios, AProgramWithoutCudaFailsAndOneThatCannotStartIsAWrongRequest) {
+  write("none.toml",
+        "claim = \"no CUDA\"\n[variant.a]\nprogram.command = [\"true\"]\n"
+        "[expect]\nwaits = \"a.host_waits_per_step == 0\"\n");
+  const Finished without = run({"none.toml"});
+  EXPECT_EQ(without.exit_code, 3) << without.out;
+  EXPECT_NE(without.out.find("a: 'true': no process used CUDA"), std::string::npos) << without.out;
+  const Finished missing = run({"none.toml", "--set", "program.command=[\"./not_there\"]"});
+  EXPECT_EQ(missing.exit_code, 2) << missing.out;
+  EXPECT_NE(missing.err.find("'./not_there' cannot be started"), std::string::npos) << missing.err;
+  const Finished nowhere = run({"none.toml", "--set", "program.cwd=not_there"});
+  EXPECT_EQ(nowhere.exit_code, 2) << nowhere.out;
+}
+
+TEST_F(ProgramScenarios, ACountThatIsMissingIsUndecidedAndNeverZero) {
+  const std::string pageable = "waits = \"a.pageable_copies_per_step == 0\"\n";
+  write_counted("[variant.a]\nprogram.arguments = [\"copy.unknown\"]\n", pageable);
+  const Finished unknown = run({"counted.toml"});
+  EXPECT_EQ(unknown.exit_code, 77) << unknown.out;
+  write_counted("[variant.a]\nprogram = { step_range = \"other\", timeout_s = 60 }\n", pageable);
+  const Finished stepless = run({"counted.toml"});
+  EXPECT_EQ(stepless.exit_code, 77) << stepless.out;
+  EXPECT_NE(stepless.out.find("nothing was counted of a"), std::string::npos) << stepless.out;
+}
+
+TEST_F(ProgramScenarios, VerbsThatNeedAPlanRefuseThemAndOthersStartNothing) {
+  write("none.toml",
+        "claim = \"starts nothing\"\n[variant.a]\n[variant.b]\n"
+        "[program]\ncommand = [\"touch\", \"started\"]\n"
+        "[expect]\nwaits = \"a.host_waits_per_step == 0\"\n");
+  for (const std::string& verb : {"plan", "mutate", "accept"}) {
+    const Finished refused = stepgate({verb, "none.toml"});
+    EXPECT_EQ(refused.exit_code, 2) << verb << refused.out;
+    EXPECT_NE(refused.err.find("'none' runs a program, of which there is no plan"),
+              std::string::npos)
+        << verb << refused.err;
+  }
+  EXPECT_EQ(stepgate({"check", "none.toml"}).exit_code, 0);
+  const Finished strict = stepgate({"check", "--strict", "none.toml"});
+  EXPECT_EQ(strict.exit_code, 2);
+  EXPECT_NE(strict.err.find("variant 'b' is the same step as 'a'"), std::string::npos)
+      << strict.err;
+  EXPECT_EQ(stepgate({"list", "none.toml"}).exit_code, 0);
+  const Finished simulated = stepgate({"run", "none.toml", "--device", "simulated"});
+  EXPECT_EQ(simulated.exit_code, 77) << simulated.out;
+  EXPECT_FALSE(std::filesystem::exists(place() / "started"));
+}
+
+TEST_F(ProgramScenarios, StandBesideScenariosOfSteps) {
+  write_counted(two_counted, "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+  write("steps.toml", holding);
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  // A simulated device is the one of the steps; programs would need the GPU.
+  const Finished both = stepgate(
+      {"run", "counted.toml", "steps.toml", "--device", "simulated", "--report", "p.html"});
+  EXPECT_EQ(both.exit_code, 77) << both.out << both.err;
+  EXPECT_NE(both.out.find("1 skipped (counted)"), std::string::npos) << both.out;
+}
+
+#ifdef STEPGATE_PYTHON
+class HeldScenarios : public ProgramScenarios {
+ protected:
+  // Steps of so many milliseconds, with a wait in each.
+  void write_timed(const std::string& a, const std::string& b, const std::string& expect) const {
+    write("timed.toml", "claim = \"times are known\"\n[program]\ncommand = [\"" STEPGATE_PYTHON
+                        "\", \"" STEPGATE_SOURCE_DIR "/tests/programs/fake_train.py\", \"" FAKE_CUDA
+                        "\"]\nenv = { PYTHONPATH = \"" STEPGATE_SOURCE_DIR
+                        "/tests/programs/fake_torch\" }\nsteps = 5\nskip_steps = 2\n"
+                        "[variant.a]\nprogram.arguments = [\"" +
+                            a + "\", \"1\", \"100000\"]\n[variant.b]\nprogram.arguments = [\"" + b +
+                            "\", \"1\", \"100000\"]\n[measure]\nmax_seconds = 40\n[expect]\n" +
+                            expect);
+  }
+};
+
+TEST_F(HeldScenarios, ASlowerProgramFailsAndCountsAreKnownBesideTimes) {
+  write_timed("4", "8",
+              "waits = \"b.host_waits_per_step == 1\"\n"
+              "memory = \"b.peak_live == 123 B\"\n"
+              "slower = \"a.steps_per_s >= 1.1 * b.steps_per_s\"\n"
+              "as_fast = \"b.step_ms_mean <= 1.1 * a.step_ms_mean\"\n");
+  const Finished failing = run({"timed.toml", "--json", "r.json", "-v"});
+  EXPECT_EQ(failing.exit_code, 1) << failing.out << failing.err;
+  const Json line = result("r.json");
+  EXPECT_EQ(line["expect"][0]["outcome"], "passes") << failing.out;
+  EXPECT_EQ(line["expect"][1]["outcome"], "passes") << failing.out;
+  EXPECT_EQ(line["expect"][2]["outcome"], "passes") << failing.out;
+  EXPECT_EQ(line["expect"][3]["outcome"], "fails") << failing.out;
+  const Finished valid =
+      ChildProcess(STEPGATE_PYTHON,
+                   {"-c", validate_json, STEPGATE_SOURCE_DIR "/docs/json_schema.json", "r.json"},
+                   place())
+          .wait();
+  EXPECT_EQ(valid.exit_code, 0) << valid.out << valid.err;
+}
+
+TEST_F(HeldScenarios, ATimeThatCannotBeMeasuredIsAFailureOfTheProgram) {
+  write_timed("1", "1", "as_fast = \"b.step_ms_mean <= 1.1 * a.step_ms_mean\"\n");
+  const Finished failing =
+      run({"timed.toml", "--set",
+           "program.arguments=[\"1\", \"1\", \"20\"]"});  // it ends while it is held
+  EXPECT_EQ(failing.exit_code, 3) << failing.out << failing.err;
+  EXPECT_NE(failing.out.find("let it run more steps"), std::string::npos) << failing.out;
+}
+#endif
+
+}  // namespace
+}  // namespace stepgate
