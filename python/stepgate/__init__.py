@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What stepgate measured, in the formats of other tools. docs/exports.md says how to use it."""
+"""What stepgate measured, in the formats of other tools (docs/exports.md), and steps that a program
+names itself (docs/programs.md)."""
+from .step import step
+
+__all__ = ["step"]

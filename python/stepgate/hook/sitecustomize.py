@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Marks the end of every optimizer's step of a PyTorch program, without a change to the program, or
-holds the program there until it is asked for steps.
+holds the program there until it is asked for steps. A program that names its steps with
+stepgate.step is marked or held at the ends of those instead.
 
 stepgate puts the folder of this file first on PYTHONPATH. The file runs the sitecustomize that it
 hides, waits until torch.optim is imported, and registers a hook there. A fault of its own is a line
@@ -12,6 +13,7 @@ import sys
 
 _LIBRARY = "STEPGATE_ATTACH_LIBRARY"
 _SOCKET = "STEPGATE_HOLD"
+_OPTIMIZER, _PROGRAM = 2, 3  # MarkSource of runner/program/record_format.h
 
 
 def _run_the_hidden_one():
@@ -26,8 +28,35 @@ def _run_the_hidden_one():
         return
 
 
+class _Steps:
+    """Hands the ends of steps on, to the library's marks or to what holds the program."""
+
+    def __init__(self):
+        self._ended = None
+        self._has_own = False
+
+    def begin(self):
+        """Before a step: a clock that the program replaces later is not the one that counts."""
+        if self._ended is None:
+            self._ended = _Held() if os.environ.get(_SOCKET) else _Marks()
+
+    def named_by_program(self):
+        self._has_own = True
+        self.begin()
+
+    def ended_by_program(self, name, wait):
+        self._end(_PROGRAM, 0, name, wait)
+
+    def ended_by_optimizer(self, optimizer, args, kwargs):
+        if not self._has_own:
+            self._end(_OPTIMIZER, id(optimizer), type(optimizer).__name__ + ".step", None)
+
+    def _end(self, source, key, name, wait):
+        self._ended(source, key, name, wait)
+
+
 class _Marks:
-    """Tells the attached library of every end of an optimizer's step."""
+    """Tells the attached library of every end of a step."""
 
     def __init__(self):
         import ctypes
@@ -41,14 +70,15 @@ class _Marks:
         self._note.restype = None
         self._is_noted = False
 
-    def __call__(self, optimizer, args, kwargs):
+    def __call__(self, source, key, name, wait):
         torch = sys.modules.get("torch")
         if not self._is_noted and torch is not None and torch.cuda.is_initialized():
             self._is_noted = True
-            self.note("optimizer", type(optimizer).__name__)
+            if source == _OPTIMIZER:
+                self.note("optimizer", name.replace(".step", ""))
             self.note("torch", torch.__version__)
             self.note("gpu", torch.cuda.get_device_name())
-        self._mark(2, id(optimizer))
+        self._mark(source, key)
 
     def note(self, key, value):
         self._note(key.encode(), str(value).encode("ascii", "replace"))
@@ -65,18 +95,20 @@ class _Held:
         self._clock = time.perf_counter_ns  # before the program replaces it
         self._connection = None
         self._is_over = os.environ.get("RANK", "0") != "0"
-        self._optimizer = None
+        self._key = None
+        self._wait = None
         self._left = self._steps = self._begin = 0
         os.register_at_fork(after_in_child=self._let_go)
 
-    def __call__(self, optimizer, args, kwargs):
+    def __call__(self, source, key, name, wait):
         if self._is_over:
             return
-        if self._optimizer is None:
-            self._optimizer = id(optimizer)
-            self._connect(optimizer)
+        if self._key is None:
+            self._key = (source, key)
+            self._wait = wait
+            self._connect(name)
         # A second optimizer, as of a GAN, is part of the same step.
-        elif id(optimizer) == self._optimizer:
+        elif (source, key) == self._key:
             self._left -= 1
             if self._left == self._steps:
                 self._begin_timing()
@@ -91,7 +123,7 @@ class _Held:
         if self._connection is not None:
             self._connection.close()
 
-    def _connect(self, optimizer):
+    def _connect(self, name):
         import socket
 
         connection = socket.socket(socket.AF_UNIX)
@@ -103,7 +135,7 @@ class _Held:
         self._wait_for_device()
         self._say(program=(os.path.basename(sys.argv[0]) or "python")[:200],
                   device=self._of_cuda("get_device_name", "")[:200],
-                  steps="ends of {}.step".format(type(optimizer).__name__)[:200])
+                  steps="ends of {}".format(name)[:200])
 
     def _take_request(self):
         import json
@@ -156,6 +188,8 @@ class _Held:
         return otherwise if function is None else function()
 
     def _wait_for_device(self):
+        if self._wait is not None:
+            return self._wait()
         cuda = self._cuda()
         if cuda is None:
             return
@@ -187,12 +221,12 @@ def _wrap_every_step(optimizer_class, ended):
 
 
 def _hook(module):
-    ended = _Held() if os.environ.get(_SOCKET) else _Marks()
+    stepgate_steps.begin()
     register = getattr(module, "register_optimizer_step_post_hook", None)
     if register:
-        register(ended)
+        register(stepgate_steps.ended_by_optimizer)
     else:
-        _wrap_every_step(module.Optimizer, ended)
+        _wrap_every_step(module.Optimizer, stepgate_steps.ended_by_optimizer)
 
 
 class _AfterImport:
@@ -220,6 +254,7 @@ class _AfterImport:
 
 
 if os.environ.get(_LIBRARY) or os.environ.get(_SOCKET):
+    stepgate_steps = _Steps()  # python/stepgate/step.py looks for it
     sys.meta_path.insert(0, _AfterImport())
 try:
     _run_the_hidden_one()
