@@ -40,6 +40,8 @@ std::string kept_line(const SourceLine& line) {
   return text;
 }
 
+}  // namespace
+
 std::string difference_in_words(const std::map<std::string, std::string>& accepted,
                                 const std::map<std::string, std::string>& now) {
   std::string words;
@@ -58,8 +60,6 @@ std::string difference_in_words(const std::map<std::string, std::string>& accept
   }
   return words;
 }
-
-}  // namespace
 
 std::string source_text(const SourceLine& line) {
   const TextOrProblem text = read_file(line.file, "a source file");

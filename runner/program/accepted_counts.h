@@ -35,6 +35,10 @@ std::string line_in_words(const SourceLine&);
 // The text of the line, without blanks around it; empty where it cannot be read.
 std::string source_text(const SourceLine&);
 
+// "gpu NVIDIA H200 -> NVIDIA L4": versions that differ; empty where none does.
+std::string difference_in_words(const std::map<std::string, std::string>& accepted,
+                                const std::map<std::string, std::string>& now);
+
 // "train.py:88 loss.item()", or the NVTX range, or the call alone.
 std::string place_in_words(const CountedPlace&);
 

@@ -120,12 +120,8 @@ std::vector<std::string> environment_of(const HeldRequest& request, const Attach
                                         const TemporaryFolder& folder) {
   std::vector<std::string> added{fmt::format("{}={}", hold_variable, socket_in(folder).string())};
   if (!request.caches.empty()) {
-    for (const auto& [name, cache] : {std::pair{"TORCHINDUCTOR_CACHE_DIR", "inductor"},
-                                      {"TRITON_CACHE_DIR", "triton"},
-                                      {"CUDA_CACHE_PATH", "cuda"},
-                                      {"TORCH_EXTENSIONS_DIR", "extensions"},
-                                      {"PYTORCH_KERNEL_CACHE_PATH", "kernels"}})
-      added.push_back(fmt::format("{}={}", name, (request.caches / cache).string()));
+    for (const auto& [name, cache] : cache_variables(request.caches))
+      added.push_back(fmt::format("{}={}", name, cache));
   }
   return hooked_environment(request.variables, files, added);
 }
@@ -136,6 +132,18 @@ std::string end_in_words(int status) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> cache_variables(
+    const std::filesystem::path& folder) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const auto& [name, cache] : {std::pair{"TORCHINDUCTOR_CACHE_DIR", "inductor"},
+                                    {"TRITON_CACHE_DIR", "triton"},
+                                    {"CUDA_CACHE_PATH", "cuda"},
+                                    {"TORCH_EXTENSIONS_DIR", "extensions"},
+                                    {"PYTORCH_KERNEL_CACHE_PATH", "kernels"}})
+    variables.emplace_back(name, (folder / cache).string());
+  return variables;
+}
 
 HeldError::HeldError(const std::string& thing, const std::string& fact, const std::string& way_out,
                      bool is_about_clock)

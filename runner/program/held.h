@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/files/temporary_folder.h"
@@ -20,6 +21,11 @@
 
 namespace stepgate {
 
+// Variables for caches of compiled kernels in the folder, so that a program does not profit from
+// what another one compiled. CUDA, Triton and PyTorch have them; cuDNN keeps no such files.
+std::vector<std::pair<std::string, std::string>> cache_variables(
+    const std::filesystem::path& folder);
+
 struct HeldRequest {
   Command command;
   std::vector<std::string> variables = {};  // "NAME=VALUE" beside those of this process
@@ -28,9 +34,7 @@ struct HeldRequest {
   // From the start to the end of its first step, and for each run of steps.
   std::chrono::nanoseconds start_limit{std::chrono::minutes(5)};
   std::chrono::nanoseconds answer_limit{std::chrono::minutes(1)};
-  // The folder of compiled kernels. A program of its own one does not profit from what another
-  // compiled; empty: where the environment says.
-  std::filesystem::path caches = {};
+  std::filesystem::path caches = {};  // see cache_variables; empty: where the environment says
 };
 
 struct HeldHello {

@@ -20,6 +20,9 @@ namespace stepgate {
 struct GateArguments {
   std::string base;  // program of BASE or HEAD
   std::string head;
+  // The scenario of a user's program; base and head are then folders in which it runs.
+  std::filesystem::path program;
+  std::filesystem::path caches;  // of what each side compiles, of a gate of a program
   // Complete command lines of workers instead: both or none.
   std::optional<std::string> base_command;
   std::optional<std::string> head_command;
@@ -42,6 +45,7 @@ struct GateArguments {
   std::vector<std::string> head_variables;
 
   bool of_commands() const { return base_command.has_value(); }
+  bool of_program() const { return !program.empty(); }
   bool looks_at(GatePart part) const { return only.empty() || only.contains(part); }
 };
 
@@ -49,6 +53,8 @@ struct GateArguments {
 struct WorkerArguments {
   bool counts = false;                  // count steps only, without timing
   std::vector<std::string> calibrated;  // scenario=value
+  std::filesystem::path program;        // the scenario of a user's program, instead of others
+  std::filesystem::path folder;         // in which that runs; empty: ours
 };
 
 // Arguments of `stepgate attach` alone.

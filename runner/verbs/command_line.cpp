@@ -301,6 +301,12 @@ class CommandLine {
     CLI::App* worker = verb("worker", "run steps as a gate asks on standard input", work_for_gate);
     takes_ranks(takes_device(takes_scenarios(worker)));
     WorkerArguments& given = arguments_.worker;
+    CLI::Option* program =
+        worker->add_option("--program", given.program,
+                           "the scenario of your own program, to count and time that instead");
+    worker->add_option("--cwd", given.folder, "the folder in which that program runs")
+        ->needs(program);
+    program->excludes(worker->get_option("files"));
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
     worker->add_option("--noise-seed", arguments_.noise)->group("");
@@ -377,6 +383,7 @@ class CommandLine {
     for (const char* other : {"--stored", "--soak"})
       gate->get_option("--only")->excludes(gate->get_option(other));
     takes_commands(gate);
+    takes_program(gate);
   }
 
   void declare_attach() {
@@ -449,6 +456,17 @@ class CommandLine {
             "write them behind each program");
       chosen = gate_programs;
     });
+  }
+
+  void takes_program(CLI::App* gate) {
+    CLI::Option* program =
+        gate->add_option("--program", arguments_.gate.program,
+                         "the scenario of your own program: --base and --head are the folders in "
+                         "which it runs (docs/gate.md)");
+    for (const char* other : {"files", "--base-command", "--head-command", "--stored", "--soak",
+                              "--self-test", "--head-files", "--ledger", "--run-seconds",
+                              "--device", "--ranks", "--tag", "--exclude-tag"})
+      program->excludes(gate->get_option(other));
   }
 
   void declare_accept() {

@@ -23,6 +23,12 @@ class WorkerError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The worker works, and says that its times mean nothing: they are not comparable.
+class NotComparable : public WorkerError {
+ public:
+  using WorkerError::WorkerError;
+};
+
 // Thrown when the caller stopped the wait for a worker. The worker has not failed.
 class WaitStopped : public std::exception {
  public:

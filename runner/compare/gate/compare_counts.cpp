@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text/number_words.h"
+#include "compare/gate/compare_programs.h"
 #include "scenario/assertions/metric_words.h"
 
 namespace stepgate {
@@ -194,6 +195,7 @@ std::string_view words_of_part(const std::string& part) {
 }  // namespace
 
 std::vector<Finding> compare_counts(const CountedPair& pair) {
+  if (is_of_program(pair)) return compare_program_counts(pair);
   std::vector<Finding> findings;
   const Compared compared{pair, findings};
   const std::set<std::string> by_plan =

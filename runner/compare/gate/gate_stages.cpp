@@ -93,7 +93,10 @@ JudgedIntroduction judge_introduction(const Introduction& both, const GateScope&
   // A likely cause is a build that was taken from a cache.
   if (scope.same_program)
     add(FindingKind::time, Severity::note, "program",
-        scope.of_commands
+        scope.of_program
+            ? "BASE and HEAD are the same folder and environment: is one of them meant "
+              "to be another?"
+        : scope.of_commands
             ? "BASE and HEAD run the same program, byte for byte; only their arguments can differ"
             : "BASE and HEAD are the same program, byte for byte: was HEAD built?");
   std::ranges::move(lost_workloads(both, scope), std::back_inserter(judged.findings));

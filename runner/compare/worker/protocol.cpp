@@ -40,7 +40,11 @@ template <class Value, class Check>
 Answer<Value> read_answer(std::string_view line, const Check& check) {
   try {
     const RecordJson json = parsed_object(line);
-    if (json.contains("error")) return WorkerSays{member<std::string>(json, "error", Text{})};
+    if (json.contains("error")) {
+      return WorkerSays{
+          .error = member<std::string>(json, "error", Text{}),
+          .is_comparable = !json.contains("comparable") || member<bool>(json, "comparable")};
+    }
     check(json);
     return record_from<Value>(json);
   } catch (const WrongRecord& wrong) {
@@ -88,8 +92,10 @@ std::string unloaded_line() {
   return json_line({{"unloaded", true}});
 }
 
-std::string error_line(const std::string& message) {
-  return json_line({{"error", message}});
+std::string error_line(const std::string& message, bool is_comparable) {
+  RecordJson json{{"error", message}};
+  if (!is_comparable) json["comparable"] = false;
+  return json_line(json);
 }
 
 std::variant<Request, Problem> read_request(std::string_view line) {

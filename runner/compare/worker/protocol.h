@@ -36,6 +36,8 @@ inline constexpr ListOf<OfType{}> records{most_workloads};
 // Counts and times are never negative.
 inline constexpr ObjectOf<Amount{}> numbers{most_workloads, words};
 
+inline constexpr ObjectOf<words> texts{most_workloads, words};
+
 // A gradient in the text form of text_of.
 struct Sketch {
   static RecordJson write(const GradientSketch& sketch) { return text_of(sketch); }
@@ -125,6 +127,16 @@ struct Ran {
   std::chrono::nanoseconds elapsed{0};
 };
 
+// A line of a user's program from which calls come.
+struct CountedLine {
+  std::string count;  // "waits" (program/count_steps.h)
+  std::string words;  // "train.py main: loss.item()", the same where only its number changes
+  std::string file;
+  std::int64_t line = 0;  // counted from 1; 0: unknown
+  double a_step = 0;
+  bool operator==(const CountedLine&) const = default;
+};
+
 // The counts of one step of a workload, by name of the metric. Another build may have more metrics.
 struct StepCounts {
   using Numbers = std::map<std::string, double>;
@@ -141,6 +153,12 @@ struct StepCounts {
   // By parameter: relative difference between its first gradient and that of a repetition of the
   // step with the same kernels, after all counting.
   Numbers begun_again = {};
+  // The following fields are those of a user's program, whose counts are `planned`, by the name of
+  // the metric or of the row of call_count_table. It has no counts where its steps could not be
+  // counted; `untraced` then says why.
+  std::string counted = {};                          // "20 steps from step 11 on of 1 process"
+  std::map<std::string, std::string> versions = {};  // that some counts belong to: "torch"
+  std::vector<CountedLine> lines = {};
 };
 
 template <>
@@ -176,6 +194,13 @@ inline constexpr auto fields_of<Ran> =
     fields<described<&Ran::steps, worker_wire::steps>,
            described<&Ran::elapsed, Named("elapsed_ns"), Whole{1, 3'600'000'000'000}>>;
 template <>
+inline constexpr auto fields_of<CountedLine> =
+    fields<described<&CountedLine::count, worker_wire::name>,
+           described<&CountedLine::words, worker_wire::words>,
+           described<&CountedLine::file, worker_wire::words>,
+           described<&CountedLine::line, Whole{0, INT32_MAX}>,
+           described<&CountedLine::a_step, Amount{}>>;
+template <>
 inline constexpr auto fields_of<StepCounts> =
     fields<described<&StepCounts::planned, worker_wire::numbers>,
            described<&StepCounts::traced, worker_wire::numbers>,
@@ -186,14 +211,18 @@ inline constexpr auto fields_of<StepCounts> =
            described<&StepCounts::losses, worker_wire::names>,
            described<&StepCounts::gradients, may_be_missing, worker_wire::gradients>,
            described<&StepCounts::gradient_bound, may_be_missing, Amount{.is_share = true}>,
-           described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>>;
+           described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>,
+           described<&StepCounts::counted, only_if_any, worker_wire::words>,
+           described<&StepCounts::versions, only_if_any, worker_wire::texts>,
+           described<&StepCounts::lines, only_if_any, worker_wire::records>>;
 
 std::string to_line(const Hello&);
 std::string to_line(const StepCounts&);
 std::string to_line(const Loaded&);
 std::string to_line(const Ran&);
 std::string unloaded_line();
-std::string error_line(const std::string& message);
+// `is_comparable` is false where the program works and its times mean nothing.
+std::string error_line(const std::string& message, bool is_comparable = true);
 
 // A problem with a line: "has no 'steps'".
 struct Problem {
@@ -201,6 +230,7 @@ struct Problem {
 };
 struct WorkerSays {
   std::string error;
+  bool is_comparable = true;
 };
 
 template <class Value>

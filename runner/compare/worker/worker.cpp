@@ -74,6 +74,7 @@ class ChildWorker : public Worker {
     const std::string text = child_.answer(line);
     Answer<Value> answer = read(text);
     if (const auto* says = std::get_if<WorkerSays>(&answer)) {
+      if (!says->is_comparable) throw NotComparable(printable(says->error, longest_error_bytes));
       child_.fail(fmt::format("answered {} with an error: {}", line,
                               printable(says->error, longest_error_bytes)));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/compare/gate_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -12,6 +14,7 @@
 #include "compare/gate/gate_timing.h"
 #include "line/planned.h"
 #include "scenario/read/read_scenario.h"
+#include "verbs/compare/program_worker.h"
 #include "verbs/compare/workers.h"
 
 namespace stepgate {
@@ -38,6 +41,17 @@ std::vector<Finding> compare_with_head_files(const GateRequest& request) {
   return compare_scenarios(request.scenarios, head, unread);
 }
 
+void check_folders_of_program(const GateArguments& gate) {
+  if (gate.base.empty())
+    throw RequestError("there is nothing to compare HEAD with",
+                       "give --base DIR, the folder in which the program of before runs");
+  for (const auto& [option, folder] : {std::pair{"--base", &gate.base}, {"--head", &gate.head}}) {
+    if (!std::filesystem::is_directory(*folder))
+      throw RequestError(fmt::format("{} '{}' is no folder", option, *folder),
+                         "with --program, give the folder in which the program runs");
+  }
+}
+
 }  // namespace
 
 double margin_of(const std::string& option) {
@@ -56,6 +70,12 @@ GateRequest request_of(const Arguments& arguments) {
                       .seed = seed_of(arguments),
                       .settings = {.margin = margin_of(gate.margin)}};
   if (gate.of_commands()) request.arguments.files.clear();
+  if (gate.of_program()) {
+    request.arguments.files = {gate.program};
+    if (gate.only.empty()) request.arguments.gate.only = {GatePart::counts, GatePart::time};
+    request.caches = std::make_shared<TemporaryFolder>();
+    request.arguments.gate.caches = request.caches->path();
+  }
   if (!gate.stored && !gate.soak && gate.looks_at(GatePart::time))
     request.most_timing = arguments.budget_seconds
                               ? of_seconds(*arguments.budget_seconds)
@@ -79,6 +99,7 @@ std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
 
 void check_programs(const GateArguments& gate) {
   if (gate.of_commands()) return;
+  if (gate.of_program()) return check_folders_of_program(gate);
   const bool alone = gate.stored || gate.soak;
   if (gate.base.empty() && !alone)
     throw RequestError("there is nothing to compare HEAD with",
@@ -93,7 +114,11 @@ void check_programs(const GateArguments& gate) {
 std::vector<Finding> look_at_scenarios(GateRequest& request) {
   Arguments& arguments = request.arguments;
   if (arguments.gate.of_commands()) return {};
-  request.scenarios = scenarios_with_wanted_tags(arguments);
+  if (arguments.gate.of_program()) {
+    request.scenarios = {program_scenario(arguments.gate.program, arguments.overrides)};
+  } else {
+    request.scenarios = scenarios_with_wanted_tags(arguments);
+  }
   refuse_namesakes(request.scenarios);
   refuse_unmatched(arguments.gate.workloads, workloads_of(request.scenarios));
   (void)most_pairs(arguments.gate.pairs, 1, request.settings);
@@ -114,6 +139,7 @@ GateScope scope_of(const GateRequest& request) {
   const Arguments& arguments = request.arguments;
   return {.patterns = arguments.gate.workloads,
           .of_commands = arguments.gate.of_commands(),
+          .of_program = arguments.gate.of_program(),
           .simulation_asked = arguments.device.spec.starts_with("simulated"),
           .counts = request.looks_at(GatePart::counts),
           .same_program = run_same_program(arguments)};

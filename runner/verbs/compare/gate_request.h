@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
+#include "base/files/temporary_folder.h"
 #include "compare/gate/accepted.h"
 #include "compare/gate/gate_stages.h"
 #include "scenario/scenario.h"
@@ -21,7 +23,8 @@ struct GateRequest {
   ComparisonSettings settings;
   std::chrono::nanoseconds most_timing{0};
   std::vector<Accepted> accepted = {};
-  std::vector<Scenario> scenarios = {};  // of BASE; empty with command lines
+  std::vector<Scenario> scenarios = {};          // of BASE; empty with command lines
+  std::shared_ptr<TemporaryFolder> caches = {};  // of a gate of a user's program
 
   // The file with pairs of launches of earlier gates.
   std::filesystem::path file_of_pairs() const {

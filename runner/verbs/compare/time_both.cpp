@@ -187,6 +187,8 @@ TimedWorkloads time_both(const GateRequest& request, const Introduction& counted
                          " pairs of launches",
                      seconds(Clock::now() - start));
     for (const std::string& note : timed.comparison->notes) print_gate_note(std::cout, note);
+  } catch (const NotComparable& error) {
+    timed.findings.push_back(of_gate(FindingKind::time, Severity::not_gated, "time", error.what()));
   } catch (const WorkerError& error) {
     timed.findings.push_back(failed_time("time", error.what()));
   } catch (const WaitStopped&) {

@@ -10,6 +10,7 @@
 #include "line/planned.h"
 #include "line/ranks/rank_team.h"
 #include "line/trace/calibrate_planned.h"
+#include "verbs/compare/program_worker.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -95,6 +96,7 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
 }  // namespace
 
 int work_for_gate(const Arguments& arguments) {
+  if (!arguments.worker.program.empty()) return work_of_program(arguments);
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;

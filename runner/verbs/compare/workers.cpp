@@ -9,12 +9,21 @@
 #include <utility>
 
 #include "base/interruption.h"
+#include "base/process/run_program.h"
 #include "base/process/worker_environment.h"
 #include "base/random.h"
 #include "compare/gate/gate_timing.h"
 #include "device/cuda/gpu_index.h"
+#include "program/held.h"
 
 namespace stepgate {
+namespace {
+
+// Its own limits (program.timeout_s) end a program before.
+constexpr double longest_start_of_a_program = 86'400;
+
+}  // namespace
+
 std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(seconds));
@@ -67,12 +76,24 @@ Command worker_command(const Arguments& arguments, ComparisonSide side,
   const bool is_base = side == ComparisonSide::base;
   if (gate.of_commands())
     return split_command_line(is_base ? *gate.base_command : *gate.head_command);
+  if (gate.of_program()) {
+    Command command{path_of_this_program().string(), "worker", "--program",
+                    gate.program.string(),           "--cwd",  is_base ? gate.base : gate.head};
+    for (const std::string& knob : arguments.overrides)
+      command.insert(command.end(), {"--set", knob});
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
   for (const std::string& calibrated : arguments.worker.calibrated)
     more.insert(more.end(), {"--calibrated", calibrated});
   return program_command(arguments, is_base ? gate.base : gate.head, "worker", more);
 }
 
 bool run_same_program(const Arguments& arguments) {
+  if (arguments.gate.of_program()) {
+    return std::filesystem::equivalent(arguments.gate.base, arguments.gate.head) &&
+           arguments.gate.base_variables == arguments.gate.head_variables;
+  }
   const auto program = [&](ComparisonSide side) {
     const Command command = worker_command(arguments, side);
     return arguments.gate.of_commands() ? command : Command{command.front()};
@@ -92,6 +113,11 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 std::vector<std::string> environment_of(const Arguments& arguments, ComparisonSide side) {
   const GateArguments& gate = arguments.gate;
   std::vector<std::string> environment = worker_environment(gate.passed_variables);
+  if (gate.of_program()) {
+    const bool is_base = side == ComparisonSide::base;
+    for (const auto& [name, folder] : cache_variables(gate.caches / (is_base ? "base" : "head")))
+      set_variable(environment, name, folder);
+  }
   for (const std::string& given :
        side == ComparisonSide::base ? gate.base_variables : gate.head_variables) {
     const std::size_t equals = given.find('=');
@@ -103,7 +129,9 @@ std::vector<std::string> environment_of(const Arguments& arguments, ComparisonSi
 ChildRequest worker_request(const Arguments& arguments, Command command, ComparisonSide side) {
   return {.command = std::move(command),
           .name = side == ComparisonSide::base ? "BASE" : "HEAD",
-          .stall = of_seconds(stall_seconds_of(arguments)),
+          .stall = of_seconds(arguments.gate.of_program() && !arguments.stall_seconds
+                                  ? longest_start_of_a_program
+                                  : stall_seconds_of(arguments)),
           .stopped = [] { return interrupted != 0; },
           .environment = environment_of(arguments, side)};
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """For tests only: as much of PyTorch as the hook looks at, with a device that works off a queue."""
+import os
 import time
 
-__version__ = "9.9"
+__version__ = os.environ.get("TORCH_FAKE_VERSION", "9.9")
 
 
 class cuda:

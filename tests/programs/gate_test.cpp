@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// `stepgate gate --program` on a training loop whose CUDA and PyTorch are faked: what is planted
+// into HEAD is found and named, and identical programs pass.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::string programs = STEPGATE_SOURCE_DIR "/tests/programs";
+
+std::string in_a_month() {
+  const std::time_t then = std::time(nullptr) + 30 * 86'400;
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&then));
+  return text.data();
+}
+
+class ProgramGate : public CommandLine {
+ protected:
+  void SetUp() override {
+    program_ = text_of(programs + "/fake_gated.py");
+    write("p.toml", "claim = \"c\"\nprogram = { command = [\"" STEPGATE_PYTHON
+                    "\", \"train.py\"], timeout_s = 60, env = { FAKE_CUDA = \"" FAKE_CUDA
+                    "\", PYTHONPATH = \"" +
+                        programs +
+                        "/fake_torch\", PYTHONDONTWRITEBYTECODE = \"1\" } }\n"
+                        "[variant.small]\n[expect]\nwaits = \"small.host_waits_per_step <= 9\"\n");
+    side("base", "", "");
+    side("head", "", "");
+  }
+  // Writes the program of a side, with `to` in the place of `from`.
+  void side(const std::string& name, const std::string& from, const std::string& to) const {
+    std::string text = program_;
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, from.size(), to);
+    std::filesystem::create_directories(place() / name);
+    write(name + "/train.py", text);
+  }
+  void head(const std::string& from, const std::string& to) const { side("head", from, to); }
+
+  Finished gate(const Words& more = {"--only", "counts"}) const {
+    const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+    Words words{"gate",   "--program", "p.toml",   "--base", "base",
+                "--head", "head",      "--budget", "60"};
+    words.insert(words.end(), more.begin(), more.end());
+    return stepgate(words);
+  }
+
+ private:
+  std::string program_;
+};
+
+const std::string here = "pass  # HERE";
+const Words times{"--only", "time", "--margin", "3%"};
+
+TEST_F(ProgramGate, AWaitThatHeadAddsBlocksWithItsLine) {
+  EXPECT_EQ(gate().exit_code, 0) << gate().out;
+  head(here, "cuda.fake_call(b'cudaStreamSynchronize_v3020', (ctypes.c_uint64 * 1)(0), 0)");
+  const Finished blocked = gate({"--only", "counts", "--annotations", "github"});
+  EXPECT_EQ(blocked.exit_code, 1) << blocked.out << blocked.err;
+  EXPECT_NE(blocked.out.find("host_waits_per_step 1 -> 2"), std::string::npos) << blocked.out;
+  EXPECT_NE(blocked.out.find("train.py:31 cuda.fake_call(b'cudaStreamSynchronize_v3020', "
+                             "(ctypes.c_uint64 * 1)(0), 0) is new"),
+            std::string::npos)
+      << blocked.out;
+  EXPECT_EQ(blocked.out.find("device_waits"), std::string::npos) << blocked.out;
+  EXPECT_NE(blocked.out.find("train.py,line=31"), std::string::npos) << blocked.out;
+}
+
+TEST_F(ProgramGate, MoreOfAnyCountBlocksAndLessIsANote) {
+  for (const std::string call : {"call(b\"cudaMalloc_v3020\", 0, 64)", "launch()",
+                                 "call(b\"cudaMemcpyAsync_v3020\", 0x9000, 0x100, 64, 1, 0)"}) {
+    head(here, call);
+    EXPECT_EQ(gate().exit_code, 1) << call;
+  }
+  head("    wait()\n", "");
+  const Finished fewer = gate();
+  EXPECT_EQ(fewer.exit_code, 0) << fewer.out;
+  EXPECT_NE(fewer.out.find("host_waits_per_step 1 -> 0"), std::string::npos) << fewer.out;
+}
+
+TEST_F(ProgramGate, MoreLaunchesBlockWithinTheSameVersionsAlone) {
+  head(here, "launch()");
+  const Finished other = gate({"--only", "counts", "--head-env", "TORCH_FAKE_VERSION=10"});
+  EXPECT_EQ(other.exit_code, 0) << other.out;
+  EXPECT_NE(other.out.find("launches_per_step 1 -> 2, not compared: torch 9.9 -> 10"),
+            std::string::npos)
+      << other.out;
+  head(here, "wait()");
+  EXPECT_EQ(gate({"--only", "counts", "--head-env", "TORCH_FAKE_VERSION=10"}).exit_code, 1);
+}
+
+TEST_F(ProgramGate, WhatDoesNotComeAgainIsUndecidedWithBothNumbers) {
+  head("def train(step):",
+       "is_first = not os.path.exists('seen')\nopen('seen', 'w').close()\n\n\ndef train(step):\n"
+       "    if is_first:\n        wait()");
+  const Finished chance = gate();
+  EXPECT_EQ(chance.exit_code, 77) << chance.out;
+  EXPECT_NE(chance.out.find("BASE 1, 1, 1 and HEAD 2, 1, 1 in 3 launches"), std::string::npos)
+      << chance.out;
+}
+
+TEST_F(ProgramGate, AcceptedCountsAreThoseOfTheFile) {
+  head(here, "wait()");
+  const std::string entry =
+      "[[accepted]]\nworkload = \"p/small\"\nwhat = \"host_waits_per_step\"\nwho = \"ada\"\n"
+      "why = \"logging\"\nuntil = \"" +
+      in_a_month() + "\"\nat_most = ";
+  write("accepted.toml", entry + "\"2\"\n");
+  const Words accepted{"--only", "counts", "--accepted", "accepted.toml"};
+  EXPECT_EQ(gate(accepted).exit_code, 0) << gate(accepted).out;
+  write("accepted.toml", entry + "\"1\"\n");
+  EXPECT_EQ(gate(accepted).exit_code, 1);
+}
+
+TEST_F(ProgramGate, NoProofOfLifeIsNoPass) {
+  const Finished no_cupti = gate({"--only", "counts", "--head-env", "STEPGATE_CUPTI=/nowhere"});
+  EXPECT_EQ(no_cupti.exit_code, 4) << no_cupti.out;
+  EXPECT_NE(no_cupti.out.find("HEAD is not counted: "), std::string::npos) << no_cupti.out;
+  head("cuda.cuInit(0)", "pass");
+  EXPECT_EQ(gate().exit_code, 4);
+  head("    launch()\n    wait()", "    pass");
+  EXPECT_EQ(gate().exit_code, 4) << gate().out;
+  head("100000", "14");
+  const Finished fewer = gate();
+  EXPECT_EQ(fewer.exit_code, 4) << fewer.out;
+  EXPECT_NE(fewer.out.find("not the same steps"), std::string::npos) << fewer.out;
+}
+
+TEST_F(ProgramGate, AHeadThatFailsIsAFindingWithItsLastWords) {
+  head("optimizer = AdamW()", "raise SystemExit('no data in /data')");
+  for (const Words& only : {Words{"--only", "counts"}, times}) {
+    const Finished failed = gate(only);
+    EXPECT_EQ(failed.exit_code, 3) << failed.out;
+    EXPECT_NE(failed.out.find("no data in /data"), std::string::npos) << failed.out;
+  }
+  head("100000", "40");  // counted, and too short to be timed
+  EXPECT_EQ(gate().exit_code, 0);
+  const Finished ended = gate(times);
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_NE(ended.out.find("let it run more steps"), std::string::npos) << ended.out;
+}
+
+TEST_F(ProgramGate, ASlowerHeadBlocksAndAFasterOneDoesNot) {
+  head("0.005", "0.0055");
+  const Finished slower = gate(times);
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+  EXPECT_NE(slower.out.find("step time +"), std::string::npos) << slower.out;
+  head("0.005", "0.0045");
+  const Finished faster = gate(times);
+  EXPECT_EQ(faster.exit_code, 0) << faster.out << faster.err;
+}
+
+TEST_F(ProgramGate, IdenticalProgramsAreNeverBlocked) {
+  for (const std::string seed : {"1", "2", "3", "4", "5"}) {
+    const Finished same = gate({"--margin", "3%", "--seed", seed});
+    EXPECT_TRUE(same.exit_code == 0 || same.exit_code == 77) << seed << same.out << same.err;
+  }
+}
+
+TEST_F(ProgramGate, AClockThatStopsEarlyIsNotComparable) {
+  head("import torch\n",
+       "real = time.perf_counter_ns\ntime.perf_counter_ns = lambda: real() // 8\nimport torch\n");
+  const Finished gated = gate(times);
+  EXPECT_EQ(gated.exit_code, 4) << gated.out << gated.err;
+  EXPECT_NE(gated.out.find("not comparable: the clock stops before the work is done"),
+            std::string::npos)
+      << gated.out;
+}
+
+TEST_F(ProgramGate, EachSideHasCachesOfItsOwn) {
+  const std::string note =
+      "step or open('caches', 'w').write(os.environ['TRITON_CACHE_DIR'] + "
+      "os.environ['CUDA_CACHE_PATH'])";
+  side("base", here, note);
+  head(here, note);
+  EXPECT_EQ(gate().exit_code, 0);
+  const std::string of_base = text_of(place() / "base" / "caches");
+  EXPECT_NE(of_base.find("/base/triton"), std::string::npos) << of_base;
+  EXPECT_NE(text_of(place() / "head" / "caches").find("/head/triton"), std::string::npos);
+}
+
+TEST_F(ProgramGate, WrongRequestsAreRefused) {
+  write("built.toml", holding);
+  for (const Words& wrong :
+       {Words{"--program", "built.toml", "--base", "base", "--head", "head"},
+        {"--program", "p.toml", "--base", "nowhere", "--head", "head"},
+        {"--program", "p.toml", "--base", "base"},
+        {"--program", "p.toml", "--head", "head"},
+        {"--program", "p.toml", "--base", "base", "--head", "head", "--only", "assertions"},
+        {"--program", "p.toml", "--base", "base", "--head", "head", "--workload", "q/*"},
+        {"--program", "p.toml", "--base", "base", "--head", "head", "x.toml"},
+        {"--program", "none.toml", "--base", "base", "--head", "head"}}) {
+    Words words{"gate"};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    const Finished refused = stepgate(words);
+    EXPECT_EQ(refused.exit_code, 2) << wrong[1] << refused.out << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
