@@ -1,6 +1,6 @@
 # Sourced by gate, test and fuzz: what the build needs, installed if it is missing, and how long a part takes.
 # Debian 12 and Ubuntu 24.04 name these packages alike.
-packages="cmake ninja-build g++ libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev libboost-dev libgtest-dev libbenchmark-dev"
+packages="cmake ninja-build g++ libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev libboost-dev libgtest-dev libbenchmark-dev zlib1g-dev"
 
 # A line a stage, beside what the programs themselves say.
 say() { printf -- '-- %s\n' "$1" >&2; }

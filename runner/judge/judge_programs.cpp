@@ -13,8 +13,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::string_view no_cuda =
-    "no process used CUDA with the library loaded: did it start in a container or by ssh, or "
-    "without the variables of its parent?";
+    "no process used CUDA with the library loaded: did it start in a container or by ssh, without "
+    "the variables of its parent, or under another tool, as nsys?";
 
 Subject subject_of(const std::string& variant, const CountedProcess* process,
                    const ProgramRun& run) {
@@ -101,13 +101,13 @@ class ProgramJudge {
     for (std::size_t line = 0; line < verdicts.size(); ++line) {
       AssertionVerdict& verdict = verdicts[line];
       if (verdict.evidence >= Evidence::timed) continue;
-      doubt(expectations[line], verdict);
+      doubt(expectations[line], index, verdict);
       name_lines(expectations[line], index, verdict);
     }
   }
 
   // Leaves an assertion undecided whose counts are missing, or may be larger than they look.
-  void doubt(const Expectation& expectation, AssertionVerdict& verdict) const {
+  void doubt(const Expectation& expectation, std::size_t index, AssertionVerdict& verdict) const {
     for (const MetricOf& metric : metrics_in(expectation)) {
       const AttachedRun& run = runs_[variant_of(metric)].counted;
       if (runs_[variant_of(metric)].memory.contains(metric.metric)) continue;
@@ -116,6 +116,13 @@ class ProgramJudge {
         verdict.outcome = Outcome::undecided;
         verdict.reason = fmt::format("nothing was counted{}{}: {}",
                                      metric.variant.empty() ? "" : " of ", metric.variant, missing);
+        return;
+      }
+      const CountedProcess& process = *process_of(variant_of(metric), index);
+      const auto unknown = process.unknown.find(metric.metric);
+      if (unknown != process.unknown.end()) {
+        verdict.outcome = Outcome::undecided;
+        verdict.reason = unknown->second;
         return;
       }
       const std::string doubtful = reason_for_doubt(run);

@@ -166,6 +166,12 @@ std::vector<std::filesystem::path> scenario_files(const LineArguments& arguments
     refuse_missing(given);
     std::error_code unknown;
     if (!std::filesystem::is_directory(given, unknown)) {
+      if (is_json_or_compressed(given)) {
+        throw RequestError(Diagnostic{
+            {given.string(), 0, 0},
+            "is JSON or compressed, and no scenario",
+            fmt::format("stepgate read {} reads traces of torch.profiler", given.string())});
+      }
       files.push_back(given);  // reading it reports the error
       continue;
     }

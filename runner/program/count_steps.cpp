@@ -8,13 +8,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <regex>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "base/process/masked_words.h"
 #include "base/text/diagnostic.h"
-#include "device/cuda/cupti/kernel_name.h"
+#include "program/matching_names.h"
 
 namespace stepgate {
 namespace {
@@ -224,6 +224,7 @@ std::optional<CallCount> shown_under(const Record& record) {
 struct Boundaries {
   std::vector<std::uint64_t> at;  // sequences
   std::string words;
+  std::string problem;  // why they are not known; empty: they are
 };
 
 Boundaries marks_of(const RecordedProcess& process, MarkSource source) {
@@ -241,31 +242,38 @@ Boundaries marks_of(const RecordedProcess& process, MarkSource source) {
   return found;
 }
 
-std::string readable_kernel(const RecordedProcess& process, std::uint64_t key) {
-  const auto found = process.names.find(key);
-  return found == process.names.end() ? std::string() : readable_kernel_name(found->second.c_str());
-}
-
 std::string call_name(const RecordedProcess& process, const Record& record) {
   const auto found = process.names.find(call_name_keys + record.call);
   return found == process.names.end() ? std::string("?") : found->second;
 }
 
-Boundaries kernels_named(const RecordedProcess& process, const std::string& pattern) {
-  const std::regex expression(pattern);
-  std::map<std::uint64_t, bool> matches;
+Boundaries kernels_named(const RecordedProcess& process, const std::string& pattern,
+                         Deadline deadline) {
   Boundaries found;
-  for (const Record& record : process.records) {
-    if (!is_call(record) || call_of(record) != CallKind::launch || !counts(record)) continue;
-    const auto [entry, is_new] = matches.try_emplace(record.payload);
-    // The matcher recurses with the length of the text.
-    if (is_new) {
-      entry->second = std::regex_search(
-          readable_kernel(process, record.payload).substr(0, longest_name_bytes), expression);
-    }
-    if (entry->second) found.at.push_back(sequence_of(record));
-  }
   found.words = fmt::format("launches of kernels like '{}'", pattern);
+  const auto is_launch = [](const Record& record) {
+    return is_call(record) && call_of(record) == CallKind::launch && counts(record);
+  };
+  std::map<std::uint64_t, std::size_t> places;  // of the kernels that were launched, in `symbols`
+  std::vector<std::string> symbols;
+  for (const Record& record : process.records) {
+    if (!is_launch(record)) continue;
+    const auto name = process.names.find(record.payload);
+    if (name == process.names.end() || !places.try_emplace(record.payload, symbols.size()).second)
+      continue;
+    symbols.push_back(name->second);
+  }
+  const auto matches = matching_names(symbols, pattern, deadline);
+  if (!matches) {
+    found.problem =
+        "the names of its kernels could not be read in time and memory: name what ends a step by "
+        "--step-call or --step-range";
+    return found;
+  }
+  for (const Record& record : process.records) {
+    const auto place = is_launch(record) ? places.find(record.payload) : places.end();
+    if (place != places.end() && (*matches)[place->second]) found.at.push_back(sequence_of(record));
+  }
   return found;
 }
 
@@ -279,31 +287,37 @@ Boundaries calls_named(const RecordedProcess& process, const std::string& name) 
   return found;
 }
 
-// The user's choice comes first. Otherwise the program's own marks, PyTorch's optimizer and the
-// range "step" are tried in this order: the first that has all steps is taken, else the one with
-// most.
-Boundaries boundaries_of(const RecordedProcess& process, const StepChoice& choice) {
-  if (!choice.kernel.empty()) return kernels_named(process, choice.kernel);
+// The user's choice comes first, then the rule by which the library ends the window.
+Boundaries boundaries_of(const RecordedProcess& process, const StepChoice& choice,
+                         Deadline deadline) {
+  if (!choice.kernel.empty()) return kernels_named(process, choice.kernel, deadline);
   if (!choice.call.empty()) return calls_named(process, choice.call);
-  Boundaries ranges = marks_of(process, MarkSource::range);
-  ranges.words = fmt::format("ranges '{}'", choice.range);
-  if (choice.names_range) return ranges;
-  Boundaries own = marks_of(process, MarkSource::program);
-  own.words = "marks of the program";
-  Boundaries optimizer = marks_of(process, MarkSource::optimizer);
-  const auto named = process.notes.find("optimizer");
-  optimizer.words = fmt::format(
-      "ends of {}.step", named == process.notes.end() ? std::string("optimizer") : named->second);
-  const auto wanted = static_cast<std::size_t>(choice.skip + choice.steps + 1);
-  Boundaries* best = &own;
-  for (Boundaries* one : {&own, &optimizer, &ranges}) {
-    if (one->at.size() >= wanted) return std::move(*one);
-    if (one->at.size() > best->at.size()) best = one;
+  std::array<std::uint64_t, mark_source_count> marks{};
+  for (const Record& record : process.records) {
+    if (kind_of(record) == RecordKind::mark && record.payload < marks.size())
+      ++marks[record.payload];
   }
-  return std::move(*best);
+  const MarkSource source = choice.names_range ? MarkSource::range : leading_source(marks);
+  Boundaries found = marks_of(process, source);
+  const auto optimizer = process.notes.find("optimizer");
+  switch (source) {
+    case MarkSource::range:
+      found.words = fmt::format("ranges '{}'", choice.range);
+      break;
+    case MarkSource::optimizer:
+      found.words =
+          fmt::format("ends of {}.step", optimizer == process.notes.end() ? std::string("optimizer")
+                                                                          : optimizer->second);
+      break;
+    case MarkSource::program:
+      found.words = "marks of the program";
+      break;
+  }
+  return found;
 }
 
 std::string reason_against(const RecordedProcess& process) {
+  if (!process.fault.empty()) return process.fault;
   if (process.subscribed == no_cupti) {
     return "CUPTI was not found in the process; install the one of its CUDA (the wheel "
            "nvidia-cuda-cupti), or name libcupti.so in STEPGATE_CUPTI";
@@ -351,14 +365,19 @@ std::map<std::string, std::string> versions_of(const RecordedProcess& process) {
   return versions;
 }
 
+// Each is looked for in its source.
+constexpr std::size_t most_places = 1000;
+
 // Counts every step of the window, and gathers the places of its calls.
 class StepCounter {
  public:
   StepCounter(const RecordedProcess& process, std::vector<std::uint64_t> boundaries)
       : process_(process), boundaries_(std::move(boundaries)) {}
 
-  void count(CountedProcess& into) {
+  // False where no work was launched: then the steps are not those of the program.
+  bool count(CountedProcess& into) {
     find_threads();
+    if (threads_.empty()) return false;
     into.each.assign(boundaries_.size() - 1, {});
     Graphs graphs;
     for (const Record& record : process_.records) {
@@ -374,6 +393,7 @@ class StepCounter {
       into.mean[index] /= static_cast<double>(into.each.size());  // whole counts stay whole
     }
     into.places = places(into.each.size());
+    return true;
   }
 
  private:
@@ -386,7 +406,7 @@ class StepCounter {
   // Threads of loaders and watchdogs launch nothing, and are left out.
   void find_threads() {
     for (const Record& record : process_.records) {
-      if (step_of(sequence_of(record)) && launches_work(record) && !has(record, captured))
+      if (step_of(sequence_of(record)) && launches_work(record) && counts(record))
         threads_.insert(record.thread);
     }
   }
@@ -449,6 +469,7 @@ class StepCounter {
     std::ranges::stable_sort(all, [](const CountedPlace& a, const CountedPlace& b) {
       return std::pair(a.a_step, a.seen) > std::pair(b.a_step, b.seen);
     });
+    if (all.size() > most_places) all.resize(most_places);
     return all;
   }
 
@@ -459,14 +480,20 @@ class StepCounter {
   std::map<CallCount, std::set<std::size_t>> steps_without_line_;
 };
 
-// First boundary and number of steps of the window.
+// Fewer give no step.
+std::size_t least_boundaries(const StepChoice& choice) {
+  if (!choice.is_default) return boundaries_wanted(choice);
+  return choice.names_skip ? static_cast<std::size_t>(choice.skip) + 2 : 3;
+}
+
+// First boundary and number of steps of the window; 0 steps: there are too few.
 std::pair<std::size_t, std::size_t> window_in(std::size_t boundaries, const StepChoice& choice) {
   const auto skip = static_cast<std::size_t>(choice.skip);
   const auto steps = static_cast<std::size_t>(choice.steps);
-  if (boundaries >= skip + steps + 1) return {skip, steps};
+  if (boundaries >= boundaries_wanted(choice)) return {skip, steps};
   if (!choice.is_default) return {skip, 0};
-  const std::size_t first = std::min(skip, boundaries / 2);
-  return {first, boundaries < 3 ? 0 : boundaries - 1 - first};
+  const std::size_t first = choice.names_skip ? skip : std::min(skip, boundaries / 2);
+  return {first, boundaries < least_boundaries(choice) ? 0 : boundaries - 1 - first};
 }
 
 }  // namespace
@@ -493,10 +520,20 @@ std::optional<double> value_of(const CallCounts& counts, Metric metric) {
   return std::nullopt;
 }
 
-CountedProcess count_steps(const RecordedProcess& process, const StepChoice& choice) {
+std::size_t boundaries_wanted(const StepChoice& choice) {
+  return static_cast<std::size_t>(choice.skip + choice.steps + 1);
+}
+
+std::size_t boundaries_in(const RecordedProcess& process, const StepChoice& choice,
+                          Deadline deadline) {
+  return boundaries_of(process, choice, deadline).at.size();
+}
+
+CountedProcess count_steps(const RecordedProcess& process, const StepChoice& choice,
+                           Deadline deadline) {
   CountedProcess counted{.process = process.process,
                          .rank = process.rank,
-                         .program = in_few_words(process.command),
+                         .program = in_few_words(masked(process.command)),
                          .problem = reason_against(process),
                          .versions = versions_of(process)};
   counted.hides_calls = !counted.problem.empty();
@@ -509,7 +546,12 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
     counted.problem = "it launched no work";
     return counted;
   }
-  const Boundaries boundaries = boundaries_of(process, choice);
+  const Boundaries boundaries = boundaries_of(process, choice, deadline);
+  if (!boundaries.problem.empty()) {
+    counted.hides_calls = true;
+    counted.problem = boundaries.problem;
+    return counted;
+  }
   if (boundaries.at.empty()) {
     counted.problem =
         "it has no steps that are known: mark them by an NVTX range 'step', or name their end by "
@@ -518,11 +560,19 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
   }
   counted.marks = fmt::format("{}{} {}", boundaries.at.size(),
                               process.window_is_over ? " or more" : "", boundaries.words);
+  if (process.window_is_over && boundaries.at.size() < boundaries_wanted(choice)) {
+    counted.hides_calls = true;
+    counted.problem = fmt::format(
+        "its recording ended at {}, before the {} that are needed: name what ends a step by "
+        "--step-range, --step-kernel or --step-call",
+        counted.marks, boundaries_wanted(choice));
+    return counted;
+  }
   const auto [first, steps] = window_in(boundaries.at.size(), choice);
   if (steps == 0) {
     counted.problem = fmt::format(
         "it has {}, and {} are needed: let it run longer, or say --skip-steps and --steps",
-        counted.marks, choice.is_default ? 3 : choice.skip + choice.steps + 1);
+        counted.marks, least_boundaries(choice));
     return counted;
   }
   const auto begin = boundaries.at.begin() + static_cast<std::ptrdiff_t>(first);
@@ -538,7 +588,12 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
   }
   counted.first_step = static_cast<std::int64_t>(first) + 1;
   counted.steps = static_cast<std::int64_t>(steps);
-  StepCounter(process, std::move(window)).count(counted);
+  if (!StepCounter(process, std::move(window)).count(counted)) {
+    counted.problem = fmt::format(
+        "it launched no work in steps {} to {}: count others by --skip-steps and --steps",
+        counted.first_step, counted.first_step + counted.steps - 1);
+    counted.first_step = counted.steps = 0;
+  }
   return counted;
 }
 

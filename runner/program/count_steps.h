@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -65,7 +66,10 @@ struct StepChoice {
   std::string call;    // CUDA call that ends a step, as "cudaGraphLaunch"; empty: none is named
   std::int64_t skip = 10;
   std::int64_t steps = 20;
-  bool is_default = true;  // a program with fewer steps has the later half of them counted
+  // A program with fewer steps: the later half of them is counted, behind a `skip` that the user
+  // chose all of them, and none where the user chose `steps`.
+  bool is_default = true;
+  bool names_skip = false;
 };
 
 // A line from which calls of one kind come.
@@ -94,11 +98,21 @@ struct CountedProcess {
   std::vector<CallCounts> each;
   std::vector<CountedPlace> places;             // most per step first
   std::vector<std::string> notes;               // what a reader of the counts should know
+  std::map<Metric, std::string> unknown = {};   // metrics that its records cannot tell, and why
   double launches_in_all = 0;                   // of the whole life of the process
   std::map<std::string, std::string> versions;  // "gpu", "torch", "cuda"
 };
 
-CountedProcess count_steps(const RecordedProcess&, const StepChoice&);
+// Until when names of kernels are looked at. All else takes time by the size of the files.
+using Deadline = std::chrono::steady_clock::time_point;
+constexpr Deadline no_deadline = Deadline::max();
+
+// Boundaries that the chosen steps have.
+std::size_t boundaries_wanted(const StepChoice&);
+// Boundaries between steps that are known so far, of the source that is counted.
+std::size_t boundaries_in(const RecordedProcess&, const StepChoice&, Deadline = no_deadline);
+
+CountedProcess count_steps(const RecordedProcess&, const StepChoice&, Deadline = no_deadline);
 
 // Steps in which a count differs from that of most steps: "351, 357 in steps 20, 30 (every 10th)";
 // empty where all are alike.

@@ -19,6 +19,7 @@
 
 #include "base/interruption.h"
 #include "base/process/child.h"
+#include "base/process/masked_words.h"
 #include "base/record/fields.h"
 #include "base/record/json_forms.h"
 #include "base/text/diagnostic.h"
@@ -152,12 +153,12 @@ HeldError::HeldError(const std::string& thing, const std::string& fact, const st
 
 void HeldProgram::fail(const std::string& fact, const std::string& way_out,
                        bool is_about_clock) const {
-  throw HeldError(printable(to_text(request_.command)), fact, way_out, is_about_clock);
+  throw HeldError(printable(to_text(masked(request_.command))), fact, way_out, is_about_clock);
 }
 
 HeldProgram::HeldProgram(const HeldRequest& request, const AttachFiles& files)
     : request_(request), listening_(listen_in(folder_)) {
-  refuse_other_tools();
+  refuse_other_tools(request.variables);
   program_.emplace(request.command, environment_of(request, files, folder_),
                    streams_of_program(request.quiet, false), request.folder);
   start_ = Clock::now();

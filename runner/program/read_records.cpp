@@ -2,12 +2,15 @@
 #include "program/read_records.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -47,6 +50,7 @@ class RecordFile {
     return true;
   }
 
+  std::uint64_t bytes() const { return bytes_; }
   std::string text(std::uint64_t most) const {
     std::string all(std::min(bytes_, most), '\0');
     return read(0, all.data(), all.size()) ? all : "";
@@ -112,6 +116,7 @@ std::vector<Record> read_chunks(const RecordFile& file, std::uint64_t chunks) {
   constexpr std::uint64_t first = header_bytes + names_bytes;
   chunks = std::min(chunks, (largest_record_file_bytes - first) / chunk_bytes);
   std::vector<Record> records;
+  records.reserve(std::min(chunks, file.bytes() / chunk_bytes) * records_per_chunk);
   std::vector<Record> chunk(records_per_chunk);
   for (std::uint64_t index = 0; index < chunks; ++index) {
     if (!file.read(first + index * chunk_bytes, chunk.data(), chunk_bytes)) break;
@@ -131,7 +136,8 @@ std::optional<SourceLine> frame_of(std::string_view line) {
   SourceLine frame{.file = std::string(line.substr(0, quote))};
   line.remove_prefix(quote + middle.size());
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), frame.line);
-  if (error != std::errc()) return std::nullopt;
+  if (error != std::errc() || frame.line < 1 || frame.line > std::numeric_limits<int>::max())
+    return std::nullopt;
   line.remove_prefix(static_cast<std::size_t>(end - line.data()));
   if (line.starts_with(in)) frame.function = line.substr(in.size());
   return frame;
@@ -162,10 +168,12 @@ std::map<std::uint64_t, CallPlace> read_places(const std::filesystem::path& path
   return places;
 }
 
-std::vector<std::filesystem::path> record_files(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files = read_folder(folder);
-  std::erase_if(files, [](const auto& file) { return file.extension() != record_file_ending; });
-  return files;
+bool still_runs(std::uint64_t process) {
+  std::ifstream about("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(about, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.find_first_of("ZX", name_end) != name_end + 2;
 }
 
 }  // namespace
@@ -187,39 +195,86 @@ CallPlace place_of_stack(std::string_view text) {
   return place;
 }
 
+std::vector<std::filesystem::path> record_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files = read_folder(folder);
+  std::erase_if(files, [](const auto& file) { return file.extension() != record_file_ending; });
+  return files;
+}
+
+std::optional<RecordedProcess> read_process(const std::filesystem::path& path, bool is_whole) {
+  const RecordFile file(path);
+  const auto header = header_of(file);
+  if (!header) return std::nullopt;
+  RecordedProcess process{.process = header->process,
+                          .rank = text_of(header->rank),
+                          .command = words_of(header->command),
+                          .cupti_path = text_of(header->cupti_path),
+                          .cupti_version = header->cupti_version,
+                          .driver_version = header->driver_version,
+                          .subscribed = header->subscribed,
+                          .holder = text_of(header->holder),
+                          .world_size = header->world_size,
+                          .window_is_over = header->window_over == 1,
+                          .first_dropped = header->first_dropped,
+                          .notes = notes_of(header->notes)};
+  if (!is_whole) return process;
+  std::filesystem::path lines = path;
+  lines.replace_extension(lines_file_ending);
+  process.names = read_names(file, header->name_bytes);
+  process.records = read_chunks(file, header->chunks);
+  process.places = read_places(lines);
+  const auto same = std::ranges::adjacent_find(process.records, {}, sequence_of);
+  if (same != process.records.end()) {
+    process.fault = fmt::format(
+        "its record file is damaged: two records have the number {}; let the program leave that "
+        "file alone, and run it again",
+        sequence_of(*same));
+  }
+  return process;
+}
+
 std::vector<RecordedProcess> read_records(const std::filesystem::path& folder) {
   std::vector<RecordedProcess> all;
   for (const std::filesystem::path& path : record_files(folder)) {
-    const RecordFile file(path);
-    const auto header = header_of(file);
-    if (!header) continue;
-    std::filesystem::path lines = path;
-    lines.replace_extension(lines_file_ending);
-    all.push_back({.process = header->process,
-                   .rank = text_of(header->rank),
-                   .command = words_of(header->command),
-                   .cupti_path = text_of(header->cupti_path),
-                   .cupti_version = header->cupti_version,
-                   .driver_version = header->driver_version,
-                   .subscribed = header->subscribed,
-                   .holder = text_of(header->holder),
-                   .window_is_over = header->window_over == 1,
-                   .first_dropped = header->first_dropped,
-                   .notes = notes_of(header->notes),
-                   .names = read_names(file, header->name_bytes),
-                   .records = read_chunks(file, header->chunks),
-                   .places = read_places(lines)});
+    if (auto process = read_process(path)) all.push_back(std::move(*process));
   }
   std::ranges::stable_sort(all, {}, &RecordedProcess::process);
   return all;
 }
 
-bool all_windows_are_over(const std::filesystem::path& folder) {
-  const auto files = record_files(folder);
-  return !files.empty() && std::ranges::all_of(files, [](const auto& path) {
-    const auto header = header_of(RecordFile(path));
-    return header && header->window_over == 1;
-  });
+std::vector<ProcessProgress> read_progress(const std::filesystem::path& folder) {
+  std::vector<ProcessProgress> all;
+  for (const std::filesystem::path& path : record_files(folder)) {
+    if (const auto header = header_of(RecordFile(path))) {
+      all.push_back({.process = header->process,
+                     .rank = text_of(header->rank),
+                     .world_size = header->world_size,
+                     .has_begun = header->marks > 0,
+                     .is_over = header->window_over == 1});
+    }
+  }
+  return all;
+}
+
+bool all_windows_are_over(const std::vector<ProcessProgress>& all) {
+  std::map<std::string, bool> ranks;      // is over
+  std::map<std::uint64_t, bool> waiting;  // for a process that is no rank
+  std::uint64_t wanted_ranks = 0;
+  bool any = false;
+  for (const ProcessProgress& each : all) {
+    any = any || each.is_over;
+    if (!each.rank.empty()) {
+      ranks[each.rank] = ranks[each.rank] || each.is_over;
+      wanted_ranks = std::max(wanted_ranks, each.world_size);
+    } else {
+      // A program that another one became by exec goes on in its place.
+      waiting[each.process] = each.has_begun && !each.is_over;
+    }
+  }
+  return any && ranks.size() >= wanted_ranks &&
+         std::ranges::all_of(ranks, [](const auto& rank) { return rank.second; }) &&
+         std::ranges::none_of(waiting,
+                              [](const auto& one) { return one.second && still_runs(one.first); });
 }
 
 }  // namespace stepgate

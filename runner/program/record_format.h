@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "device/call_kind.h"
 
@@ -26,6 +27,17 @@ constexpr RecordKind record_kind(CallKind kind) {
 // Sources of step boundaries. A range begins a step; the others end one.
 enum class MarkSource : std::uint64_t { range = 1, optimizer = 2, program = 3 };
 constexpr std::uint64_t mark_source_count = 4;
+
+// The source with marks whose steps are counted where the user names none: the program's own marks,
+// else the ends of its optimizer, else its ranges. The library ends the window by the same rule by
+// which the reader counts: `marks` are their numbers by source, all of which may be 0.
+template <class Marks>
+constexpr MarkSource leading_source(const Marks& marks) {
+  for (const MarkSource source : {MarkSource::program, MarkSource::optimizer}) {
+    if (marks[static_cast<std::uint64_t>(source)] > 0) return source;
+  }
+  return MarkSource::range;
+}
 
 // Flags of a call.
 enum RecordFlag : std::uint16_t {
@@ -55,7 +67,7 @@ constexpr std::uint64_t call_name_keys = 1ULL << 63;
 constexpr std::uint64_t range_name_keys = 1ULL << 62;
 constexpr std::uint64_t longest_name_bytes = 1024;
 
-constexpr std::uint64_t record_file_magic = 0x3248'4341'5447'5453;  // "STGTACH2"
+constexpr std::uint64_t record_file_magic = 0x3348'4341'5447'5453;  // "STGTACH3"
 constexpr std::uint64_t header_bytes = 8192;
 constexpr std::uint64_t names_bytes = 1 << 20;
 constexpr std::uint64_t chunk_bytes = 64 << 10;
@@ -83,6 +95,8 @@ struct RecordFileHeader {
   std::uint64_t threads;
   std::uint64_t window_over;  // 1: all steps of the window are there, and nothing more is recorded
   std::uint64_t notes_bytes;
+  std::uint64_t marks;       // of the source whose steps are counted
+  std::uint64_t world_size;  // ranks on this machine, or in all, as its environment says; 0: none
   char cupti_path[512];
   char holder[128];    // of CUPTI, where it is another tool
   char command[2048];  // words separated by 0
@@ -92,10 +106,14 @@ struct RecordFileHeader {
 static_assert(sizeof(RecordFileHeader) <= header_bytes);
 
 // Variables by which `stepgate attach` speaks to the library and the hook in the process.
+inline constexpr const char* variable_beginning = "STEPGATE_ATTACH_";
 inline constexpr const char* folder_variable = "STEPGATE_ATTACH_FOLDER";
 inline constexpr const char* library_variable = "STEPGATE_ATTACH_LIBRARY";
-inline constexpr const char* range_variable = "STEPGATE_ATTACH_RANGE";    // default_step_range
-inline constexpr const char* window_variable = "STEPGATE_ATTACH_WINDOW";  // "10+20"; else no end
+inline constexpr const char* range_variable = "STEPGATE_ATTACH_RANGE";  // default_step_range
+// "10+20": the steps that are skipped and counted; "10+20 range": of that MarkSource alone. Without
+// it the window has no end.
+inline constexpr const char* window_variable = "STEPGATE_ATTACH_WINDOW";
+inline constexpr const char* window_of_ranges = " range";
 inline constexpr const char* default_step_range = "step";
 inline constexpr const char* record_file_ending = ".records";
 inline constexpr const char* lines_file_ending = ".lines";

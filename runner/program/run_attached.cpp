@@ -18,6 +18,7 @@
 #include "base/files/temporary_folder.h"
 #include "base/interruption.h"
 #include "base/process/attached_tool.h"
+#include "base/process/masked_words.h"
 #include "base/process/run_program.h"
 #include "base/process/supervised.h"
 #include "base/text/diagnostic.h"
@@ -29,13 +30,27 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view library_name = "libstepgate_attach.so";
 constexpr std::string_view hook_name = "sitecustomize.py";
+// Reading may take as long as the program, where --timeout bounds that, and not less than this.
+constexpr std::chrono::seconds least_reading{30};
+constexpr std::chrono::seconds usual_reading{300};
+constexpr std::chrono::seconds longest_look{5};
+constexpr std::size_t most_processes = 1024;
 constexpr int look_around_milliseconds = 100;
 
 std::string variable_of(std::string_view entry) {
   return std::string(entry.substr(0, entry.find('=')));
 }
 
-// With those variables by which the library is loaded.
+bool is_ours(std::string_view entry) {
+  return entry.starts_with(attached::variable_beginning);
+}
+
+bool ends_by_kernel_or_call(const StepChoice& steps) {
+  return !steps.kernel.empty() || !steps.call.empty();
+}
+
+// With those variables by which the library is loaded, and without what an attach around this one
+// set.
 std::vector<std::string> environment_of(const AttachRequest& request, const AttachFiles& files,
                                         const std::filesystem::path& folder) {
   std::vector<std::string> added;
@@ -45,11 +60,79 @@ std::vector<std::string> environment_of(const AttachRequest& request, const Atta
   added.push_back(fmt::format("{}={}", attached::folder_variable, folder.string()));
   added.push_back(fmt::format("{}={}", attached::range_variable, request.steps.range));
   // The library cannot tell the ends of steps that are named by a kernel or a call.
-  if (request.steps.kernel.empty() && request.steps.call.empty()) {
-    added.push_back(fmt::format("{}={}+{}", attached::window_variable, request.steps.skip,
-                                request.steps.steps));
+  if (!ends_by_kernel_or_call(request.steps)) {
+    added.push_back(fmt::format("{}={}+{}{}", attached::window_variable, request.steps.skip,
+                                request.steps.steps,
+                                request.steps.names_range ? attached::window_of_ranges : ""));
   }
   return hooked_environment(request.variables, files, added);
+}
+
+// Watches a program that runs for the end of its windows.
+class WindowWatch {
+ public:
+  WindowWatch(std::filesystem::path folder, const StepChoice& steps)
+      : folder_(std::move(folder)), steps_(steps) {}
+
+  // Returns false between two looks: they take less than a tenth of the time.
+  bool all_are_over() {
+    const Clock::time_point begin = Clock::now();
+    if (begin < next_look_) return false;
+    const bool over = all_windows_are_over(progress());
+    next_look_ = Clock::now() + 10 * (Clock::now() - begin);
+    return over;
+  }
+
+ private:
+  std::vector<ProcessProgress> progress() const {
+    if (!ends_by_kernel_or_call(steps_)) return read_progress(folder_);
+    const Clock::time_point deadline = Clock::now() + longest_look;
+    std::vector<ProcessProgress> all;
+    for (const std::filesystem::path& file : record_files(folder_)) {
+      if (Clock::now() > deadline) return {};
+      const auto process = read_process(file);
+      if (!process) continue;
+      const std::size_t boundaries = boundaries_in(*process, steps_, deadline);
+      all.push_back(
+          {.process = process->process,
+           .rank = process->rank,
+           .world_size = process->world_size,
+           .has_begun = boundaries > 0,
+           .is_over = boundaries >= boundaries_wanted(steps_) || process->first_dropped != 0});
+    }
+    return all;
+  }
+
+  std::filesystem::path folder_;
+  const StepChoice& steps_;
+  Clock::time_point next_look_{};
+};
+
+// One process after the other: the records of each can take 256 MiB.
+std::vector<CountedProcess> count_all(const std::filesystem::path& folder,
+                                      const AttachRequest& request) {
+  const auto time = std::max<std::chrono::nanoseconds>(
+      least_reading,
+      std::min<std::chrono::nanoseconds>(request.timeout.value_or(usual_reading), usual_reading));
+  const Clock::time_point deadline = Clock::now() + time;
+  std::vector<CountedProcess> counted;
+  for (const std::filesystem::path& file : record_files(folder)) {
+    throw_if_interrupted();
+    const bool has_time = Clock::now() < deadline, has_room = counted.size() < most_processes;
+    auto process = read_process(file, has_time && has_room);
+    if (!process) continue;
+    if (!has_time) {
+      process->fault = fmt::format(
+          "there was no time for its records, after {} s with those of others: count fewer steps",
+          std::chrono::duration_cast<std::chrono::seconds>(time).count());
+    } else if (!has_room) {
+      process->fault = fmt::format("more than {} processes used CUDA", most_processes);
+    }
+    counted.push_back(count_steps(*process, request.steps, deadline));
+    if (!has_room) break;
+  }
+  std::ranges::stable_sort(counted, {}, &CountedProcess::process);
+  return counted;
 }
 
 }  // namespace
@@ -62,8 +145,12 @@ ProgramStreams streams_of_program(bool quiet, bool has_input) {
           .error = copy_of(STDERR_FILENO)};
 }
 
-void refuse_other_tools() {
-  if (const auto variable = attached_tool()) {
+void refuse_other_tools(const std::vector<std::string>& variables) {
+  std::optional<std::string> variable = attached_tool();
+  for (const std::string& entry : variables) {
+    if (!variable && is_of_a_tool(variable_of(entry))) variable = variable_of(entry);
+  }
+  if (variable) {
     throw RequestError(fmt::format("another tool is attached: {} is set", *variable),
                        "run without that tool");
   }
@@ -81,13 +168,15 @@ std::vector<std::string> hooked_environment(std::vector<std::string> variables,
   if (!before.empty()) python_path += ":" + before;
   std::erase_if(variables, [&](const std::string& entry) {
     const std::string name = variable_of(entry);
-    return name == "PYTHONPATH" || std::ranges::find(added, name, variable_of) != added.end();
+    return name == "PYTHONPATH" || is_ours(name) ||
+           std::ranges::find(added, name, variable_of) != added.end();
   });
   variables.push_back("PYTHONPATH=" + python_path);
   variables.insert(variables.end(), added.begin(), added.end());
   std::vector<std::string> all;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    if (std::ranges::find(variables, variable_of(*entry), variable_of) == variables.end())
+    if (!is_ours(*entry) &&
+        std::ranges::find(variables, variable_of(*entry), variable_of) == variables.end())
       all.emplace_back(*entry);
   }
   all.insert(all.end(), variables.begin(), variables.end());
@@ -108,24 +197,26 @@ AttachFiles attach_files() {
 }
 
 AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files) {
-  refuse_other_tools();
+  refuse_other_tools(request.variables);
   const TemporaryFolder folder;
   AttachedRun run;
   {
     Supervised program(request.command, environment_of(request, files, folder.path()),
                        streams_of_program(request.quiet, request.has_input), request.folder);
     const Clock::time_point begin = Clock::now();
+    WindowWatch windows(folder.path(), request.steps);
     while (!program.status()) {
       pollfd news{program.descriptor(), POLLIN, 0};
       if (::poll(&news, 1, look_around_milliseconds) > 0) program.take_report();
       if (program.start_problem()) {
-        throw RequestError(fmt::format("'{}' cannot be started: {}", request.command.front(),
-                                       std::strerror(*program.start_problem())),
-                           "check its path");
+        throw RequestError(
+            fmt::format("'{}' cannot be started: {}", masked(request.command).front(),
+                        std::strerror(*program.start_problem())),
+            "check its path");
       }
       throw_if_interrupted();
       run.timed_out = request.timeout && Clock::now() - begin > *request.timeout;
-      run.stopped = request.stops_after_window && all_windows_are_over(folder.path());
+      run.stopped = request.stops_after_window && windows.all_are_over();
       if (!program.status() && (run.timed_out || run.stopped)) break;
     }
     if (const auto status = program.status()) {
@@ -134,8 +225,7 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
       run.timed_out = run.stopped = false;
     }
   }
-  for (const RecordedProcess& process : read_records(folder.path()))
-    run.processes.push_back(count_steps(process, request.steps));
+  run.processes = count_all(folder.path(), request);
   for (CountedProcess& process : run.processes) {
     if (const std::string gpus = gpus_of_this_machine(); !gpus.empty())
       process.versions.try_emplace("gpu", gpus);

@@ -54,8 +54,8 @@ std::vector<std::string> hooked_environment(std::vector<std::string> variables, 
 // Its standard output goes to our standard error; `quiet` drops it. Without `has_input` it reads
 // nothing.
 ProgramStreams streams_of_program(bool quiet, bool has_input);
-// Throws RequestError where a profiler is attached to this process.
-void refuse_other_tools();
+// Throws RequestError where a profiler is attached to this process, or would be by `variables`.
+void refuse_other_tools(const std::vector<std::string>& variables);
 
 // "H200" of "NVIDIA H200" for every GPU of this machine, each model once; empty where the driver
 // does not tell.

@@ -139,7 +139,8 @@ struct ReportedVerdict {
   std::vector<ReportedThing> steps;
   std::vector<ReportedAssertion> regime;
   std::vector<ReportedAssertion> assertions;
-  ReportedProgram program;  // of an attached program
+  ReportedProgram program;  // of an attached program, or of a recorded one
+  TextTable differences;    // from what a recorded program is compared with
   TextTable variants;       // their numbers; columns that nothing is known of are left out
   std::optional<ReportedMechanism> mechanism;
   std::string cost;   // "after 6 rounds of 2 loads, 0.93 GPU seconds"; empty: nothing was measured
@@ -230,7 +231,7 @@ struct ReportedSuite {
 };
 
 struct Report {
-  std::string verb = "run";  // or "gate", "attach"
+  std::string verb = "run";  // or "gate", "attach", "read"
   RunInfo run = {};
   bool simulated = false;  // some of it was computed instead of measured
   bool ended_early = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -26,7 +27,10 @@ double count_in(const CountedProcess& process, CallCount count) {
 }
 
 std::string number_in_table(CallCount count, double value) {
-  if (count == CallCount::copy_bytes) return bytes_text(static_cast<std::int64_t>(value));
+  constexpr double most_exact = 1LL << 53;
+  if (count == CallCount::copy_bytes && value == std::floor(value) && value <= most_exact)
+    return bytes_text(static_cast<std::int64_t>(value));
+  if (count == CallCount::copy_bytes) return fmt::format("{:.6g} B", value);
   return fmt::format("{:.6g}", value);
 }
 

@@ -18,6 +18,7 @@
 #include "plan/compose/step_names.h"
 #include "report/append.h"
 #include "report/report.h"
+#include "report/reported_differences.h"
 
 namespace stepgate {
 
@@ -522,6 +523,7 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
       verdict.planned_only ? "by its plans: no device takes part" : "on " + reported.device;
   if (verdict.program) {
     reported.program = reported_program(*verdict.program);
+    reported.differences = reported_differences(verdict);
     reported.where =
         verdict.planned_only ? "by its counts" : "by its counts, and times on " + reported.device;
   }

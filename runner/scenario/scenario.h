@@ -96,6 +96,7 @@ struct SyncKnobs {
   SyncWhere where = SyncWhere::none;
   SyncHow how = SyncHow::device;
   std::int64_t every = 1;  // steps
+  std::int64_t times = 1;  // waits in a row
   SyncWait wait = SyncWait::spin;
   bool operator==(const SyncKnobs&) const = default;
 };

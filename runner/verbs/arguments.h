@@ -74,6 +74,13 @@ struct AttachArguments {
   bool quiet = false;  // drops its standard output
 };
 
+// Arguments of `stepgate read` alone; what its steps are, and assertions, are those of `attach`.
+struct ReadArguments {
+  std::vector<std::filesystem::path> traces;
+  std::vector<std::filesystem::path> base;
+  std::filesystem::path scenario;  // written with the synthetic step of the trace
+};
+
 // Arguments of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
@@ -103,6 +110,7 @@ struct Arguments : LineArguments {
   WorkerArguments worker;
   StarterArguments starter;
   AttachArguments attach;
+  ReadArguments read;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

@@ -11,10 +11,12 @@
 #include <cctype>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
 #include "base/files/line_file.h"
+#include "base/files/read_file.h"
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/process/masked_words.h"
@@ -32,8 +34,9 @@ namespace {
 
 // A name for reports: letters that a line of output could act on are left out of it.
 std::string name_of_program(const Command& command) {
-  std::filesystem::path name = command.front();
-  for (const std::string& word : masked(command)) {
+  const Command shown = masked(command);
+  std::filesystem::path name = shown.front();
+  for (const std::string& word : shown) {
     if (std::filesystem::path(word).extension() == ".py") {
       name = word;
       break;
@@ -80,6 +83,8 @@ Scenario scenario_of(const Arguments& arguments) {
   return scenario;
 }
 
+}  // namespace
+
 StepChoice choice_of(const AttachArguments& given) {
   StepChoice choice{.kernel = given.step_kernel, .call = given.step_call};
   if (!given.step_range.empty()) {
@@ -87,6 +92,7 @@ StepChoice choice_of(const AttachArguments& given) {
     choice.names_range = true;
   }
   if (given.skip_steps) choice.skip = *given.skip_steps;
+  choice.names_skip = given.skip_steps.has_value();
   if (given.steps) choice.steps = *given.steps;
   choice.is_default = !given.steps;
   try {
@@ -98,6 +104,8 @@ StepChoice choice_of(const AttachArguments& given) {
   }
   return choice;
 }
+
+namespace {
 
 std::string fresh_in_words(const ComparedCount& compared) {
   std::string words;
@@ -206,15 +214,25 @@ Verdict verdict_of(const Scenario& scenario, const ProgramRun& run,
   return verdict;
 }
 
-void accept(const AttachedRun& run, const Arguments& arguments) {
-  const auto counted = counted_of(run);
+// Every count of the process that has most of it, with that process's lines.
+CountedProcess worst_counts(const std::vector<const CountedProcess*>& counted) {
   CountedProcess worst = *counted.front();
-  for (const CountedProcess* process : counted) {
-    for (std::size_t index = 0; index < worst.mean.size(); ++index)
-      worst.mean[index] = std::max(worst.mean[index], process->mean[index]);
+  worst.places.clear();
+  for (const CallCountRow& row : call_count_table()) {
+    const auto index = static_cast<std::size_t>(row.count);
+    const CountedProcess& most = **std::ranges::max_element(
+        counted, {}, [&](const CountedProcess* process) { return process->mean[index]; });
+    worst.mean[index] = most.mean[index];
+    std::ranges::copy_if(most.places, std::back_inserter(worst.places),
+                         [&](const CountedPlace& place) { return place.count == row.count; });
   }
+  return worst;
+}
+
+void accept(const AttachedRun& run, const Arguments& arguments) {
   write_file(arguments.attach.accept,
-             to_text(accepted_of(worst, to_text(masked(arguments.attach.command)))));
+             to_text(accepted_of(worst_counts(counted_of(run)),
+                                 to_text(masked(arguments.attach.command)))));
   std::cout << "accepted: " << arguments.attach.accept.string() << '\n';
 }
 
@@ -222,6 +240,11 @@ void accept(const AttachedRun& run, const Arguments& arguments) {
 
 int attach_program(const Arguments& arguments) {
   const AttachArguments& given = arguments.attach;
+  if (is_json_or_compressed(given.command.front())) {
+    throw RequestError(
+        given.command.front() + " is JSON or compressed, and no program",
+        fmt::format("stepgate read {} reads traces of torch.profiler", given.command.front()));
+  }
   check_outputs(arguments);
   const Scenario scenario = scenario_of(arguments);
   std::optional<AcceptedCounts> accepted;
@@ -269,10 +292,16 @@ int attach_program(const Arguments& arguments) {
   reports.end(report);
   if (!decides && !missing.empty()) std::cerr << "nothing was counted: " << missing << '\n';
   if (!given.accept.empty()) {
-    if (!missing.empty() || !failure.empty())
-      throw RequestError("nothing is accepted: " + (failure.empty() ? missing : failure),
+    const std::string doubt = reason_for_doubt(run);
+    const std::string reason = !failure.empty() ? failure : !missing.empty() ? missing : doubt;
+    if (!reason.empty())
+      throw RequestError("nothing is accepted: " + reason,
                          "let the program end well, with steps that are counted");
-    accept(run, arguments);
+    if (decides && *report.code != ExitCode::passes) {
+      std::cerr << "nothing is accepted: not every assertion passes\n";
+    } else {
+      accept(run, arguments);
+    }
   }
   if (!decides) return run.timed_out ? status_of(ExitCode::device_failed) : run.code;
   return status_of(*report.code);

@@ -87,6 +87,7 @@ class CommandLine {
     declare_history();
     declare_gate();
     declare_attach();
+    declare_read();
     app_.add_option("--baselines", arguments_.device.baselines,
                     "folder with device profiles and baselines, before the verb or behind it; if "
                     "left out: $STEPGATE_BASELINES, else baselines/ here, else what is installed "
@@ -386,8 +387,54 @@ class CommandLine {
     takes_program(gate);
   }
 
-  void declare_attach() {
+  // The steps of a program: how many are counted, and what they are.
+  void takes_steps(CLI::App* added, const char* skip, const char* steps, const char* range_words) {
     constexpr std::int64_t most_steps = 100'000;
+    AttachArguments& given = arguments_.attach;
+    added->add_option("--skip-steps", given.skip_steps, skip)
+        ->check(CLI::Range(std::int64_t{0}, most_steps));
+    added->add_option("--steps", given.steps, steps)
+        ->check(CLI::Range(std::int64_t{1}, most_steps));
+    CLI::Option* range = added->add_option("--step-range", given.step_range, range_words);
+    CLI::Option* kernel =
+        added->add_option("--step-kernel", given.step_kernel,
+                          "the kernel that ends a step, as a regular expression of its name");
+    CLI::Option* call = added->add_option("--step-call", given.step_call,
+                                          "the CUDA call that ends a step, as cudaGraphLaunch");
+    range->excludes(kernel)->excludes(call);
+    kernel->excludes(call);
+  }
+
+  void declare_read() {
+    ReadArguments& given = arguments_.read;
+    CLI::App* read =
+        verb("read",
+             "what does a step of a trace of torch.profiler do, and where does its time go? No GPU",
+             read_traces);
+    read->add_option("traces", given.traces,
+                     "the trace, compressed or not, or - for standard input; then a trace of "
+                     "before, or the other ranks of the job")
+        ->required();
+    read->add_option("--base", given.base,
+                     "a trace of before, to compare with; repeatable for the ranks of a job")
+        ->allow_extra_args(false);
+    read->add_option("--expect", arguments_.attach.expect,
+                     "an assertion of the counts, such as \"host_waits_per_step <= 0.1\", or, of "
+                     "two traces, \"trace.launches_per_step <= base.launches_per_step\"; "
+                     "repeatable")
+        ->allow_extra_args(false);
+    read->add_option("--as-scenario", given.scenario,
+                     "write a scenario to this file whose step does as much as that of the trace, "
+                     "for `run`");
+    takes_steps(read, "steps before those that are counted (0)",
+                "steps that are counted (all that are recorded)",
+                "the annotation that begins a step; if left out: those of the profiler's step(), "
+                "ends of the optimizer, or 'step'");
+    gives_verdict(read, "write counts, times and verdicts to this file, as one JSON object");
+    reports_to_ci(read);
+  }
+
+  void declare_attach() {
     AttachArguments& given = arguments_.attach;
     CLI::App* attach =
         verb("attach",
@@ -407,22 +454,10 @@ class CommandLine {
         ->add_option("--against", given.against,
                      "fail where a step does more than this file accepts")
         ->excludes(accept);
-    attach->add_option("--skip-steps", given.skip_steps, "steps before those that are counted (10)")
-        ->check(CLI::Range(std::int64_t{0}, most_steps));
-    attach
-        ->add_option("--steps", given.steps,
-                     "steps that are counted (20, or the later half of a program with fewer)")
-        ->check(CLI::Range(std::int64_t{1}, most_steps));
-    CLI::Option* range = attach->add_option(
-        "--step-range", given.step_range,
+    takes_steps(
+        attach, "steps before those that are counted (10)",
+        "steps that are counted (20, or the later half of a program with fewer)",
         "the NVTX range that begins a step; if left out: ends of PyTorch's optimizer, or 'step'");
-    CLI::Option* kernel =
-        attach->add_option("--step-kernel", given.step_kernel,
-                           "the kernel that ends a step, as a regular expression of its name");
-    CLI::Option* call = attach->add_option("--step-call", given.step_call,
-                                           "the CUDA call that ends a step, as cudaGraphLaunch");
-    range->excludes(kernel)->excludes(call);
-    kernel->excludes(call);
     attach->add_option("--env", given.variables, "NAME=VALUE that the program sees; repeatable")
         ->allow_extra_args(false)
         ->check(is_assignment);

@@ -76,12 +76,17 @@ struct Option {
 std::vector<Option> options_of(const Arguments& arguments) {
   const std::string goes_on = "is a folder";
   const std::string several = "writes several files";
-  std::vector<Option> options{
-      {"--json", &arguments.json, ""},        {"--junit", &arguments.junit, ""},
-      {"--summary", &arguments.summary, ""},  {"--report", &arguments.report, ""},
-      {"--picture", &arguments.picture, ""},  {"--plot", &arguments.plot, several},
-      {"--trace", &arguments.trace, several}, {"--ledger", &arguments.ledger, goes_on},
-      {"--measure", &arguments.profile, ""},  {"--accept", &arguments.attach.accept, ""}};
+  std::vector<Option> options{{"--json", &arguments.json, ""},
+                              {"--junit", &arguments.junit, ""},
+                              {"--summary", &arguments.summary, ""},
+                              {"--report", &arguments.report, ""},
+                              {"--picture", &arguments.picture, ""},
+                              {"--plot", &arguments.plot, several},
+                              {"--trace", &arguments.trace, several},
+                              {"--ledger", &arguments.ledger, goes_on},
+                              {"--measure", &arguments.profile, ""},
+                              {"--accept", &arguments.attach.accept, ""},
+                              {"--as-scenario", &arguments.read.scenario, ""}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
 }

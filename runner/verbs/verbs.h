@@ -8,6 +8,7 @@
 namespace stepgate {
 
 struct AcceptTask;
+struct StepChoice;
 
 using Verb = int (*)(const Arguments&);
 
@@ -23,8 +24,12 @@ int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
 int attach_program(const Arguments&);
+int read_traces(const Arguments&);
 int work_for_gate(const Arguments&);
 int serve_job(const Arguments&);
+
+// The steps of a program that arguments choose. Throws RequestError.
+StepChoice choice_of(const AttachArguments&);
 
 // The task of a job that prints (line/job.h); line/serve.h has the others.
 int accept_one_run(Arguments, const AcceptTask&);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/command.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
 
@@ -125,6 +126,37 @@ TEST_F(Attach, StepsAreEndsOfTheFirstOptimizerRangesOrWhatTheUserNames) {
   EXPECT_NE(none.out.find("it has no steps that are known"), std::string::npos) << none.out;
 }
 
+TEST_F(Attach, TheWindowEndsWithTheStepsThatAreCountedAndNotWithOthers) {
+  // Twice as many ends of the optimizer as ranges that the user named.
+  EXPECT_EQ(
+      attach({"--step-range", "epoch"}, {"100", "mark=optimizer_and_epochs", "launch", "wait"})
+          .exit_code,
+      0);
+  EXPECT_EQ(counts()["first_step"], 11);
+  EXPECT_EQ(counts()["steps"], 20);
+  EXPECT_EQ(count("waits"), 2);
+  // Four ranges "step" to one end of the optimizer, which the user did not name either.
+  EXPECT_EQ(attach({}, {"160", "mark=accumulating", "launch", "wait"}).exit_code, 0);
+  EXPECT_EQ(counts()["first_step"], 11);
+  EXPECT_EQ(counts()["steps"], 20);
+  EXPECT_EQ(count("waits"), 4);
+  // A window of an attach around this one is not that of the program.
+  const EnvironmentVariable window("STEPGATE_ATTACH_WINDOW", "1+2");
+  EXPECT_EQ(attach({"--step-kernel", "kern"}, {"40", "launch", "wait"}).exit_code, 0);
+  EXPECT_EQ(counts()["steps"], 20);
+}
+
+TEST_F(Attach, StepsThatTheUserSkipsAreNeverCounted) {
+  const Finished none =
+      attach({"--skip-steps", "39", "--expect", "launches_per_step == 1"}, {"40", "launch"});
+  EXPECT_EQ(none.exit_code, 77) << none.out;
+  EXPECT_NE(none.out.find("40 ends of optimizer.step, and 41 are needed"), std::string::npos)
+      << none.out;
+  EXPECT_EQ(attach({"--skip-steps", "35"}, {"40", "launch"}).exit_code, 0);
+  EXPECT_EQ(counts()["first_step"], 36);
+  EXPECT_EQ(counts()["steps"], 4);
+}
+
 TEST_F(Attach, ACallOfEveryTenthStepIsCountedAndTold) {
   const Finished run = attach({}, {"40", "launch", "wait@10"});
   EXPECT_DOUBLE_EQ(count("waits"), 0.1);
@@ -234,6 +266,36 @@ TEST_F(Attach, ARatchetRefusesMoreAndNotesLess) {
     EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "wait", call}).exit_code, 1) << call;
 }
 
+TEST_F(Attach, NothingIsAcceptedBesideAnAssertionThatDoesNotPass) {
+  write("c.toml", "old");
+  const Words accept{"--accept", "c.toml"};
+  const Finished fails =
+      attach(joined(accept, {"--expect", "host_waits_per_step == 0"}), {"40", "launch", "wait"});
+  EXPECT_EQ(fails.exit_code, 1) << fails.out;
+  EXPECT_NE(fails.err.find("nothing is accepted: not every assertion passes"), std::string::npos)
+      << fails.err;
+  EXPECT_EQ(attach(joined(accept, {"--expect", "pageable_copies_per_step == 0"}),
+                   {"40", "launch", "copy.unknown"})
+                .exit_code,
+            77);
+  EXPECT_EQ(attach(accept, {"40", "launch", "end=fails"}).exit_code, 2);
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const std::string program = FAKE_PROGRAM;
+  // A process of which nothing is known.
+  EXPECT_EQ(
+      stepgate(joined(joined({"attach"}, accept),
+                      {"--", "sh", "-c",
+                       program + " 40 launch; STEPGATE_CUPTI=/nowhere " + program + " 40 launch"}))
+          .exit_code,
+      2);
+  EXPECT_EQ(text_of(place() / "c.toml"), "old");
+  EXPECT_EQ(
+      attach(joined(accept, {"--expect", "host_waits_per_step == 1"}), {"40", "launch", "wait"})
+          .exit_code,
+      0);
+  EXPECT_NE(text_of(place() / "c.toml"), "old");
+}
+
 TEST_F(Attach, LaunchesAreComparedWithTheSameVersionsAlone) {
   EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch"}).exit_code, 0);
   EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "launch"}).exit_code, 1);
@@ -303,6 +365,123 @@ TEST_F(Attach, AProgramThatHangsIsEndedByItsTimeoutOrAfterItsWindow) {
   EXPECT_EQ(count("waits"), 1);
 }
 
+TEST_F(Attach, StoppingWaitsForEveryRankAndForNoHelper) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const auto stopped = [&](const Words& options, const std::string& script) {
+    return stepgate(joined(joined({"attach", "--quiet", "--stop", "--timeout", "60", "--json",
+                                   "r.json", "--expect", "launches_per_step == 1"},
+                                  options),
+                           {"--", "sh", "-c", script}));
+  };
+  const std::string program = FAKE_PROGRAM, hangs = program + " 40 launch end=hangs";
+  for (const Words& steps :
+       {Words{}, {"--step-kernel", "kern"}, {"--step-call", "cudaGraphLaunch"}}) {
+    const std::string graph = steps.size() == 2 && steps[1] != "kern"
+                                  ? "exec " + program + " 40 graph end=hangs"
+                                  : "exec " + hangs;
+    EXPECT_EQ(stopped(steps, graph).exit_code, 0) << steps.size();
+  }
+  // Helpers: one without a step that stays, one that made some and ended.
+  const Finished helpers = stopped(
+      {}, program + " 5 mark=none launch end=hangs & " + program + " 5 launch; exec " + hangs);
+  EXPECT_EQ(helpers.exit_code, 0) << helpers.out;
+  // The second rank starts when the window of the first is over.
+  for (const std::string size : {"WORLD_SIZE=2 ", "WORLD_SIZE=8 LOCAL_WORLD_SIZE=2 "}) {
+    const Finished ranks = stopped({}, size + "RANK=0 " + hangs + " & sleep 1; exec env " + size +
+                                           "RANK=1 " + hangs + " launch");
+    EXPECT_EQ(ranks.exit_code, 1) << ranks.out;
+    EXPECT_EQ(result()["program"].size(), 2U) << ranks.out;
+  }
+}
+
+// One line of a reason, the program's own output, and its own code where nothing is asserted.
+TEST_F(Attach, AProgramOfAnyKindKeepsItsOutputAndItsCode) {
+  struct Kind {
+    const char* reason;
+    Words program;
+    int code;       // without an assertion
+    int expecting;  // with one
+  };
+  for (const auto& [reason, program, code, expecting] :
+       {Kind{"no process used CUDA", {"sh", "-c", "echo own output; exit 7"}, 7, 3},
+        Kind{"no process used CUDA", {FAKE_PROGRAM, "40", "before=no_cuda"}, 0, 3},
+        Kind{"it has no steps that are known", {FAKE_PROGRAM, "40", "mark=none", "launch"}, 0, 77},
+        Kind{"it launched no work", {FAKE_PROGRAM, "40", "wait"}, 0, 77},
+        Kind{"it launched no work in steps 11 to 30",
+             {FAKE_PROGRAM, "40", "launch@50", "wait"},
+             0,
+             77},
+        Kind{"no process used CUDA", {FAKE_PROGRAM, "40", "launch", "before=other_tool"}, 0, 3},
+        Kind{"it has no steps that are known",
+             {FAKE_PROGRAM, "40", "mark=none", "launch", "end=kill"},
+             137,
+             3},
+        Kind{"", {FAKE_PROGRAM, "40", "launch", "before=fork"}, 0, 0},
+        Kind{"", {FAKE_PROGRAM, "40", "launch", "before=flood"}, 0, 0},
+        Kind{"", {FAKE_PROGRAM, "40", "launch", "end=terminate"}, 143, 3}}) {
+    const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+    const Finished plain = stepgate(joined({"attach", "--"}, program));
+    EXPECT_EQ(plain.exit_code, code) << to_text(program) << plain.err;
+    EXPECT_NE(plain.err.find("own output"), std::string::npos) << plain.err;
+    const std::string said = "nothing was counted: ";
+    const std::size_t line = plain.err.find(said);
+    EXPECT_EQ(line != std::string::npos, *reason != '\0') << to_text(program) << plain.out;
+    if (line != std::string::npos) {
+      EXPECT_NE(plain.err.find(reason, line), std::string::npos) << plain.err.substr(line);
+      EXPECT_EQ(plain.err.find('\n', line), plain.err.size() - 1) << plain.err.substr(line);
+    }
+    const Finished decides =
+        stepgate(joined({"attach", "--expect", "host_waits_per_step <= 9", "--"}, program));
+    EXPECT_EQ(decides.exit_code, expecting) << to_text(program) << decides.out;
+    if (program.back() == "before=flood") {
+      EXPECT_GT(plain.err.size(), std::size_t{8} << 20);
+      EXPECT_LT(plain.peak_bytes, std::int64_t{512} << 20);
+      EXPECT_LT(stepgate(joined({"attach", "--quiet", "--"}, program)).err.size(), 4096U);
+    }
+  }
+}
+
+// A profiler within the program asks CUPTI when the library has it: it is refused, and the program
+// goes on.
+TEST_F(Attach, AProfilerWithinTheProgramChangesNoCount) {
+  EXPECT_EQ(attach({}, {"40", "launch", "wait", "before=profiler"}).exit_code, 0);
+  EXPECT_EQ(count("waits"), 1);
+  EXPECT_EQ(count("launches"), 1);
+}
+
+TEST_F(Attach, TheLinesOfAcceptedCountsAreThoseOfTheProcessThatHasMost) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const EnvironmentVariable lines("FAKE_LINES", "1");
+  const std::string program = FAKE_PROGRAM;
+  const std::string script = "RANK=0 " + program + " 40 launch wait malloc malloc; RANK=1 " +
+                             program + " 40 launch wait wait malloc";
+  EXPECT_EQ(stepgate({"attach", "--json", "r.json", "--accept", "c.toml", "--", "sh", "-c", script})
+                .exit_code,
+            0);
+  const std::string text = text_of(place() / "c.toml");
+  EXPECT_NE(text.find("waits = 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("device_allocs = 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("count = \"waits\"\nline = \"rank1.py"), std::string::npos) << text;
+  EXPECT_NE(text.find("count = \"device_allocs\"\nline = \"rank0.py"), std::string::npos) << text;
+  EXPECT_EQ(text.find("count = \"waits\"\nline = \"rank0.py"), std::string::npos) << text;
+}
+
+TEST_F(Attach, BytesBeyondAllMemoryAreNoNegativeNumber) {
+  const Finished run = attach({"--expect", "copy_bytes_per_step <= 1 B"}, {"40", "copy.absurd"});
+  EXPECT_EQ(run.exit_code, 1) << run.out;
+  EXPECT_NE(run.out.find("1.84467e+19 B"), std::string::npos) << run.out;
+}
+
+TEST_F(Attach, NamesOfAnyBytesAreWritten) {
+  const EnvironmentVariable rank("RANK", "\xff\n::error::x");
+  const Finished run = attach({"--junit", "j.xml", "--summary", "s.md", "--report", "p.html",
+                               "--expect", "host_waits_per_step == 1"},
+                              {"40", "launch", "wait", "before=ranges", "range=\xfe\x01<b>"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(("\n" + run.out).find("\n::"), std::string::npos) << run.out;
+  EXPECT_EQ(count("waits"), 1);
+}
+
 TEST_F(Attach, TheProgramsOutputGoesToStandardErrorAndItsAbsenceIsRefused) {
   const Finished run = attach({}, {"40", "launch"});
   EXPECT_NE(run.err.find("the program's own output"), std::string::npos);
@@ -315,6 +494,9 @@ TEST_F(Attach, TheProgramsOutputGoesToStandardErrorAndItsAbsenceIsRefused) {
   const Finished two = attach({}, {"40", "launch"});
   EXPECT_EQ(two.exit_code, 2);
   EXPECT_NE(two.err.find("CUDA_INJECTION64_PATH is set"), std::string::npos) << two.err;
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  EXPECT_EQ(attach({"--env", "NVTX_INJECTION64_PATH=/other/tool.so"}, {"40", "launch"}).exit_code,
+            2);
 }
 
 TEST_F(Attach, RangesStandWhereThereIsNoPythonLine) {
@@ -346,8 +528,9 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
         run.out.find("fake_train.py:24 cuda.fake_call(WAIT, (ctypes.c_uint64 * 1)(0), 0)  # the w"),
         std::string::npos)
         << run.out;
-    const Finished failing = stepgate(
-        joined({"attach", "--expect", "host_waits_per_step == 0", "--accept", "c.toml"}, program));
+    EXPECT_EQ(stepgate(joined({"attach", "--accept", "c.toml"}, program)).exit_code, 0);
+    const Finished failing =
+        stepgate(joined({"attach", "--expect", "host_waits_per_step == 0"}, program));
     EXPECT_EQ(failing.exit_code, 1) << failing.out;
     EXPECT_NE(failing.out.find("1; it must be 0: fake_train.py:24"), std::string::npos)
         << failing.out;
@@ -368,18 +551,50 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
 #endif
 }
 
-TEST_F(Attach, NoReportShowsAWordThatLooksLikeASecret) {
-  const std::string secret = "hf_SECRETsecretSECRET";
-  const Finished run =
-      attach({"--junit", "j.xml", "--summary", "s.md", "--report", "p.html", "--expect",
-              "host_waits_per_step == 0", "--annotations", "github", "--undecided", "fail"},
-             {"40", "launch", "wait", "end=fails", "token=" + secret});
-  std::string all = run.out + run.err;
-  for (const char* file : {"r.json", "j.xml", "s.md", "p.html"}) all += text_of(place() / file);
-  EXPECT_EQ(all.find(secret), std::string::npos) << all.substr(all.find(secret) - 200, 300);
-  EXPECT_NE(all.find("***"), std::string::npos);
-  EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch", "token=" + secret}).exit_code, 0);
-  EXPECT_EQ(text_of(place() / "c.toml").find(secret), std::string::npos);
+// Every secret has "Xq7", which is nowhere else.
+TEST_F(Attach, NoWriterShowsASecretOfTheCommand) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const std::string program = FAKE_PROGRAM;
+  const Words words{"40",
+                    "launch",
+                    "wait",
+                    "--",
+                    "token=Xq7",
+                    "--wandb-key",
+                    "Xq7",
+                    "--pwd",
+                    "Xq7",
+                    "--pat",
+                    "Xq7",
+                    "--auth",
+                    "Xq7",
+                    "--data",
+                    "https://user:Xq7@host",
+                    "hf_Xq7Xq7Xq7Xq7",
+                    "--run=q83+Zm/0pLx1VdR7uKe+Yh2TsW9cXq7A"};
+  const Words script{"--", "sh", "-c",
+                     "TOKEN=Xq7 exec " + program + " 40 launch wait -- --pat 'Xq7'"};
+  for (const Words& command :
+       {joined({"--", FAKE_PROGRAM}, words), script,
+        joined({"--", FAKE_PROGRAM},
+               joined({"40", "end=fails"}, Words(words.begin() + 1, words.end()))),
+        Words{"--", "TOKEN=Xq7"}}) {
+    const Finished run =
+        stepgate(joined({"attach", "--quiet", "--json", "r.json", "--junit", "j.xml", "--summary",
+                         "s.md", "--report", "p.html", "--expect", "host_waits_per_step == 0",
+                         "--annotations", "github", "--undecided", "fail"},
+                        command));
+    std::string all = run.out + run.err;
+    for (const char* file : {"r.json", "j.xml", "s.md", "p.html"}) all += text_of(place() / file);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_EQ(all.find("Xq7"), std::string::npos) << all.substr(all.find("Xq7") - 200, 300);
+    EXPECT_NE(all.find("***"), std::string::npos);
+  }
+  for (const Words& command : {joined({"--", FAKE_PROGRAM}, words), script}) {
+    EXPECT_EQ(stepgate(joined({"attach", "--accept", "c.toml"}, command)).exit_code, 0);
+    EXPECT_EQ(text_of(place() / "c.toml").find("Xq7"), std::string::npos);
+    EXPECT_NE(text_of(place() / "c.toml").find("***"), std::string::npos);
+  }
 }
 
 #ifdef STEPGATE_PYTHON

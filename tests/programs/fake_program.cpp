@@ -47,6 +47,7 @@ const std::map<std::string, FakeCall>& all_calls() {
       {"launch.host", {"cuLaunchHostFunc", {0, 0, 0}}},
       {"copy.pageable", {"cudaMemcpyAsync_v3020", {device, pageable, 4096, 1, 0}}},
       {"copy.pinned", {"cudaMemcpyAsync_v3020", {device, pinned, 100, 1, 0}}},
+      {"copy.absurd", {"cudaMemcpyAsync_v3020", {device, pinned, ~std::uint64_t{0}, 1, 0}}},
       {"copy.default", {"cudaMemcpyAsync_v3020", {pinned, device, 7, 4, 0}}},
       {"copy.on_device", {"cudaMemcpyAsync_v3020", {device, device, 8, 3, 0}}},
       {"copy.blocking", {"cudaMemcpy_v3020", {pinned, device, 16, 2}}},
@@ -122,12 +123,23 @@ std::string option(const std::vector<std::string>& words, const std::string& nam
 
 void one_step(const std::vector<std::string>& words, int step) {
   for (const std::string& word : words) {
+    if (word == "--") break;  // what follows is shown alone
     if (word.find('=') == std::string::npos) make_call(word, step);
   }
 }
 
-void end_step(const std::string& marks) {
+void begin_step(const std::string& marks, int step) {
+  if (push == nullptr) return;
+  if (marks == "range" || marks == "accumulating") push("step");
+  if (marks == "optimizer_and_epochs" && step % 2 == 0) push("epoch");
+}
+
+void end_step(const std::string& marks, int step) {
+  if (pop && (marks == "range" || marks == "accumulating")) pop();
+  if (pop && marks == "optimizer_and_epochs" && step % 2 == 1) pop();
   if (mark == nullptr) return;
+  if (marks == "accumulating" && step % 4 == 3) mark(2, 77);
+  if (marks == "optimizer_and_epochs") mark(2, 77);
   if (marks == "optimizer") mark(2, 77);
   if (marks == "two_optimizers") {
     mark(2, 77);
@@ -150,10 +162,16 @@ int main(int count, char** arguments) {
   const int steps = std::atoi(arguments[1]);
   const std::vector<std::string> words(arguments + 2, arguments + count);
   const std::string marks = option(words, "mark").empty() ? "optimizer" : option(words, "mark");
-  const std::string before = option(words, "before");
+  const std::string before = option(words, "before"), range = option(words, "range");
   std::printf("the program's own output\n");
   std::fflush(stdout);
   if (before == "no_cuda") return 0;
+  if (before == "other_tool") ::setenv("CUDA_INJECTION64_PATH", "/nowhere/tool.so", 1);
+  if (before == "flood") {
+    const std::string line(1 << 20, 'x');
+    for (int lines = 0; lines < 9; ++lines) std::puts(line.c_str());
+    std::fflush(stdout);
+  }
   if (before == "exec") {
     std::vector<char*> again(arguments, arguments + count);
     std::string none = "before=";
@@ -166,6 +184,13 @@ int main(int count, char** arguments) {
     ::execv("/proc/self/exe", again.data());
   }
   start_cuda();
+  if (before == "profiler") {
+    void* subscriber = nullptr;
+    if (reinterpret_cast<int (*)(void**, void*, void*)>(dlsym(cuda, "cuptiSubscribe"))(
+            &subscriber, nullptr, nullptr) == 0) {
+      return 98;
+    }
+  }
   if (before == "graph") {
     reinterpret_cast<void (*)(std::uint64_t, int, int)>(dlsym(cuda, "fake_graph"))(0xe0, 4, 2);
   }
@@ -173,14 +198,13 @@ int main(int count, char** arguments) {
     std::thread([] { make_call("pin", 0); }).join();
   }
   for (int step = 0; step < steps; ++step) {
-    if (marks == "range" && push) push("step");
-    if (before == "ranges" && push) push("forward");
+    begin_step(marks, step);
+    if (before == "ranges" && push) push(range.empty() ? "forward" : range.c_str());
     one_step(words, step);
     if (before == "thread") std::thread([] { make_call("pin", 0); }).join();
     if (before == "again" && step + 1 == steps) start_cuda();
     if (before == "ranges" && pop) pop();
-    if (marks == "range" && pop) pop();
-    end_step(marks);
+    end_step(marks, step);
     if (before == "fork" && step == steps / 2) {
       const pid_t child = ::fork();
       if (child == 0) {

@@ -40,6 +40,18 @@ std::optional<Diagnostic> problem_of(const struct stat& status, const Place& pla
 
 }  // namespace
 
+bool is_json_or_compressed(const std::filesystem::path& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return false;
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 64> begin{};
+  const ssize_t size = ::read(file.descriptor(), begin.data(), begin.size());
+  if (size < 2) return false;
+  const std::string_view text(begin.data(), static_cast<std::size_t>(size));
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return text.starts_with("\x1f\x8b") || (first != std::string_view::npos && text[first] == '{');
+}
+
 TextOrProblem read_file(const std::filesystem::path& path, std::string_view what) {
   const Place place{path.generic_string(), 0, 0};
   struct stat there {};

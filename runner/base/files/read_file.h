@@ -26,6 +26,9 @@ TextOrProblem read_file(const std::filesystem::path&, std::string_view what);
 // names by now.
 TextOrProblem read_open_file(const OpenFile&, const Place&, std::string_view what);
 
+// Whether the file begins as JSON does, or as what gzip compressed; false where it cannot be read.
+bool is_json_or_compressed(const std::filesystem::path&);
+
 // The entries of a folder, by name. Throws RequestError placed at it where it cannot be read.
 std::vector<std::filesystem::path> read_folder(const std::filesystem::path&);
 

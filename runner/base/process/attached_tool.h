@@ -5,8 +5,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace stepgate {
+
+// Whether a variable of that name loads a tool into CUDA or NVTX.
+bool is_of_a_tool(std::string_view variable);
 
 // The first environment variable found that shows an attached tool.
 std::optional<std::string> attached_tool();

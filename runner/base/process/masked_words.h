@@ -6,9 +6,11 @@
 
 namespace stepgate {
 
-// "***" in place of every word, or of the value in "--name=value", that looks like a secret: by the
-// name of its option (token, password, secret, key), by the beginnings that providers give their
-// tokens, or by being 32 or more letters and digits without a separator of paths or words.
+// "***" in place of every value that looks like a secret, in words of their own and within those
+// of scripts (`sh -c 'TOKEN=abc ...'`, `python3 -c`, headers, JSON): by a name with a part like
+// token, key, password, pwd, secret, auth, credential or pat; as user of a URL; by the beginnings
+// that providers give their tokens; or by being 32 or more letters with digits among them that are
+// no path.
 Command masked(Command);
 
 }  // namespace stepgate

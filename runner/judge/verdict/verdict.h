@@ -182,6 +182,7 @@ struct Verdict {
   bool planned_only = false;  // no device took part
   // Processes of an attached program that used CUDA; absent elsewhere.
   std::optional<std::vector<CountedProcess>> program;
+  std::vector<CountedProcess> program_base;  // what they are compared with; may be empty
   std::vector<VariantSummary> variants;
   std::int64_t batch_bytes = 0;  // the values of these names in assertions
   std::int64_t param_bytes = 0;

@@ -39,6 +39,7 @@ StepChoice choice_of(const ProgramKnobs& program) {
                     .skip = program.skip_steps,
                     .steps = program.steps,
                     .is_default = false};
+  choice.names_skip = true;
   if (program.step_range.empty()) return choice;
   choice.range = program.step_range;
   choice.names_range = true;
@@ -140,14 +141,12 @@ std::string failure_of(const Variant& variant, const ProgramRun& run) {
 
 AttachRequest counting_request(const Variant& variant) {
   const ProgramKnobs& program = variant.knobs.program;
-  // The ends of steps that are named by a kernel or a call show afterwards alone.
-  const bool can_stop = program.step_kernel.empty() && program.step_call.empty();
   return {.command = command_of(program),
           .variables = variables_of(program),
           .folder = program.cwd,
           .steps = choice_of(program),
           .timeout = time_limit_of(program),
-          .stops_after_window = can_stop};
+          .stops_after_window = true};
 }
 
 Decided decide_programs(const Planned& planned, const LineArguments& arguments, std::uint64_t seed,

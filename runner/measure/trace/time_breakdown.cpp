@@ -63,9 +63,9 @@ class IssuedWork {
 struct HostTime {
   std::vector<Interval> waits;  // of the step, ascending
   IntervalUnion waiting;  // waits of the step, and times in which the runner throttles the host
-  IntervalUnion loader;
+  const IntervalUnion& loader;
 
-  HostTime(const Trace& trace, const StepPlan& plan) {
+  HostTime(const Trace& trace, const IntervalUnion& of_loader) : loader(of_loader) {
     std::vector<Interval> all;
     for (const HostCall& call : trace.calls) {
       if (!waits_for_device(call)) continue;
@@ -73,14 +73,6 @@ struct HostTime {
       if (operation_of(trace, call) >= 0) waits.push_back(interval_of(call));
     }
     waiting = union_of(std::move(all));
-    std::vector<Interval> taking;
-    for (const HostSpan& span : trace.spans) {
-      if (span.operation < 0) continue;
-      const Action& action = operation_at(plan, span.operation).action;
-      if (std::holds_alternative<TakeBatch>(action) || std::holds_alternative<HostCopies>(action))
-        taking.push_back(interval_of(span));
-    }
-    loader = union_of(std::move(taking));
   }
 
   // Includes a wait that returns exactly at `when`.
@@ -112,10 +104,10 @@ void blame_waits_for_filling(const Interval& window, const HostTime& host, std::
   idle.for_host = of_host;
 }
 
-IdleTime blame(const Trace& trace, const StepPlan& plan, const Interval& window,
+IdleTime blame(const Trace& trace, const IntervalUnion& loader, const Interval& window,
                const IntervalUnion& busy) {
   const IssuedWork issued(trace);
-  const HostTime host(trace, plan);
+  const HostTime host(trace, loader);
   const IntervalUnion gaps = difference_of(union_of({window}), busy);
   IdleTime idle;
   auto next = trace.work.begin();
@@ -229,8 +221,20 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
 
 TimeBreakdown time_breakdown(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
                              const DeviceTime& device) {
+  std::vector<Interval> taking;
+  for (const HostSpan& span : trace.spans) {
+    if (span.operation < 0) continue;
+    const Action& action = operation_at(plan, span.operation).action;
+    if (std::holds_alternative<TakeBatch>(action) || std::holds_alternative<HostCopies>(action))
+      taking.push_back(interval_of(span));
+  }
+  return time_breakdown(trace, union_of(std::move(taking)), window, device);
+}
+
+TimeBreakdown time_breakdown(const Trace& trace, const IntervalUnion& loader,
+                             const TraceWindow& window, const DeviceTime& device) {
   const IntervalUnion whole = union_of({window.time});
-  const IdleTime idle = blame(trace, plan, window.time, device.busy);
+  const IdleTime idle = blame(trace, loader, window.time, device.busy);
   const auto a_step = [&](std::int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / nanoseconds_per_second /
            static_cast<double>(window.steps);

@@ -51,6 +51,9 @@ DeviceTime device_time(const Trace&, const PlannedStep&, const TraceWindow&);
 // managed memory, is `idle_for_data`, and the rest is `idle_for_host`.
 // The remaining idle time is the device's own, `idle_in_queue`.
 TimeBreakdown time_breakdown(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
+// The same of a trace without a plan: `loader` is the time that the host spent with its loader.
+TimeBreakdown time_breakdown(const Trace&, const IntervalUnion& loader, const TraceWindow&,
+                             const DeviceTime&);
 
 // Returns whether a call waits for the device, by blocking or by polling.
 bool waits_for_device(const HostCall&);

@@ -63,18 +63,24 @@ void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
 // Builds the operations of one wait; the builder's plan is used as temporary storage.
 class Waits {
  public:
-  Waits(StepBuilder& builder, SyncHow how, int loss) : builder_(builder), how_(how), loss_(loss) {
-    if (how == SyncHow::item)
+  Waits(StepBuilder& builder, const SyncKnobs& knobs, int loss)
+      : builder_(builder), how_(knobs.how), every_(knobs.every), times_(knobs.times), loss_(loss) {
+    if (how_ == SyncHow::item)
       word_ = add_word(builder, "value read at the wait", MemoryKind::pinned);
-    if (how == SyncHow::memcpy)
+    if (how_ == SyncHow::memcpy)
       word_ = add_word(builder, "value read at the wait", MemoryKind::pageable);
-    if (how == SyncHow::event || how == SyncHow::poll)
+    if (how_ == SyncHow::event || how_ == SyncHow::poll)
       event_ = builder.add_event("reached the wait", 1);
   }
 
-  void append(std::int64_t every, int stream) {
+  void append(int stream) {
+    for (std::int64_t time = 0; time < times_; ++time) append_one(stream);
+  }
+
+ private:
+  void append_one(int stream) {
     builder_.enter(Phase::sync, stream);
-    builder_.only_every(every);
+    builder_.only_every(every_);
     switch (how_) {
       case SyncHow::device:
         return builder_.act("wait for the device", HostWaits{WaitFor::device});
@@ -91,16 +97,17 @@ class Waits {
         return builder_.act("wait for the loss", HostWaits{WaitFor::stream});
       case SyncHow::memcpy:
         builder_.enter(Phase::sync, builder_.add_stream(stream_of(CopyStream::legacy)));
-        builder_.only_every(every);
+        builder_.only_every(every_);
         return builder_.act("read the loss, waiting",
                             CopyBytes{builder_.whole(word_), builder_.whole(loss_), true});
     }
     require(false, "every way to wait is built");
   }
 
- private:
   StepBuilder& builder_;
   SyncHow how_;
+  std::int64_t every_;
+  std::int64_t times_;
   int loss_;
   int word_ = 0;
   int event_ = 0;
@@ -153,8 +160,8 @@ void build_log(StepBuilder& builder, const Knobs& knobs, int loss) {
 
 void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
   if (knobs.sync.where == SyncWhere::none) return;
-  Waits waits(builder, knobs.sync.how, loss);
-  if (knobs.sync.where == SyncWhere::step) return waits.append(knobs.sync.every, compute_stream);
+  Waits waits(builder, knobs.sync, loss);
+  if (knobs.sync.where == SyncWhere::step) return waits.append(compute_stream);
   const std::vector<Operation> before = std::exchange(builder.plan().operations, {});
   for (std::size_t index = 0; index < before.size(); ++index) {
     const Operation& operation = before[index];
@@ -163,7 +170,7 @@ void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
     operations.push_back(operation);
     if (!waits_after(knobs.sync.where, operation, next)) continue;
     const std::size_t first = operations.size();
-    waits.append(knobs.sync.every, operation.stream);
+    waits.append(operation.stream);
     // Between two captured operations a wait is captured too, which find_capture_errors then
     // refuses.
     for (std::size_t added = first; added < operations.size(); ++added) {

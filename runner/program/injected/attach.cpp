@@ -39,10 +39,12 @@ PointerGetAttribute pointer_attribute = nullptr;
 struct Window {
   long skip = 0;
   long steps = 0;
+  bool is_of_ranges =
+      false;  // the user named the range; else leading_source says which marks count
 };
 Window window;
 std::atomic<long> marks_of[mark_source_count];
-std::atomic<long> marks_seen{0};  // of the source that has most
+std::atomic<long> marks_seen{0};  // of the source whose steps are counted
 std::atomic<std::uint64_t> first_optimizer{0};
 
 bool is_in_window() {
@@ -284,6 +286,17 @@ void read_window() {
   const long skip = take_number(text);
   if (*text++ != '+') return;
   window = {.skip = skip, .steps = take_number(text)};
+  window.is_of_ranges = std::strcmp(text, window_of_ranges) == 0;
+}
+
+// Ranks of other machines are not seen here.
+void read_world_size(RecordFileHeader& file) {
+  for (const char* name : {"LOCAL_WORLD_SIZE", "WORLD_SIZE"}) {
+    const char* text = std::getenv(name);
+    if (text == nullptr || file.rank[0] == '\0') continue;
+    file.world_size = static_cast<std::uint64_t>(take_number(text));
+    return;
+  }
 }
 
 // Counts a boundary between steps. Never called from within a CUDA call.
@@ -298,11 +311,11 @@ void mark(MarkSource source, std::uint64_t optimizer) {
     if (!first_optimizer.compare_exchange_strong(none, optimizer) && none != optimizer) return;
   }
   const long now = ++marks_of[static_cast<std::uint64_t>(source)];
-  if (now <= marks_seen.load(std::memory_order_relaxed)) return;
+  if (source != (window.is_of_ranges ? MarkSource::range : leading_source(marks_of))) return;
   marks_seen.store(now);
+  tell_marks(static_cast<std::uint64_t>(now));
   if (now == window.skip + 1) begin_lines();
-  // One more than the window has, so that whichever source begins later has all steps too.
-  if (window.steps > 0 && now > window.skip + window.steps + 1) {
+  if (window.steps > 0 && now > window.skip + window.steps) {
     stop_recording();
     unwatch_calls();
   }
@@ -401,6 +414,7 @@ STEPGATE_EXPORTED int InitializeInjection() {
   if (subscriber != nullptr) return 1;
   if (!open_record_file()) return 1;
   read_window();
+  read_world_size(*header());
   find_driver(*header());
   subscribe(*header());
   return 1;

@@ -142,6 +142,11 @@ bool open_record_file() {
   return true;
 }
 
+void tell_marks(std::uint64_t marks) {
+  if (RecordFileHeader* file = header())
+    Shared(file->marks).store(marks, std::memory_order_relaxed);
+}
+
 void stop_recording() {
   if (RecordFileHeader* file = header()) Shared(file->window_over).store(1);
   open_header.store(nullptr);

@@ -30,6 +30,8 @@ RecordFileHeader* header();
 bool open_record_file();
 // A forked child records nothing, until it uses CUDA itself and the driver loads the library anew.
 void watch_forks();
+// The number of marks, for a reader while the program runs.
+void tell_marks(std::uint64_t);
 // Ends the recording of all threads.
 void stop_recording();
 

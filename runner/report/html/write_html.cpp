@@ -202,6 +202,7 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   html += html_pictures(reported, room, open);
   for (const std::string& line : decided.program.lines) html += html_paragraph(line, "dim");
   html += html_table("The counts of a step", decided.program.counts);
+  html += html_table("Differences", decided.differences);
   html += html_table("The variants in numbers", decided.variants);
   if (decided.mechanism) html += html_mechanism(*decided.mechanism);
   html += html_list(4, "Environment", verdict.environment);

@@ -480,9 +480,11 @@ Json json_of(const std::vector<CountedProcess>& processes) {
              {"first_step", process.first_step},
              {"steps", process.steps},
              {"versions", process.versions},
+             {"unknown", Json::object()},
              {"counts", process.problem.empty() ? json_of(process.mean) : Json(nullptr)},
              {"each", Json::array()},
              {"places", Json::array()}};
+    for (const auto& [metric, why] : process.unknown) one["unknown"][row_of(metric).name] = why;
     for (const CallCounts& step : process.each) one["each"].push_back(json_of(step));
     for (const CountedPlace& place : process.places) {
       one["places"].push_back({{"count", row_of(place.count).name},
@@ -540,6 +542,7 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
             {"measurement", json_of(measurement)},
             {"wall_times", json_of(times)}};
   if (verdict.program) line["program"] = json_of(*verdict.program);
+  if (!verdict.program_base.empty()) line["program_base"] = json_of(verdict.program_base);
   write_line(out, line, run, measurement);
 }
 

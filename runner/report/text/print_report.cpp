@@ -167,6 +167,8 @@ void print_program(std::ostream& out, const ReportedScenario& scenario, Style st
   const ReportedVerdict& decided = *scenario.decided;
   out << one_line(decided.verdict.claim) << '\n';
   print_counts(out, decided.program);
+  print_numbers(out, decided.differences);
+  if (decided.mechanism) print_mechanism(out, *decided.mechanism);
   // Accepted counts make an assertion each: those that pass are one line.
   constexpr std::size_t most_passing = 4;
   std::vector<ReportedAssertion> shown = decided.assertions;

@@ -268,6 +268,7 @@ constexpr std::array field_rows{
     field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(choices<SyncHow>), "by which call"),
     field<&Knobs::sync, &SyncKnobs::every>("sync.every", whole(1, 1000000),
                                            "in every so many steps"),
+    field<&Knobs::sync, &SyncKnobs::times>("sync.times", whole(1, 1000), "so many waits in a row"),
     field<&Knobs::sync, &SyncKnobs::wait>("sync.wait", one_of(choices<SyncWait>),
                                           "what the waiting host does with its processor"),
 

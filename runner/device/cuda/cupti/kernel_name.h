@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Readable names of kernels.
+// Readable names of kernels, of symbols that are trusted: the text, and the time it takes, can grow
+// without bound with the symbol (program/matching_names.h bounds them).
 #pragma once
 
 #include <string>
