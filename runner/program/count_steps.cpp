@@ -53,6 +53,8 @@ constexpr std::array rows{
                  std::nullopt},
     CallCountRow{CallCount::fills, "fills", "fills", CountIs::version, std::nullopt},
     CallCountRow{CallCount::polls, "polls", "polls", CountIs::neither, Metric::polls_per_step},
+    CallCountRow{CallCount::collectives, "collectives", "collectives", CountIs::exact,
+                 Metric::collectives_per_step},
     CallCountRow{CallCount::unknown_copies, "unknown_copies", "copies of unknown ends",
                  CountIs::exact, std::nullopt},
 };
@@ -143,13 +145,26 @@ void add_copy(const Record& record, CallCounts& counts) {
   if (has(record, can_block) || has(record, pageable)) at(counts, CallCount::blocking_copies) += 1;
 }
 
-void add(const Record& record, const Graphs& graphs, CallCounts& counts) {
+// Kernels of NCCL, by what their launches carry.
+std::set<std::uint64_t> collectives_of(const RecordedProcess& process) {
+  std::set<std::uint64_t> kernels;
+  for (const auto& [key, name] : process.names) {
+    if (key < range_name_keys && (name.find("ncclDevKernel") != std::string::npos ||
+                                  name.find("ncclKernel") != std::string::npos))
+      kernels.insert(key);
+  }
+  return kernels;
+}
+
+void add(const Record& record, const Graphs& graphs, const std::set<std::uint64_t>& collectives,
+         CallCounts& counts) {
   const auto blocking = [&] {
     if (has(record, can_block)) at(counts, CallCount::blocking_frees) += 1;
   };
   switch (call_of(record)) {
     case CallKind::launch:
       at(counts, CallCount::launches) += 1;
+      if (collectives.contains(record.payload)) at(counts, CallCount::collectives) += 1;
       break;
     case CallKind::graph_launch: {
       const GraphWork work = graphs.of(record.payload);
@@ -380,12 +395,13 @@ class StepCounter {
     if (threads_.empty()) return false;
     into.each.assign(boundaries_.size() - 1, {});
     Graphs graphs;
+    const std::set<std::uint64_t> collectives = collectives_of(process_);
     for (const Record& record : process_.records) {
       graphs.take(record);
       const std::optional<std::size_t> step = step_of(sequence_of(record));
       if (!step || !is_call(record) || !counts(record) || !threads_.contains(record.thread))
         continue;
-      add(record, graphs, into.each[*step]);
+      add(record, graphs, collectives, into.each[*step]);
       if (const auto row = shown_under(record)) add_place(record, *row, *step);
     }
     for (std::size_t index = 0; index < into.mean.size(); ++index) {

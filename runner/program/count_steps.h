@@ -36,9 +36,10 @@ enum class CallCount {
   graph_kernels,  // launched by graphs
   fills,
   polls,
+  collectives,     // launches of NCCL's kernels, outside graphs
   unknown_copies,  // copies whose ends are not known: they may be pageable
 };
-constexpr std::size_t call_count_count = 18;
+constexpr std::size_t call_count_count = 19;
 using CallCounts = std::array<double, call_count_count>;
 
 // Uses of a count in comparisons. `exact`: every GPU has the same. `version`: it is the same only

@@ -32,11 +32,13 @@ namespace held_wire {
 
 inline constexpr Text name{1, 200};
 inline constexpr Text name_if_any{0, 200};
+inline constexpr Whole bytes{0, 1'000'000'000'000'000};
 
 struct Hello {
   std::string program;
   std::string device;
   std::string steps;
+  std::int64_t device_memory_bytes = 0;
 };
 // The timed steps begin.
 struct Begun {
@@ -46,24 +48,26 @@ struct Ran {
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
   std::int64_t peak_memory_bytes = 0;
+  std::int64_t reserved_memory_bytes = 0;
 };
 
 }  // namespace held_wire
 
 template <>
-inline constexpr auto fields_of<held_wire::Hello> =
-    fields<described<&held_wire::Hello::program, held_wire::name>,
-           described<&held_wire::Hello::device, held_wire::name_if_any>,
-           described<&held_wire::Hello::steps, held_wire::name>>;
+inline constexpr auto fields_of<held_wire::Hello> = fields<
+    described<&held_wire::Hello::program, held_wire::name>,
+    described<&held_wire::Hello::device, held_wire::name_if_any>,
+    described<&held_wire::Hello::steps, held_wire::name>,
+    described<&held_wire::Hello::device_memory_bytes, Named("device_bytes"), held_wire::bytes>>;
 template <>
 inline constexpr auto fields_of<held_wire::Begun> =
     fields<described<&held_wire::Begun::begun, Whole{1, 1'000'000'000}>>;
 template <>
-inline constexpr auto fields_of<held_wire::Ran> =
-    fields<described<&held_wire::Ran::steps, Whole{1, 1'000'000'000}>,
-           described<&held_wire::Ran::elapsed, Named("elapsed_ns"), Whole{1, 3'600'000'000'000}>,
-           described<&held_wire::Ran::peak_memory_bytes, Named("peak_bytes"),
-                     Whole{0, 1'000'000'000'000'000}>>;
+inline constexpr auto fields_of<held_wire::Ran> = fields<
+    described<&held_wire::Ran::steps, Whole{1, 1'000'000'000}>,
+    described<&held_wire::Ran::elapsed, Named("elapsed_ns"), Whole{1, 3'600'000'000'000}>,
+    described<&held_wire::Ran::peak_memory_bytes, Named("peak_bytes"), held_wire::bytes>,
+    described<&held_wire::Ran::reserved_memory_bytes, Named("reserved_bytes"), held_wire::bytes>>;
 
 namespace {
 
@@ -258,7 +262,8 @@ const HeldHello& HeldProgram::hello() {
       deadline, fmt::format("said nothing within {}", in_seconds(request_.start_limit)));
   hello_ = HeldHello{.program = std::move(said.program),
                      .device = std::move(said.device),
-                     .steps = std::move(said.steps)};
+                     .steps = std::move(said.steps),
+                     .device_memory_bytes = said.device_memory_bytes};
   return *hello_;
 }
 
@@ -279,7 +284,8 @@ HeldRun HeldProgram::run(std::int64_t steps, std::int64_t wash_out) {
   const HeldRun run{.steps = steps,
                     .elapsed = ran.elapsed,
                     .wall = end - asked,
-                    .peak_memory_bytes = ran.peak_memory_bytes};
+                    .peak_memory_bytes = ran.peak_memory_bytes,
+                    .reserved_memory_bytes = ran.reserved_memory_bytes};
   check_clock(run, end - begun);
   return run;
 }

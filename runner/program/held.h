@@ -39,16 +39,18 @@ struct HeldRequest {
 
 struct HeldHello {
   std::string program;
-  std::string device;  // empty: none that PyTorch uses
-  std::string steps;   // "ends of AdamW.step"
+  std::string device;                    // empty: none that PyTorch uses
+  std::string steps;                     // "ends of AdamW.step"
+  std::int64_t device_memory_bytes = 0;  // 0: unknown
 };
 
 struct HeldRun {
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{
       0};  // by the program's clock; the device is waited for at both ends
-  std::chrono::nanoseconds wall{0};    // from our request to the answer, wash-out included
-  std::int64_t peak_memory_bytes = 0;  // torch.cuda.max_memory_allocated of the run; 0: unknown
+  std::chrono::nanoseconds wall{0};        // from our request to the answer, wash-out included
+  std::int64_t peak_memory_bytes = 0;      // torch.cuda.max_memory_allocated of the run; 0: unknown
+  std::int64_t reserved_memory_bytes = 0;  // as much as PyTorch keeps; 0: unknown
 };
 
 // The program ended, was late, made no step that is known, or said what cannot be.

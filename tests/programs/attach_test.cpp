@@ -50,7 +50,8 @@ const Words everything{"launch",         "launch",        "launch.driver", "laun
                        "copy.on_device", "copy.blocking", "copy.driver",   "copy.2d",
                        "copy.3d",        "wait",          "wait.device",   "wait.event_on_device",
                        "poll",           "poll",          "malloc",        "malloc.fails",
-                       "free",           "pin",           "graph",         "fill"};
+                       "free",           "pin",           "graph",         "fill",
+                       "launch.nccl",    "launch.nccl"};
 
 TEST_F(Attach, CountsEveryCallOnceAndKnowsWhichCopiesArePageable) {
   const Finished run = attach({}, joined({"40", "before=graph"}, everything));
@@ -68,11 +69,12 @@ TEST_F(Attach, CountsEveryCallOnceAndKnowsWhichCopiesArePageable) {
                       {"device_allocs", 1},
                       {"device_frees", 1},
                       {"pinned_allocs", 1},
-                      {"launches", 5},
+                      {"launches", 7},
                       {"graph_launches", 1},
                       {"graph_kernels", 4},
                       {"fills", 1},
                       {"polls", 2},
+                      {"collectives", 2},
                       {"unknown_copies", 0}};
   EXPECT_EQ(all, expected);
   EXPECT_EQ(counts()["first_step"], 11);
@@ -87,7 +89,7 @@ TEST_F(Attach, AnEndOfAnyKindLosesNoCount) {
                                   {"end=fails", 5}}) {
     const Finished run = attach({}, joined({"40", end, "before=graph"}, everything));
     EXPECT_EQ(run.exit_code, code) << end << run.err;
-    EXPECT_EQ(count("launches"), 5) << end;
+    EXPECT_EQ(count("launches"), 7) << end;
     EXPECT_EQ(count("pageable_copies"), 3) << end;
   }
 }

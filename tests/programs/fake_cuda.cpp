@@ -105,6 +105,11 @@ int cuptiGetCallbackName(std::uint32_t domain, std::uint32_t call, const char** 
   return 0;
 }
 
+// The kernel 0xccc is one of NCCL, which launches by cuLaunchKernelEx.
+bool is_collective(std::string_view name, const std::uint64_t* parameters) {
+  return name.ends_with("cuLaunchKernelEx") && parameters[1] == 0xccc;
+}
+
 // A call with these arguments. One that is named "a>b" calls b inside.
 void fake_call(const char* name, const std::uint64_t* parameters, int result) {
   const std::string_view whole = name;
@@ -116,7 +121,9 @@ void fake_call(const char* name, const std::uint64_t* parameters, int result) {
                            .function_name = calls[id - 1].name,
                            .parameters = parameters,
                            .return_value = &result,
-                           .symbol_name = "_Z6kernelPf"};
+                           .symbol_name = is_collective(name, parameters)
+                                              ? "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LLv"
+                                              : "_Z6kernelPf"};
     if (callback && is_on[domain][id]) callback(nullptr, domain, id, &data);
     if (outer.size() < whole.size()) fake_call(name + outer.size() + 1, parameters, 0);
     data.site = site_of_return;

@@ -31,13 +31,16 @@ if how == "lies":  # speaks for the hook
     connection.sendall(sys.argv[2].encode() + b"\n")
     time.sleep(1000)
 if how == "ranks":  # a launcher that closes descriptors; rank 1 is first
-    ranks = [subprocess.Popen([sys.executable, __file__, "rank"], env=dict(os.environ, RANK=rank))
-             for rank in "10"]
+    ranks = [subprocess.Popen([sys.executable, __file__, "rank"],
+                              env=dict(os.environ, FAKE_RANK=rank)) for rank in "10"]
     sys.exit(max(rank.wait() for rank in ranks))
 
 import torch
 from torch.optim.optimizer import AdamW
 
+if "FAKE_RANK" in os.environ:  # as a process that is spawned and then told its rank
+    os.environ["RANK"] = os.environ["FAKE_RANK"]
+    time.sleep(0.2 if os.environ["RANK"] == "0" else 0)
 if how == "no_optimizer":
     time.sleep(1000 if steps else 0)
     sys.exit(7)
@@ -52,6 +55,8 @@ for step in range(steps):
     else:
         time.sleep(STEP)
     optimizer.step()
+    if how == "renews" and step % 4 == 3:
+        optimizer = AdamW()
     if how == "two_optimizers":
         time.sleep(STEP)
         second.step()

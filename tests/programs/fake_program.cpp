@@ -44,6 +44,7 @@ const std::map<std::string, FakeCall>& all_calls() {
       {"launch", {"cudaLaunchKernel_v7000>cuLaunchKernel", {0xabc, 0, 0, 0, 0, 0, 0, 0, 0}}},
       {"launch.nvcc13", {"__cudaLaunchKernel", {0xabd, 0, 0, 0, 0, 0, 0, 0, 0}}},
       {"launch.driver", {"cuLaunchKernelEx", {0, 0xdef, 0, 0}}},
+      {"launch.nccl", {"cuLaunchKernelEx", {0, 0xccc, 0, 0}}},
       {"launch.host", {"cuLaunchHostFunc", {0, 0, 0}}},
       {"copy.pageable", {"cudaMemcpyAsync_v3020", {device, pageable, 4096, 1, 0}}},
       {"copy.pinned", {"cudaMemcpyAsync_v3020", {device, pinned, 100, 1, 0}}},

@@ -50,10 +50,12 @@ class ProgramGate : public CommandLine {
   }
   void head(const std::string& from, const std::string& to) const { side("head", from, to); }
 
+  std::string budget = "10";  // seconds of timing
+
   Finished gate(const Words& more = {"--only", "counts"}) const {
     const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
     Words words{"gate",   "--program", "p.toml",   "--base", "base",
-                "--head", "head",      "--budget", "60"};
+                "--head", "head",      "--budget", budget};
     words.insert(words.end(), more.begin(), more.end());
     return stepgate(words);
   }
@@ -134,9 +136,17 @@ TEST_F(ProgramGate, NoProofOfLifeIsNoPass) {
   head("    launch()\n    wait()", "    pass");
   EXPECT_EQ(gate().exit_code, 4) << gate().out;
   head("100000", "14");
-  const Finished fewer = gate();
-  EXPECT_EQ(fewer.exit_code, 4) << fewer.out;
-  EXPECT_NE(fewer.out.find("not the same steps"), std::string::npos) << fewer.out;
+  EXPECT_EQ(gate().exit_code, 4) << gate().out;
+  write("head/child.py", text_of(place() / "base" / "train.py"));
+  head(here,
+       "import subprocess, sys\n    if step == 5:\n"
+       "        subprocess.Popen([sys.executable, 'child.py'])\n        time.sleep(1)");
+  const Finished two = gate();
+  EXPECT_EQ(two.exit_code, 4) << two.out;
+  EXPECT_NE(two.out.find("not the same steps: of BASE 20 steps from step 11 on of 1 process are "
+                         "counted, of HEAD 20 steps from step 11 on of 2 processes"),
+            std::string::npos)
+      << two.out;
 }
 
 TEST_F(ProgramGate, AHeadThatFailsIsAFindingWithItsLastWords) {
@@ -154,6 +164,7 @@ TEST_F(ProgramGate, AHeadThatFailsIsAFindingWithItsLastWords) {
 }
 
 TEST_F(ProgramGate, ASlowerHeadBlocksAndAFasterOneDoesNot) {
+  budget = "120";  // on a busy machine
   head("0.005", "0.0055");
   const Finished slower = gate(times);
   EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
@@ -178,6 +189,15 @@ TEST_F(ProgramGate, AClockThatStopsEarlyIsNotComparable) {
   EXPECT_NE(gated.out.find("not comparable: the clock stops before the work is done"),
             std::string::npos)
       << gated.out;
+}
+
+TEST_F(ProgramGate, StepsThatAreNoEndsOfPythonAreCountedAndNotTimed) {
+  std::string text = text_of(place() / "p.toml");
+  text.replace(text.find("timeout_s"), 0, "step_call = \"cudaLaunchKernel\", ");
+  write("p.toml", text);
+  const Finished timed = gate(times);
+  EXPECT_EQ(timed.exit_code, 4) << timed.out;
+  EXPECT_NE(timed.out.find("say --only counts"), std::string::npos) << timed.out;
 }
 
 TEST_F(ProgramGate, EachSideHasCachesOfItsOwn) {

@@ -76,6 +76,11 @@ TEST(Held, OfTwoOptimizersTheFirstCounts) {
   expect_near(program.run(10, 1), 2 * step, 1);
 }
 
+TEST(Held, AnOptimizerInThePlaceOfTheFirstCountsToo) {
+  HeldProgram program(request_of({"renews"}), files);
+  expect_near(program.run(10, 1), step, 1);
+}
+
 TEST(Held, AClockThatIsReplacedLaterIsNotUsed) {
   HeldProgram program(request_of({"replaces_clock"}), files);
   expect_near(program.run(10, 1), step, 1);
@@ -101,6 +106,9 @@ TEST(Held, ItsEndIsSaidWithItsExitCode) {
   HeldRequest missing = request_of({});
   missing.command = {"/no/such/program"};
   EXPECT_THROW(refusal_of(missing), RequestError);
+  HeldRequest profiled = request_of({});
+  profiled.variables.emplace_back("CUDA_INJECTION64_PATH=/tool.so");
+  EXPECT_THROW(refusal_of(profiled), RequestError);
   HeldRequest nowhere = request_of({});
   nowhere.folder = "/no/such/folder";
   EXPECT_THROW(refusal_of(nowhere), RequestError);

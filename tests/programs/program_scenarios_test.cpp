@@ -192,15 +192,14 @@ TEST_F(HeldScenarios, ASlowerProgramFailsAndCountsAreKnownBesideTimes) {
 TEST_F(HeldScenarios, ProgramsWithoutPyTorchNameTheirStepsThemselves) {
   const std::string command = "[\"" STEPGATE_PYTHON "\", \"" STEPGATE_SOURCE_DIR
                               "/tests/programs/fake_steps.py\", \"" FAKE_CUDA "\"]";
-  write("own.toml",
-        "claim = \"a step is a call\"\n[program]\ncommand = " + command +
-            "\nenv = { PYTHONPATH = \"" STEPGATE_SOURCE_DIR
-            "/python\" }\nsteps = 5\nskip_steps = 2\n"
-            "[variant.a]\nprogram.arguments = [\"2\", \"100000\"]\n"
-            "[variant.b]\nprogram.arguments = [\"4\", \"100000\"]\n"
-            "[measure]\nmax_seconds = 40\n[expect]\n"
-            "launches = \"b.launches_per_step == 1\"\n"
-            "slower = \"a.steps_per_s >= 1.5 * b.steps_per_s\"\n");
+  write("own.toml", "claim = \"a step is a call\"\n[program]\ncommand = " + command +
+                        "\nenv = { PYTHONPATH = \"" STEPGATE_SOURCE_DIR
+                        "/python\" }\nsteps = 5\nskip_steps = 2\n"
+                        "[variant.a]\nprogram.arguments = [\"2\", \"100000\"]\n"
+                        "[variant.b]\nprogram.arguments = [\"4\", \"100000\"]\n"
+                        "[measure]\nmax_seconds = 40\n[expect]\n"
+                        "launches = \"b.launches_per_step == 1\"\n"
+                        "slower = \"a.steps_per_s >= 1.5 * b.steps_per_s\"\n");
   const Finished passing = run({"own.toml", "-v"});
   EXPECT_EQ(passing.exit_code, 0) << passing.out << passing.err;
 }

@@ -34,6 +34,7 @@ class _Steps:
     def __init__(self):
         self._ended = None
         self._has_own = False
+        self._first = self._first_key = None  # a weak reference to an optimizer, and its key
 
     def begin(self):
         """Before a step: a clock that the program replaces later is not the one that counts."""
@@ -49,7 +50,17 @@ class _Steps:
 
     def ended_by_optimizer(self, optimizer, args, kwargs):
         if not self._has_own:
-            self._end(_OPTIMIZER, id(optimizer), type(optimizer).__name__ + ".step", None)
+            self._end(_OPTIMIZER, self._key_of(optimizer), type(optimizer).__name__ + ".step", None)
+
+    def _key_of(self, optimizer):
+        import weakref
+
+        first = self._first and self._first()
+        if first is None:  # or the program made this one in its place
+            self._first = weakref.ref(optimizer)
+            first = optimizer
+            self._first_key = self._first_key or id(optimizer)
+        return self._first_key if first is optimizer else id(optimizer)
 
     def _end(self, source, key, name, wait):
         self._ended(source, key, name, wait)
@@ -94,7 +105,7 @@ class _Held:
 
         self._clock = time.perf_counter_ns  # before the program replaces it
         self._connection = None
-        self._is_over = os.environ.get("RANK", "0") != "0"
+        self._is_over = False
         self._key = None
         self._wait = None
         self._left = self._steps = self._begin = 0
@@ -103,6 +114,13 @@ class _Held:
     def __call__(self, source, key, name, wait):
         if self._is_over:
             return
+        try:
+            self._end_step(source, key, name, wait)
+        except Exception as problem:
+            print("stepgate: the program is not held:", problem, file=sys.stderr)
+            self._let_go()
+
+    def _end_step(self, source, key, name, wait):
         if self._key is None:
             self._key = (source, key)
             self._wait = wait
@@ -126,6 +144,9 @@ class _Held:
     def _connect(self, name):
         import socket
 
+        # Only now: a process may get its rank after it has imported torch.
+        if os.environ.get("RANK", "0") != "0":
+            return self._let_go()
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(os.environ[_SOCKET])
@@ -135,7 +156,8 @@ class _Held:
         self._wait_for_device()
         self._say(program=(os.path.basename(sys.argv[0]) or "python")[:200],
                   device=self._of_cuda("get_device_name", "")[:200],
-                  steps="ends of {}".format(name)[:200])
+                  steps="ends of {}".format(name)[:200],
+                  device_bytes=self._of_cuda("mem_get_info", (0, 0))[1])
 
     def _take_request(self):
         import json
@@ -166,7 +188,8 @@ class _Held:
         self._wait_for_device()
         elapsed = self._clock() - self._begin
         self._say(steps=self._steps, elapsed_ns=max(elapsed, 1),
-                  peak_bytes=self._of_cuda("max_memory_allocated", 0))
+                  peak_bytes=self._of_cuda("max_memory_allocated", 0),
+                  reserved_bytes=self._of_cuda("max_memory_reserved", 0))
 
     def _say(self, **what):
         import json

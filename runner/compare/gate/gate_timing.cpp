@@ -15,10 +15,6 @@ namespace {
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t workloads_ahead = 16;
-constexpr std::int64_t most_pairs_at_once = 5;
-// Share of the device's memory that the processes of all concurrent pairs may use. Each process
-// keeps as much memory as its largest workload needed.
-constexpr double share_of_memory = 0.5;
 
 // Returns how many pairs to launch at once: first the fewest that can decide, later more, the
 // longer the gate has taken. A few unneeded pairs cost less than launching pairs one by one.
@@ -50,8 +46,7 @@ std::int64_t pairs_that_fit(const ComparisonRequest& request,
   }
   const Introduction& both = request.introduction;
   const auto memory = static_cast<double>(std::max(both.base.memory_bytes, both.head.memory_bytes));
-  return static_cast<std::int64_t>(std::clamp(share_of_memory * memory / std::max(largest, 1.0),
-                                              1.0, double{most_pairs_at_once}));
+  return pairs_in_memory(largest, memory);
 }
 
 }  // namespace
@@ -81,8 +76,9 @@ void time_as_a_gate(ComparisonRequest& request, const ComparisonSettings& settin
   const std::int64_t ahead = settings.workloads_ahead > 0 ? pairs_ahead : 0;
   request.fewest_pairs = ahead + fewest_pairs_to_hold(settings);
   request.pairs_at_once = [ahead, fewest = request.fewest_pairs,
-                           most = pairs_that_fit(request, counted)](std::int64_t done) {
-    return std::min(pairs_at_once(done, ahead, fewest), most);
+                           planned = pairs_that_fit(request, counted)](
+                              std::int64_t done, std::optional<std::int64_t> fitting) {
+    return std::min(pairs_at_once(done, ahead, fewest), fitting.value_or(planned));
   };
   request.patience = most_timing;
   request.watch_time = time_to_watch(most_timing, request.workloads.size());

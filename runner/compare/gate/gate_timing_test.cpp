@@ -20,7 +20,7 @@ std::int64_t first_pairs_at_once(std::int64_t memory, double largest, const std:
     pairs.push_back({.workload = workload, .base = counts, .head = counts});
   }
   time_as_a_gate(request, {}, std::chrono::seconds(1), pairs);
-  return request.pairs_at_once(0);
+  return request.pairs_at_once(0, std::nullopt);
 }
 
 TEST(GateTiming, LaunchesAsManyPairsAtOnceAsTheDeviceHasMemoryFor) {

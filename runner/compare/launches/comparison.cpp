@@ -41,6 +41,10 @@ constexpr std::int64_t pairs_of_a_watch = 5;
 // Watched segments are longer, because they are not compared one by one.
 constexpr std::int64_t watched_segment = 4;
 constexpr std::int64_t share_to_watch = 20;
+constexpr std::int64_t most_pairs_at_once = 5;
+// Share of the device's memory that the processes of all concurrent pairs may use. Each process
+// keeps as much memory as its largest workload needed.
+constexpr double share_of_memory = 0.5;
 
 ComparisonSide other(ComparisonSide side) {
   return side == ComparisonSide::base ? ComparisonSide::head : ComparisonSide::base;
@@ -109,10 +113,26 @@ class Comparison {
   // Returns as many pairs as there is time for, but at least the fewest.
   std::int64_t pairs_to_launch(nanoseconds last_pair) const {
     const std::int64_t done = std::ssize(result_.pairs);
-    std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done) : 1;
+    std::int64_t wanted = request_.pairs_at_once ? request_.pairs_at_once(done, fitting()) : 1;
     if (request_.patience && done >= request_.fewest_pairs && last_pair.count() > 0)
       wanted = std::min(wanted, (*request_.patience - spent()) / last_pair);
     return std::clamp(wanted, std::int64_t{1}, request_.most_pairs - done);
+  }
+
+  std::optional<std::int64_t> fitting() const {
+    if (!memory_of_a_pair_ || device_memory_ == 0) return std::nullopt;
+    return pairs_in_memory(*memory_of_a_pair_, device_memory_);
+  }
+
+  // A side that does not say leaves the pair's memory unknown.
+  void learn_memory(const std::array<Loaded, 2>& both) {
+    double of_pair = 0;
+    for (const Loaded& loaded : both) {
+      if (loaded.memory_bytes == 0) return;
+      of_pair += static_cast<double>(loaded.memory_bytes);
+      device_memory_ = std::max(device_memory_, static_cast<double>(loaded.device_memory_bytes));
+    }
+    memory_of_a_pair_ = std::max(memory_of_a_pair_.value_or(0), of_pair);
   }
 
   // Returns false when interrupted.
@@ -174,6 +194,7 @@ class Comparison {
     for (Launched& one : launched)
       loaded.push_back({one.worker(ComparisonSide::base).load(name),
                         one.worker(ComparisonSide::head).load(name)});
+    for (const std::array<Loaded, 2>& both : loaded) learn_memory(both);
     for (std::size_t index = 0; index < launched.size(); ++index) {
       timed_ = &launched[index];
       timed_->pair.workloads.push_back(
@@ -315,9 +336,11 @@ class Comparison {
   Random watch_random_;  // independent random numbers
   std::vector<Plan> plans_;
   Launched* timed_ = nullptr;
-  std::int64_t launches_ = 2;       // the first two were the introduction
-  nanoseconds superblock_time_{0};  // since the last pairs were launched
-  nanoseconds claimed_{0};          // reported by both sides since the workload was loaded
+  std::int64_t launches_ = 2;                    // the first two were the introduction
+  nanoseconds superblock_time_{0};               // since the last pairs were launched
+  std::optional<double> memory_of_a_pair_ = {};  // bytes of the largest workload, both sides
+  double device_memory_ = 0;
+  nanoseconds claimed_{0};  // reported by both sides since the workload was loaded
   ComparisonMeasurement result_;
 };
 
@@ -345,6 +368,12 @@ std::optional<Introduction> introduce(const LaunchWorker& launch) try {
   return introduction;
 } catch (const WaitStopped&) {
   return std::nullopt;
+}
+
+std::int64_t pairs_in_memory(double bytes_of_a_pair, double bytes_of_device) {
+  return static_cast<std::int64_t>(
+      std::clamp(share_of_memory * bytes_of_device / std::max(bytes_of_a_pair, 1.0), 1.0,
+                 double{most_pairs_at_once}));
 }
 
 nanoseconds time_to_watch(nanoseconds of_a_comparison, std::size_t workloads) {

@@ -100,9 +100,11 @@ struct ComparisonRequest {
   // Time for watched steps of a workload in one random pair of five, besides its superblocks, until
   // each side has run `enough_watched_steps`. The superblocks begin at a random place among them.
   std::chrono::nanoseconds watch_time{0};
-  // Returns how many pairs start and load a workload at once, given the number of finished pairs;
-  // empty means one. Timing still happens one process at a time.
-  std::function<std::int64_t(std::int64_t done)> pairs_at_once = {};
+  // Returns how many pairs start and load a workload at once, given the number of finished pairs
+  // and how many fit into memory by what loaded workers say (pairs_in_memory); empty means one.
+  // Timing still happens one process at a time.
+  std::function<std::int64_t(std::int64_t done, std::optional<std::int64_t> fitting)>
+      pairs_at_once = {};
   std::int64_t most_pairs = 30;
   std::int64_t fewest_pairs = 5;
   // After this time no pair begins, once there are the fewest pairs; absent means no limit.
@@ -113,6 +115,10 @@ struct ComparisonRequest {
   std::function<std::vector<int>(const ComparisonMeasurement&)> undecided;
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };
+
+// How many pairs may be loaded at once: those that fit into half of the device's memory, from 1
+// to 5.
+std::int64_t pairs_in_memory(double bytes_of_a_pair, double bytes_of_device);
 
 // For ComparisonRequest::watch_time: a twentieth of a comparison's time is used for rare and late
 // effects, equally for each workload.

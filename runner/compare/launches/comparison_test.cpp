@@ -187,7 +187,7 @@ TEST(Comparison, LoadsUnloadsAndEndsBothSidesAtOnce) {
 TEST(Comparison, StartsAndLoadsSeveralPairsAtOnceAndTimesThemOneAfterTheOther) {
   ComparisonScript script = steady(1);
   ComparisonRequest request = request_of(script, 1, 5);
-  request.pairs_at_once = [](std::int64_t done) { return done == 0 ? 3 : 9; };
+  request.pairs_at_once = [](std::int64_t done, auto) { return done == 0 ? 3 : 9; };
   std::vector<std::size_t> looked;
   request.undecided = [&](const ComparisonMeasurement& so_far) {
     looked.push_back(so_far.pairs.size());
@@ -199,6 +199,26 @@ TEST(Comparison, StartsAndLoadsSeveralPairsAtOnceAndTimesThemOneAfterTheOther) {
   EXPECT_EQ(script.launches.size(), 10u);
   // After the first six loads come six requests to unload and to quit.
   EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{6, 6, 6, 6, 6, 6, 22, 22, 22, 22}));
+}
+
+TEST(Comparison, SaysHowManyPairsFitOnceWorkersHaveLoaded) {
+  ComparisonScript script = steady(1);
+  std::vector<std::optional<std::int64_t>> fitting;
+  ComparisonRequest request = request_of(script, 1, 3);
+  request.pairs_at_once = [&](std::int64_t, std::optional<std::int64_t> fits) {
+    fitting.push_back(fits);
+    return 1;
+  };
+  constexpr std::int64_t gibibyte = 1 << 30;
+  script.loaded.memory_bytes = 10 * gibibyte;
+  script.loaded.device_memory_bytes = 80 * gibibyte;
+  measure_comparison(request);
+  const std::vector<std::optional<std::int64_t>> from_the_second_on{std::nullopt, 2, 2};
+  EXPECT_EQ(fitting, from_the_second_on);
+  script.loaded.memory_bytes = 0;
+  fitting.clear();
+  measure_comparison(request);
+  EXPECT_EQ(fitting, std::vector<std::optional<std::int64_t>>(3));
 }
 
 TEST(Comparison, RefusesAProgramThatChangesBetweenLaunches) {

@@ -26,6 +26,7 @@ namespace worker_wire {
 
 inline constexpr std::size_t most_workloads = 10'000;
 inline constexpr Whole steps{1, 1'000'000'000};
+inline constexpr Whole bytes{0, 1'000'000'000'000'000};
 inline constexpr Whole steps_if_any{0, steps.most};
 // Names are printed in reports, so they must not contain control sequences for a terminal.
 inline constexpr Text name{1, 200};
@@ -120,6 +121,10 @@ struct Loaded {
   // Work that the workload does only every n steps, whose counts are not given. A run whose length
   // is not a multiple of n does not measure it fully. Optional.
   std::vector<PeriodicWork> periodic = {};
+  // The most memory of the device that the workload's processes use, and what the device has, where
+  // that is known once it is loaded: so many pairs can be loaded at once. 0: unknown.
+  std::int64_t memory_bytes = 0;
+  std::int64_t device_memory_bytes = 0;
 };
 
 struct Ran {
@@ -176,7 +181,7 @@ inline constexpr auto fields_of<Hello> =
            described<&Hello::planned, may_be_missing, worker_wire::different_names>,
            described<&Hello::left_out, may_be_missing, worker_wire::records>,
            described<&Hello::calibrated, may_be_missing, worker_wire::names>,
-           described<&Hello::memory_bytes, may_be_missing, Whole{0, 1'000'000'000'000'000}>>;
+           described<&Hello::memory_bytes, may_be_missing, worker_wire::bytes>>;
 template <>
 inline constexpr auto fields_of<PeriodicWork> =
     fields<described<&PeriodicWork::name, worker_wire::name>,
@@ -188,7 +193,9 @@ inline constexpr auto fields_of<Loaded> =
     fields<described<&Loaded::wash_out_steps, Named("wash_out"), may_be_missing,
                      worker_wire::steps_if_any>,
            described<&Loaded::period_steps, Named("period"), may_be_missing, worker_wire::steps>,
-           described<&Loaded::periodic, may_be_missing, worker_wire::records>>;
+           described<&Loaded::periodic, may_be_missing, worker_wire::records>,
+           described<&Loaded::memory_bytes, only_if_any, worker_wire::bytes>,
+           described<&Loaded::device_memory_bytes, only_if_any, worker_wire::bytes>>;
 template <>
 inline constexpr auto fields_of<Ran> =
     fields<described<&Ran::steps, worker_wire::steps>,

@@ -21,6 +21,8 @@ namespace {
 
 // Steps after which the clocks of the device have risen again.
 constexpr std::int64_t held_wash_out_steps = 2;
+// A process has about so much beside what PyTorch reserves: its context and loaded kernels.
+constexpr std::int64_t memory_of_a_context = std::int64_t{1} << 30;
 constexpr std::size_t longest_words = 160;
 constexpr std::size_t most_lines = 1000;
 
@@ -106,6 +108,11 @@ class ProgramServer {
     return to_line(hello);
   }
 
+  void end_held() {
+    if (held_) held_->quit();
+    held_.reset();
+  }
+
   const ServedProgram* named(const std::string& workload) const {
     const auto found = std::ranges::find(programs_, workload, &ServedProgram::workload);
     return found == programs_.end() ? nullptr : &*found;
@@ -118,7 +125,7 @@ class ProgramServer {
   std::optional<std::string> answer(const CountWorkload& count) {
     const ServedProgram* program = named(count.workload);
     if (program == nullptr) return no_such_workload(count.workload);
-    held_.reset();
+    end_held();
     const AttachedRun run = run_attached(program->counted, files_);
     if (const std::string failure = failure_of(run, program->counted.command); !failure.empty())
       return error_line(failure + " before its steps were counted");
@@ -128,10 +135,22 @@ class ProgramServer {
   std::optional<std::string> answer(const LoadWorkload& load) {
     const ServedProgram* program = named(load.workload);
     if (program == nullptr) return no_such_workload(load.workload);
-    held_.reset();
+    const StepChoice& steps = program->counted.steps;
+    if (steps.names_range || !steps.kernel.empty() || !steps.call.empty()) {
+      return error_line(
+          "a program whose steps are a range, a kernel or a call is not held at their "
+          "ends, and not timed; say --only counts",
+          false);
+    }
+    end_held();
     held_.emplace(program->held, files_);
-    held_->run(1, program->warm_up_steps);
-    return to_line(Loaded{.wash_out_steps = held_wash_out_steps});
+    const HeldRun run = held_->run(1, program->warm_up_steps);
+    Loaded loaded{.wash_out_steps = held_wash_out_steps};
+    if (run.reserved_memory_bytes > 0 && held_->hello().device_memory_bytes > 0) {
+      loaded.memory_bytes = run.reserved_memory_bytes + memory_of_a_context;
+      loaded.device_memory_bytes = held_->hello().device_memory_bytes;
+    }
+    return to_line(loaded);
   }
 
   std::optional<std::string> answer(const RunSteps& run) {
@@ -140,13 +159,14 @@ class ProgramServer {
     return to_line(Ran{.steps = ran.steps, .elapsed = ran.elapsed});
   }
 
-  std::optional<std::string> answer(const UnloadWork&) {
-    if (held_) held_->quit();
-    held_.reset();
-    return unloaded_line();
-  }
+  // The program stays held until the worker needs its place or quits: its end takes a while, which
+  // is no time of its steps, and would disturb those that are timed next.
+  std::optional<std::string> answer(const UnloadWork&) { return unloaded_line(); }
 
-  std::optional<std::string> answer(const Quit&) { return std::nullopt; }
+  std::optional<std::string> answer(const Quit&) {
+    end_held();
+    return std::nullopt;
+  }
 
   std::span<const ServedProgram> programs_;
   const AttachFiles& files_;

@@ -275,6 +275,8 @@ class TraceCounter {
     switch (meaning.kind) {
       case CallKind::launch:
         of(counts, CallCount::launches) += 1;
+        if (!work.empty() && work.front()->kind == WorkKind::collective)
+          of(counts, CallCount::collectives) += 1;
         break;
       case CallKind::graph_launch:
         of(counts, CallCount::launches) += 1;

@@ -290,7 +290,7 @@ std::string_view reason_against_in_programs(Metric metric) {
                              polls_per_step,
                              device_allocs_per_step,
                              device_frees_per_step,
-                             pinned_allocs_per_step,
+                             pinned_allocs_per_step, collectives_per_step,
                              peak_live,
                              step_ms_mean,
                              steps_per_s};

@@ -7,53 +7,28 @@
 #include <vector>
 
 #include "compare/worker/serve_programs.h"
-#include "line/planned.h"
+#include "line/programs/decide_programs.h"
+#include "scenario/read/read_scenario.h"
 #include "verbs/compare/program_worker.h"
 
 namespace stepgate {
 namespace {
 
-std::chrono::nanoseconds of_seconds_of(const ProgramKnobs& knobs) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(knobs.timeout_s));
-}
-
-AttachRequest attach_request_of(const ProgramKnobs& knobs) {
-  AttachRequest request{.command = knobs.command,
-                        .folder = knobs.cwd,
-                        .steps = {.kernel = knobs.step_kernel,
-                                  .call = knobs.step_call,
-                                  .skip = knobs.skip_steps,
-                                  .steps = knobs.steps,
-                                  .is_default = knobs.steps == ProgramKnobs().steps},
-                        .timeout = of_seconds_of(knobs)};
-  if (!knobs.step_range.empty()) {
-    request.steps.range = knobs.step_range;
-    request.steps.names_range = true;
-  }
-  request.command.insert(request.command.end(), knobs.arguments.begin(), knobs.arguments.end());
-  for (const auto& [name, value] : knobs.env)
-    request.variables.push_back(fmt::format("{}={}", name, value));
-  return request;
-}
-
 ServedProgram served(const Scenario& scenario, const Variant& variant,
                      const std::filesystem::path& folder) {
-  const ProgramKnobs& knobs = variant.knobs.program;
   ServedProgram program{.workload = scenario.name + "/" + variant.name,
-                        .counted = attach_request_of(knobs),
+                        .counted = counting_request(variant),
                         .held = {},
-                        .warm_up_steps = knobs.skip_steps};
+                        .warm_up_steps = variant.knobs.program.skip_steps};
   AttachRequest& counted = program.counted;
   // An absolute folder of the scenario stays.
   counted.folder = folder / counted.folder;
-  counted.stops_after_window = true;
   counted.has_input = false;  // standard input is that of the protocol
   program.held = {.command = counted.command,
                   .variables = counted.variables,
                   .folder = counted.folder,
-                  .start_limit = of_seconds_of(knobs),
-                  .answer_limit = of_seconds_of(knobs)};
+                  .start_limit = *counted.timeout,
+                  .answer_limit = *counted.timeout};
   return program;
 }
 

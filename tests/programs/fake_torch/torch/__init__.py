@@ -30,5 +30,13 @@ class cuda:
         pass
 
     @staticmethod
+    def mem_get_info():
+        return 70 << 30, 80 << 30
+
+    @staticmethod
+    def max_memory_reserved():
+        return 1 << 30
+
+    @staticmethod
     def max_memory_allocated():
         return 123
