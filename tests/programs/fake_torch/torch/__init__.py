@@ -3,6 +3,9 @@
 import os
 import time
 
+from torch import nn, optim
+from torch.tensors import device, randint, randn
+
 __version__ = os.environ.get("TORCH_FAKE_VERSION", "9.9")
 
 
@@ -12,6 +15,10 @@ class cuda:
     @staticmethod
     def is_initialized():
         return True
+
+    @staticmethod
+    def set_device(_):
+        pass
 
     @staticmethod
     def get_device_name():
@@ -40,3 +47,9 @@ class cuda:
     @staticmethod
     def max_memory_allocated():
         return 123
+
+
+class distributed:
+    @staticmethod
+    def init_process_group(_):
+        pass

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-from torch.optim.optimizer import Optimizer
+from torch.optim.optimizer import AdamW, Optimizer

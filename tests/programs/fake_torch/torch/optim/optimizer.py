@@ -7,7 +7,10 @@ if not os.environ.get("FAKE_OLD_TORCH"):  # before 2.0 it had no hook for all op
 
 
 class Optimizer:
-    def __init__(self):
+    def __init__(self, parameters=()):
+        pass
+
+    def zero_grad(self):
         pass
 
     def step(self):
