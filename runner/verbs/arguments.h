@@ -79,6 +79,7 @@ struct ReadArguments {
   std::vector<std::filesystem::path> traces;
   std::vector<std::filesystem::path> base;
   std::filesystem::path scenario;  // written with the synthetic step of the trace
+  std::string cap;                 // of a snapshot of an allocator, in bytes with a unit
 };
 
 // Arguments of `stepgate new` alone.

@@ -320,7 +320,8 @@ class CommandLine {
         "gate", "may HEAD be merged? what its steps consist of, their time and their assertions",
         gate_programs);
     GateArguments& given = arguments_.gate;
-    CLI::Option* base = gate->add_option("--base", given.base, "the stepgate of before");
+    CLI::Option* base = gate->add_option(
+        "--base", given.base, "the stepgate of before, or the folder of before of a --program");
     gate->add_option("--base-command", given.base_command,
                      "a whole command line of a worker instead of --base (ci/WORKER.md)");
     gate->add_flag("--stored", given.stored,
@@ -342,7 +343,7 @@ class CommandLine {
                      "of --self-test: so many of every injected difference (20)")
         ->needs(self_test)
         ->check(CLI::Range(1, most_gates));
-    gate->add_option("--head", given.head, "the stepgate that would be merged");
+    gate->add_option("--head", given.head, "the stepgate or folder that would be merged");
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")
         ->allow_extra_args(false);
@@ -426,6 +427,9 @@ class CommandLine {
     read->add_option("--as-scenario", given.scenario,
                      "write a scenario to this file whose step does as much as that of the trace, "
                      "for `run`");
+    read->add_option("--cap", given.cap,
+                     "memory, as \"60 GiB\": would the requests in a snapshot of PyTorch's "
+                     "allocator fit into it? If left out: what there was when it was refused");
     takes_steps(read, "steps before those that are counted (0)",
                 "steps that are counted (all that are recorded)",
                 "the annotation that begins a step; if left out: those of the profiler's step(), "

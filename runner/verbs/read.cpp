@@ -13,12 +13,15 @@
 
 #include "base/files/line_file.h"
 #include "base/files/write_file.h"
+#include "base/text/units.h"
 #include "judge/judge_programs.h"
 #include "judge/mechanism/diagnose.h"
 #include "program/read/count_trace.h"
+#include "program/read/memory_snapshot.h"
 #include "program/read/split_trace.h"
 #include "program/read/synthetic_scenario.h"
 #include "report/reported_program.h"
+#include "report/text/print_snapshot.h"
 #include "report/writers.h"
 #include "scenario/assertions/parse_expectation.h"
 #include "verbs/machine_reports.h"
@@ -197,6 +200,31 @@ std::vector<std::string> notes_of(std::span<const TracedSide> sides) {
   return notes;
 }
 
+// The allocators that the requests of a snapshot would fit into. It has no steps to count.
+int read_snapshot(const Arguments& arguments) {
+  const Path& file = arguments.read.traces.front();
+  const bool asks_for_steps = !arguments.attach.expect.empty() || !arguments.json.empty() ||
+                              !arguments.read.scenario.empty() || !arguments.read.base.empty() ||
+                              arguments.read.traces.size() > 1;
+  if (asks_for_steps) {
+    throw RequestError(
+        file.string() + " is a snapshot of an allocator, which has no steps to count or compare",
+        "read it alone, with --cap");
+  }
+  const MemorySnapshot snapshot = read_memory_snapshot(file);
+  std::optional<std::int64_t> cap;
+  if (snapshot.device_free_bytes) cap = snapshot.reserved_bytes + *snapshot.device_free_bytes;
+  if (!arguments.read.cap.empty()) {
+    const BytesOrProblem bytes = parse_bytes(arguments.read.cap);
+    if (const auto* problem = std::get_if<std::string>(&bytes))
+      throw RequestError(fmt::format("--cap '{}' {}", arguments.read.cap, *problem),
+                         "write it as 60 GiB");
+    cap = std::get<std::int64_t>(bytes);
+  }
+  print_snapshot(std::cout, snapshot, cap);
+  return status_of(ExitCode::passes);
+}
+
 }  // namespace
 
 int read_traces(const Arguments& arguments) {
@@ -207,6 +235,10 @@ int read_traces(const Arguments& arguments) {
     }
   }
   check_outputs(arguments, inputs);
+  if (is_memory_snapshot(arguments.read.traces.front())) return read_snapshot(arguments);
+  if (!arguments.read.cap.empty())
+    throw RequestError("--cap is about a snapshot of an allocator, and this is a trace",
+                       "leave it out");
   StepChoice choice = choice_of(arguments.attach);
   if (!arguments.attach.skip_steps) choice.skip = 0;  // the profiler has its own warm-up
   const std::vector<TracedSide> sides = sides_of(arguments.read, choice);

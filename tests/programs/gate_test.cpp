@@ -181,6 +181,19 @@ TEST_F(ProgramGate, IdenticalProgramsAreNeverBlocked) {
   }
 }
 
+// A launcher that takes a second to end is no clock that stops early.
+TEST_F(ProgramGate, TheEndOfAProgramIsNoTimeOfItsSteps) {
+  for (const std::string name : {"base", "head"}) {
+    side(name, "optimizer = AdamW()",
+         "import signal, subprocess, sys\nif sys.argv[1:] != ['child']:\n"
+         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+         "    subprocess.Popen([sys.executable, 'train.py', 'child'])\n    time.sleep(1000)\n"
+         "optimizer = AdamW()");
+  }
+  const Finished gated = gate(times);
+  EXPECT_TRUE(gated.exit_code == 0 || gated.exit_code == 77) << gated.out << gated.err;
+}
+
 TEST_F(ProgramGate, AClockThatStopsEarlyIsNotComparable) {
   head("import torch\n",
        "real = time.perf_counter_ns\ntime.perf_counter_ns = lambda: real() // 8\nimport torch\n");

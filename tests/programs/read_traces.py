@@ -78,6 +78,22 @@ def launch_driver(t):
     t.kernel("triton_poi_fused_add_0", 4000, t.call("cuLaunchKernel", category="cuda_driver"))
 
 
+def launch_nested_twice(t):
+    """The same where the driver's call has a number of its own, which its kernel has too."""
+    t.call("cudaLaunchKernelExC_v11060", 6000)
+    t.now -= 6000
+    correlation = t.call("cuLaunchKernelEx", 2000, category="cuda_driver")
+    t.now += 4000
+    t.kernel("nvjet_hsh_128x256_64x4", 20_000, correlation)
+
+
+def wait_nested(t):
+    """A wait whose record of the device's side has a number that no call has."""
+    t.call("cudaStreamSynchronize", 9000)
+    t.correlation += 1
+    t.event("cuda_sync", "Stream Sync", t.now - 8000, 1000, DEVICE, 1_000_007, {"correlation": t.correlation})
+
+
 def launch_nested(t):
     """A call of the runtime, and that of the driver inside it."""
     correlation = t.call("cudaLaunchKernelExC_v11060", 6000)
@@ -115,6 +131,12 @@ def wait_driver(t):
     t.correlation += 1
     t.event("cuda_sync", "Stream Sync", t.now, 1000, DEVICE, 1_000_007, {"correlation": t.correlation, "cuda_sync_kind": "Stream Sync"})
     t.idle(1500)
+
+
+def wait_event_driver(t):
+    """A stream that waits for another one through the driver: a record without a call, and no wait of the host."""
+    t.correlation += 1
+    t.event("cuda_sync", "Stream Wait Event", t.now, 0, DEVICE, 13, {"correlation": t.correlation, "wait_on_stream": 7})
 
 
 def wait_device(t):
@@ -234,7 +256,7 @@ def python(t):
 
 
 STEP_WORDS = {name.replace("_", ".", 1) if name.startswith(("copy_", "launch_", "wait_", "graph_")) else name: function for name, function in
-              [(f.__name__, f) for f in (launch, gemm, long_kernel, tiny, launch_driver, launch_nested, autograd, wait, wait_synced, wait_driver, wait_device,
+              [(f.__name__, f) for f in (launch, gemm, long_kernel, tiny, launch_driver, launch_nested, launch_nested_twice, wait_nested, autograd, wait, wait_synced, wait_driver, wait_event_driver, wait_device,
                stream_wait_event, event_sync, poll, copy_pageable, copy_pinned, copy_back, copy_on_device, copy_blocking, copy_driver, copy_unknown,
                malloc, free, pin, fill, graph, graph_driver, capture, collective, loader, loader_thread, python)]}
 

@@ -128,7 +128,7 @@ TracedSteps steps_by_kernel(const ProfilerTrace& trace, const std::string& patte
 
 TracedSteps steps_by_call(const ProfilerTrace& trace, const std::string& name) {
   std::vector<std::int64_t> ends;
-  for (const ProfiledCall& call : outer_calls(trace)) {
+  for (const ProfiledCall& call : trace.calls) {
     if (plain_call_name(trace.name_of(call)) == name) ends.push_back(call.time.end);
   }
   const std::string words = fmt::format("{} calls of {}", ends.size(), name);
@@ -152,7 +152,7 @@ TracedSteps all_steps_of(const ProfilerTrace& trace, const StepChoice& choice) {
 class TraceCounter {
  public:
   TraceCounter(const ProfilerTrace& trace, const TracedSteps& steps)
-      : trace_(trace), steps_(steps.steps), meanings_(trace), calls_(outer_calls(trace)) {
+      : trace_(trace), steps_(steps.steps), meanings_(trace), calls_(trace.calls) {
     for (std::size_t index = 0; index < calls_.size(); ++index) {
       if (calls_[index].correlation != 0)
         by_correlation_.try_emplace(calls_[index].correlation, index);
@@ -232,10 +232,11 @@ class TraceCounter {
     }
     captures_ = union_of(std::move(found));
   }
-  bool is_captured(const ProfiledCall& call) const {
-    const auto after = std::ranges::upper_bound(captures_, call.time.begin, {}, &Interval::begin);
-    return after != captures_.begin() && call.time.begin < std::prev(after)->end;
+  static bool contains(const IntervalUnion& times, std::int64_t time) {
+    const auto after = std::ranges::upper_bound(times, time, {}, &Interval::begin);
+    return after != times.begin() && time < std::prev(after)->end;
   }
+  bool is_captured(const ProfiledCall& call) const { return contains(captures_, call.time.begin); }
 
   // Threads of loaders and watchdogs launch nothing, and are left out.
   void find_threads() {
@@ -337,11 +338,18 @@ class TraceCounter {
   }
 
   // Waits through the driver have no call in a trace, and records of the device's side where the
-  // profiler was asked for them. Calls that wait besides, such as copies, have such a record too.
+  // profiler was asked for them. Waits within a call that is in the trace are of that call.
   void count_waits_of_the_driver(CountedProcess& counted) {
+    if (trace_.waits.empty()) return;
+    std::vector<Interval> calls;
+    for (const ProfiledCall& call : calls_) {
+      if (meanings_.of(call.name).always_can_block) calls.push_back(call.time);
+    }
+    const IntervalUnion waiting = union_of(std::move(calls));
     for (const ProfiledWait& wait : trace_.waits) {
       const auto step = step_of_unseen(wait);
       if (!step || by_correlation_.contains(wait.correlation)) continue;
+      if (contains(waiting, wait.time.begin)) continue;
       of(counted.each[*step], CallCount::waits) += 1;
       if (wait.is_for_device) of(counted.each[*step], CallCount::device_waits) += 1;
       ++waits_of_driver_;
@@ -485,7 +493,7 @@ class TraceCounter {
   const ProfilerTrace& trace_;
   const std::vector<Interval>& steps_;
   Meanings meanings_;
-  std::vector<ProfiledCall> calls_;
+  const std::vector<ProfiledCall>& calls_;
   std::unordered_map<std::uint32_t, std::size_t> by_correlation_;
   std::vector<Work> work_of_;                     // by index of the call
   std::map<std::uint32_t, std::int64_t> issued_;  // begin of each call, by its correlation
@@ -514,18 +522,6 @@ std::int64_t overlaps_in_streams(const ProfilerTrace& trace) {
 }
 
 }  // namespace
-
-std::vector<ProfiledCall> outer_calls(const ProfilerTrace& trace) {
-  std::unordered_map<std::uint32_t, std::int64_t> ends;  // of the last outer runtime call
-  std::vector<ProfiledCall> calls;
-  for (const ProfiledCall& call : trace.calls) {
-    std::int64_t& end = ends.try_emplace(call.thread, call.time.begin - 1).first->second;
-    if (call.is_driver && call.time.end <= end) continue;
-    if (!call.is_driver) end = std::max(end, call.time.end);
-    calls.push_back(call);
-  }
-  return calls;
-}
 
 TracedSteps steps_of(const ProfilerTrace& trace, const StepChoice& choice) {
   TracedSteps found = all_steps_of(trace, choice);

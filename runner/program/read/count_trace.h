@@ -33,7 +33,4 @@ struct CountedTrace {
 // tool had the GPU's records, and no number of that trace can be trusted.
 CountedTrace count_trace(const ProfilerTrace&, const StepChoice&);
 
-// Calls that a call of the same thread makes are its implementation, and left out. By begin.
-std::vector<ProfiledCall> outer_calls(const ProfilerTrace&);
-
 }  // namespace stepgate

@@ -63,7 +63,9 @@ struct ProfilerTrace {
   std::int64_t world_size = 0;                  // 0: the trace names none
   std::map<std::string, std::string> versions;  // "gpu", "cuda", "driver", "nccl"
   std::vector<std::string> names;
-  std::vector<ProfiledCall> calls;  // each list by its begin
+  // Each list is in order of begin. Calls of the driver within one of the runtime are its
+  // implementation: they are left out, and their work is that of the outer call.
+  std::vector<ProfiledCall> calls;
   std::vector<ProfiledWork> work;
   std::vector<ProfiledWait> waits;
   std::vector<ProfiledRange> ranges;  // by thread, then by begin, the longer one first

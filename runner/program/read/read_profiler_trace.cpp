@@ -125,6 +125,15 @@ std::pair<CopyEnd, CopyEnd> ends_in(std::string_view name) {
   return {copy_end(name.substr(open + 1)), copy_end(name.substr(arrow + 4))};
 }
 
+// A terminal would act on some letters, and a text that is cut may end within one. Longer texts are
+// cut where they are kept.
+void make_plain(std::string& text) {
+  const std::size_t kept = std::min(text.size(), longest_kept_name);
+  for (std::size_t index = 0; index < kept; ++index) {
+    if (text[index] < ' ' || text[index] > '~') text[index] = '?';
+  }
+}
+
 // One event of the trace while it is read.
 struct Event {
   bool is_complete = false;
@@ -196,6 +205,7 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return told(); }
 
   bool string(string_t& text) override {
+    make_plain(text);
     switch (key_) {
       case Key::phase:
         event_.is_complete = text == "X";
@@ -403,6 +413,7 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
   }
 
   void take_event();
+  void leave_inner_calls_out();
   void take_work(Interval time, WorkKind kind);
 
   std::string place_;
@@ -485,10 +496,34 @@ void TraceBuilder::take_event() {
   }
 }
 
+void TraceBuilder::leave_inner_calls_out() {
+  std::unordered_map<std::uint32_t, ProfiledCall> outer;            // by thread
+  std::unordered_map<std::uint32_t, std::uint32_t> of_outer_calls;  // by the inner correlation
+  std::erase_if(trace_.calls, [&](const ProfiledCall& call) {
+    const auto [last, is_new] = outer.try_emplace(call.thread, call);
+    if (is_new) return false;
+    if (call.is_driver && !last->second.is_driver && call.time.end <= last->second.time.end) {
+      if (call.correlation != last->second.correlation)
+        of_outer_calls[call.correlation] = last->second.correlation;
+      return true;
+    }
+    if (call.time.end >= last->second.time.end) last->second = call;
+    return false;
+  });
+  for (ProfiledWork& work : trace_.work) {
+    const auto found = of_outer_calls.find(work.correlation);
+    if (found != of_outer_calls.end()) work.correlation = found->second;
+  }
+}
+
 ProfilerTrace TraceBuilder::finish() {
   if (!has_events_) refuse("is JSON, and no trace of torch.profiler: it has no traceEvents");
   const auto by_begin = [](const auto& a, const auto& b) { return a.time.begin < b.time.begin; };
-  std::ranges::stable_sort(trace_.calls, by_begin);
+  // An outer call may begin in the same nanosecond.
+  std::ranges::stable_sort(trace_.calls, [](const ProfiledCall& a, const ProfiledCall& b) {
+    return std::tuple(a.time.begin, -a.time.end) < std::tuple(b.time.begin, -b.time.end);
+  });
+  leave_inner_calls_out();
   std::ranges::stable_sort(trace_.work, by_begin);
   std::ranges::stable_sort(trace_.waits, by_begin);
   std::ranges::stable_sort(trace_.ranges, [](const ProfiledRange& a, const ProfiledRange& b) {

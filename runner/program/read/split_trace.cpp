@@ -39,12 +39,11 @@ Trace counted_part(const ProfilerTrace& profiled, const CountedTrace& counted) {
   const std::int16_t device = busiest_device(profiled);
   std::set<std::uint32_t> pageable;  // correlations
   std::unordered_map<std::uint32_t, std::int64_t> issued;
-  const std::vector<ProfiledCall> calls = outer_calls(profiled);
   for (const ProfiledWork& work : profiled.work) {
     if (work.from == CopyEnd::pageable || work.to == CopyEnd::pageable)
       pageable.insert(work.correlation);
   }
-  for (const ProfiledCall& call : calls) {
+  for (const ProfiledCall& call : profiled.calls) {
     if (call.time.begin < whole.begin || call.time.begin >= whole.end) continue;
     const CallMeaning meaning = meaning_of_call(plain_call_name(profiled.name_of(call)));
     issued.try_emplace(call.correlation, call.time.begin);

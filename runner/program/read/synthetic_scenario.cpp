@@ -23,6 +23,10 @@ constexpr double call_us = 3;               // of the host, for a launch or a co
 constexpr double longest_kernel_us = 1e6;
 constexpr double most_kernels = 10'000;
 constexpr double most_waits = 1000;
+constexpr double most_tensors = 1000;
+constexpr double most_bytes = 1 << 30;
+constexpr double most_steps_between = 1e6;
+constexpr double longest_host_us = 1e7;
 constexpr double idle_that_counts = 0.05;  // of a step
 
 double count_of(const CountedProcess& process, CallCount count) {
@@ -46,11 +50,11 @@ struct SyntheticStep {
 };
 
 void choose_copies(const CountedProcess& trace, SyntheticStep& step) {
-  step.tensors = std::round(count_of(trace, CallCount::copies_to_device));
+  step.tensors = std::min(std::round(count_of(trace, CallCount::copies_to_device)), most_tensors);
   const double read_back = 4 * std::round(count_of(trace, CallCount::copies_to_host));
   const double bytes = count_of(trace, CallCount::copy_bytes) - read_back;
   step.bytes_to_device =
-      step.tensors == 0 ? 0 : std::max(4 * std::round(bytes / 4), 4 * step.tensors);
+      step.tensors == 0 ? 0 : std::clamp(4 * std::round(bytes / 4), 4 * step.tensors, most_bytes);
   step.pageable = step.tensors > 0 && count_of(trace, CallCount::pageable_copies) > 0;
 }
 
@@ -71,7 +75,7 @@ void choose_waits(const CountedProcess& trace, SyntheticStep& step) {
   const double read_back = std::round(count_of(trace, CallCount::copies_to_host));
   step.how = most_used_call(trace);
   if (waits > 0 && waits < 1) {
-    step.waits_every = std::round(1 / waits);
+    step.waits_every = std::min(std::round(1 / waits), most_steps_between);
     step.waits = 1;
     if (std::abs(count_of(trace, CallCount::copies_to_host) - waits) < 1e-9) step.how = "item";
     return;
@@ -99,6 +103,7 @@ void choose_times(const TracedStep& time, SyntheticStep& step) {
     const double calls = step.kernels + launches_besides + step.tensors;
     step.host_us = std::max(0.0, step_us - call_us * calls);
   }
+  step.host_us = std::min(step.host_us, longest_host_us);
 }
 
 void count(SyntheticStep& step) {
@@ -150,7 +155,8 @@ std::string counts_in_words(const CountedProcess& trace, const SyntheticStep& st
     if (!same) {
       others += fmt::format("#   {} {:g}, here {:g}\n", name_in_file(metric), *wanted, has);
     } else if (is_whole(has)) {
-      const std::string value = is_bytes ? fmt::format("{:.0f} B", has) : fmt::format("{:g}", has);
+      const std::string value =
+          is_bytes ? fmt::format("{:.0f} B", has) : fmt::format("{:.0f}", has);
       asserted += fmt::format("{0} = \"trace.{0} == {1}\"\n", name_in_file(metric), value);
     } else {
       asserted +=
@@ -173,19 +179,19 @@ std::string synthetic_scenario(const CountedProcess& trace, const TracedStep& ti
   const SyntheticStep step = step_of(trace, time);
   std::string source;
   for (const char letter : trace.program) {
-    if (letter != '"' && letter != '\\' && static_cast<unsigned char>(letter) >= ' ')
-      source += letter;
+    const bool is_plain = letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+    if (is_plain) source += letter;
   }
   std::string text = fmt::format(
       "claim  = \"A step does as much, and takes as long, as those of {0}\"\n"
       "source = \"stepgate read --as-scenario, of {1} steps\"\n"
       "tags   = [\"recorded\"]\n\n"
-      "[model]\nkind      = \"spin\"\nkernels   = {2:g}\nkernel_us = {3:g}\n\n"
+      "[model]\nkind      = \"spin\"\nkernels   = {2:.0f}\nkernel_us = {3:.0f}\n\n"
       "[batch]\nsize = 1\n",
       source, trace.steps, step.kernels, step.kernel_us);
   if (step.tensors > 0) {
     text += fmt::format(
-        "sample_bytes = \"{:.0f} B\"\ntensors      = {:g}\n\n[transfer]\nhost = "
+        "sample_bytes = \"{:.0f} B\"\ntensors      = {:.0f}\n\n[transfer]\nhost = "
         "\"{}\"\n",
         step.bytes_to_device, step.tensors, step.pageable ? "pageable" : "pinned");
   } else {
@@ -193,8 +199,8 @@ std::string synthetic_scenario(const CountedProcess& trace, const TracedStep& ti
   }
   if (step.waits > 0) {
     text += fmt::format("\n[sync]\nwhere = \"step\"\nhow   = \"{}\"\n", step.how);
-    if (step.waits > 1) text += fmt::format("times = {:g}\n", step.waits);
-    if (step.waits_every > 1) text += fmt::format("every = {:g}\n", step.waits_every);
+    if (step.waits > 1) text += fmt::format("times = {:.0f}\n", step.waits);
+    if (step.waits_every > 1) text += fmt::format("every = {:.0f}\n", step.waits_every);
   }
   if (step.reads_loss) text += "\n[log]\nevery = 1\nvia   = \"item\"\n";
   if (step.host_us >= 1) text += fmt::format("\n[host]\nstep_us = {:.0f}\n", step.host_us);
