@@ -145,7 +145,8 @@ TEST_F(Records, PlacesAreBoundedAndLinesAreThoseOfFiles) {
     lines << '#' << wait << "\n  File \"/x.py\", line " << (wait % 2 ? "99999999999" : "-5")
           << " in f\n";
   lines.close();
-  for (const CountedPlace& place : count(good_file())[0].places) EXPECT_EQ(place.place.own.line, 0);
+  const auto counted = count(good_file());
+  for (const CountedPlace& place : counted[0].places) EXPECT_EQ(place.place.own.line, 0);
 }
 
 TEST_F(Records, KernelsWhoseNamesTakeForEverAreAReason) {

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/process/child.h"
 #include "base/process/masked_words.h"
 #include "base/text/diagnostic.h"
 #include "compare/worker/protocol.h"
