@@ -51,7 +51,7 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     times = sorted(time / 1e9 for segment in own for time in segment.get("step_times_ns", [])) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
-    return {"step_ms_mean": step, "samples_per_s": (subject["batch_size"] or math.nan) / step, "samples_per_s_per_rank": (subject["batch_size"] or math.nan) / subject.get("ranks", 1) / step, "tokens_per_s": (subject.get("tokens") or 0) / step,
+    return {"step_ms_mean": step, "steps_per_s": 1 / step, "samples_per_s": (subject["batch_size"] or math.nan) / step, "samples_per_s_per_rank": (subject["batch_size"] or math.nan) / subject.get("ranks", 1) / step, "tokens_per_s": (subject.get("tokens") or 0) / step,
             "mfu": (subject.get("model_flops") or 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
             "step_ms_max": times[-1], "slow_step_share": sum(time > 2 * times[(len(times) - 1) // 2] for time in times) / len(times), "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
@@ -113,9 +113,16 @@ def compared(assertion, contrasts, totals, errors, report, counts):  # outcome a
 
 def outliers_allowed(n):  # rounds of an assertion that is not randomised on its other side: one in six at most, and as unlikely by a coin as that five agree
     return max(k for k in range(n // 6 + 1) if k == 0 or sum(math.comb(n, i) for i in range(k + 1)) / 2**n <= 1 / 32)
+def of_processes(report):  # as if there were one process of every variant, the first of each, the second and so on: judge/judge_programs.cpp
+    counts, memory = {}, {v["name"]: v["counts"] for v in report["variants"]}
+    for own in (p["counts"] | {"variant": p["variant"], "host_waits": sum(p["counts"][name] for name in ("waits", "blocking_copies", "blocking_frees")), "device_syncs": p["counts"]["device_waits"]} for p in report["program"] if not p["problem"]):
+        counts.setdefault(own["variant"], []).append(memory.get(own["variant"], {}) | {f"{name}_per_step": count for name, count in own.items()})
+    return [report | {"program": None, "device": None, "variants": [{"name": name, "counts": own[min(n, len(own) - 1)]} for name, own in counts.items()]} for n in range(max(map(len, counts.values())))]
 def recomputed(report, line, regime=()):  # what follows of a line in a regime of these outcomes
     assertion, measured, timed = Assertion(line["text"]), report["measurement"], line["evidence"] == "timed"
     if report["skipped_because"] or "stored." in line["text"]: return {"outcome": line["outcome"]}
+    if report.get("program") and line["evidence"] == "exact":  # the worst of all processes; doubts about what was recorded at FILE's word
+        return min((recomputed(one, line) for one in of_processes(report)), key=lambda own: ([*FROM_WORST].index(own["outcome"]), abs(own["left"] - own["right"]) * (1 if own["outcome"] == "passes" else -1))) if line["outcome"] != "undecided" else {"outcome": "undecided"}
     if line["evidence"] in ("plan", "exact"):  # counts, exact up to the rounding of fractions
         known = line["evidence"] == "plan" or not report["device"] or measured["traced_rounds"]
         left, right = assertion.values(report) if known else (math.nan, math.nan)
@@ -132,7 +139,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     if counts:
         contrasts, totals[len(earlier):] = tails(assertion, rounds)
         for n, (_, left, right) in enumerate(kept): totals[n] = math.log(left) - math.log(assertion.limit() * right)
-    if assertion.compares and assertion.metrics[0] in ("step_ms_mean", "samples_per_s", "samples_per_s_per_rank", "tokens_per_s", "mfu"):
+    if assertion.compares and assertion.metrics[0] in ("step_ms_mean", "steps_per_s", "samples_per_s", "samples_per_s_per_rank", "tokens_per_s", "mfu"):
         before = [[{"variant": name, "steps": steps, "elapsed_ns": 1e9 * took} for name, took in zip(assertion.variants, sides)] for steps, *sides in kept]
         all_rounds = before + rounds
         totals = [log_ratio(sum(all_rounds[:n], []), True) for n in range(1, len(all_rounds) + 1)]

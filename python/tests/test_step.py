@@ -25,6 +25,7 @@ class Steps:
 class Step(unittest.TestCase):
     def setUp(self):
         self.hidden = sys.modules.pop("sitecustomize", None)
+        sys.modules["stepgate.step"]._first.clear()
 
     def tearDown(self):
         sys.modules.pop("sitecustomize", None)
@@ -54,6 +55,32 @@ class Step(unittest.TestCase):
             train(fails=True)
         self.assertEqual([wait for _, wait in steps.ended], [print])
         self.assertTrue(steps.ended[0][0].endswith("train"))
+
+    def test_of_several_functions_the_first_that_returns_makes_the_steps(self):
+        steps = Steps()
+        sys.modules["sitecustomize"] = types.SimpleNamespace(stepgate_steps=steps)
+
+        @stepgate.step
+        def evaluate():
+            pass
+
+        @stepgate.step
+        def train():
+            pass
+
+        train(), evaluate(), train()
+        self.assertEqual([name.split(".")[-1] for name, _ in steps.ended], ["train", "train"])
+
+    def test_what_returns_before_its_step_is_made_is_refused(self):
+        async def coroutine():
+            pass
+
+        def generator():
+            yield
+
+        for lazy in coroutine, generator:
+            with self.assertRaisesRegex(TypeError, "returns before its step is made"):
+                stepgate.step(lazy)
 
     def test_what_runs_in_programs_is_written_for_python_3_8(self):
         package = os.path.dirname(stepgate.__file__)

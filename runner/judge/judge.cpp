@@ -117,33 +117,10 @@ class Judge {
     return verdicts;
   }
 
-  // Decides timed and traced assertions, which are meaningful only inside the regime.
-  std::vector<AssertionVerdict> assertions(const std::vector<AssertionVerdict>& regime) const {
-    const AssertionVerdict* outside = nullptr;
-    for (const AssertionVerdict& line : regime) {
-      if (line.outcome == Outcome::passes) continue;
-      if (!outside || line.outcome == Outcome::fails) outside = &line;
-    }
+  std::vector<AssertionVerdict> assertions() const {
     std::vector<AssertionVerdict> verdicts;
-    for (const Expectation& assertion : scenario_.expect) {
+    for (const Expectation& assertion : scenario_.expect)
       verdicts.push_back(decide(assertion, settings_.earlier.expect));
-      AssertionVerdict& verdict = verdicts.back();
-      if (!outside || verdict.evidence < Evidence::timed) continue;
-      // A claim is limited to its regime. But being slower than stored runs of the same variant
-      // remains a finding outside of it, since the slowdown itself may have moved the step out of
-      // its regime.
-      if (names_stored(assertion) && verdict.outcome == Outcome::fails) {
-        verdict.reason +=
-            fmt::format("; outside its regime too: {} ({})", outside->text, outside->reason);
-        continue;
-      }
-      const bool failed = outside->outcome == Outcome::fails;
-      verdict.outcome = failed ? Outcome::skipped : Outcome::undecided;
-      verdict.reason =
-          failed ? fmt::format("outside its regime: {} ({})", outside->text, outside->reason)
-                 : fmt::format("its regime is not established: {} ({})", outside->text,
-                               outside->reason);
-    }
     return verdicts;
   }
 
@@ -256,6 +233,34 @@ bool relation_holds(const Expectation& assertion, double left, double right) {
   return false;
 }
 
+void limit_to_regime(const Scenario& scenario, const std::vector<AssertionVerdict>& regime,
+                     std::vector<AssertionVerdict>& assertions) {
+  const AssertionVerdict* outside = nullptr;
+  for (const AssertionVerdict& line : regime) {
+    if (line.outcome == Outcome::passes) continue;
+    if (!outside || line.outcome == Outcome::fails) outside = &line;
+  }
+  if (!outside) return;
+  const bool failed = outside->outcome == Outcome::fails;
+  for (std::size_t index = 0; index < assertions.size(); ++index) {
+    AssertionVerdict& verdict = assertions[index];
+    if (verdict.evidence < Evidence::timed) continue;
+    // A claim is limited to its regime. But being slower than stored runs of the same variant
+    // remains a finding outside of it, since the slowdown itself may have moved the step out of
+    // its regime.
+    if (names_stored(scenario.expect[index]) && verdict.outcome == Outcome::fails) {
+      verdict.reason +=
+          fmt::format("; outside its regime too: {} ({})", outside->text, outside->reason);
+      continue;
+    }
+    verdict.outcome = failed ? Outcome::skipped : Outcome::undecided;
+    verdict.reason =
+        failed
+            ? fmt::format("outside its regime: {} ({})", outside->text, outside->reason)
+            : fmt::format("its regime is not established: {} ({})", outside->text, outside->reason);
+  }
+}
+
 Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
               const Measurement& measurement, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, measurement.device, settings);
@@ -264,7 +269,8 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   verdict.disturbance = environment.disturbance();
   const Judge judge(scenario, subjects, measurement, settings, verdict.disturbance);
   verdict.regime = judge.regime();
-  verdict.assertions = judge.assertions(verdict.regime);
+  verdict.assertions = judge.assertions();
+  limit_to_regime(scenario, verdict.regime, verdict.assertions);
   verdict.outcome = worst(verdict.assertions);
   // Anchors are not variants of the scenario.
   verdict.variants = summaries_of(

@@ -40,6 +40,11 @@ struct JudgeSettings {
 // `subjects` are the measured ones: first the scenario's variants, in order, then any anchors.
 Verdict judge(const Scenario&, std::span<const Subject>, const Measurement&, const JudgeSettings&);
 
+// Skips timed and traced assertions where the regime fails, and leaves them undecided where it is
+// not established. `assertions` are the verdicts of the scenario's [expect], in order.
+void limit_to_regime(const Scenario&, const std::vector<AssertionVerdict>& regime,
+                     std::vector<AssertionVerdict>& assertions);
+
 // Settings for a run of these scenarios as one suite. A comparison of timed or traced evidence
 // fails as soon as its e-value suffices for any outcome of the other comparisons (judge_suite.h).
 // So the probability that any true one fails is at most suite_alpha. A single comparison gets all

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/process/masked_words.h"
 #include "program/accepted_counts.h"
@@ -60,6 +61,7 @@ class ProgramJudge {
       keep_worse(std::move(one.regime), whole.regime);
       keep_worse(std::move(one.assertions), whole.assertions);
     }
+    limit_to_regime(scenario_, whole.regime, whole.assertions);
     whole.outcome = worst(whole.assertions);
     whole.program.emplace();
     for (const ProgramRun& run : runs_)
@@ -88,11 +90,22 @@ class ProgramJudge {
     return static_cast<std::size_t>(variant - scenario_.variants.begin());
   }
 
+  // A count that fails is worse the further it is from its limit, and one that passes the nearer.
+  static bool is_worse(const AssertionVerdict& verdict, const AssertionVerdict& kept) {
+    if (verdict.outcome != kept.outcome) return worst({kept, verdict}) != kept.outcome;
+    const auto gap_of = [](const AssertionVerdict& each) {
+      return std::abs(each.left.value_or(0) - each.right.value_or(0));
+    };
+    const double gap = gap_of(verdict), gap_of_kept = gap_of(kept);
+    return verdict.outcome == Outcome::fails    ? gap > gap_of_kept
+           : verdict.outcome == Outcome::passes ? gap < gap_of_kept
+                                                : false;
+  }
+
   static void keep_worse(std::vector<AssertionVerdict> others,
                          std::vector<AssertionVerdict>& kept) {
     for (std::size_t index = 0; index < kept.size(); ++index) {
-      if (worst({kept[index], others[index]}) != kept[index].outcome)
-        kept[index] = std::move(others[index]);
+      if (is_worse(others[index], kept[index])) kept[index] = std::move(others[index]);
     }
   }
 
@@ -109,9 +122,12 @@ class ProgramJudge {
   // Leaves an assertion undecided whose counts are missing, or may be larger than they look.
   void doubt(const Expectation& expectation, std::size_t index, AssertionVerdict& verdict) const {
     for (const MetricOf& metric : metrics_in(expectation)) {
-      const AttachedRun& run = runs_[variant_of(metric)].counted;
-      if (runs_[variant_of(metric)].memory.contains(metric.metric)) continue;
-      const std::string missing = reason_without_counts(run);
+      const ProgramRun& of_variant = runs_[variant_of(metric)];
+      const AttachedRun& run = of_variant.counted;
+      if (of_variant.memory.contains(metric.metric)) continue;
+      const std::string missing = of_variant.was_started
+                                      ? reason_without_counts(run)
+                                      : "it was not started, since another variant failed";
       if (!missing.empty()) {
         verdict.outcome = Outcome::undecided;
         verdict.reason = fmt::format("nothing was counted{}{}: {}",
@@ -138,8 +154,10 @@ class ProgramJudge {
     for (const MetricOf& metric : metrics_in(expectation)) {
       const CountedProcess* process = process_of(variant_of(metric), index);
       if (process == nullptr) continue;
-      if (!process->rank.empty() && verdict.outcome != Outcome::undecided)
-        verdict.reason += " (rank " + process->rank + ")";
+      const std::string rank = " (rank " + process->rank + ")";
+      if (!process->rank.empty() && verdict.outcome != Outcome::undecided &&
+          !verdict.reason.ends_with(rank))
+        verdict.reason += rank;
       if (verdict.outcome != Outcome::fails) continue;
       const auto place = std::ranges::find_if(process->places, [&](const CountedPlace& each) {
         return adds_to(each.count, metric.metric);

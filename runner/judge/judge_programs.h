@@ -16,6 +16,7 @@ namespace stepgate {
 struct ProgramRun {
   AttachedRun counted;
   std::map<Metric, double> memory = {};  // of held runs, in bytes: Metric::peak_live
+  bool was_started = true;
 };
 
 // The processes of a run whose steps are counted.

@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/files/temporary_folder.h"
 #include "base/interruption.h"
@@ -108,6 +111,14 @@ class WindowWatch {
   Clock::time_point next_look_{};
 };
 
+// Ranks in the order of their numbers, before processes without one: the numbers of processes say
+// only in which order a launcher happened to start them.
+std::pair<std::uint64_t, std::int64_t> rank_and_process(const CountedProcess& process) {
+  std::uint64_t rank = std::numeric_limits<std::uint64_t>::max();
+  (void)std::from_chars(process.rank.data(), process.rank.data() + process.rank.size(), rank);
+  return {rank, process.process};
+}
+
 // One process after the other: the records of each can take 256 MiB.
 std::vector<CountedProcess> count_all(const std::filesystem::path& folder,
                                       const AttachRequest& request) {
@@ -131,7 +142,7 @@ std::vector<CountedProcess> count_all(const std::filesystem::path& folder,
     counted.push_back(count_steps(*process, request.steps, deadline));
     if (!has_room) break;
   }
-  std::ranges::stable_sort(counted, {}, &CountedProcess::process);
+  std::ranges::stable_sort(counted, {}, rank_and_process);
   return counted;
 }
 
@@ -212,7 +223,9 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
         throw RequestError(
             fmt::format("'{}' cannot be started: {}", masked(request.command).front(),
                         std::strerror(*program.start_problem())),
-            "check its path");
+            request.folder.empty()
+                ? std::string("check its path")
+                : fmt::format("check its path, and the folder '{}'", request.folder.string()));
       }
       throw_if_interrupted();
       run.timed_out = request.timeout && Clock::now() - begin > *request.timeout;

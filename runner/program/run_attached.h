@@ -39,7 +39,7 @@ struct AttachedRun {
   int signal = 0;  // that ended it; 0: none
   bool timed_out = false;
   bool stopped = false;                   // after the window, as asked for
-  std::vector<CountedProcess> processes;  // that loaded the library
+  std::vector<CountedProcess> processes;  // that loaded the library, by rank
 };
 
 // Returns when nothing of the program is left. Throws RequestError where it cannot be started or

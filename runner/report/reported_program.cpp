@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -67,15 +68,44 @@ std::vector<std::string> places_in_words(const CountedProcess& process, CallCoun
   return all;
 }
 
-std::vector<std::string> cells_of(const Processes& processes, CallCount count) {
-  std::vector<double> values;
-  for (const CountedProcess* process : processes) values.push_back(count_in(*process, count));
-  if (values.size() > most_columns) {
-    const auto [least, most] = std::ranges::minmax(values);
-    values = {least, most};
+// The processes of each variant of a scenario, in the order of the variants.
+std::vector<Processes> by_variant(const Processes& processes) {
+  std::vector<Processes> variants;
+  for (const CountedProcess* process : processes) {
+    if (variants.empty() || variants.back().front()->variant != process->variant)
+      variants.emplace_back();
+    variants.back().push_back(process);
   }
+  return variants;
+}
+
+// Whether the columns are variants, because their processes are too many for a column each.
+bool has_columns_of_variants(const Processes& processes) {
+  const std::size_t variants = by_variant(processes).size();
+  return processes.size() > most_columns && variants > 1 && variants <= most_columns;
+}
+
+std::vector<std::string> cells_of(const Processes& processes, CallCount count) {
   std::vector<std::string> cells;
-  for (const double value : values) cells.push_back(number_in_table(count, value));
+  const auto minmax_of = [&](const Processes& some) {
+    return std::ranges::minmax(
+        some, {}, [&](const CountedProcess* process) { return count_in(*process, count); });
+  };
+  const auto text_of = [&](const CountedProcess* process) {
+    return number_in_table(count, count_in(*process, count));
+  };
+  if (has_columns_of_variants(processes)) {
+    for (const Processes& variant : by_variant(processes)) {
+      const auto [least, most] = minmax_of(variant);
+      const std::string text = text_of(least);
+      cells.push_back(text == text_of(most) ? text : text + " to " + text_of(most));
+    }
+  } else if (processes.size() > most_columns) {
+    const auto [least, most] = minmax_of(processes);
+    cells = {text_of(least), text_of(most)};
+  } else {
+    std::ranges::transform(processes, std::back_inserter(cells), text_of);
+  }
   return cells;
 }
 
@@ -83,6 +113,9 @@ std::vector<std::string> titles_of(const Processes& processes) {
   std::vector<std::string> titles{""};
   if (processes.size() == 1) {
     titles.emplace_back("a step");
+  } else if (has_columns_of_variants(processes)) {
+    for (const Processes& variant : by_variant(processes))
+      titles.push_back(variant.front()->variant);
   } else if (processes.size() > most_columns) {
     titles.insert(titles.end(), {"least", "most"});
   } else {
@@ -140,10 +173,15 @@ ReportedProgram reported_program(const std::vector<CountedProcess>& all) {
     versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", key, value);
   reported.lines.push_back("with: " + versions);
   reported.counts = table_of(counted);
-  for (const CallCountRow& row : call_count_table()) {
-    const std::string uneven = uneven_in_words(*counted.front(), row.count);
-    if (!uneven.empty() && row.compared != CountIs::neither)
-      reported.lines.push_back(fmt::format("not every step is alike: {} {}", row.name, uneven));
+  const std::vector<Processes> variants = by_variant(counted);
+  for (const Processes& variant : variants) {
+    const std::string name = variants.size() > 1 ? variant.front()->variant + ": " : "";
+    for (const CallCountRow& row : call_count_table()) {
+      const std::string uneven = uneven_in_words(*variant.front(), row.count);
+      if (!uneven.empty() && row.compared != CountIs::neither)
+        reported.lines.push_back(
+            fmt::format("not every step is alike: {}{} {}", name, row.name, uneven));
+    }
   }
   return reported;
 }

@@ -228,11 +228,24 @@ class RunOfParts {
   std::optional<JsonFile> json_;
 };
 
+// A program would find the launcher's variables, take itself for one of its ranks, and wait for
+// the others.
+void refuse_programs(std::span<const Planned> all) {
+  for (const Planned& planned : all) {
+    if (!runs_programs(planned.scenario)) continue;
+    throw RequestError(
+        fmt::format("'{}' runs a program, and a launcher has started stepgate as one of its ranks",
+                    planned.scenario.name),
+        "run it without the launcher, and let program.command start ranks");
+  }
+}
+
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, RunTimes& times) {
   const std::uint64_t seed = seed_of(arguments);
   std::optional<TimeOfScope> planning(times.by_part[WallPart::planning]);
   all = plan_all(arguments, seed, Programs::kept);
+  if (launched != nullptr) refuse_programs(all);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
   const std::vector<PartOfRun> parts =

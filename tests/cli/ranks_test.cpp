@@ -210,6 +210,19 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
 }
 
+// A program would find the launcher's variables, and wait for ranks that are busy with stepgate.
+TEST_F(Ranks, OfALauncherRefuseScenariosOfPrograms) {
+  write("program.toml",
+        "claim = \"starts nothing\"\n[program]\ncommand = [\"touch\", \"started\"]\n[variant.a]\n"
+        "[expect]\nwaits = \"a.host_waits_per_step == 0\"\n");
+  const std::vector<std::string> words{"run", "../program.toml"};
+  const auto [first, second] = launched({torchrun(0), torchrun(1)}, words);
+  EXPECT_EQ(first.exit_code, 2) << first.out << first.err;
+  EXPECT_EQ(second.exit_code, 2) << second.out << second.err;
+  EXPECT_TRUE(contains(first.err, "'program' runs a program, and a launcher")) << first.err;
+  EXPECT_FALSE(std::filesystem::exists(place() / "r0" / "started"));
+}
+
 // Variants of 1, 2 and 4 ranks take turns.
 TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
   write("counts.toml",

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::ptrdiff_t most_lines = 205;  // so that the script stays readable
+constexpr std::ptrdiff_t most_lines = 210;  // so that the script stays readable
 
 // Every way to decide an assertion: counts with sizes, two bounds, medians, totals, levels, and
 // traced ones.

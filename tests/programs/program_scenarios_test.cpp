@@ -31,6 +31,22 @@ class ProgramScenarios : public CommandLine {
     words.insert(words.end(), more.begin(), more.end());
     return stepgate(words);
   }
+#ifdef STEPGATE_PYTHON
+  Finished recompute(const std::string& file) const {
+    return ChildProcess(STEPGATE_PYTHON, {STEPGATE_SOURCE_DIR "/ci/recompute.py", file}, place())
+        .wait();
+  }
+  // Checks that ci/recompute.py agrees with the run, and not with another count of a rank.
+  void expect_recomputed(const std::string& file, const Finished& run) const {
+    const Finished same = recompute(file);
+    EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+    EXPECT_NE(same.out.find("exit code " + std::to_string(run.exit_code)), std::string::npos);
+    Json other = result(file);
+    other["program"][1]["counts"]["waits"] = 0.3;
+    write("other.json", other.dump() + "\n");
+    EXPECT_EQ(recompute("other.json").exit_code, 1);
+  }
+#endif
   Json result(const std::string& file) const {
     std::ifstream lines(place() / file);
     std::string line;
@@ -51,6 +67,10 @@ TEST_F(ProgramScenarios, CountsOfVariantsDecideWithoutAPlan) {
   const Finished passing = run({"counted.toml", "--json", "r.json", "-v"});
   EXPECT_EQ(passing.exit_code, 0) << passing.out << passing.err;
   EXPECT_EQ(passing.out.find("peak memory"), std::string::npos) << passing.out;
+  // Steps of every variant are looked at, and not those of the first alone.
+  EXPECT_NE(passing.out.find("not every step is alike: every_10: waits 0; 1 in steps 20, 30"),
+            std::string::npos)
+      << passing.out;
   const Json line = result("r.json");
   ASSERT_EQ(line["program"].size(), 2U);
   EXPECT_EQ(line["program"][0]["variant"], "every_step");
@@ -91,6 +111,21 @@ TEST_F(ProgramScenarios, AProgramThatFailsIsNoEvidence) {
     EXPECT_NE(failing.out.find("program failed"), std::string::npos) << failing.out;
     EXPECT_NE(failing.out.find(wrong.reason), std::string::npos) << failing.out;
   }
+  // A variant that was never started is not said to be without CUDA.
+  write_counted(
+      "[variant.every_step]\nprogram = { skip_steps = 1000, arguments = [\"end=fails\"] }\n"
+      "[variant.every_10]\n",
+      "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+  const Finished first = run({"counted.toml", "--junit", "j.xml"});
+  EXPECT_EQ(first.exit_code, 3) << first.out << first.err;
+  EXPECT_NE(first.out.find("nothing was counted of every_10: it was not started, since another"),
+            std::string::npos)
+      << first.out;
+  EXPECT_EQ(text_of(place() / "j.xml")
+                .find("<testsuite name=\"counted\" tests=\"1\" failures=\"0\" "
+                      "errors=\"1\" skipped=\"0\" time=\"0.000\""),
+            std::string::npos)
+      << "starts take time";
 }
 
 TEST_F(ProgramScenarios, AProgramWithoutCudaFailsAndOneThatCannotStartIsAWrongRequest) {
@@ -105,6 +140,61 @@ TEST_F(ProgramScenarios, AProgramWithoutCudaFailsAndOneThatCannotStartIsAWrongRe
   EXPECT_NE(missing.err.find("'./not_there' cannot be started"), std::string::npos) << missing.err;
   const Finished nowhere = run({"none.toml", "--set", "program.cwd=not_there"});
   EXPECT_EQ(nowhere.exit_code, 2) << nowhere.out;
+  EXPECT_NE(nowhere.err.find("check its path, and the folder 'not_there'"), std::string::npos)
+      << nowhere.err;
+}
+
+// A launcher that starts its ranks in the given order, of which rank 1 alone waits in every step.
+const std::string rank_1_waits = "for rank in $0; do RANK=$rank WORLD_SIZE=2 " FAKE_PROGRAM
+                                 " 40 launch wait@$(( rank ? 1 : 10 )) & done; wait";
+
+TEST_F(ProgramScenarios, OfRanksTheWorstDecidesAndIsComparedWithItsNamesake) {
+  write("ranks.toml", "claim = \"rank 1 waits\"\n[program]\ncommand = [\"sh\", \"-c\", \"" +
+                          rank_1_waits +
+                          "\"]\n"
+                          "[variant.a]\nprogram.arguments = [\"0 1\"]\n"
+                          "[variant.b]\nprogram.arguments = [\"1 0\"]\n"
+                          "[variant.one]\nprogram.command = [\"" FAKE_PROGRAM
+                          "\", \"40\", \"launch\"]\nprogram.arguments = [\"wait@10\"]\n[expect]\n"
+                          "few = \"a.host_waits_per_step <= 0.5\"\n"
+                          "same = \"a.host_waits_per_step == b.host_waits_per_step\"\n"
+                          "fewer = \"a.host_waits_per_step <= one.host_waits_per_step\"\n"
+                          "both_too_many = \"a.host_waits_per_step <= 0.05\"\n"
+                          "nearly = \"a.host_waits_per_step <= 1.5\"\n");
+  const Finished failing = run({"ranks.toml", "--json", "r.json"});
+  EXPECT_EQ(failing.exit_code, 1) << failing.out;
+  // A variant has a column, and not each of five processes.
+  EXPECT_NE(failing.out.find("  a         b  one  lines\n"), std::string::npos) << failing.out;
+  EXPECT_NE(failing.out.find("\n  waits               0.1 to 1  0.1 to 1  0.1  cuda"),
+            std::string::npos)
+      << failing.out;
+  const Json line = result("r.json");
+  EXPECT_EQ(line["expect"][0]["reason"], "1; the limit is 0.5 (rank 1): cudaStreamSynchronize");
+  EXPECT_EQ(line["expect"][1]["outcome"], "passes") << failing.out;
+  EXPECT_EQ(line["expect"][1]["reason"], "0.1; it must be 0.1 (rank 0)") << failing.out;
+  EXPECT_EQ(line["expect"][2]["outcome"], "fails") << failing.out;
+  EXPECT_EQ(line["expect"][3]["left"], 1) << "the rank that is further from the limit";
+  EXPECT_EQ(line["expect"][4]["reason"], "1; the limit is 1.5 (rank 1)");
+#ifdef STEPGATE_PYTHON
+  expect_recomputed("r.json", failing);
+#endif
+}
+
+TEST_F(ProgramScenarios, SecretsOfSettingsAreMaskedWhereTheyAreRefused) {
+  write_counted(two_counted, "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+  const Finished refused = run({"counted.toml", "--junit", "j.xml", "--set",
+                                "program.env={API_TOKEN=\"unspeakable\", STEPGATE_X=\"1\"}"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("--set program.env={API_TOKEN=***"), std::string::npos) << refused.err;
+  EXPECT_EQ((refused.err + text_of(place() / "j.xml")).find("unspeakable"), std::string::npos);
+}
+
+TEST_F(ProgramScenarios, ALedgerKeepsNothingAndSaysSo) {
+  write_counted(two_counted, "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+  const Finished passing = run({"counted.toml", "-v", "--ledger", "kept", "--subject", "s"});
+  EXPECT_EQ(passing.exit_code, 0) << passing.out << passing.err;
+  EXPECT_NE(passing.out.find("note: a ledger keeps no runs of programs"), std::string::npos)
+      << passing.out;
 }
 
 TEST_F(ProgramScenarios, ACountThatIsMissingIsUndecidedAndNeverZero) {
@@ -181,6 +271,7 @@ TEST_F(HeldScenarios, ASlowerProgramFailsAndCountsAreKnownBesideTimes) {
   EXPECT_EQ(line["expect"][1]["outcome"], "passes") << failing.out;
   EXPECT_EQ(line["expect"][2]["outcome"], "passes") << failing.out;
   EXPECT_EQ(line["expect"][3]["outcome"], "fails") << failing.out;
+  expect_recomputed("r.json", failing);
   const Finished valid =
       ChildProcess(STEPGATE_PYTHON,
                    {"-c", validate_json, STEPGATE_SOURCE_DIR "/docs/json_schema.json", "r.json"},
@@ -204,6 +295,28 @@ TEST_F(HeldScenarios, ProgramsWithoutPyTorchNameTheirStepsThemselves) {
   EXPECT_EQ(passing.exit_code, 0) << passing.out << passing.err;
 }
 
+// Rank 0 is within the regime, and rank 1 is not.
+TEST_F(HeldScenarios, TimesAreSkippedWhereARankIsOutsideTheRegime) {
+  const std::string ranks =
+      "for rank in 0 1; do RANK=$rank WORLD_SIZE=2 " STEPGATE_PYTHON " " STEPGATE_SOURCE_DIR
+      "/tests/programs/fake_train.py " FAKE_CUDA " $0 $(( rank ? 1 : 10 )) 1000000 & done; wait";
+  write("regime.toml", "claim = \"rank 1 waits\"\n[program]\ncommand = [\"sh\", \"-c\", \"" +
+                           ranks +
+                           "\"]\nenv = { PYTHONPATH = \"" STEPGATE_SOURCE_DIR
+                           "/tests/programs/fake_torch\" }\nsteps = 10\nskip_steps = 2\n"
+                           "[variant.a]\nprogram.arguments = [\"2\"]\n"
+                           "[variant.b]\nprogram.arguments = [\"8\"]\n"
+                           "[measure]\nmax_seconds = 20\n[regime]\n"
+                           "few = \"a.host_waits_per_step <= 0.5\"\n[expect]\n"
+                           "slower = \"b.steps_per_s >= a.steps_per_s\"\n");
+  const Finished skipped = run({"regime.toml", "--json", "r.json"});
+  EXPECT_EQ(skipped.exit_code, 77) << skipped.out << skipped.err;
+  const Json line = result("r.json");
+  EXPECT_EQ(line["regime"][0]["outcome"], "fails") << skipped.out;
+  EXPECT_EQ(line["expect"][0]["outcome"], "skipped") << skipped.out;
+  expect_recomputed("r.json", skipped);
+}
+
 TEST_F(HeldScenarios, ATimeThatCannotBeMeasuredIsAFailureOfTheProgram) {
   write_timed("1", "1", "as_fast = \"b.step_ms_mean <= 1.1 * a.step_ms_mean\"\n");
   const Finished failing =
@@ -211,6 +324,7 @@ TEST_F(HeldScenarios, ATimeThatCannotBeMeasuredIsAFailureOfTheProgram) {
            "program.arguments=[\"1\", \"1\", \"20\"]"});  // it ends while it is held
   EXPECT_EQ(failing.exit_code, 3) << failing.out << failing.err;
   EXPECT_NE(failing.out.find("let it run more steps"), std::string::npos) << failing.out;
+  EXPECT_NE(failing.out.find("the program failed: a: '"), std::string::npos) << failing.out;
 }
 #endif
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <span>
 
 #include "base/interruption.h"
@@ -99,7 +100,8 @@ Measurement measure_held(const Scenario& scenario, std::uint64_t seed,
                          std::vector<ProgramRun>& runs) {
   std::vector<HeldVariant> variants;
   for (const Variant& variant : scenario.variants) {
-    variants.push_back({.request = held_request(variant.knobs.program),
+    variants.push_back({.name = variant.name,
+                        .request = held_request(variant.knobs.program),
                         .skip_steps = variant.knobs.program.skip_steps});
   }
   HeldRunner runner(device_of_programs(), variants);
@@ -159,18 +161,18 @@ Decided decide_programs(const Planned& planned, const LineArguments& arguments, 
                 fmt::format("a program chooses its GPU, and --device says '{}'", device), settings),
             {}};
   }
+  const auto begin = std::chrono::steady_clock::now();
   const AttachFiles files = attach_files();
-  std::vector<ProgramRun> runs;
+  std::vector<ProgramRun> runs(scenario.variants.size(), {.counted = {}, .was_started = false});
   std::string failure;
-  for (const Variant& variant : scenario.variants) {
+  for (std::size_t index = 0; index < runs.size() && failure.empty(); ++index) {
+    const Variant& variant = scenario.variants[index];
     const AttachRequest request = counting_request(variant);
     progress.starting(scenario, to_text(masked(request.command)));
-    runs.push_back({.counted = run_attached(request, files)});
-    for (CountedProcess& process : runs.back().counted.processes) process.variant = variant.name;
-    failure = failure_of(variant, runs.back());
-    if (!failure.empty()) break;
+    runs[index] = {.counted = run_attached(request, files)};
+    for (CountedProcess& process : runs[index].counted.processes) process.variant = variant.name;
+    failure = failure_of(variant, runs[index]);
   }
-  runs.resize(scenario.variants.size());
   Decided decided;
   decided.measurement = without_rounds(scenario, seed_of(scenario, seed));
   if (failure.empty() && needs_rounds(scenario)) {
@@ -187,6 +189,9 @@ Decided decide_programs(const Planned& planned, const LineArguments& arguments, 
   decided.verdict = judge_programs(scenario, runs, decided.measurement, settings);
   if (decided.measurement.planned_only) decided.verdict.variants.clear();  // they have no times
   if (!failure.empty()) decided.verdict.failed = failure;
+  if (!arguments.ledger.empty())
+    decided.verdict.notes.emplace_back("a ledger keeps no runs of programs");
+  decided.verdict.wall_time = std::chrono::steady_clock::now() - begin;
   return decided;
 }
 

@@ -9,8 +9,11 @@ namespace {
 
 class HeldStep : public LoadedStep {
  public:
-  HeldStep(const HeldRequest& request, std::int64_t first_step, std::int64_t& peak)
-      : program_(request), before_first_(first_step), peak_(peak) {}
+  HeldStep(const HeldVariant& held, std::int64_t first_step, std::int64_t& peak)
+      : variant_(held.name),
+        program_(held.request),
+        before_first_(held.skip_steps + first_step),
+        peak_(peak) {}
 
   StepResult run(const Observe& observe) override try {
     (void)program_.hello();
@@ -24,10 +27,11 @@ class HeldStep : public LoadedStep {
     done_ += unscored + run.steps;
     return result;
   } catch (const HeldError& error) {
-    throw DeviceError(error.what());
+    throw DeviceError(variant_ + ": " + error.what());
   }
 
  private:
+  std::string variant_;
   HeldProgram program_;
   std::int64_t before_first_;
   std::int64_t& peak_;
@@ -37,9 +41,7 @@ class HeldStep : public LoadedStep {
 }  // namespace
 
 std::unique_ptr<LoadedStep> HeldRunner::load(std::size_t variant, const LoadDraw& draw) {
-  const HeldVariant& held = variants_[variant];
-  return std::make_unique<HeldStep>(held.request, held.skip_steps + draw.first_step,
-                                    peaks_[variant]);
+  return std::make_unique<HeldStep>(variants_[variant], draw.first_step, peaks_[variant]);
 }
 
 }  // namespace stepgate

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -13,6 +14,7 @@
 namespace stepgate {
 
 struct HeldVariant {
+  std::string name;
   HeldRequest request;
   std::int64_t skip_steps = 0;  // of every launch, before any that is scored
 };

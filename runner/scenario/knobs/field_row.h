@@ -52,7 +52,7 @@ inline FieldValue value_of(const std::vector<std::int64_t>& member) {
 inline FieldValue value_of(const std::string& member) {
   return member.empty() ? FieldValue() : FieldValue(member);
 }
-inline FieldValue value_of(const Words& member) {
+inline FieldValue value_of(const ProgramWords& member) {
   return member.empty() ? FieldValue() : FieldValue(member);
 }
 inline FieldValue value_of(const ProgramVariables& member) {
@@ -89,9 +89,9 @@ inline void assign(std::string& member, const FieldValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   member = text ? *text : std::string();
 }
-inline void assign(Words& member, const FieldValue& value) {
-  const auto* words = std::get_if<Words>(&value);
-  member = words ? *words : Words();
+inline void assign(ProgramWords& member, const FieldValue& value) {
+  const auto* words = std::get_if<ProgramWords>(&value);
+  member = words ? *words : ProgramWords();
 }
 // ProgramVariables are added to those that are there, as a variant's are to those of the base.
 inline void assign(ProgramVariables& member, const FieldValue& value) {

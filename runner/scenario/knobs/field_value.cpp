@@ -52,7 +52,7 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
     return fmt::format("[{}]", fmt::join(*list, ", "));
   }
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* words = std::get_if<Words>(&value)) {
+  if (const auto* words = std::get_if<ProgramWords>(&value)) {
     std::vector<std::string> entries;
     for (const std::string& word : *words) entries.push_back(quoted(word));
     return fmt::format("[{}]", fmt::join(entries, ", "));

@@ -54,7 +54,7 @@ struct Choice {
   std::optional<std::int64_t> value;  // of the enum
 };
 
-using Words = std::vector<std::string>;
+using ProgramWords = std::vector<std::string>;
 using ProgramVariables = std::map<std::string, std::string>;  // of an environment, by name
 
 // The value of a field: nothing (an absent optional, an empty text, list or table), an integer
@@ -62,7 +62,7 @@ using ProgramVariables = std::map<std::string, std::string>;  // of an environme
 // or variables.
 using FieldValue =
     std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap,
-                 std::string, Words, ProgramVariables>;
+                 std::string, ProgramWords, ProgramVariables>;
 
 // The values that a field accepts.
 struct FieldValues {

@@ -63,7 +63,7 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
     } else if (field.values.kind == FieldKind::text) {
       other = "train_step";
     } else if (field.values.kind == FieldKind::words) {
-      other = Words{"python3", "a \"b\".py"};
+      other = ProgramWords{"python3", "a \"b\".py"};
     } else if (field.values.kind == FieldKind::variables) {
       other = ProgramVariables{{"A", "1"}};
     } else {

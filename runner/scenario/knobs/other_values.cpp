@@ -59,7 +59,8 @@ std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) 
     add("other");
     add(std::monostate());
   } else if (values.kind == FieldKind::words) {
-    Words longer = std::holds_alternative<Words>(now) ? std::get<Words>(now) : Words();
+    ProgramWords longer =
+        std::holds_alternative<ProgramWords>(now) ? std::get<ProgramWords>(now) : ProgramWords();
     longer.emplace_back("other");
     add(std::move(longer));
     add(std::monostate());

@@ -194,7 +194,7 @@ class ValueReader {
       return fail(fmt::format("'{}' must list 1 to {} words, but lists {}", field_.name, most_words,
                               list->size()),
                   fmt::format("write {}", example_of(field_)));
-    Words read;
+    ProgramWords read;
     for (const TomlValue& element : *list) {
       auto word = one_of_many(element, /*may_be_empty=*/&element != &list->front());
       if (!word) return std::nullopt;

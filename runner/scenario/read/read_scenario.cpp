@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/process/masked_words.h"
 #include "base/require.h"
 #include "base/text/nearest.h"
 #include "base/text/visible_text.h"
@@ -48,7 +49,7 @@ const Field* settable_field(std::string_view name, const Place& place,
 // invalid.
 std::optional<Setting> read_override(std::string_view argument,
                                      std::vector<Diagnostic>& diagnostics) {
-  const Place place{fmt::format("--set {}", argument), 0, 0};
+  const Place place{fmt::format("--set {}", masked({std::string(argument)}).front()), 0, 0};
   const std::size_t equals = argument.find('=');
   if (equals == std::string_view::npos) {
     diagnostics.push_back({place, "no '=' in it", "write --set batch.size=128"});

@@ -483,8 +483,8 @@ TEST(ReadScenario, ReadsAProgramInPlaceOfAStep) {
   EXPECT_TRUE(runs_programs(scenario));
   EXPECT_FALSE(runs_programs(scenario_of(good)));
   const ProgramKnobs& slow = scenario.variants[1].knobs.program;
-  EXPECT_EQ(slow.command, (Words{"python3", "train.py"}));
-  EXPECT_EQ(slow.arguments, (Words{"--log-every", "10"}));
+  EXPECT_EQ(slow.command, (ProgramWords{"python3", "train.py"}));
+  EXPECT_EQ(slow.arguments, (ProgramWords{"--log-every", "10"}));
   EXPECT_EQ(slow.env, (ProgramVariables{{"MODE", "slow"}, {"SEED", "1"}})) << "added to the base's";
   EXPECT_EQ(slow.cwd, "../other");
   EXPECT_EQ(slow.steps, 10);
@@ -565,7 +565,7 @@ TEST(ReadScenario, SetsKnobsOfProgramsFromTheCommandLine) {
       scenario_of(of_programs, {"program.arguments=[\"--fast\"]", "program.env={ MODE = \"x\" }",
                                 "program.steps=5", "program.cwd=a folder"});
   const ProgramKnobs& program = scenario.variants[1].knobs.program;
-  EXPECT_EQ(program.arguments, (Words{"--fast"}));
+  EXPECT_EQ(program.arguments, (ProgramWords{"--fast"}));
   EXPECT_EQ(program.env.at("MODE"), "x");
   EXPECT_EQ(program.steps, 5);
   EXPECT_EQ(program.cwd, "a folder");
