@@ -73,7 +73,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr const char* hold_variable = "STEPGATE_HOLD";
 constexpr std::size_t longest_held_line = 4096;
 constexpr int held_look_around_milliseconds = 100;
 constexpr std::chrono::milliseconds time_to_report_end{500};
@@ -177,7 +176,7 @@ void HeldProgram::look_around(int descriptor, Clock::time_point deadline) {
   if (events[1].revents != 0 && events[0].revents == 0) program_->take_report();
   throw_if_interrupted();
   if (program_->start_problem()) {
-    throw RequestError(fmt::format("'{}' cannot be started: {}", request_.command.front(),
+    throw RequestError(fmt::format("'{}' cannot be started: {}", masked(request_.command).front(),
                                    std::strerror(*program_->start_problem())),
                        "check its path and the folder in which it runs");
   }

@@ -45,7 +45,7 @@ std::string variable_of(std::string_view entry) {
 }
 
 bool is_ours(std::string_view entry) {
-  return entry.starts_with(attached::variable_beginning);
+  return entry.starts_with(attached::variable_beginning) || variable_of(entry) == hold_variable;
 }
 
 bool ends_by_kernel_or_call(const StepChoice& steps) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process/command.h"
@@ -13,6 +14,9 @@
 #include "program/count_steps.h"
 
 namespace stepgate {
+
+// Path of the socket by which a program is held (held.h); one that is counted never has it.
+inline constexpr std::string_view hold_variable = "STEPGATE_HOLD";
 
 // The library and the folder of the Python hook. They lie beside the program in a build folder, and
 // in lib/stepgate where it is installed.

@@ -513,6 +513,7 @@ TEST_F(Attach, AWaitOfAPythonProgramHasItsLineAndStepsAreThoseOfItsOptimizer) {
   const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
   const EnvironmentVariable packages("PYTHONPATH",
                                      STEPGATE_SOURCE_DIR "/tests/programs/fake_torch");
+  const EnvironmentVariable held("STEPGATE_HOLD", "/of/an/outer/run");  // not of this one
   const Words program{"--", STEPGATE_PYTHON, STEPGATE_SOURCE_DIR "/tests/programs/fake_train.py",
                       FAKE_CUDA};
   const Finished run = stepgate(joined({"attach", "--json", "r.json"}, program));

@@ -213,13 +213,17 @@ TEST_F(ProgramScenarios, VerbsThatNeedAPlanRefuseThemAndOthersStartNothing) {
         "claim = \"starts nothing\"\n[variant.a]\n[variant.b]\n"
         "[program]\ncommand = [\"touch\", \"started\"]\n"
         "[expect]\nwaits = \"a.host_waits_per_step == 0\"\n");
-  for (const std::string& verb : {"plan", "mutate", "accept"}) {
+  for (const std::string verb : {"plan", "mutate", "accept"}) {
     const Finished refused = stepgate({verb, "none.toml"});
     EXPECT_EQ(refused.exit_code, 2) << verb << refused.out;
     EXPECT_NE(refused.err.find("'none' runs a program, of which there is no plan"),
               std::string::npos)
         << verb << refused.err;
   }
+  const Finished gated = stepgate({"gate", "none.toml", "--base", STEPGATE_PROGRAM, "--head",
+                                   STEPGATE_PROGRAM, "--only", "counts"});
+  EXPECT_EQ(gated.exit_code, 2) << gated.out;
+  EXPECT_NE(gated.err.find("compare two checkouts of it"), std::string::npos) << gated.err;
   EXPECT_EQ(stepgate({"check", "none.toml"}).exit_code, 0);
   const Finished strict = stepgate({"check", "--strict", "none.toml"});
   EXPECT_EQ(strict.exit_code, 2);

@@ -157,8 +157,8 @@ class Reader {
   void pass() { offset_ += lines_[at_++].size(); }
 
   [[noreturn]] void refuse(int line, const std::string& message) const {
-    throw RequestError(
-        {{file_.filename().string(), line, 1}, message, "see tests/scripts/script.h"});
+    throw RequestError(Diagnostic{Place{file_.filename().string(), line, 1}, message,
+                                  "see tests/scripts/script.h"});
   }
 
   // Returns the lines up to the one that ends them; throws if a new step begins before.

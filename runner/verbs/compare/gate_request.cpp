@@ -111,6 +111,18 @@ void check_programs(const GateArguments& gate) {
   check_program("--head", gate.head);
 }
 
+// Builds of stepgate are compared by steps that they compose.
+void refuse_programs(const std::vector<Scenario>& scenarios) {
+  for (const Scenario& scenario : scenarios) {
+    if (!runs_programs(scenario)) continue;
+    throw RequestError(
+        {{scenario.file, 0, 0},
+         fmt::format("'{}' runs a program, which two builds of stepgate would run alike",
+                     scenario.name),
+         "leave it out, or compare two checkouts of it: gate --program FILE"});
+  }
+}
+
 std::vector<Finding> look_at_scenarios(GateRequest& request) {
   Arguments& arguments = request.arguments;
   if (arguments.gate.of_commands()) return {};
@@ -118,6 +130,7 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
     request.scenarios = {program_scenario(arguments.gate.program, arguments.overrides)};
   } else {
     request.scenarios = scenarios_with_wanted_tags(arguments);
+    refuse_programs(request.scenarios);
   }
   refuse_namesakes(request.scenarios);
   refuse_unmatched(arguments.gate.workloads, workloads_of(request.scenarios));
