@@ -29,8 +29,7 @@ double count_in(const CountedProcess& process, CallCount count) {
 
 std::string number_in_table(CallCount count, double value) {
   constexpr double most_exact = 1LL << 53;
-  if (count == CallCount::copy_bytes && value == std::floor(value) && value <= most_exact)
-    return bytes_text(static_cast<std::int64_t>(value));
+  if (count == CallCount::copy_bytes && value <= most_exact) return bytes_text(std::llround(value));
   if (count == CallCount::copy_bytes) return fmt::format("{:.6g} B", value);
   return fmt::format("{:.6g}", value);
 }

@@ -119,8 +119,9 @@ std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>& ste
     // A program is described by its command line alone.
     if (thing.differs() || !thing.groups.front().words.empty()) things.push_back(std::move(thing));
   }
-  ComparedThing other = grouped(
-      other_things, [](const DescribedStep& step) -> const std::string& { return step.other; });
+  ComparedThing other =
+      grouped(things.empty() ? program_thing : other_things,
+              [](const DescribedStep& step) -> const std::string& { return step.other; });
   if (other.differs() || !other.groups.front().words.empty()) things.push_back(std::move(other));
   return things;
 }

@@ -18,6 +18,8 @@ namespace stepgate {
 inline constexpr std::array<std::string_view, 5> five_things{"model", "batch", "transfer", "sync",
                                                              "alloc"};
 inline constexpr std::string_view other_things = "other";
+inline constexpr std::string_view program_thing =
+    "program";  // where no variant has one of the five
 
 struct DescribedStep {
   std::string variant;
@@ -41,8 +43,8 @@ struct ComparedThing {
   bool differs() const { return groups.size() > 1; }
 };
 
-// Groups the variants by equal descriptions of each of the five things that any variant has. A group for `other` follows
-// if any variant sets a knob outside them.
+// Groups the variants by equal descriptions of each of the five things that any variant has. A
+// group for `other` follows if any variant sets a knob outside them.
 std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>&);
 
 }  // namespace stepgate

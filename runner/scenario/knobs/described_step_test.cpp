@@ -116,7 +116,7 @@ TEST(DescribedStep, AProgramIsItsCommandLineWithoutSecrets) {
   const std::vector<ComparedThing> things =
       compared_things(described_steps({variant_named("a", knobs)}));
   ASSERT_EQ(things.size(), 1U);
-  EXPECT_EQ(things.front().thing, other_things);
+  EXPECT_EQ(things.front().thing, program_thing);
   EXPECT_EQ(things.front().groups.front().words,
             "API_KEY=*** SEED=1 python3 'a b.py' --token '***' --lr=1");
 }
