@@ -94,18 +94,18 @@ function(stepgate_pass_once name labels)
   add_dependencies(passed passed_${name})
 endfunction()
 
-# stepgate_test(<name> [READS] [SIMULATES] [AS_RELEASED] SOURCES <file>... USES <target>... [LABELS <label>...])
+# stepgate_test(<name> [READS] [SIMULATES] [AS_RELEASED] [TIMES] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. READS marks tests of what parses, owns
 # memory or starts processes, which ci/test runs under sanitizers; the others run as released there, and under every sanitizer
 # at night (STEPGATE_TESTS_OF). A test is compiled without optimization, which takes half the time, or with little where it
 # computes much itself: it SIMULATES. One that runs the whole suite many times runs AS_RELEASED only: under a sanitizer it would take
-# minutes to say no more.
+# minutes to say no more. One that TIMES processes against each other has fewer tests beside it.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "READS;SIMULATES;AS_RELEASED" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "READS;SIMULATES;AS_RELEASED;TIMES" "" "SOURCES;USES;LABELS" ${ARGN})
   if((ARG_READS AND STEPGATE_TESTS_OF STREQUAL "rest") OR (NOT ARG_READS AND STEPGATE_TESTS_OF STREQUAL "readers"))
     return()
   endif()
@@ -136,6 +136,9 @@ function(stepgate_test name)
     if("gpu" IN_LIST ARG_LABELS)  # memory and time of the GPU belong to one test at a time
       list(APPEND properties RESOURCE_LOCK gpu)
     endif()
+  endif()
+  if(ARG_TIMES)
+    list(APPEND properties PROCESSORS 2)
   endif()
   if(STEPGATE_TEST_HALVES)
     foreach(half 0 1)
