@@ -124,7 +124,8 @@ bool counts_no_ranks(const Subject& subject, Metric metric) {
       all_reduces_per_step,   reduce_scatters_per_step,  all_gathers_per_step,
       payload_bytes_per_step, collectives_per_step,      wire_bytes_per_step,
       unbucketed_per_step,    late_collectives_per_step, early_comm_waits_per_step};
-  return subject.ranks == 1 && !subject.is_counted && std::ranges::find(of_ranks, metric) != of_ranks.end();
+  return subject.ranks == 1 && !subject.is_counted &&
+         std::ranges::find(of_ranks, metric) != of_ranks.end();
 }
 
 std::optional<double> round_value(const Round& round, int variant, double amount, Metric metric) {

@@ -281,19 +281,13 @@ std::string_view reason_against(Metric metric, ModelKind model) {
 
 std::string_view reason_against_in_programs(Metric metric) {
   using enum Metric;
-  constexpr std::array known{launches_per_step,
-                             copies_per_step,
-                             copy_bytes_per_step,
-                             pageable_copies_per_step,
-                             host_waits_per_step,
-                             device_syncs_per_step,
-                             polls_per_step,
-                             device_allocs_per_step,
-                             device_frees_per_step,
-                             pinned_allocs_per_step, collectives_per_step,
-                             peak_live,
-                             step_ms_mean,
-                             steps_per_s};
+  constexpr std::array known{launches_per_step,     copies_per_step,
+                             copy_bytes_per_step,   pageable_copies_per_step,
+                             host_waits_per_step,   device_syncs_per_step,
+                             polls_per_step,        device_allocs_per_step,
+                             device_frees_per_step, pinned_allocs_per_step,
+                             collectives_per_step,  peak_live,
+                             step_ms_mean,          steps_per_s};
   if (std::ranges::find(known, metric) != known.end()) return {};
   if (row_of(metric).evidence == traced)
     return "programs are counted, and their timeline is not traced";
