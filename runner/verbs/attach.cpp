@@ -4,28 +4,21 @@
 #include "program/run_attached.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <chrono>
 #include <iostream>
 #include <iterator>
 #include <regex>
-#include <sstream>
 
-#include "base/files/line_file.h"
 #include "base/files/read_file.h"
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/process/masked_words.h"
 #include "judge/judge_programs.h"
 #include "program/accepted_counts.h"
-#include "report/reported_program.h"
-#include "report/writers.h"
-#include "scenario/assertions/parse_expectation.h"
-#include "verbs/machine_reports.h"
+#include "verbs/counted_report.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 
@@ -49,37 +42,13 @@ std::string name_of_program(const Command& command) {
   return letters.empty() ? "program" : letters;
 }
 
-// Which counts `attach` knows.
-std::string counted_metrics() {
-  std::string names{row_of(Metric::host_waits_per_step).name};
-  for (const CallCountRow& row : call_count_table()) {
-    if (row.metric) names += fmt::format(", {}", row_of(*row.metric).name);
-  }
-  return names;
-}
-
 // The request as a scenario with one variant, which has no name.
 Scenario scenario_of(const Arguments& arguments) {
   Scenario scenario{.name = name_of_program(arguments.attach.command),
                     .file = "--expect",
                     .claim = to_text(masked(arguments.attach.command)),
                     .variants = {Variant{}}};
-  std::vector<Diagnostic> faults;
-  const std::array<std::string_view, 1> variants{""};
-  for (const std::string& text : arguments.attach.expect) {
-    const std::string name = fmt::format("expect_{}", scenario.expect.size() + 1);
-    auto expectation = parse_expectation(name, text, {"--expect", 0, 0}, variants, faults);
-    if (!expectation) continue;
-    for (const MetricOf& metric : metrics_in(*expectation)) {
-      if (!value_of(CallCounts{}, metric.metric)) {
-        faults.push_back({{"--expect", 0, 0},
-                          fmt::format("attach does not count {}", row_of(metric.metric).name),
-                          "it counts " + counted_metrics()});
-      }
-    }
-    scenario.expect.push_back(std::move(*expectation));
-  }
-  if (!faults.empty()) throw RequestError(std::move(faults));
+  add_expectations(arguments, "attach", scenario);
   return scenario;
 }
 
@@ -262,10 +231,7 @@ int attach_program(const Arguments& arguments) {
   const bool decides = accepted || !scenario.expect.empty() || !arguments.junit.empty();
   stop_when_interrupted();
   const ReportFiles reports(arguments);
-  RunSoFar so_far{.run = run_info_of(arguments, std::filesystem::current_path() / "x", 0),
-                  .undecided = arguments.undecided,
-                  .scenarios = {&scenario}};
-  so_far.run.scenarios = 1;
+  RunSoFar so_far = counted_run(arguments, scenario);
   reports.write(report_of(so_far));
   const ProgramRun counted{.counted = run_attached(request, files)};
   const AttachedRun& run = counted.counted;
@@ -275,21 +241,8 @@ int attach_program(const Arguments& arguments) {
   // A program that failed, or that no library was in, is no evidence for what an assertion says.
   if (decides && !failure.empty()) verdict.failed = failure;
   if (decides && failure.empty() && run.processes.empty()) verdict.failed = missing;
-  so_far.suite = judge_suite(std::array{verdict}, JudgeSettings().suite_alpha);
-  so_far.decided.push_back(reported_scenario(std::move(verdict), &scenario, arguments.undecided));
-  so_far.ended = true;
-  Report report = report_of(so_far);
-  report.verb = "attach";
-  const ReportedScenario& decided = report.scenarios.back();
-  print_program(std::cout, decided, style_of(STDOUT_FILENO));
-  if (!arguments.json.empty()) {
-    std::ostringstream line;
-    Measurement none;
-    none.planned_only = true;
-    write_json(line, report.run, decided, none, {});
-    LineFile(arguments.json).append(line.str());
-  }
-  reports.end(report);
+  const Report report =
+      report_counted(arguments, "attach", std::move(so_far), std::move(verdict), reports);
   if (!decides && !missing.empty()) std::cerr << "nothing was counted: " << missing << '\n';
   if (!given.accept.empty()) {
     const std::string doubt = reason_for_doubt(run);

@@ -2,16 +2,12 @@
 // `stepgate read`: the counts of a step of traces of torch.profiler, where its time goes, and how
 // two of them differ. Starts nothing and needs no GPU.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iostream>
 #include <set>
-#include <sstream>
 
-#include "base/files/line_file.h"
 #include "base/files/write_file.h"
 #include "base/text/units.h"
 #include "judge/judge_programs.h"
@@ -20,11 +16,8 @@
 #include "program/read/memory_snapshot.h"
 #include "program/read/split_trace.h"
 #include "program/read/synthetic_scenario.h"
-#include "report/reported_program.h"
 #include "report/text/print_snapshot.h"
-#include "report/writers.h"
-#include "scenario/assertions/parse_expectation.h"
-#include "verbs/machine_reports.h"
+#include "verbs/counted_report.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 
@@ -118,24 +111,7 @@ Scenario scenario_of(const Arguments& arguments, bool compares) {
   if (compares) names = {"trace", "base"};
   for (const std::string_view name : names)
     scenario.variants.push_back(Variant{.name = std::string(name)});
-  std::vector<Diagnostic> faults;
-  for (const std::string& text : arguments.attach.expect) {
-    const std::string name = fmt::format("expect_{}", scenario.expect.size() + 1);
-    auto expectation = parse_expectation(name, text, {"--expect", 0, 0}, names, faults);
-    if (!expectation) continue;
-    for (const MetricOf& metric : metrics_in(*expectation)) {
-      if (value_of(CallCounts{}, metric.metric)) continue;
-      std::string known{row_of(Metric::host_waits_per_step).name};
-      for (const CallCountRow& row : call_count_table()) {
-        if (row.metric) known += fmt::format(", {}", row_of(*row.metric).name);
-      }
-      faults.push_back({{"--expect", 0, 0},
-                        fmt::format("read does not count {}", row_of(metric.metric).name),
-                        "it counts " + known});
-    }
-    scenario.expect.push_back(std::move(*expectation));
-  }
-  if (!faults.empty()) throw RequestError(std::move(faults));
+  add_expectations(arguments, "read", scenario);
   return scenario;
 }
 
@@ -244,10 +220,6 @@ int read_traces(const Arguments& arguments) {
   const std::vector<TracedSide> sides = sides_of(arguments.read, choice);
   const Scenario scenario = scenario_of(arguments, sides.size() > 1);
   const ReportFiles reports(arguments);
-  RunSoFar so_far{.run = run_info_of(arguments, std::filesystem::current_path() / "x", 0),
-                  .undecided = arguments.undecided,
-                  .scenarios = {&scenario}};
-  so_far.run.scenarios = 1;
   Verdict verdict = verdict_of(scenario, sides);
   const bool is_counted = std::ranges::any_of(
       sides.front().counted, [](const CountedProcess& each) { return each.problem.empty(); });
@@ -260,21 +232,8 @@ int read_traces(const Arguments& arguments) {
     write_file(arguments.read.scenario,
                synthetic_scenario(sides.front().counted[slowest], sides.front().times[slowest]));
   }
-  so_far.suite = judge_suite(std::array{verdict}, JudgeSettings().suite_alpha);
-  so_far.decided.push_back(reported_scenario(std::move(verdict), &scenario, arguments.undecided));
-  so_far.ended = true;
-  Report report = report_of(so_far);
-  report.verb = "read";
-  const ReportedScenario& decided = report.scenarios.back();
-  print_program(std::cout, decided, style_of(STDOUT_FILENO));
-  if (!arguments.json.empty()) {
-    std::ostringstream line;
-    Measurement none;
-    none.planned_only = true;
-    write_json(line, report.run, decided, none, {});
-    LineFile(arguments.json).append(line.str());
-  }
-  reports.end(report);
+  const Report report = report_counted(arguments, "read", counted_run(arguments, scenario),
+                                       std::move(verdict), reports);
   if (!scenario.expect.empty() || !arguments.junit.empty()) return status_of(*report.code);
   return status_of(is_counted ? ExitCode::passes : ExitCode::undecided);
 }
