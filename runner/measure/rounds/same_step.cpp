@@ -19,12 +19,13 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t first_steps = 8;
+constexpr const char* unknown_arithmetic = "what they compute is not known";
 
 // Returns the first property, in words, in which two variants differ so that their numbers cannot
 // be compared; empty where they are comparable. The properties are: batches and their number over
 // all ranks, number of ranks, model, parameters, precision, workspace and kernels.
 std::string other_arithmetic(const Subject& subject, const Subject& against) {
-  if (!subject.arithmetic || !against.arithmetic) return "what they compute is not known";
+  if (!subject.arithmetic || !against.arithmetic) return unknown_arithmetic;
   const Arithmetic& own = *subject.arithmetic;
   const Arithmetic& other = *against.arithmetic;
   if (own.seed != other.seed) return "other numbers to begin with";
@@ -144,6 +145,17 @@ double gradient_bound(DType dtype, ModelLaunches launches) {
 std::vector<NotCompared> pairs_not_compared(std::span<const Subject> subjects) {
   std::vector<NotCompared> pairs;
   const std::vector<std::vector<int>> classes = classes_of(subjects);
+  // Nothing of programs can be compared: one entry says so for all of them.
+  if (std::ranges::none_of(subjects,
+                           [](const Subject& one) { return one.arithmetic.has_value(); })) {
+    for (std::size_t own = 1; own < classes.size(); ++own) {
+      if (pairs.empty())
+        pairs.push_back({.variants = {}, .against = classes.front(), .reason = unknown_arithmetic});
+      pairs.front().variants.insert(pairs.front().variants.end(), classes[own].begin(),
+                                    classes[own].end());
+    }
+    return pairs;
+  }
   for (std::size_t own = 0; own < classes.size(); ++own) {
     const std::ptrdiff_t before = std::ssize(pairs);
     for (std::size_t other = 0; other < own; ++other) {

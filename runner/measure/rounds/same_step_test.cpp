@@ -508,6 +508,15 @@ TEST(SameStep, SaysThatNobodyKnowsWhatAStepWithoutArithmeticComputes) {
   EXPECT_EQ(pairs[0].reason, "what they compute is not known");
 }
 
+TEST(SameStep, SaysOnceThatProgramsAreNotCompared) {
+  const std::vector<Subject> programs{{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  const auto pairs = pairs_not_compared(programs);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].variants, (std::vector{1, 2}));
+  EXPECT_EQ(pairs[0].against, std::vector{0});
+  EXPECT_TRUE(pairs_not_compared(std::vector{programs.front()}).empty());
+}
+
 TEST(SameStep, RefusesAParameterThatIsNotReadAsAWholeInBoth) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
