@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/process/child.h"
 #include "base/process/masked_words.h"
@@ -50,6 +51,10 @@ struct Ran {
   std::int64_t peak_memory_bytes = 0;
   std::int64_t reserved_memory_bytes = 0;
 };
+// Rank 0 has written its trace.
+struct Traced {
+  std::int64_t ranks = 1;  // on this machine
+};
 
 }  // namespace held_wire
 
@@ -62,6 +67,9 @@ inline constexpr auto fields_of<held_wire::Hello> = fields<
 template <>
 inline constexpr auto fields_of<held_wire::Begun> =
     fields<described<&held_wire::Begun::begun, Whole{1, 1'000'000'000}>>;
+template <>
+inline constexpr auto fields_of<held_wire::Traced> =
+    fields<described<&held_wire::Traced::ranks, Named("traced"), Whole{1, 1024}>>;
 template <>
 inline constexpr auto fields_of<held_wire::Ran> = fields<
     described<&held_wire::Ran::steps, Whole{1, 1'000'000'000}>,
@@ -100,6 +108,17 @@ int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
 
 std::filesystem::path socket_in(const TemporaryFolder& folder) {
   return folder.path() / "hold";
+}
+
+std::filesystem::path trace_of(const TemporaryFolder& folder, std::int64_t rank) {
+  return fmt::format("{}.rank{}.json", socket_in(folder).string(), rank);
+}
+
+// The ranks share the last end of a step to which they may go, and the first and the last one
+// of a trace. The hook of rank 0 writes it.
+void make_shared_numbers(const TemporaryFolder& folder) {
+  constexpr std::size_t bytes = 3 * sizeof(std::int64_t);
+  write_file(socket_in(folder).string() + ".steps", std::string(bytes, '\0'));
 }
 
 OwnedDescriptor listen_in(const TemporaryFolder& folder) {
@@ -162,6 +181,7 @@ void HeldProgram::fail(const std::string& fact, const std::string& way_out,
 HeldProgram::HeldProgram(const HeldRequest& request, const AttachFiles& files)
     : request_(request), listening_(listen_in(folder_)) {
   refuse_other_tools(request.variables);
+  make_shared_numbers(folder_);
   program_.emplace(request.command, environment_of(request, files, folder_),
                    streams_of_program(request.quiet, false), request.folder);
   start_ = Clock::now();
@@ -287,6 +307,26 @@ HeldRun HeldProgram::run(std::int64_t steps, std::int64_t wash_out) {
                     .reserved_memory_bytes = ran.reserved_memory_bytes};
   check_clock(run, end - begun);
   return run;
+}
+
+std::vector<std::filesystem::path> HeldProgram::trace(std::int64_t steps, std::int64_t wash_out) {
+  (void)hello();
+  const std::string late =
+      fmt::format("wrote no trace within {}", in_seconds(request_.answer_limit));
+  const Clock::time_point deadline = Clock::now() + request_.answer_limit;
+  for (int rank = 0; std::filesystem::remove(trace_of(folder_, rank)); ++rank) {
+  }
+  send(json_line({{"steps", steps}, {"wash_out", wash_out}, {"trace", true}}));
+  const auto traced = answer<held_wire::Traced>(deadline, late);
+  std::vector<std::filesystem::path> traces;
+  for (std::int64_t rank = 0; rank < traced.ranks; ++rank) {
+    traces.push_back(trace_of(folder_, rank));
+    while (!std::filesystem::exists(traces.back())) {
+      if (Clock::now() >= deadline) fail(late, "give it more time");
+      look_around(-1, deadline);
+    }
+  }
+  return traces;
 }
 
 // `between`: from the message that the timed steps begin to the answer.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A program, unchanged, that is held at the end of a step until it is asked for steps. The Python
-// hook (python/stepgate/hook) holds the first process whose optimizer ends a step, of several ranks
-// rank 0; others run on and wait in their next collective. Nothing of CUPTI is loaded.
+// hook (python/stepgate/hook) speaks for the first process whose optimizer ends a step, of several
+// ranks for rank 0. The other ranks are held at the same end of a step: one that waited in its next
+// collective would keep its GPU busy. Nothing of CUPTI is loaded, but for a trace.
 #pragma once
 
 #include <chrono>
@@ -80,6 +81,9 @@ class HeldProgram {
   const HeldHello& hello();
   // Lets it run: `wash_out` steps, then at once `steps` that are timed.
   HeldRun run(std::int64_t steps, std::int64_t wash_out);
+  // Lets it run: `wash_out` steps, then `steps` that torch.profiler records. Returns a trace for
+  // each rank of this machine, which exists as long as this object.
+  std::vector<std::filesystem::path> trace(std::int64_t steps, std::int64_t wash_out);
   // Ends it; no other call may follow.
   void quit();
 

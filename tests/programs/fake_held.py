@@ -31,8 +31,8 @@ if how == "lies":  # speaks for the hook
     connection.sendall(sys.argv[2].encode() + b"\n")
     time.sleep(1000)
 if how == "ranks":  # a launcher that closes descriptors; rank 1 is first
-    ranks = [subprocess.Popen([sys.executable, __file__, "rank"],
-                              env=dict(os.environ, FAKE_RANK=rank)) for rank in "10"]
+    ranks = [subprocess.Popen([sys.executable, __file__, "queue"],
+                              env=dict(os.environ, FAKE_RANK=rank, LOCAL_WORLD_SIZE="2")) for rank in "10"]
     sys.exit(max(rank.wait() for rank in ranks))
 
 import torch
@@ -50,8 +50,12 @@ if how == "replaces_clock":
     time.perf_counter_ns = time.perf_counter = lambda: 0
 optimizer, second = AdamW(), AdamW()
 for step in range(steps):
+    if "FAKE_STEPS_FILE" in os.environ:
+        with open(os.environ["FAKE_STEPS_FILE"] + os.environ.get("RANK", "0"), "w") as file:
+            file.write(str(step))
     if how == "queue":
         torch.cuda.enqueue(STEP)
+        time.sleep(STEP / 2)
     else:
         time.sleep(STEP)
     optimizer.step()

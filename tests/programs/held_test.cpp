@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/text/diagnostic.h"
+#include "program/read/count_trace.h"
 
 namespace stepgate {
 namespace {
@@ -136,12 +137,47 @@ TEST(Held, AForkedChildDoesNotAnswer) {
   for (int run = 0; run < 3; ++run) expect_near(program.run(10, 1), step, 1);
 }
 
-TEST(Held, OfRanksTheFirstOneIsHeldAndOthersRunOn) {
-  HeldProgram program(request_of({"ranks"}), files);
-  expect_near(program.run(10, 1), step, 1);
-  HeldRequest alone = request_of({"", "5"});
+// A rank that ran on would wait in its next collective, and keep its GPU busy.
+TEST(Held, EveryRankIsHeldAtTheSameEndOfAStep) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "step").string();
+  HeldRequest request = request_of({"ranks"});
+  request.variables.push_back("FAKE_STEPS_FILE=" + file);
+  HeldProgram program(request, files);
+  std::int64_t ends = 0;
+  for (const auto& [steps, wash_out] : {std::pair{10, 1}, {3, 0}, {7, 2}}) {
+    expect_near(program.run(steps, wash_out), step, wash_out);
+    ends += steps + wash_out;
+    std::this_thread::sleep_for(milliseconds(300));
+    for (const std::string rank : {"0", "1"}) {
+      std::int64_t seen = 0;
+      std::ifstream(file + rank) >> seen;
+      EXPECT_EQ(seen, ends) << "rank " << rank;
+    }
+  }
+  program.quit();
+}
+
+TEST(Held, ARankWithoutTheFirstOneIsNeverAskedForSteps) {
+  HeldRequest alone = request_of({""});
   alone.variables.emplace_back("RANK=1");
-  EXPECT_NE(refusal_of(alone).find("ended with exit code 0 before a step"), std::string::npos);
+  alone.start_limit = milliseconds(500);
+  EXPECT_NE(refusal_of(alone).find("ended no step within 500 ms"), std::string::npos);
+}
+
+TEST(Held, EveryRankWritesATraceOfTheStepsThatItIsAskedFor) {
+  HeldProgram program(request_of({"ranks"}), files);
+  expect_near(program.run(5, 1), step, 1);
+  for (const auto& [steps, wash_out] : {std::pair{6, 2}, {4, 0}}) {
+    const auto traces = program.trace(steps, wash_out);
+    ASSERT_EQ(traces.size(), 2U);
+    for (const std::filesystem::path& trace : traces) {
+      const CountedTrace counted = count_trace(read_profiler_trace(trace), {.skip = 1});
+      EXPECT_EQ(counted.counted.steps, steps - 1);
+      EXPECT_EQ(counted.counted.mean[static_cast<std::size_t>(CallCount::launches)], 1);
+    }
+    expect_near(program.run(5, 1), step, 1);
+  }
 }
 
 TEST(Held, OneThatIgnoresSignalsEndsToo) {

@@ -96,19 +96,26 @@ class _Marks:
 
 
 class _Held:
-    """Holds rank 0 at the end of a step of its first optimizer (runner/program/held.h).
+    """Holds every rank at the end of a step of its first optimizer (runner/program/held.h).
 
-    The first process that connects is held; others find no socket any more and run on."""
+    Rank 0, or the first process of a program without ranks, connects and is asked for steps; other
+    processes without a rank find no socket any more and run on. The other ranks see in a mapped
+    file up to which end of a step they may go, and between which ends they record a trace."""
 
     def __init__(self):
         import time
 
         self._clock = time.perf_counter_ns  # before the program replaces it
+        self._sleep = time.sleep
         self._connection = None
         self._is_over = False
         self._key = None
         self._wait = None
-        self._left = self._steps = self._begin = 0
+        self._profiler = None
+        self._ends = 0  # of steps, counted from the one at which it is held first
+        # The end at which the clock starts; None: it runs, or this is no rank 0.
+        self._timed = None
+        self._begin = 0
         os.register_at_fork(after_in_child=self._let_go)
 
     def __call__(self, source, key, name, wait):
@@ -124,29 +131,41 @@ class _Held:
         if self._key is None:
             self._key = (source, key)
             self._wait = wait
-            self._connect(name)
-        # A second optimizer, as of a GAN, is part of the same step.
+            self._begin_hold(name)
         elif (source, key) == self._key:
-            self._left -= 1
-            if self._left == self._steps:
+            self._ends += 1
+        else:  # a second optimizer, as of a GAN, is part of the same step
+            return
+        if not self._is_over:
+            self._end_trace_if_due()
+            self._hold_if_due()
+        if not self._is_over:
+            self._begin_trace_if_due()
+            if self._ends == self._timed:
                 self._begin_timing()
-            if self._left == 0:
-                self._answer_run()
-        if self._left == 0 and not self._is_over:
-            self._take_request()
 
     def _let_go(self):
         self._is_over = True
-        self._left = 0
         if self._connection is not None:
             self._connection.close()
+
+    def _begin_hold(self, name):
+        import ctypes
+        import mmap
+
+        # Only now: a process may get its rank after it has imported torch.
+        self._rank = os.environ.get("RANK", "0")
+        with open(os.environ[_SOCKET] + ".steps", "r+b") as file:
+            shared = mmap.mmap(file.fileno(), 0)
+        # The last end to which all ranks may go (-1: they exit), and those of a trace.
+        self._most, self._first_traced, self._last_traced = (
+            ctypes.c_int64.from_buffer(shared, place) for place in (0, 8, 16))
+        if self._rank == "0":
+            self._connect(name)
 
     def _connect(self, name):
         import socket
 
-        # Only now: a process may get its rank after it has imported torch.
-        if os.environ.get("RANK", "0") != "0":
-            return self._let_go()
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(os.environ[_SOCKET])
@@ -159,6 +178,17 @@ class _Held:
                   steps="ends of {}".format(name)[:200],
                   device_bytes=self._of_cuda("mem_get_info", (0, 0))[1])
 
+    def _hold_if_due(self):
+        if self._connection is None:
+            while self._ends == self._most.value:
+                self._sleep(0.001)
+            if self._most.value < 0:
+                self._exit()
+        elif self._ends == self._most.value:
+            if self._ends > 0 and self._last_traced.value < self._ends:
+                self._answer_run()
+            self._take_request()
+
     def _take_request(self):
         import json
 
@@ -170,14 +200,23 @@ class _Held:
             line += more
         request = json.loads(line)
         if "quit" in request:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+            self._most.value = -1
+            self._exit()
         self._steps = request["steps"]
-        self._left = self._steps + request["wash_out"]
-        self._of_cuda("reset_peak_memory_stats", None)
-        if request["wash_out"] == 0:
-            self._begin_timing()
+        first = self._ends + request["wash_out"]
+        if "trace" in request:
+            self._timed = None
+            self._first_traced.value, self._last_traced.value = first, first + self._steps
+        else:
+            self._timed = first
+            self._of_cuda("reset_peak_memory_stats", None)
+        self._most.value = first + self._steps
+
+    @staticmethod
+    def _exit():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
     def _begin_timing(self):
         self._wait_for_device()
@@ -190,6 +229,26 @@ class _Held:
         self._say(steps=self._steps, elapsed_ns=max(elapsed, 1),
                   peak_bytes=self._of_cuda("max_memory_allocated", 0),
                   reserved_bytes=self._of_cuda("max_memory_reserved", 0))
+
+    def _begin_trace_if_due(self):
+        if self._profiler is not None:
+            self._profiler.step()
+        elif self._first_traced.value <= self._ends < self._last_traced.value:
+            from torch import profiler
+
+            self._profiler = profiler.profile(schedule=lambda _: profiler.ProfilerAction.RECORD)
+            self._profiler.start()
+
+    def _end_trace_if_due(self):
+        if self._profiler is None or self._ends < self._last_traced.value:
+            return
+        self._profiler.stop()
+        trace = "{}.rank{}.json".format(os.environ[_SOCKET], self._rank)
+        self._profiler.export_chrome_trace(trace + ".part")
+        os.rename(trace + ".part", trace)
+        self._profiler = None
+        if self._connection is not None:
+            self._say(traced=max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1))
 
     def _say(self, **what):
         import json

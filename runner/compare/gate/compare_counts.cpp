@@ -174,7 +174,8 @@ struct Compared {
   }
 };
 
-std::string_view words_of_part(const std::string& part) {
+// "rank 1: math" is a part of one rank.
+std::string words_of_part(std::string_view part) {
   struct Words {
     std::string_view part;
     std::string_view words;
@@ -188,8 +189,14 @@ std::string_view words_of_part(const std::string& part) {
                                   Words{"idle_for_data", "idle for data"},
                                   Words{"idle_for_host", "idle while the host issues workload"},
                                   Words{"idle_in_queue", "pauses of the device"}};
+  constexpr std::string_view separator = ": ";
+  const std::size_t rank = part.find(separator);
+  if (rank != std::string_view::npos) {
+    return std::string(part.substr(0, rank + separator.size())) +
+           words_of_part(part.substr(rank + separator.size()));
+  }
   const auto found = std::ranges::find(all, part, &Words::part);
-  return found == all.end() ? std::string_view(part) : found->words;
+  return std::string(found == all.end() ? part : found->words);
 }
 
 }  // namespace

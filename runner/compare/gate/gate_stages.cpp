@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "compare/gate/compare_programs.h"
 #include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
 
@@ -125,7 +126,7 @@ std::vector<CountedPair*> slowest_workloads(std::span<CountedPair> counted,
     const auto workload =
         std::ranges::find(comparison.workloads, pair.workload, &WorkloadVerdict::name);
     if (workload != comparison.workloads.end() && workload->outcome == Outcome::fails &&
-        pair.base.untraced.empty())
+        (pair.base.untraced.empty() || is_of_program(pair)))
       slower.emplace_back(workload->timed->ratio, &pair);
   }
   std::ranges::stable_sort(slower, std::ranges::greater{}, &std::pair<double, CountedPair*>::first);

@@ -15,7 +15,9 @@
 #include "base/text/diagnostic.h"
 #include "compare/worker/protocol.h"
 #include "judge/judge_programs.h"
+#include "measure/trace/time_breakdown.h"
 #include "program/accepted_counts.h"
+#include "program/read/split_trace.h"
 
 namespace stepgate {
 namespace {
@@ -24,6 +26,9 @@ namespace {
 constexpr std::int64_t held_wash_out_steps = 2;
 // A process has about so much beside what PyTorch reserves: its context and loaded kernels.
 constexpr std::int64_t memory_of_a_context = std::int64_t{1} << 30;
+constexpr std::int64_t traced_steps = 20;
+// The first steps of a trace, in which torch.profiler still starts.
+constexpr std::int64_t steps_to_settle = 2;
 constexpr std::size_t longest_words = 160;
 constexpr std::size_t most_lines = 1000;
 
@@ -127,6 +132,7 @@ class ProgramServer {
     const ServedProgram* program = named(count.workload);
     if (program == nullptr) return no_such_workload(count.workload);
     end_held();
+    if (count.times) return to_line(times_of(*program));
     const AttachedRun run = run_attached(program->counted, files_);
     if (const std::string failure = failure_of(run, program->counted.command); !failure.empty())
       return error_line(failure + " before its steps were counted");
@@ -167,6 +173,28 @@ class ProgramServer {
   std::optional<std::string> answer(const Quit&) {
     end_held();
     return std::nullopt;
+  }
+
+  // Where the time of a step goes, by a trace of torch.profiler. Collectives of several ranks are
+  // those of the rank that waits least in them: the others wait for its work.
+  StepCounts times_of(const ServedProgram& program) {
+    HeldProgram held(program.held, files_);
+    (void)held.run(1, program.warm_up_steps);
+    StepCounts counts{.untraced = "a program is counted by its calls"};
+    const std::vector<std::filesystem::path> traces = held.trace(traced_steps, held_wash_out_steps);
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      const ProfilerTrace trace = read_profiler_trace(traces[rank]);
+      const TracedStep step = split_trace(trace, count_trace(trace, {.skip = steps_to_settle}));
+      for (const auto& [part, seconds] : named_parts(step.time)) {
+        const bool is_of_rank = traces.size() > 1 && part != "step" && part != "communication";
+        const std::string name =
+            is_of_rank ? fmt::format("rank {}: {}", rank, part) : std::string(part);
+        double& least = counts.time.try_emplace(name, seconds).first->second;
+        least = std::min(least, seconds);
+      }
+    }
+    held.quit();
+    return counts;
   }
 
   std::span<const ServedProgram> programs_;

@@ -12,6 +12,7 @@
 #include "base/seconds.h"
 #include "base/text/units.h"
 #include "base/toml/toml_text.h"
+#include "compare/gate/compare_programs.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
 #include "compare/gate/soak.h"
@@ -32,12 +33,13 @@ constexpr int loads_to_trace = 3;
 // At most this number of slower workloads is traced, the slowest ones.
 constexpr std::size_t most_traced_workloads = 8;
 
-// Mean over several loads, by part of a step.
-StepCounts::Numbers mean_time_of(Worker& worker, const std::string& workload) {
+// Mean over several loads, by part of a step. A program takes long to start, and is traced once.
+StepCounts::Numbers mean_time_of(Worker& worker, const CountedPair& pair) {
   StepCounts::Numbers mean;
-  for (int load = 0; load < loads_to_trace; ++load) {
-    for (const auto& [part, seconds] : worker.count({workload, true}).time)
-      mean[part] += seconds / loads_to_trace;
+  const int loads = is_of_program(pair) ? 1 : loads_to_trace;
+  for (int load = 0; load < loads; ++load) {
+    for (const auto& [part, seconds] : worker.count({pair.workload, true}).time)
+      mean[part] += seconds / loads;
   }
   return mean;
 }
@@ -54,8 +56,7 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
         start_worker(counting_request(request, side, {"--noise-seed", std::to_string(noise)}));
     (void)started->hello();
     for (CountedPair* pair : slower)
-      (side == ComparisonSide::base ? pair->base : pair->head).time =
-          mean_time_of(*started, pair->workload);
+      (side == ComparisonSide::base ? pair->base : pair->head).time = mean_time_of(*started, *pair);
     started->quit();
   }
 } catch (const WorkerError& error) {

@@ -3,7 +3,7 @@
 import os
 import time
 
-from torch import nn, optim
+from torch import nn, optim, profiler
 from torch.tensors import device, randint, randn
 
 __version__ = os.environ.get("TORCH_FAKE_VERSION", "9.9")
@@ -27,6 +27,7 @@ class cuda:
     @staticmethod
     def enqueue(seconds):
         cuda._free_at = max(cuda._free_at, time.monotonic()) + seconds
+        profiler.queued(seconds)
 
     @staticmethod
     def synchronize():
