@@ -9,7 +9,7 @@ import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: base/stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
 NOTHING = {"migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
-FROM_WORST = {"fails": 1, "device failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "passes": 0}  # exit codes
+FROM_WORST = {"fails": 1, "device failed": 3, "program failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "passes": 0}  # exit codes
 OF_SEVERAL = {"passes": "pass", "fails": "fail"}
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
 FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*(?:\(\w+\))?)")
@@ -161,7 +161,7 @@ def judged(report, before):
     expect = {line["name"]: recomputed(report, line, {own["outcome"] for own in regime.values()}) for line in report["expect"]}
     alpha = report["suite_alpha"] * (0.9 if report["suite_lines"] > 1 else 1) / max(report["suite_lines"], 1)
     return {"scenario": report["scenario"], "failed": report.setdefault("failed"), "broken": report["broken"], "regime": regime, "expect": expect,
-            "alpha": alpha, "suite_alpha": (before or [report])[0]["suite_alpha"], "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
+            "alpha": alpha, "suite_alpha": (before or [report])[0]["suite_alpha"], "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)} | ({"program": report["program"]} if "program" in report else {})
 def suite_of(scenarios, alpha):  # judge/judge_suite.h
     lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] or own["held_back_by_total"] else own["evidence_against"])
               for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
@@ -199,7 +199,7 @@ try:
 except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
     sys.exit(2)
-outcomes = ["device failed" if found["failed"] else "broken" if found["broken"] else found["outcome"] for found in scenarios]
+outcomes = [("program" if "program" in found else "device") + " failed" if found["failed"] else "broken" if found["broken"] else found["outcome"] for found in scenarios]
 besides = [found["outcome"] for found in scenarios if found["outcome"] == "fails"] + ["not gated"] * (not report["run"].get("gated", True))
 worst = min(outcomes + besides + ["fails"] * bool(suite and (suite["fails"] or suite["failed_among_others"])), key=[*FROM_WORST].index)
 tally = ", ".join(f"{outcomes.count(outcome)} {OF_SEVERAL.get(outcome, outcome) if outcomes.count(outcome) > 1 else outcome}" for outcome in FROM_WORST if outcome in outcomes)

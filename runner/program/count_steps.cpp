@@ -262,10 +262,15 @@ std::string call_name(const RecordedProcess& process, const Record& record) {
   return found == process.names.end() ? std::string("?") : found->second;
 }
 
-Boundaries kernels_named(const RecordedProcess& process, const std::string& pattern,
+std::string ways_to_end_a_step(const StepChoice& choice) {
+  return fmt::format("{}, {} or {}", choice.name_of("step-range"), choice.name_of("step-kernel"),
+                     choice.name_of("step-call"));
+}
+
+Boundaries kernels_named(const RecordedProcess& process, const StepChoice& choice,
                          Deadline deadline) {
   Boundaries found;
-  found.words = fmt::format("launches of kernels like '{}'", pattern);
+  found.words = fmt::format("launches of kernels like '{}'", choice.kernel);
   const auto is_launch = [](const Record& record) {
     return is_call(record) && call_of(record) == CallKind::launch && counts(record);
   };
@@ -278,11 +283,12 @@ Boundaries kernels_named(const RecordedProcess& process, const std::string& patt
       continue;
     symbols.push_back(name->second);
   }
-  const auto matches = matching_names(symbols, pattern, deadline);
+  const auto matches = matching_names(symbols, choice.kernel, deadline);
   if (!matches) {
-    found.problem =
-        "the names of its kernels could not be read in time and memory: name what ends a step by "
-        "--step-call or --step-range";
+    found.problem = fmt::format(
+        "the names of its kernels could not be read in time and memory: name what ends "
+        "a step by {} or {}",
+        choice.name_of("step-call"), choice.name_of("step-range"));
     return found;
   }
   for (const Record& record : process.records) {
@@ -305,7 +311,7 @@ Boundaries calls_named(const RecordedProcess& process, const std::string& name) 
 // The user's choice comes first, then the rule by which the library ends the window.
 Boundaries boundaries_of(const RecordedProcess& process, const StepChoice& choice,
                          Deadline deadline) {
-  if (!choice.kernel.empty()) return kernels_named(process, choice.kernel, deadline);
+  if (!choice.kernel.empty()) return kernels_named(process, choice, deadline);
   if (!choice.call.empty()) return calls_named(process, choice.call);
   std::array<std::uint64_t, mark_source_count> marks{};
   for (const Record& record : process.records) {
@@ -569,9 +575,10 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
     return counted;
   }
   if (boundaries.at.empty()) {
-    counted.problem =
+    counted.problem = fmt::format(
         "it has no steps that are known: mark them by an NVTX range 'step', or name their end by "
-        "--step-range, --step-kernel or --step-call";
+        "{}",
+        ways_to_end_a_step(choice));
     return counted;
   }
   counted.marks = fmt::format("{}{} {}", boundaries.at.size(),
@@ -579,16 +586,15 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
   if (process.window_is_over && boundaries.at.size() < boundaries_wanted(choice)) {
     counted.hides_calls = true;
     counted.problem = fmt::format(
-        "its recording ended at {}, before the {} that are needed: name what ends a step by "
-        "--step-range, --step-kernel or --step-call",
-        counted.marks, boundaries_wanted(choice));
+        "its recording ended at {}, before the {} that are needed: name what ends a step by {}",
+        counted.marks, boundaries_wanted(choice), ways_to_end_a_step(choice));
     return counted;
   }
   const auto [first, steps] = window_in(boundaries.at.size(), choice);
   if (steps == 0) {
     counted.problem = fmt::format(
-        "it has {}, and {} are needed: let it run longer, or say --skip-steps and --steps",
-        counted.marks, least_boundaries(choice));
+        "it has {}, and {} are needed: let it run longer, or say {} and {}", counted.marks,
+        least_boundaries(choice), choice.name_of("skip-steps"), choice.name_of("steps"));
     return counted;
   }
   const auto begin = boundaries.at.begin() + static_cast<std::ptrdiff_t>(first);
@@ -597,20 +603,29 @@ CountedProcess count_steps(const RecordedProcess& process, const StepChoice& cho
     const auto whole = std::ranges::lower_bound(window, process.first_dropped) - window.begin();
     counted.hides_calls = true;
     counted.problem = fmt::format(
-        "the record file was full, or its disk, within step {}: count fewer steps (--skip-steps, "
-        "--steps), or set TMPDIR to a disk with 256 MiB",
-        static_cast<std::ptrdiff_t>(first) + whole);
+        "the record file was full, or its disk, within step {}: count fewer steps ({}, {}), or set "
+        "TMPDIR to a disk with 256 MiB",
+        static_cast<std::ptrdiff_t>(first) + whole, choice.name_of("skip-steps"),
+        choice.name_of("steps"));
     return counted;
   }
   counted.first_step = static_cast<std::int64_t>(first) + 1;
   counted.steps = static_cast<std::int64_t>(steps);
   if (!StepCounter(process, std::move(window)).count(counted)) {
-    counted.problem = fmt::format(
-        "it launched no work in steps {} to {}: count others by --skip-steps and --steps",
-        counted.first_step, counted.first_step + counted.steps - 1);
+    counted.problem =
+        fmt::format("it launched no work in steps {} to {}: count others by {} and {}",
+                    counted.first_step, counted.first_step + counted.steps - 1,
+                    choice.name_of("skip-steps"), choice.name_of("steps"));
     counted.first_step = counted.steps = 0;
   }
   return counted;
+}
+
+std::string StepChoice::name_of(std::string_view option) const {
+  if (!is_of_scenario) return fmt::format("--{}", option);
+  std::string key = fmt::format("program.{}", option);
+  std::ranges::replace(key, '-', '_');
+  return key;
 }
 
 std::string uneven_in_words(const CountedProcess& process, CallCount count) {

@@ -71,6 +71,11 @@ struct StepChoice {
   // chose all of them, and none where the user chose `steps`.
   bool is_default = true;
   bool names_skip = false;
+  // Reasons name keys of a scenario, and not options of a command line.
+  bool is_of_scenario = false;
+
+  // "--skip-steps" or "program.skip_steps".
+  std::string name_of(std::string_view option) const;
 };
 
 // A line from which calls of one kind come.

@@ -210,14 +210,14 @@ std::string with_failed_lines(const Verdict& verdict) {
 
 std::vector<TallyEntry> tally_of(std::span<const ReportedScenario> scenarios) {
   std::vector<TallyEntry> rows{
-      {.how = "device failed"}, {.how = not_run}, {.how = "broken"}, {.how = "program failed"}};
+      {.how = device_failed}, {.how = not_run}, {.how = program_failed}, {.how = "broken"}};
   constexpr std::size_t faults = 4;
   for (const Outcome outcome : all_outcomes) rows.push_back({.how = in_words(outcome)});
   for (const ReportedScenario& scenario : scenarios) {
     const ReportedVerdict& decided = *scenario.decided;
     const Verdict& verdict = decided.verdict;
-    const std::size_t of_failure = verdict.program ? 3 : 0;
-    const std::size_t fault = verdict.not_run ? 1 : verdict.failed ? of_failure : 2;
+    const std::size_t of_failure = verdict.program ? 2 : 0;
+    const std::size_t fault = verdict.not_run ? 1 : verdict.failed ? of_failure : 3;
     TallyEntry& row = decided.fault.empty()
                           ? rows[faults + static_cast<std::size_t>(
                                               std::ranges::find(all_outcomes, verdict.outcome) -

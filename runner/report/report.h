@@ -72,6 +72,9 @@ CaseEnd end_of_undecided(UndecidedPolicy);
 
 // The type of a case that the run did not reach.
 inline constexpr std::string_view not_run = "not run";
+// Results of a scenario in the last line of a run.
+inline constexpr std::string_view device_failed = "device failed";
+inline constexpr std::string_view program_failed = "program failed";
 
 // An assertion, or another item that a CI system counts, with its result.
 struct ReportedCase {

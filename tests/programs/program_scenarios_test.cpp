@@ -106,11 +106,23 @@ TEST_F(ProgramScenarios, AProgramThatFailsIsNoEvidence) {
         "arguments = [" +
             wrong.arguments + "] }\n",
         "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
-    const Finished failing = run({"counted.toml"});
+    const Finished failing = run({"counted.toml", "--json", "r.json", "--report", "r.html"});
     EXPECT_EQ(failing.exit_code, 3) << failing.out << failing.err;
     EXPECT_NE(failing.out.find("program failed"), std::string::npos) << failing.out;
     EXPECT_NE(failing.out.find(wrong.reason), std::string::npos) << failing.out;
+#ifdef STEPGATE_PYTHON
+    EXPECT_EQ(recompute("r.json").out,
+              "1 scenario: 1 program failed; exit code 3 unless --undecided says otherwise\n");
+#endif
+    EXPECT_NE(text_of(place() / "r.html").find("The program failed"), std::string::npos);
+    EXPECT_EQ(text_of(place() / "r.html").find("The device failed"), std::string::npos);
   }
+  // The reason names a key of the scenario, and no option that `run` has not.
+  write_counted("[variant.every_step]\n[variant.every_10]\nprogram = { skip_steps = 1000 }\n",
+                "waits = \"every_10.host_waits_per_step <= 0.1\"\n");
+  const Finished short_run = run({"counted.toml"});
+  EXPECT_NE(short_run.out.find("or say program.skip_steps and program.steps"), std::string::npos)
+      << short_run.out;
   // A variant that was never started is not said to be without CUDA.
   write_counted(
       "[variant.every_step]\nprogram = { skip_steps = 1000, arguments = [\"end=fails\"] }\n"

@@ -39,7 +39,8 @@ StepChoice choice_of(const ProgramKnobs& program) {
                     .call = program.step_call,
                     .skip = program.skip_steps,
                     .steps = program.steps,
-                    .is_default = false};
+                    .is_default = false,
+                    .is_of_scenario = true};
   choice.names_skip = true;
   if (program.step_range.empty()) return choice;
   choice.range = program.step_range;

@@ -236,6 +236,14 @@ bool has_case_of_type(const Report& run, std::string_view type) {
   });
 }
 
+// Whether programs failed, and no device did.
+bool is_about_a_program(const Report& run) {
+  const auto has = [&](std::string_view how) {
+    return std::ranges::find(run.tally, how, &TallyEntry::how) != run.tally.end();
+  };
+  return run.verb == "attach" || (has(program_failed) && !has(device_failed));
+}
+
 bool every_case_holds(const Report& run) {
   return std::ranges::all_of(run.scenarios, [](const ReportedScenario& scenario) {
     return std::ranges::all_of(scenario.cases,
@@ -256,7 +264,7 @@ Headline answer_of(const Report& run) {
     case ExitCode::wrong_request:
       return {has_case_of_type(run, "request") ? "The request is wrong" : "Not to be trusted"};
     case ExitCode::device_failed:
-      return {run.verb == "attach" ? "The program failed" : "The device failed"};
+      return {is_about_a_program(run) ? "The program failed" : "The device failed"};
     case ExitCode::not_gated:
       return {"Not gated", Tone::open};
     case ExitCode::undecided:
