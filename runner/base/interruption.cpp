@@ -35,7 +35,13 @@ void remember(int received) {
   errno = kept;
 }
 
-void end_now(int) {
+// The timer was over, or somebody else sent its signal, which then does what it does by default.
+void end_now(int received, siginfo_t* from, void*) {
+  if (from->si_code != SI_TIMER) {
+    std::signal(received, SIG_DFL);
+    ::raise(received);  // it comes when this handler returns
+    return;
+  }
   const auto say = [](std::string_view words) {
     [[maybe_unused]] const auto said = ::write(STDERR_FILENO, words.data(), words.size());
   };
@@ -52,7 +58,10 @@ void end_now(int) {
 }  // namespace
 
 void stop_when_interrupted() {
-  std::signal(SIGALRM, end_now);
+  struct sigaction ends {};
+  ends.sa_sigaction = end_now;
+  ends.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGALRM, &ends, nullptr);
   sigevent how{};
   how.sigev_notify = SIGEV_SIGNAL;
   how.sigev_signo = SIGALRM;

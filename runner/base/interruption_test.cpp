@@ -38,6 +38,20 @@ TEST(Interruption, EndsByTheSignalAfterAWhileWhoeverDoesNotListen) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, most_time_to_end_by_itself);
 }
 
+// The signal of the timer, sent by somebody else, says nothing of an interruption.
+TEST(Interruption, IsNotTheSignalOfTheTimerFromOutside) {
+  for (const int before : {0, SIGTERM}) {
+    EXPECT_EXIT(
+        {
+          stop_when_interrupted();
+          if (before != 0) std::raise(before);
+          ::kill(::getpid(), SIGALRM);
+          while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+        },
+        testing::KilledBySignal(SIGALRM), "^$");
+  }
+}
+
 TEST(Interruption, LeavesAProcessThatIsNotArmedToTheSignal) {
   EXPECT_EXIT(std::raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
   EXPECT_NO_THROW(throw_if_interrupted());

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -188,7 +189,7 @@ TEST_F(Outputs, ThatCannotBeWrittenToStandardOutputAreAnExitCode) {
 }
 
 // The folder of the traces exists while they are made.
-TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
+TEST_F(Outputs, OfRunsThatAnySignalEndedAreCleanedByTheNext) {
   write("b.toml", endless);
   const std::filesystem::path temporary = place() / "tmp";
   std::filesystem::create_directory(temporary);
@@ -196,26 +197,25 @@ TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   const auto count = [&] {
     return std::distance(std::filesystem::directory_iterator(temporary), {});
   };
-  // A folder is recognised by stepgate's mark; if killed before marking it, an empty folder stays.
-  const auto marked = [&] {
-    const std::filesystem::directory_iterator all(temporary);
-    return std::any_of(begin(all), end(all), [](const std::filesystem::directory_entry& folder) {
-      return std::filesystem::exists(folder.path() / ".made-by-stepgate");
-    });
-  };
-  ChildProcess killed(STEPGATE_PROGRAM, simulating({"b.toml"}), place());
-  for (int tries = 0; tries < 5000 && !marked(); ++tries) std::this_thread::sleep_for(1ms);
-  killed.send(SIGKILL);
-  EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
-  EXPECT_EQ(count(), 1);
-  // The tracing process, which writes there, also ends, but on a busy machine not at a known time.
-  for (int tries = 0; tries < 20 && count() != 0; ++tries) {
-    std::this_thread::sleep_for(1500ms);
-    write("j.xml.unfinished-0a1b2c", "half a rep");
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGKILL, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
+    const auto before = count();
+    ChildProcess ended(STEPGATE_PROGRAM, simulating({"b.toml"}), place());
+    for (int tries = 0; tries < 5000 && count() == before; ++tries)
+      std::this_thread::sleep_for(1ms);
+    ended.send(signal);
+    EXPECT_EQ(ended.wait().exit_code, 128 + signal);
+  }
+  // The tracing processes, which write there, also end, but on a busy machine not at a known time.
+  for (int tries = 0; tries < 20 && (tries == 0 || count() != 0); ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(1500ms);
+    write("j.xml.unfinished-0123456789abcdef", "half a rep");
+    write("j.xml.unfinished-backup", "dear");
     EXPECT_EQ(run({"--junit", "j.xml"}).exit_code, 0);
   }
   EXPECT_EQ(count(), 0);
-  EXPECT_FALSE(exists("j.xml.unfinished-0a1b2c"));
+  EXPECT_FALSE(exists("j.xml.unfinished-0123456789abcdef"));
+  EXPECT_EQ(text("j.xml.unfinished-backup"), "dear");
 }
 
 class Unreadable : public Outputs {

@@ -71,6 +71,7 @@ bool make_lock(const std::filesystem::path& folder, const std::filesystem::path&
 OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::path& path) {
   OpenFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (file.descriptor() >= 0 || (errno == ENOENT && make_lock(folder, path, file))) return file;
+  if (errno == ENOENT) refuse_to_lock(folder, "it is gone", "make it again, or name another one");
   if (errno == EEXIST) file = OpenFile(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   // ENOENT: the holder has just removed the file. The next try creates it again.
   if (file.descriptor() < 0 && errno != ENOENT) refuse_to_lock(folder, std::strerror(errno));
@@ -152,21 +153,18 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
   // A waiting process only polls the lock. So a thread that released the lock and wants it again
   // first pauses for two polls.
   std::this_thread::sleep_until(given_back + 2 * between_tries);
-  LockWait wait(folder, path_, patience);
-  while (true) {
-    file_ = open_lock(folder, path_);
+  // The holder removes the file, and another process may hold its successor.
+  for (LockWait wait(folder, path_, patience);; wait.go_on()) {
+    if (!file_.is_at(path_)) file_ = open_lock(folder, path_);
     if (file_.descriptor() < 0) continue;
-    while (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) == 0) {
+      if (file_.is_at(path_)) break;
+    } else {
       if (errno != EWOULDBLOCK && errno != EINTR) refuse_to_lock(folder, std::strerror(errno));
       say_in_file_that_one_waits(file_);
-      wait.go_on();
-      // The holder has removed the file, and another process may hold its successor.
-      if (!file_.is_at(path_)) break;
     }
-    if (!file_.is_at(path_)) continue;
-    sign(file_);
-    return;
   }
+  sign(file_);
 }
 
 FolderLock::~FolderLock() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -143,6 +144,76 @@ TEST_F(FolderLockTest, IsNotKeptFromOthersByWhoWantsItAgainAtOnce) {
   had = true;
   greedy.join();
   EXPECT_EQ(words.str(), "");
+}
+
+// A job that waits in the queue may have its workspace cleaned away, or something else put there.
+TEST_F(FolderLockTest, SaysThatTheFolderIsGoneWhileItWaits) {
+  using namespace std::chrono_literals;
+  const std::vector<std::function<void()>> ends{
+      [&] { std::filesystem::remove_all(folder); },
+      [&] {
+        std::filesystem::remove_all(folder);
+        std::filesystem::create_symlink("nowhere", folder);
+      },
+      [&] {
+        std::filesystem::remove_all(folder);
+        std::ofstream(folder) << "a file";
+      },
+      [&] { std::filesystem::rename(folder, folder.string() + ".moved"); }};
+  const std::filesystem::path before = std::filesystem::current_path();
+  for (const bool is_working_folder : {false, true}) {
+    for (std::size_t end = 0; end < ends.size(); ++end) {
+      if (is_working_folder && end == 3) continue;  // which moves along
+      std::filesystem::remove_all(folder);
+      const Holder holder(folder);
+      if (is_working_folder) std::filesystem::current_path(folder);
+      std::thread cleaner([&] {
+        std::this_thread::sleep_for(50ms);
+        ends[end]();
+      });
+      std::ostringstream words;
+      std::string said;
+      try {
+        const FolderLock lock(is_working_folder ? "." : folder,
+                              {.silent = 20s, .most = 20s, .words = &words});
+      } catch (const RequestError& error) {
+        said = error.what();
+      }
+      cleaner.join();
+      std::filesystem::current_path(before);
+      EXPECT_NE(said.find(": cannot be locked: "), std::string::npos) << end << said;
+    }
+  }
+  std::filesystem::remove_all(folder.string() + ".moved");
+}
+
+// A folder whose lock file can neither be opened nor made for long must not keep a signal waiting.
+TEST_F(FolderLockTest, EndsOnASignalWhereTheFileComesAndGoes) {
+  std::atomic<bool> ended = false;
+  std::filesystem::create_directories(folder);
+  std::thread other([&] {
+    while (!ended) {
+      const OpenFile file(::open((folder / lock_file_name).c_str(), O_RDWR | O_CREAT, 0600));
+      (void)::flock(file.descriptor(), LOCK_EX | LOCK_NB);
+      ::unlink((folder / lock_file_name).c_str());
+    }
+  });
+  std::signal(SIGUSR1, [](int) { interrupted = SIGINT; });
+  std::thread sender([waiting = ::pthread_self()] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::pthread_kill(waiting, SIGUSR1);
+  });
+  try {
+    for (;;) const FolderLock lock(folder);
+  } catch (const Interrupted&) {
+  } catch (const RequestError&) {
+    ADD_FAILURE() << "the folder is there";
+  }
+  ended = true;
+  other.join();
+  sender.join();
+  std::signal(SIGUSR1, SIG_DFL);
+  interrupted = 0;
 }
 
 TEST_F(FolderLockTest, EndsItsWaitOnASignal) {

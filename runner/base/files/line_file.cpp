@@ -35,7 +35,11 @@ void check_line_file(const std::filesystem::path& path) {
 LineFile::LineFile(const std::filesystem::path& path) : path_(path), file_(open_emptied(path)) {}
 
 void LineFile::append(std::string_view lines) {
-  if (!write_all(file_.descriptor(), lines)) refuse_to_write(path_, std::strerror(errno));
+  if (!write_all(file_.descriptor(), lines)) {
+    const std::string reason = std::strerror(errno);
+    (void)!::ftruncate(file_.descriptor(), 0);  // which a stream refuses
+    refuse_to_write(path_, reason);
+  }
   if (!lines.empty() && !is_stream(path_)) note_written(path_);
 }
 

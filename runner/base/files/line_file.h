@@ -21,7 +21,8 @@ class LineFile {
   // write_file.h writes to those. Throws RequestError placed at the file when the system refuses.
   explicit LineFile(const std::filesystem::path&);
 
-  // Appends whole lines. Throws RequestError when they cannot be written.
+  // Appends whole lines. Throws RequestError when they cannot be written; the file is empty then,
+  // since half of a report would be taken for a whole one.
   void append(std::string_view lines);
 
  private:

@@ -1,42 +1,25 @@
 // SPDX-License-Identifier: MIT
-// A process holds a lock on a file in its folder, which the system releases when the process ends.
-// A folder without that file belongs to another program, whatever its name.
+// A process holds a lock on the folder itself, which the system releases when the process ends. So
+// there is no moment at which a folder of a killed process cannot be told from others.
 #include "base/files/temporary_folder.h"
 
 #include <fcntl.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <system_error>
+
+#include "base/files/leftovers.h"
+#include "base/files/write_file.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::string_view folder_prefix = "stepgate.";
-constexpr std::size_t folder_letters = 6;
-constexpr std::string_view marker_name = ".made-by-stepgate";
+constexpr mode_t for_its_owner = 0700;
 
-OpenFile open_marker(const std::filesystem::path& folder, int flags) {
-  constexpr mode_t own = 0600;
-  return OpenFile(
-      ::open((folder / marker_name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, own));
-}
-
-// Removes the folders that killed processes of this user left. Folders of other users stay.
-void remove_left_folders(const std::filesystem::path& all) {
-  std::error_code ignored;  // a folder that stays does no harm
-  for (const auto& entry : std::filesystem::directory_iterator(all, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(folder_prefix) || name.size() != folder_prefix.size() + folder_letters)
-      continue;
-    if (entry.is_symlink(ignored)) continue;
-    const OpenFile marker = open_marker(entry.path(), 0);
-    struct stat owner {};
-    if (marker.descriptor() < 0 || ::fstat(marker.descriptor(), &owner) != 0) continue;
-    if (owner.st_uid == ::geteuid() && ::flock(marker.descriptor(), LOCK_EX | LOCK_NB) == 0)
-      std::filesystem::remove_all(entry.path(), ignored);
-  }
+OpenFile open_folder(const std::filesystem::path& folder) {
+  return OpenFile(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 [[noreturn]] void refuse_folder() {
@@ -47,28 +30,41 @@ void remove_left_folders(const std::filesystem::path& all) {
 
 TemporaryFolder::TemporaryFolder() {
   const std::filesystem::path all = std::filesystem::temp_directory_path();
-  remove_left_folders(all);
+  remove_leftovers(all, folder_prefix, S_IFDIR);
   while (true) {
-    std::string name = (all / folder_prefix).string() + std::string(folder_letters, 'X');
-    if (!::mkdtemp(name.data())) refuse_folder();
-    path_ = name;
-    lock_ = open_marker(path_, O_CREAT | O_EXCL);
+    path_ = all / (std::string(folder_prefix) + random_mark());
+    if (::mkdir(path_.c_str(), for_its_owner) != 0) {
+      if (errno == EEXIST) continue;
+      refuse_folder();
+    }
+    lock_ = open_folder(path_);
     if (lock_.descriptor() < 0 && errno != ENOENT) {
       const int reason = errno;
-      ::rmdir(name.c_str());
+      ::rmdir(path_.c_str());
       errno = reason;
       refuse_folder();
     }
     // Another process may remove the folder before it is locked; then the loop makes a new one. On
     // file systems without locks no process removes folders.
     (void)::flock(lock_.descriptor(), LOCK_EX);
-    if (lock_.is_at(path_ / marker_name)) return;
+    if (lock_.is_at(path_)) return;
   }
 }
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code left_behind;
   std::filesystem::remove_all(path_, left_behind);
+}
+
+bool write_temporary_file(const std::filesystem::path& file, std::string_view text) {
+  const OpenFile folder = open_folder(file.parent_path());
+  struct stat status {};
+  if (folder.descriptor() < 0 || ::fstat(folder.descriptor(), &status) != 0) return false;
+  const bool is_ours = status.st_uid == ::geteuid() && (status.st_mode & 0777) == for_its_owner;
+  if (!is_ours) return false;
+  const OpenFile made(::openat(folder.descriptor(), file.filename().c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  return made.descriptor() >= 0 && write_all(made.descriptor(), text);
 }
 
 }  // namespace stepgate

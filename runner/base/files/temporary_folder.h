@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "base/files/open_file.h"
 
@@ -24,5 +25,11 @@ class TemporaryFolder {
   std::filesystem::path path_;
   OpenFile lock_;
 };
+
+// Writes a new file into a temporary folder of another process of this user, which may be gone by
+// now. The folder is not made, and nobody else can have made one in its place, since it must be
+// this user's alone; a file or link that is there is left as it is. Returns whether all was
+// written.
+bool write_temporary_file(const std::filesystem::path&, std::string_view text);
 
 }  // namespace stepgate

@@ -13,21 +13,19 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/files/leftovers.h"
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
 
 namespace stepgate {
 namespace {
 
-// Temporary files have the name of the file, this mark, and random characters. Users do not name
-// files like this.
-constexpr std::string_view mark_of_unfinished = ".unfinished-";
-constexpr std::size_t random_characters = 6;
+// Temporary files have the name of the file, this word, and a random mark.
+constexpr std::string_view unfinished = ".unfinished-";
 constexpr mode_t permissions = 07777;
 constexpr int between_looks = 50;  // milliseconds between two tries of a wait
 
@@ -93,29 +91,6 @@ std::optional<std::filesystem::path> target_of(const std::filesystem::path& path
   return is_stream(path) ? std::nullopt : std::optional(file_of(path));
 }
 
-std::string random_text() {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device device;
-  std::string text;
-  for (std::size_t place = 0; place < random_characters; ++place)
-    text += letters[device() % letters.size()];
-  return text;
-}
-
-// Removes unfinished files, except those that are locked by a running writer.
-void remove_leftovers(const std::filesystem::path& path) {
-  const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
-  std::error_code ignored;  // a file that stays does no harm
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(stem) || name.size() != stem.size() + random_characters) continue;
-    const OpenFile file(
-        ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.descriptor() >= 0 && ::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0)
-      std::filesystem::remove(entry.path(), ignored);
-  }
-}
-
 struct Temporary {
   std::string name;
   OpenFile file;
@@ -124,9 +99,9 @@ struct Temporary {
 // Creates an empty, locked file beside the path, and the folder if it is missing.
 Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
   make_folder_of(path);
-  remove_leftovers(path);
+  remove_leftovers(folder_of(path), path.filename().string() + std::string(unfinished), S_IFREG);
   while (true) {
-    std::string name = path.string() + std::string(mark_of_unfinished) + random_text();
+    std::string name = path.string() + std::string(unfinished) + random_mark();
     OpenFile file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.descriptor() < 0 && errno == EEXIST) continue;
     if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
@@ -137,11 +112,26 @@ Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
   }
 }
 
+bool has_owner_of(const struct stat& one, uid_t user, gid_t group) {
+  return one.st_uid == user && one.st_gid == group;
+}
+
+// The mode with which a file begins that takes the place of another one: nobody may read it before
+// it has the owner of that.
+mode_t first_mode(const struct stat& there) {
+  return has_owner_of(there, ::geteuid(), ::getegid()) ? there.st_mode & 0777 : 0600;
+}
+
 // Copies owner and mode of the existing file. Copies only the mode if chown is not permitted.
+// Changes nothing that is right already, since some file systems (CIFS, exFAT) refuse any change.
 bool take_over(int descriptor, const struct stat& there) {
-  const bool given = ::fchown(descriptor, there.st_uid, there.st_gid) == 0;
+  struct stat now {};
+  if (::fstat(descriptor, &now) != 0) return false;
+  const bool given = has_owner_of(now, there.st_uid, there.st_gid) ||
+                     ::fchown(descriptor, there.st_uid, there.st_gid) == 0;
   const mode_t beyond_owner = given ? permissions : 0777;  // no set-user-id for another user
-  return ::fchmod(descriptor, there.st_mode & permissions & beyond_owner) == 0;
+  const mode_t mode = there.st_mode & permissions & beyond_owner;
+  return (now.st_mode & permissions) == mode || ::fchmod(descriptor, mode) == 0;
 }
 
 // Waits for a pipe, which accepts data only while a reader takes it.
@@ -241,7 +231,7 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path& target = *file_there;
   struct stat before {};
   const bool replaces = ::lstat(target.c_str(), &before) == 0 && S_ISREG(before.st_mode);
-  auto [temporary, file] = open_beside(target, replaces ? 0600 : 0666);
+  auto [temporary, file] = open_beside(target, replaces ? first_mode(before) : 0666);
   const bool written = (!replaces || take_over(file.descriptor(), before)) &&
                        write_all(file.descriptor(), text) && ::fsync(file.descriptor()) == 0 &&
                        ::rename(temporary.c_str(), target.c_str()) == 0;
@@ -255,6 +245,24 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   // ignored.
   const OpenFile directory(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY));
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
+}
+
+void append_to_file(const std::filesystem::path& path,
+                    const std::function<std::string(std::size_t)>& text_behind) {
+  const OpenFile file(::open(
+      path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  struct stat status {};
+  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &status) != 0)
+    refuse_to_write(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))
+    refuse_to_write(path, "is no ordinary file");
+  const std::string text = text_behind(static_cast<std::size_t>(status.st_size));
+  if (!write_all(file.descriptor(), text)) {
+    const std::string reason = std::strerror(errno);
+    (void)!::ftruncate(file.descriptor(), status.st_size);
+    refuse_to_write(path, reason);
+  }
+  if (!text.empty() && S_ISREG(status.st_mode)) note_written(path);
 }
 
 void write_new_file(const std::filesystem::path& path, std::string_view text) {

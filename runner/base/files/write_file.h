@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,13 @@ void write_file(const std::filesystem::path&, std::string_view text);
 // Writes a new file that the user will edit. Refuses a path that exists, even a dangling link.
 // Makes missing folders; leaves no file if the disk refuses the text.
 void write_new_file(const std::filesystem::path&, std::string_view text);
+
+// Appends to a file that others append to as well, with mode 0666 less the umask where it is made.
+// `text_behind` gets the number of bytes that are there. Cuts off what was added where not all of
+// it could be. Refuses what is no ordinary file but a pipe or a socket, without a wait for a
+// reader. Throws RequestError placed at the file.
+void append_to_file(const std::filesystem::path&,
+                    const std::function<std::string(std::size_t)>& text_behind);
 
 // Throws what write_file would throw, as far as that can be known without the text. A long run
 // calls it first, so that it does not end without a place for its result. Makes missing folders and

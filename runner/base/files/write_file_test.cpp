@@ -3,13 +3,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,18 +193,79 @@ TEST_F(WriteFile, HasTheModeOfTheUmaskOrOfTheFileThatIsThere) {
 }
 
 TEST_F(WriteFile, TakesAwayWhatKilledWritersLeftAndNothingOfALivingOne) {
-  std::ofstream(folder / "a.txt.unfinished-Ab3dE9") << "half a te";
-  std::ofstream(folder / "b.txt.unfinished-Ab3dE9") << "of another file";
-  std::ofstream(folder / "a.txt.unfinished") << "no name of ours";
-  const std::filesystem::path living = folder / "a.txt.unfinished-living";
+  std::ofstream(folder / "a.txt.unfinished-0123456789abcdef") << "half a te";
+  std::ofstream(folder / "b.txt.unfinished-0123456789abcdef") << "of another file";
+  const std::vector<std::string> of_a_user{"a.txt.unfinished",
+                                           "a.txt.unfinished-backup",
+                                           "a.txt.unfinished-261127",
+                                           "a.txt.unfinished-Ab3dE9",
+                                           "a.txt.unfinished-0123456789ABCDEF",
+                                           "a.txt.unfinished-2026-11-27-notes"};
+  for (const std::string& name : of_a_user) std::ofstream(folder / name) << "dear";
+  std::filesystem::create_directory(folder / "a.txt.unfinished-00000000000000bb");
+  ASSERT_EQ(::mkfifo((folder / "a.txt.unfinished-00000000000000cc").c_str(), 0600), 0);
+  const std::filesystem::path living = folder / "a.txt.unfinished-00000000000000aa";
   std::ofstream(living) << "being wr";
   const OpenFile writer(::open(living.c_str(), O_WRONLY));
   ASSERT_EQ(::flock(writer.descriptor(), LOCK_EX), 0);
   check_writable(folder / "a.txt");
-  EXPECT_FALSE(std::filesystem::exists(folder / "a.txt.unfinished-Ab3dE9"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.txt.unfinished-0123456789abcdef"));
   write_file(folder / "a.txt", "text");
   EXPECT_TRUE(std::filesystem::exists(living));
-  EXPECT_TRUE(std::filesystem::exists(folder / "b.txt.unfinished-Ab3dE9"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "b.txt.unfinished-0123456789abcdef"));
+  for (const std::string& name : of_a_user) EXPECT_EQ(content(folder / name), "dear") << name;
+  EXPECT_TRUE(std::filesystem::exists(folder / "a.txt.unfinished-00000000000000bb"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "a.txt.unfinished-00000000000000cc"));
+}
+
+// From now on the system refuses this thread to change modes and owners of open files, as CIFS and
+// exFAT do.
+bool refuse_changes_of_modes() {
+  const auto refuse = [](std::uint32_t call) {
+    return std::array{sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+                      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)};
+  };
+  std::vector<sock_filter> rules{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const std::uint32_t call : {__NR_fchmod, __NR_fchown})
+    std::ranges::copy(refuse(call), std::back_inserter(rules));
+  rules.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog program{.len = static_cast<unsigned short>(rules.size()),
+                           .filter = rules.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(WriteFile, ReplacesAFileWhereTheSystemRefusesToChangeModesThatAreRightAlready) {
+  bool is_filtered = false;
+  bool can_change = true;
+  std::map<mode_t, bool> written;
+  // A thread of its own: the filter lasts as long as the thread does.
+  std::thread([&] {
+    for (const mode_t mode : {mode_t{0600}, mode_t{0644}, mode_t{0640}}) {
+      const auto file = folder / std::to_string(mode);
+      std::ofstream(file) << "old";
+      ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+      written[mode] = false;
+    }
+    const mode_t before = ::umask(022);
+    is_filtered = refuse_changes_of_modes();
+    const OpenFile file(::open((folder / "384").c_str(), O_RDONLY));
+    can_change = ::fchmod(file.descriptor(), 0600) == 0;
+    for (auto& [mode, is_written] : written) {
+      try {
+        write_file(folder / std::to_string(mode), "new");
+        is_written = true;
+      } catch (const RequestError&) {
+      }
+    }
+    ::umask(before);
+  }).join();
+  if (!is_filtered) GTEST_SKIP() << "this system has no filters of calls";
+  EXPECT_FALSE(can_change) << "the planted refusal works";
+  for (const auto& [mode, is_written] : written) {
+    EXPECT_TRUE(is_written) << mode;
+    EXPECT_EQ(mode_of(folder / std::to_string(mode)), mode);
+  }
 }
 
 TEST_F(WriteFile, RemembersWhatItHasWritten) {

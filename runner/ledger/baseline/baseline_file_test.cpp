@@ -115,7 +115,7 @@ TEST_F(BaselineFile, IsRefusedWhereverItIsTruncated) {
 TEST_F(BaselineFile, IsRidOfWhatKilledWritersLeftBehind) {
   const Baseline baseline = baseline_of(scenario, {1, 2});
   append_run(file, "small", baseline.runs[0]);
-  std::ofstream(file.string() + ".unfinished-Ab3dE9") << "half of a ba";
+  std::ofstream(file.string() + ".unfinished-0123456789abcdef") << "half of a ba";
   std::ofstream(file.string() + ".backup") << "somebody's";
   append_run(file, "small", baseline.runs[1]);
   EXPECT_EQ(files_beside(), 2U);

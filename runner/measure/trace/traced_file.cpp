@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/files/temporary_folder.h"
 #include "base/fnv1a.h"
 #include "base/text/json_line.h"
 #include "device/trace_json.h"
@@ -103,7 +104,7 @@ TracedOrDamaged read_traced_text(std::string_view text) {
 }
 
 void write_traced(const std::filesystem::path& file, const Traced& traced) {
-  std::ofstream(file, std::ios::binary) << traced_text(traced);
+  (void)write_temporary_file(file, traced_text(traced));
 }
 
 TracedOrDamaged read_traced(const std::filesystem::path& file) {

@@ -22,8 +22,8 @@ using TracedOrDamaged = std::variant<Traced, DamagedTrace>;
 std::string traced_text(const Traced&);
 TracedOrDamaged read_traced_text(std::string_view text);
 
-// Writes the file without syncing to disk, since a reader is waiting; the reader detects an
-// incomplete file.
+// Writes a new file into a TemporaryFolder of the reader, which detects a missing or incomplete
+// one.
 void write_traced(const std::filesystem::path&, const Traced&);
 TracedOrDamaged read_traced(const std::filesystem::path&);
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <random>
 
+#include "base/files/temporary_folder.h"
 #include "base/files/write_file.h"
 #include "base/fnv1a.h"
 #include "base/testing/planted_record.h"
@@ -369,8 +370,8 @@ TEST(TracedFile, CarriesEveryField) {
 }
 
 TEST(TracedFile, GoesThroughAFile) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) / "stepgate_traced_file_test.json";
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "0.json";
   const Traced traced = traced_by_a_device();
   write_traced(file, traced);
   const TracedOrDamaged read = read_traced(file);
