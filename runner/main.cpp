@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Calls the verb of the command line, and converts its errors to exit codes.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <iostream>
-#include <new>
 #include <string_view>
 #include <vector>
 
 #include "base/interruption.h"
-#include "base/process/child.h"
-#include "base/process/run_program.h"
 #include "base/text/diagnostic.h"
 #include "report/exit_code.h"
 #include "verbs/command_line.h"
+#include "verbs/failure.h"
+#include "verbs/outputs.h"
 
 namespace stepgate {
 namespace {
@@ -34,47 +37,30 @@ int run(int argc, char** argv) {
     if (const std::string meant = suggestion_for(app, typed); !meant.empty())
       std::cerr << meant << '\n';
     return status_of(ExitCode::wrong_request);
-  } catch (const RequestError& error) {
-    std::cerr << error.what() << '\n';
-    return status_of(ExitCode::wrong_request);
-  } catch (const NotGatedError& error) {
-    std::cerr << "not gated: " << error.what() << '\n';
-    return status_of(ExitCode::not_gated);
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << error.path1().generic_string() << ": cannot be read: " << error.code().message()
-              << "; check the permissions of its folders\n";
-    return status_of(ExitCode::wrong_request);
   } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
     return interrupted_exit_code(interrupted);
-  } catch (const ProcessError& error) {
-    std::cerr << error.what() << '\n';
-    return status_of(ExitCode::device_failed);
-  } catch (const std::bad_alloc&) {
-    std::cerr << "the device failed: " << no_host_memory << '\n';
-    return status_of(ExitCode::device_failed);
-  } catch (const WorkerError& error) {
-    std::cerr << "a worker failed: " << error.what() << '\n';
-    return status_of(ExitCode::device_failed);
-  } catch (const std::exception& error) {
-    std::cerr << "the device failed: " << error.what() << '\n';
-    return status_of(ExitCode::device_failed);
+  } catch (const std::exception&) {
+    return status_of(say_failure());
   }
 }
 
-// Returns an error if the output could not be written, unless `status` is worse.
-int after_output(int status) {
-  if (std::cout.flush()) return status;
-  std::cerr << "standard output cannot be written; make room, or write it elsewhere\n";
-  for (const ExitCode lesser : {ExitCode::passes, ExitCode::not_gated, ExitCode::undecided}) {
-    if (status == status_of(lesser)) return status_of(ExitCode::wrong_request);
+// Makes sure that no file which is opened later becomes standard output, standard error or input,
+// with what is meant for those in it: some parents start a process without them. Reading and
+// writing there fails as it did.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+      std::_Exit(status_of(ExitCode::wrong_request));
   }
-  return status;
 }
 
 }  // namespace
 }  // namespace stepgate
 
 int main(int argc, char** argv) {
-  return stepgate::after_output(stepgate::run(argc, argv));
+  stepgate::occupy_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told
+  return stepgate::status_after_outputs(stepgate::run(argc, argv));
 }

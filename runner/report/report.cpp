@@ -249,10 +249,10 @@ std::optional<ExitCode> code_of(const RunSoFar& run) {
   const auto add = [&](ExitCode more) { code = code ? gravest(*code, more) : more; };
   if (run.suite) {
     add(exit_code(*run.suite));
-    for (const ReportedScenario& scenario : run.decided)
-      add(exit_code(scenario.decided->verdict, run.undecided));
     if (!run.run.gated) add(ExitCode::not_gated);
   }
+  for (const ReportedScenario& scenario : run.decided)
+    add(exit_code(scenario.decided->verdict, run.undecided));
   for (const RunFailure& failure : run.failures) {
     if (failure.type == "interrupted") return std::nullopt;
     add(code_of(failure));

@@ -176,7 +176,7 @@ int accept_runs(const Arguments& arguments) {
                                  runs.stored == 1 ? "was" : "were");
         return interrupted_exit_code(interrupted);
       }
-      if (!goes_on) return code;
+      if (!goes_on) return worst != 0 ? worst : code;  // a run that was refused is the gravest
       worst = std::max(worst, code);
     }
   }

@@ -88,16 +88,20 @@ struct StarterArguments {
   std::filesystem::path file;
 };
 
+// The variable that names the page of a step of a job on GitHub.
+inline constexpr const char* step_summary_variable = "GITHUB_STEP_SUMMARY";
+
 struct Arguments : LineArguments {
   std::string variant;
   std::string filter;
   bool verbose = false;  // run: the full story of what passes, too
   std::filesystem::path json;
-  bool as_json = false;           // list
-  bool strict = false;            // check: refuse assertions that cannot fail
-  std::filesystem::path junit;    // run: for CI systems
-  std::filesystem::path summary;  // run: Markdown
-  std::filesystem::path report;   // run: one page for people, as HTML
+  bool as_json = false;                // list
+  bool strict = false;                 // check: refuse assertions that cannot fail
+  std::filesystem::path junit;         // run: for CI systems
+  std::filesystem::path summary;       // run: Markdown
+  std::filesystem::path step_summary;  // what verbs that report to CI append to; empty: nothing
+  std::filesystem::path report;        // run: one page for people, as HTML
   Annotations annotations = Annotations::none;
   bool memory = false;            // plan: the memory of the step
   bool tracing = true;            // run: trace in a separate process

@@ -199,10 +199,12 @@ CountedProcess worst_counts(const std::vector<const CountedProcess*>& counted) {
 }
 
 void accept(const AttachedRun& run, const Arguments& arguments) {
-  write_file(arguments.attach.accept,
-             to_text(accepted_of(worst_counts(counted_of(run)),
-                                 to_text(masked(arguments.attach.command)))));
-  std::cout << "accepted: " << arguments.attach.accept.string() << '\n';
+  write_output([&] {
+    write_file(arguments.attach.accept,
+               to_text(accepted_of(worst_counts(counted_of(run)),
+                                   to_text(masked(arguments.attach.command)))));
+    std::cout << "accepted: " << arguments.attach.accept.string() << '\n';
+  });
 }
 
 }  // namespace
@@ -214,7 +216,12 @@ int attach_program(const Arguments& arguments) {
         given.command.front() + " is JSON or compressed, and no program",
         fmt::format("stepgate read {} reads traces of torch.profiler", given.command.front()));
   }
-  check_outputs(arguments);
+  std::vector<std::filesystem::path> inputs{given.against};
+  std::ranges::copy_if(given.command, std::back_inserter(inputs), [](const std::string& word) {
+    std::error_code unknown;
+    return std::filesystem::is_regular_file(word, unknown);
+  });
+  check_outputs(arguments, inputs);
   const Scenario scenario = scenario_of(arguments);
   std::optional<AcceptedCounts> accepted;
   if (!given.against.empty()) accepted = read_accepted_counts(given.against);
@@ -247,9 +254,13 @@ int attach_program(const Arguments& arguments) {
   if (!given.accept.empty()) {
     const std::string doubt = reason_for_doubt(run);
     const std::string reason = !failure.empty() ? failure : !missing.empty() ? missing : doubt;
-    if (!reason.empty())
-      throw RequestError("nothing is accepted: " + reason,
-                         "let the program end well, with steps that are counted");
+    if (!reason.empty()) {
+      std::cerr << fmt::format(
+          "nothing is accepted: {}; let the program end well, with steps that are counted\n",
+          reason);
+      return status_of(decides ? gravest(*report.code, ExitCode::wrong_request)
+                               : ExitCode::wrong_request);
+    }
     if (decides && *report.code != ExitCode::passes) {
       std::cerr << "nothing is accepted: not every assertion passes\n";
     } else {

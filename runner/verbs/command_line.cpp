@@ -202,6 +202,10 @@ class CommandLine {
         "--report", arguments_.report,
         "write one page for people to this file, as HTML that loads nothing: what did "
         "not hold first, with its numbers, timelines and memory");
+    added->preparse_callback([&arguments = arguments_](std::size_t) {
+      const char* page = std::getenv(step_summary_variable);
+      if (page != nullptr) arguments.step_summary = page;
+    });
     if (is_github_workflow()) arguments_.annotations = Annotations::github;
     added->add_option_function<std::string>(
         "--annotations",

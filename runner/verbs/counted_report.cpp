@@ -14,6 +14,7 @@
 #include "program/count_steps.h"
 #include "report/writers.h"
 #include "scenario/assertions/parse_expectation.h"
+#include "verbs/outputs.h"
 
 namespace stepgate {
 namespace {
@@ -70,7 +71,7 @@ Report report_counted(const Arguments& arguments, std::string verb, RunSoFar so_
     Measurement none;
     none.planned_only = true;
     write_json(line, report.run, decided, none, {});
-    LineFile(arguments.json).append(line.str());
+    write_output([&] { LineFile(arguments.json).append(line.str()); });
   }
   files.end(report);
   return report;

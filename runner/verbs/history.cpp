@@ -131,7 +131,7 @@ void draw_all(const Stored& stored, const std::filesystem::path& plot) {
     const std::filesystem::path of_device =
         std::filesystem::path(history.file).parent_path().filename();
     const std::string name = history.scenario + "." + history.variant + ".svg";
-    write_file(is_file ? plot : plot / of_device / name, picture.str());
+    write_output([&] { write_file(is_file ? plot : plot / of_device / name, picture.str()); });
   }
 }
 
@@ -159,7 +159,7 @@ int show_history(const Arguments& arguments) {
     std::ostringstream json;
     write_history_json(json, run_info_of(arguments, scenarios.front().file, 0), stored.histories,
                        code);
-    write_file(arguments.json, json.str());
+    write_output([&] { write_file(arguments.json, json.str()); });
   }
   return status_of(code);
 }

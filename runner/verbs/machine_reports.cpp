@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <random>
 #include <sstream>
@@ -18,26 +17,16 @@
 #include "line/provenance.h"
 #include "report/picture/pictures.h"
 #include "report/writers.h"
+#include "verbs/outputs.h"
 
 namespace stepgate {
 namespace {
 
-// The name of the summary file that GitHub provides for every step; nullptr elsewhere.
-const char* step_summary() {
-  const char* file = std::getenv("GITHUB_STEP_SUMMARY");
-  return file == nullptr || *file == 0 ? nullptr : file;
-}
-
-// Appends to the summary; what others wrote there counts towards its size limit. If the file is
-// full or cannot be written, prints a message but keeps the exit code.
-void append_to_step_summary(const char* file, const Report& run) {
-  std::error_code missing;
-  const auto there = std::filesystem::file_size(file, missing);
-  const std::size_t taken = missing ? 0 : static_cast<std::size_t>(there);
-  const std::size_t room = taken < most_summary_bytes ? most_summary_bytes - taken : 0;
-  std::ofstream page(file, std::ios::app);
-  page << summary_markdown(run, room) << std::flush;
-  if (!page) std::cerr << "the step's summary, " << file << ", cannot be written\n";
+// Appends to the page of the step; what others wrote there counts towards its size limit.
+void append_to_step_summary(const std::filesystem::path& file, const Report& run) {
+  append_to_file(file, [&](std::size_t taken) {
+    return summary_markdown(run, taken < most_summary_bytes ? most_summary_bytes - taken : 0);
+  });
 }
 
 constexpr std::size_t most_picture_bytes_of_a_run_at_work = most_picture_bytes / 4;
@@ -100,6 +89,11 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
     }
     return failures;
   }
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return {{"request",
+             {file->path1().generic_string(), 0, 0},
+             "cannot be read: " + file->code().message()}};
+  }
   if (dynamic_cast<const NotGatedError*>(&error) != nullptr)
     return {{"not gated", {}, error.what()}};
   return {{"device", {}, std::string("the device failed: ") + error.what()}};
@@ -156,14 +150,15 @@ void ReportFiles::write(const Report& report, State state) const {
   if (is_due(arguments_.junit)) {
     std::ostringstream text;
     write_junit(text, report);
-    write_file(arguments_.junit, text.str());
+    write_output([&] { write_file(arguments_.junit, text.str()); });
   }
-  if (is_due(arguments_.summary)) write_file(arguments_.summary, summary_markdown(report));
+  if (is_due(arguments_.summary))
+    write_output([&] { write_file(arguments_.summary, summary_markdown(report)); });
   if (!is_due(arguments_.report)) return;
   std::ostringstream page;
   // The page is rewritten often during a run, so passing scenarios are not drawn before its end.
   write_html(page, report, report.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
-  write_file(arguments_.report, page.str());
+  write_output([&] { write_file(arguments_.report, page.str()); });
 }
 
 void ReportFiles::end(const Report& report) const {
@@ -173,7 +168,8 @@ void ReportFiles::end(const Report& report) const {
     std::cout << std::flush;
   }
   write(report, State::ended);
-  if (const char* page = step_summary()) append_to_step_summary(page, report);
+  const std::filesystem::path& page = arguments_.step_summary;
+  if (!page.empty()) write_output([&] { append_to_step_summary(page, report); });
 }
 
 MachineReports::MachineReports(const Arguments& arguments)
@@ -220,16 +216,19 @@ void MachineReports::end(const Report& report) const {
   files_.end(report);
 }
 
-void MachineReports::fail(const std::exception& error) {
+ExitCode MachineReports::fail(const std::exception& error, ExitCode code) {
   try {
     if (run_.run.date.empty()) run_.run = run_info_of(arguments_, arguments_.files.front(), 0);
     for (RunFailure& failure : failures_of(error)) run_.failures.push_back(std::move(failure));
     run_.suite.reset();
     run_.ended = true;
-    end(report_of(run_));
+    const Report report = report_of(run_);
+    if (report.code) code = gravest(code, *report.code);
+    end(report);
   } catch (const std::exception& second) {  // the caller should get the first error
     if (std::string_view(second.what()) != error.what()) std::cerr << second.what() << '\n';
   }
+  return code;
 }
 
 void MachineReports::interrupted() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "line/planned.h"
+#include "report/exit_code.h"
 #include "report/report.h"
 #include "verbs/arguments.h"
 
@@ -61,8 +62,9 @@ class MachineReports {
   // Called when all scenarios are decided: returns the report of the run, which `end` writes.
   Report finish(double suite_alpha);
   void end(const Report&) const;
-  // Reports an unexpected end of the run. Throws nothing.
-  void fail(const std::exception&);
+  // Reports an unexpected end of the run, which leads to that exit code. Returns the one of the
+  // run: what was decided before may be graver. Throws nothing.
+  ExitCode fail(const std::exception&, ExitCode);
   void interrupted();
 
  private:

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "base/text/diagnostic.h"
 #include "line/planned.h"
 #include "plan/step_plan.h"
+#include "report/exit_code.h"
 #include "report/picture/pictures.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
@@ -76,6 +78,7 @@ struct Option {
 std::vector<Option> options_of(const Arguments& arguments) {
   const std::string goes_on = "is a folder";
   const std::string several = "writes several files";
+  const std::string appended = "is added to what is there";
   std::vector<Option> options{{"--json", &arguments.json, ""},
                               {"--junit", &arguments.junit, ""},
                               {"--summary", &arguments.summary, ""},
@@ -86,7 +89,8 @@ std::vector<Option> options_of(const Arguments& arguments) {
                               {"--ledger", &arguments.ledger, goes_on},
                               {"--measure", &arguments.profile, ""},
                               {"--accept", &arguments.attach.accept, ""},
-                              {"--as-scenario", &arguments.read.scenario, ""}};
+                              {"--as-scenario", &arguments.read.scenario, ""},
+                              {step_summary_variable, &arguments.step_summary, appended}};
   std::erase_if(options, [](const Option& option) { return option.file->empty(); });
   return options;
 }
@@ -256,6 +260,16 @@ void refuse_two_of_one_file(std::span<const Output> outputs) {
   }
 }
 
+// Refuses a page of the step that would wait for a reader.
+void refuse_step_summary(const Path& file) {
+  struct stat status {};
+  if (file.empty() || ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) ||
+      S_ISCHR(status.st_mode))
+    return;
+  throw RequestError(fmt::format("{} {} is no ordinary file", step_summary_variable, file.string()),
+                     "name one, or unset the variable");
+}
+
 void refuse_streams(const Arguments& arguments, std::size_t scenarios) {
   for (const Option& option : options_of(arguments)) {
     if (!is_standard_output(*option.file)) continue;
@@ -270,6 +284,36 @@ void refuse_streams(const Arguments& arguments, std::size_t scenarios) {
 
 }  // namespace
 
+namespace {
+
+// Has what was said about outputs that could not be written.
+std::set<std::string>& failed_outputs() {
+  static std::set<std::string> said;
+  return said;
+}
+
+}  // namespace
+
+void write_output(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const RequestError& error) {
+    if (failed_outputs().insert(error.what()).second) std::cerr << error.what() << '\n';
+  }
+}
+
+int status_after_outputs(int status) {
+  if (!std::cout.flush() && failed_outputs().insert("standard output").second)
+    std::cerr << "standard output cannot be written; make room, or write it elsewhere\n";
+  if (failed_outputs().empty()) return status;
+  // Another status is that of a signal, or of a program that ran under `attach`.
+  for (const ExitCode code : {ExitCode::passes, ExitCode::fails, ExitCode::device_failed,
+                              ExitCode::not_gated, ExitCode::undecided}) {
+    if (status == status_of(code)) return status_of(gravest(code, ExitCode::wrong_request));
+  }
+  return status;
+}
+
 int descriptor_of_text() {
   return std::cout.rdbuf() == std::cerr.rdbuf() ? STDERR_FILENO : STDOUT_FILENO;
 }
@@ -277,6 +321,7 @@ int descriptor_of_text() {
 void check_outputs(const Arguments& arguments, std::span<const Path> more) {
   if (options_of(arguments).empty()) return;
   const Read read = read_for_outputs(arguments);
+  refuse_step_summary(arguments.step_summary);
   refuse_streams(arguments, read.scenarios.size());
   Inputs asked_for;
   for (const std::span<const Path> given :
@@ -296,6 +341,8 @@ void check_outputs(const Arguments& arguments, std::span<const Path> more) {
                          "give it another name");
     }
     if (output.is_folder) continue;
+    // Nobody asked for this one, and a job may have taken its folder away.
+    if (output.option == step_summary_variable) continue;
     check_writable(output.file);
     // Runs append lines to this existing file.
     if (output.option == "--json") check_line_file(output.file);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -17,6 +18,15 @@ namespace stepgate {
 //
 // Where an output is standard output, text for people goes to standard error from now on.
 void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});
+
+// Carries out the writing of an output. A failure is said on standard error at once, and leads to
+// an exit code at the end (status_after_outputs): the verb goes on, so that a disk that is full
+// hides no outcome, and the other outputs are written.
+void write_output(const std::function<void()>& write);
+
+// The status with which the process ends: that of the verb, or the graver one of an output that
+// could not be written, standard output included.
+int status_after_outputs(int status);
 
 // The stream for people's text, which determines whether colours are used.
 int descriptor_of_text();

@@ -229,8 +229,10 @@ int read_traces(const Arguments& arguments) {
   }
   if (!arguments.read.scenario.empty()) {
     const auto slowest = slowest_rank(sides.front());
-    write_file(arguments.read.scenario,
-               synthetic_scenario(sides.front().counted[slowest], sides.front().times[slowest]));
+    write_output([&] {
+      write_file(arguments.read.scenario,
+                 synthetic_scenario(sides.front().counted[slowest], sides.front().times[slowest]));
+    });
   }
   const Report report = report_counted(arguments, "read", counted_run(arguments, scenario),
                                        std::move(verdict), reports);

@@ -22,6 +22,7 @@
 #include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
 #include "report/writers.h"
+#include "verbs/failure.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/terminal_progress.h"
@@ -37,11 +38,11 @@ struct RunTimes {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
-// The JSON output of a run; does nothing if no file was requested.
+// The JSON output of a run; does nothing if no file was requested, or once it cannot be written.
 class JsonFile {
  public:
   explicit JsonFile(const std::filesystem::path& path) {
-    if (!path.empty()) file_.emplace(path);
+    if (!path.empty()) write_output([&] { file_.emplace(path); });
   }
 
   template <class... Reported>
@@ -49,7 +50,12 @@ class JsonFile {
     if (!file_) return;
     std::ostringstream line;
     write_json(line, reported...);
-    file_->append(line.str());
+    bool is_written = false;
+    write_output([&] {
+      file_->append(line.str());
+      is_written = true;
+    });
+    if (!is_written) file_.reset();
   }
 
  private:
@@ -74,13 +80,14 @@ void write_timelines(std::span<const Planned> some, std::size_t count, const Dev
       const StepPlan& plan = planned.plans[index];
       std::ostringstream text;
       write_trace(text, {.device = device, .plan = plan, .ranks = traced.timelines[index]});
-      write_file(trace_file(arguments.trace, plan), text.str());
+      write_output([&] { write_file(trace_file(arguments.trace, plan), text.str()); });
     }
     if (arguments.picture.empty()) continue;
     const std::span plans = std::span(planned.plans).first(traced.timelines.size());
     std::ostringstream text;
     draw_timeline(text, device, plans, traced);
-    write_file(picture_file(arguments.picture, plans.front(), count), text.str());
+    write_output(
+        [&] { write_file(picture_file(arguments.picture, plans.front(), count), text.str()); });
   }
 }
 
@@ -275,33 +282,29 @@ int run_reported(const Arguments& arguments, RankTeam* launched) {
     const int code = run_all(arguments, launched, all, reports, times);
     if (interrupted && code == interrupted_exit_code(interrupted)) reports.interrupted();
     return code;
-  } catch (const std::exception& error) {
-    reports.fail(error);
+  } catch (const Interrupted&) {
+    reports.interrupted();
     throw;
+  } catch (const std::exception& error) {
+    return status_of(reports.fail(error, say_failure()));
   }
 }
 
 // Runs as a launcher's rank 0; the other ranks end with the same exit code.
 int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
   const std::unique_ptr<RankTeam> team = lead(arguments, as);
-  const auto end = [&](ExitCode code) { team->end(status_of(code)); };
+  int status = 0;
   try {
-    const int code = run_reported(arguments, team.get());
-    team->end(code);
-    return code;
-  } catch (const RequestError&) {
-    end(ExitCode::wrong_request);
-    throw;
-  } catch (const NotGatedError&) {
-    end(ExitCode::not_gated);
-    throw;
+    status = run_reported(arguments, team.get());
   } catch (const Interrupted&) {
     team->end(interrupted_exit_code(interrupted));
     throw;
   } catch (const std::exception&) {
-    end(ExitCode::device_failed);
-    throw;
+    status = status_of(say_failure());
   }
+  status = status_after_outputs(status);
+  team->end(status);
+  return status;
 }
 
 }  // namespace

@@ -179,6 +179,13 @@ TEST_F(AcceptVerb, StoresAFolderWithWhatIsCalibratedShortOfTimeOrDecidedByItsPla
     const Finished typed = accept({"all/hurried.toml", "--budget", "0.2", "--runs", runs});
     EXPECT_EQ(typed.exit_code, 1) << "what somebody typed is not stretched";
   }
+  // A run that was refused is not hidden by a later one that has no place.
+  std::filesystem::create_directories(folder / "no_place.toml");
+  write("no_place.toml", small(2000));
+  const Finished both =
+      accept({"all/hurried.toml", "no_place.toml", "--budget", "0.2", "--runs", "1"});
+  EXPECT_EQ(both.exit_code, 1) << both.out << both.err;
+  EXPECT_TRUE(contains(both.err, "no_place.toml: cannot be written: Is a directory")) << both.err;
 }
 
 TEST_F(AcceptVerb, HasTheLooksAtItsRunsKept) {

@@ -200,6 +200,8 @@ TEST_F(HistoryVerb, DrawsAFileOrAFolder) {
   EXPECT_EQ(history({"small.toml", "--plot", "p.svg"}).exit_code, 1);
   EXPECT_TRUE(contains(text_of(place() / "p.svg"), "class=\"history-alarm\""));
   EXPECT_EQ(history({"small.toml", "--plot", "plots"}).exit_code, 1);
+  EXPECT_EQ(history({"small.toml", "--json", "/dev/full"}).exit_code, 1)
+      << "an alarm is not hidden";
   EXPECT_EQ(text_of(place() / "plots/gpu-of-round-numbers/small.fix.svg"),
             text_of(place() / "p.svg"));
   write("b/other/small.toml", text_of(place() / stored));

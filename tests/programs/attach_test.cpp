@@ -298,6 +298,43 @@ TEST_F(Attach, NothingIsAcceptedBesideAnAssertionThatDoesNotPass) {
   EXPECT_NE(text_of(place() / "c.toml"), "old");
 }
 
+// Whatever cannot be written or accepted, an assertion that fails is not hidden.
+TEST_F(Attach, OutputsThatCannotBeWrittenHideNoOutcome) {
+  const Words program{"40", "launch", "wait"};
+  const std::string expect = "host_waits_per_step == 0";
+  for (const char* output : {"--junit", "--summary", "--report"}) {
+    EXPECT_EQ(attach({"--expect", expect, output, "/dev/full"}, program).exit_code, 1) << output;
+    EXPECT_EQ(
+        attach({"--expect", "host_waits_per_step == 1", output, "/dev/full"}, program).exit_code, 2)
+        << output;
+  }
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  const auto to_full_disk = [&](const Words& words) {
+    return stepgate(joined(joined({"attach"}, words), joined({"--", FAKE_PROGRAM}, program)))
+        .exit_code;
+  };
+  EXPECT_EQ(to_full_disk({"--expect", expect, "--json", "/dev/full"}), 1);
+  EXPECT_EQ(to_full_disk({"--json", "/dev/full"}), 2);
+  EXPECT_EQ(to_full_disk({"--accept", "/dev/full"}), 2);
+  EXPECT_EQ(
+      attach({"--expect", expect, "--accept", "c.toml"}, joined(program, {"end=kill"})).exit_code,
+      1);
+}
+
+TEST_F(Attach, OutputsAreNotWrittenOverTheProgramOrWhatIsAccepted) {
+  ASSERT_EQ(attach({"--accept", "c.toml"}, {"40", "launch"}).exit_code, 0);
+  write("train.sh", "exit 0\n");
+  const std::string accepted = text_of(place() / "c.toml");
+  for (const char* file : {"c.toml", "train.sh"}) {
+    const Finished run =
+        stepgate({"attach", "--against", "c.toml", "--json", file, "--", "sh", "train.sh"});
+    EXPECT_EQ(run.exit_code, 2) << file;
+    EXPECT_NE(run.err.find(" would be written over what is read, "), std::string::npos) << run.err;
+  }
+  EXPECT_EQ(text_of(place() / "c.toml"), accepted);
+  EXPECT_EQ(text_of(place() / "train.sh"), "exit 0\n");
+}
+
 TEST_F(Attach, LaunchesAreComparedWithTheSameVersionsAlone) {
   EXPECT_EQ(attach({"--accept", "c.toml"}, {"40", "launch"}).exit_code, 0);
   EXPECT_EQ(attach({"--against", "c.toml"}, {"40", "launch", "launch"}).exit_code, 1);

@@ -411,6 +411,17 @@ class Read(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, (verb, done.stdout, done.stderr))
                 self.assertIn(f"stepgate read {name}", done.stderr.decode() + done.stdout.decode(), verb)
 
+    def test_outputs_that_cannot_be_written_hide_no_outcome(self):
+        name = self.trace(["launch*5", "wait"])
+        for output in ("--json", "--junit", "--summary", "--report", "--as-scenario"):
+            for limit, code in ((0, 1), (1, 2)):
+                done = self.stepgate("read", name, "--expect", f"host_waits_per_step <= {limit}", output, "/dev/full")
+                self.assertEqual(done.returncode, code, (output, done.stderr))
+                self.assertIn("/dev/full: cannot be written: No space left on device", done.stderr.decode())
+        # A step for which there is no scenario.
+        done = self.stepgate("read", self.trace(["launch", "wait"]), "--expect", "host_waits_per_step == 0", "--as-scenario", "s.toml")
+        self.assertEqual(done.returncode, 1, done.stderr)
+
     def test_outputs_are_not_written_over_inputs(self):
         name = self.trace(["launch"])
         done = self.stepgate("read", name, "--json", name)

@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int cannot_start_code = 127;
-constexpr std::array all_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+constexpr std::array all_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 
 void set_all_signals(void (*handler)(int)) {
   for (const int signal : all_signals) std::signal(signal, handler);

@@ -115,6 +115,19 @@ TEST(Report, LetsNothingPassThatTheRunDidNotGetTo) {
             "::error title=stepgate.device::the device failed: it fell off the bus\n");
 }
 
+TEST(Report, KeepsWhatFailedBeforeTheRunEndedEarly) {
+  for (const auto& [type, code] : {std::pair{"request", ExitCode::wrong_request},
+                                   {"device", ExitCode::device_failed},
+                                   {"not gated", ExitCode::not_gated}}) {
+    for (const Outcome outcome : {Outcome::fails, Outcome::passes}) {
+      RunSoFar run = run_of({verdict_named("a", {outcome})});
+      run.failures = {{type, {}, "why it ended"}};
+      run.ended = true;
+      EXPECT_EQ(report_of(run).code, outcome == Outcome::fails ? ExitCode::fails : code) << type;
+    }
+  }
+}
+
 TEST(Report, FailsWhatOnlyTheWholeSuiteRefutes) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::undecided, Outcome::undecided})};
   SuiteVerdict suite;

@@ -23,6 +23,7 @@
 #include "verbs/compare/gate_parts.h"
 #include "verbs/compare/introduce_both.h"
 #include "verbs/compare/workers.h"
+#include "verbs/failure.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
@@ -183,7 +184,7 @@ void compare_with_base(GateRequest& request, Looked& looked) {
 }
 
 void write_json_file(const Arguments& arguments, const std::string& text) {
-  if (!arguments.json.empty()) write_file(arguments.json, text);
+  if (!arguments.json.empty()) write_output([&] { write_file(arguments.json, text); });
 }
 
 int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
@@ -204,10 +205,9 @@ int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
   return status_of(*report.code);
 }
 
-Looked look_at_everything(GateRequest& request) {
-  std::vector<Finding> of_scenarios = look_at_scenarios(request);
-  Looked looked{.subject = subject_of(request)};
-  looked.add(std::move(of_scenarios));
+void look_at_everything(GateRequest& request, Looked& looked) {
+  looked.add(look_at_scenarios(request));
+  looked.subject = subject_of(request);
   if (request.arguments.gate.soak) {
     compare_with_beginning(request, looked);
   } else if (request.arguments.gate.stored) {
@@ -215,7 +215,11 @@ Looked look_at_everything(GateRequest& request) {
   } else {
     compare_with_base(request, looked);
   }
-  return looked;
+}
+
+bool blocks(const Looked& looked) {
+  return std::ranges::any_of(
+      looked.findings, [](const Finding& finding) { return finding.severity == Severity::blocks; });
 }
 
 int gate(GateRequest request) {
@@ -229,19 +233,25 @@ int gate(GateRequest request) {
   // Replaces reports of an earlier gate first, in case this one cannot start.
   files.write(gate_that_has_not_ended(info, "the gate has not ended"));
   write_json_file(arguments, "");
+  Looked looked{.subject = subject_of(request)};
   try {
     check_programs(arguments.gate);
     check_device_name(arguments.device);
     if (!arguments.gate.accepted.empty())
       request.accepted = read_accepted(arguments.gate.accepted, date_of(arguments));
     if (!arguments.gate.of_commands()) info = info_of(request, scenario_files(arguments));
-    Looked looked = look_at_everything(request);
+    look_at_everything(request, looked);
     if (!interrupted) return report_gate(request, std::move(looked), info, files);
     files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
     return say_interrupted("HEAD is not gated");
   } catch (const std::exception& error) {
-    files.end(gate_that_has_not_ended(info, error.what()));
-    throw;
+    if (!blocks(looked) || interrupted) {
+      files.end(gate_that_has_not_ended(info, error.what()));
+      throw;
+    }
+    (void)say_failure();  // which does not hide what was found before
+    looked.add({of_gate(FindingKind::assertion, Severity::failed, "gate", error.what())});
+    return report_gate(request, std::move(looked), info, files);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "report/text/table.h"
 #include "verbs/compare/introduce_both.h"
 #include "verbs/compare/workers.h"
+#include "verbs/outputs.h"
 
 namespace stepgate {
 namespace {
@@ -98,7 +99,7 @@ void keep_every_pair(ComparisonRequest& comparison, LedgerTurn& turn, const Stor
   comparison.undecided = [&, decide = comparison.undecided](const ComparisonMeasurement& so_far) {
     StoredRun run = begun;
     run.found.expect = pairs_found_in(so_far);
-    turn.keep(std::move(run));
+    write_output([&] { turn.keep(std::move(run)); });
     return decide(so_far);
   };
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/failure.h"
+
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <new>
+
+#include "base/process/child.h"
+#include "base/process/run_program.h"
+#include "base/text/diagnostic.h"
+#include "device/device.h"
+#include "device/open_device.h"
+
+namespace stepgate {
+
+ExitCode say_failure() try { throw; } catch (const RequestError& error) {
+  std::cerr << error.what() << '\n';
+  return ExitCode::wrong_request;
+} catch (const NotGatedError& error) {
+  std::cerr << "not gated: " << error.what() << '\n';
+  return ExitCode::not_gated;
+} catch (const std::filesystem::filesystem_error& error) {
+  std::cerr << error.path1().generic_string() << ": cannot be read: " << error.code().message()
+            << "; check the permissions of its folders\n";
+  return ExitCode::wrong_request;
+} catch (const ProcessError& error) {
+  std::cerr << error.what() << '\n';
+  return ExitCode::device_failed;
+} catch (const std::bad_alloc&) {
+  std::cerr << "the device failed: " << no_host_memory << '\n';
+  return ExitCode::device_failed;
+} catch (const WorkerError& error) {
+  std::cerr << "a worker failed: " << error.what() << '\n';
+  return ExitCode::device_failed;
+} catch (const std::exception& error) {
+  std::cerr << "the device failed: " << error.what() << '\n';
+  return ExitCode::device_failed;
+}
+
+}  // namespace stepgate
