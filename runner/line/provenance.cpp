@@ -19,6 +19,8 @@
 namespace stepgate {
 namespace {
 
+constexpr std::chrono::minutes longest_answer{10};
+
 // Runs git on the checkout that contains a folder, and writes nothing. Files there may be
 // untrusted, and a repository may name programs for git to run: hooks, file monitors and bare
 // repositories inside the checkout are disabled.
@@ -30,16 +32,16 @@ std::optional<std::string> ask_git(const std::filesystem::path& folder,
       "-C",  folder.string()};
   command.insert(command.end(), std::make_move_iterator(question.begin()),
                  std::make_move_iterator(question.end()));
-  return first_line_of(command);
+  return first_line_of(std::move(command), longest_answer);
 }
 
 // Returns whether the repository or the working tree configures filter programs, which git runs
 // before comparing files. No option disables them. The user's own filters are trusted.
 bool filters_files(const std::filesystem::path& folder) {
-  return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
-                        "safe.bareRepository=explicit", "-C", folder.string(), "config",
-                        "--includes", "--name-only", "--get-regexp",
-                        "^filter\\..*\\.(clean|process|smudge)$"})
+  return first_line_of({"git", "-c", "safe.bareRepository=explicit", "-C", folder.string(),
+                        "config", "--includes", "--name-only", "--get-regexp",
+                        "^filter\\..*\\.(clean|process|smudge)$"},
+                       longest_answer, {"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"})
       .has_value();
 }
 

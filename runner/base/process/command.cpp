@@ -47,6 +47,21 @@ bool same_bytes(const std::filesystem::path& one, const std::filesystem::path& o
   return left && right && std::equal(Bytes(left), Bytes(), Bytes(right), Bytes());
 }
 
+bool can_run(const std::filesystem::path& file) {
+  std::error_code unknown;
+  return std::filesystem::is_regular_file(file, unknown) && ::access(file.c_str(), X_OK) == 0;
+}
+
+// The folders in which execvp looks; an empty one is the folder of this process.
+std::vector<std::filesystem::path> folders_of_path() {
+  const char* path = std::getenv("PATH");
+  std::vector<std::filesystem::path> folders;
+  std::istringstream text(path == nullptr ? "/bin:/usr/bin" : path);
+  for (std::string folder; std::getline(text, folder, ':');)
+    folders.emplace_back(folder.empty() ? "." : folder);
+  return folders;
+}
+
 }  // namespace
 
 Command split_command_line(std::string_view text) {
@@ -96,17 +111,17 @@ std::string file_word(const std::filesystem::path& file) {
 
 std::optional<std::filesystem::path> program_file(const Command& command) {
   const std::string& name = command.front();
-  const auto runs = [](const std::filesystem::path& file) {
-    std::error_code unknown;
-    return std::filesystem::is_regular_file(file, unknown) && ::access(file.c_str(), X_OK) == 0;
-  };
   if (name.find('/') != std::string::npos)
-    return runs(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const auto file = std::filesystem::path(folder.empty() ? "." : folder) / name;
-    if (runs(file)) return file;
+    return can_run(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
+  for (const std::filesystem::path& folder : folders_of_path()) {
+    if (can_run(folder / name)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::filesystem::path> own_tool(const std::string& name) {
+  for (const std::filesystem::path& folder : folders_of_path()) {
+    if (folder.is_absolute() && can_run(folder / name)) return folder / name;
   }
   return std::nullopt;
 }

@@ -30,6 +30,11 @@ std::string file_word(const std::filesystem::path&);
 // otherwise the first match in the folders of PATH. nullopt if there is none.
 std::optional<std::filesystem::path> program_file(const Command&);
 
+// The file of a program that stepgate itself needs, such as git: the first match in those folders
+// of PATH that are absolute. An empty or relative one means files that came with a checkout.
+// nullopt if there is none.
+std::optional<std::filesystem::path> own_tool(const std::string& name);
+
 // Whether both commands run the same bytes. Files that cannot be read count as different.
 bool run_same_bytes(const Command&, const Command&);
 

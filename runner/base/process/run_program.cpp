@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,6 +19,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/files/open_file.h"
 #include "base/fnv1a.h"
@@ -202,16 +204,34 @@ std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   return digest;
 }
 
-std::optional<std::string> first_line_of(const std::vector<std::string>& command,
-                                         std::chrono::nanoseconds at_most) {
+std::optional<std::string> first_line_of(std::vector<std::string> command,
+                                         std::chrono::nanoseconds at_most,
+                                         std::vector<std::string> variables) {
+  std::string& program = command.front();
+  if (program.find('/') == std::string::npos) {
+    const auto tool = own_tool(program);
+    if (!tool) return std::nullopt;
+    program = tool->string();
+  }
+  const std::size_t given = variables.size();
+  for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    if (std::none_of(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(given),
+                     [&](const std::string& set) { return set.starts_with(name); }))
+      variables.emplace_back(text);
+  }
   std::optional<std::string> first;
-  const ChildEnd end =
-      Child({.command = command, .name = command.front(), .stall = at_most, .stopped = {}})
-          .run_to_end({.all_bytes = std::numeric_limits<std::size_t>::max()},
-                      [&](std::string_view line) -> std::optional<std::string> {
-                        if (!first) first = line;
-                        return std::nullopt;
-                      });
+  const ChildEnd end = Child({.command = command,
+                              .name = command.front(),
+                              .stall = at_most,
+                              .stopped = {},
+                              .environment = std::move(variables)})
+                           .run_to_end({.all_bytes = std::numeric_limits<std::size_t>::max()},
+                                       [&](std::string_view line) -> std::optional<std::string> {
+                                         if (!first) first = line;
+                                         return std::nullopt;
+                                       });
   return end.code == 0 ? first : std::nullopt;
 }
 

@@ -37,11 +37,12 @@ int run_this_program(const std::vector<std::string>& arguments,
 // file cannot be read.
 std::uint64_t digest_of_this_program(const std::filesystem::path& program = own_program_link);
 
-// The first line that a command prints. nullopt when it cannot be started, fails, prints nothing or
-// too long a line for Child, or takes longer than allowed. Its standard error is dropped. No
-// process that it started is left.
-std::optional<std::string> first_line_of(
-    const std::vector<std::string>& command,
-    std::chrono::nanoseconds at_most = std::chrono::minutes(10));
+// The first line that a command prints, of a program that own_tool finds or that has a path.
+// nullopt when it cannot be started, fails, prints nothing or too long a line for Child, or takes
+// longer than allowed. Its standard error is dropped. No process that it started is left. It sees
+// `variables`, "NAME=value" each, and those of this process that have other names.
+std::optional<std::string> first_line_of(std::vector<std::string> command,
+                                         std::chrono::nanoseconds at_most,
+                                         std::vector<std::string> variables = {});
 
 }  // namespace stepgate

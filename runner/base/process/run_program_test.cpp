@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -15,20 +16,25 @@
 namespace stepgate {
 namespace {
 
+std::optional<std::string> first_line(std::vector<std::string> command,
+                                      std::vector<std::string> variables = {}) {
+  return first_line_of(std::move(command), std::chrono::minutes(1), std::move(variables));
+}
+
 TEST(FirstLineOf, IsWhatACommandPrintsFirst) {
-  EXPECT_EQ(first_line_of({"printf", "one\\ntwo\\n"}), "one");
-  EXPECT_EQ(first_line_of({"printf", "no end of line"}), "no end of line");
+  EXPECT_EQ(first_line({"printf", "one\\ntwo\\n"}), "one");
+  EXPECT_EQ(first_line({"printf", "no end of line"}), "no end of line");
 }
 
 TEST(FirstLineOf, IsNothingWhenTheCommandFailsIsMissingOrPrintsNothing) {
-  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; exit 1"}), std::nullopt);
-  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; kill -9 $$"}), std::nullopt);
-  EXPECT_EQ(first_line_of({"/no/such/command"}), std::nullopt);
-  EXPECT_EQ(first_line_of({"true"}), std::nullopt);
+  EXPECT_EQ(first_line({"sh", "-c", "echo one; exit 1"}), std::nullopt);
+  EXPECT_EQ(first_line({"sh", "-c", "echo one; kill -9 $$"}), std::nullopt);
+  EXPECT_EQ(first_line({"/no/such/command"}), std::nullopt);
+  EXPECT_EQ(first_line({"true"}), std::nullopt);
 }
 
 TEST(FirstLineOf, IsNotConfusedByLongOutput) {
-  EXPECT_EQ(first_line_of({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
+  EXPECT_EQ(first_line({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
 }
 
 TEST(FirstLineOf, WaitsForNothingThatTakesTooLongAndLeavesNothing) {
@@ -36,13 +42,54 @@ TEST(FirstLineOf, WaitsForNothingThatTakesTooLongAndLeavesNothing) {
             std::nullopt);
   const TemporaryFolder folder;
   const std::string left = folder.path() / "left";
-  EXPECT_EQ(
-      first_line_of({"sh", "-c",
-                     "setsid sh -c ': >" + left + "; sleep 0.5; : >" + left +
-                         ".late' & while [ ! -e " + left + " ]; do sleep 0.01; done; echo one"}),
-      "one");
+  EXPECT_EQ(first_line({"sh", "-c",
+                        "setsid sh -c ': >" + left + "; sleep 0.5; : >" + left +
+                            ".late' & while [ ! -e " + left + " ]; do sleep 0.01; done; echo one"}),
+            "one");
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   EXPECT_FALSE(std::filesystem::exists(left + ".late")) << "something was left at work";
+}
+
+// A checkout may have a program of that name, and PATH may lead to it.
+TEST(FirstLineOf, RunsNoProgramOfTheFolderItIsCalledIn) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string path = std::getenv("PATH");
+  for (const char* place : {"", "bin", "bin/deeper"}) {
+    std::filesystem::create_directories(folder.path() / place);
+    const std::filesystem::path planted = folder.path() / place / "printf";
+    std::ofstream(planted) << "#!/bin/sh\necho planted\n";
+    std::filesystem::permissions(planted, std::filesystem::perms::owner_all);
+  }
+  std::filesystem::current_path(folder.path());
+  for (const std::string& with :
+       {":" + path, ".:" + path, "./:" + path, "bin:" + path, "./bin/deeper:" + path,
+        "bin/..:" + path, "::bin:" + path, path + ":", path}) {
+    ::setenv("PATH", with.c_str(), 1);
+    EXPECT_EQ(first_line({"printf", "real\\n"}), "real") << with;
+    EXPECT_EQ(first_line({"/bin/sh", "-c", "echo \"$PATH\""}), with);
+  }
+  for (const char* with : {"", ".", "bin", ":"}) {
+    ::setenv("PATH", with, 1);
+    EXPECT_EQ(first_line({"printf", "real\\n"}), std::nullopt) << with;
+  }
+  ::unsetenv("PATH");
+  EXPECT_EQ(first_line({"printf", "real\\n"}), "real");
+  // A folder that is named in full is meant.
+  ::setenv("PATH", (folder.path() / "bin").c_str(), 1);
+  EXPECT_EQ(first_line({"printf", "real\\n"}), "planted");
+  ::setenv("PATH", path.c_str(), 1);
+  std::filesystem::current_path(before);
+}
+
+TEST(FirstLineOf, SeesTheVariablesThatAreSetAndTheOthersOfThisProcess) {
+  ::setenv("STEPGATE_OF_A_TEST", "before", 1);
+  ::setenv("STEPGATE_OF_A_TEST_TOO", "kept", 1);
+  EXPECT_EQ(first_line({"sh", "-c", "echo $STEPGATE_OF_A_TEST $STEPGATE_OF_A_TEST_TOO"},
+                       {"STEPGATE_OF_A_TEST=set"}),
+            "set kept");
+  ::unsetenv("STEPGATE_OF_A_TEST");
+  ::unsetenv("STEPGATE_OF_A_TEST_TOO");
 }
 
 TEST(RunThisProgram, GivesItsExitCode) {
