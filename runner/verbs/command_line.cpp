@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
+#include "base/text/units.h"
 #include "verbs/starters.h"
 #include "verbs/version.h"
 
@@ -45,12 +48,32 @@ bool is_github_workflow() {
   return set != nullptr && std::string_view(set) == "true";
 }
 
-// Returns why the text is not a number of seconds; empty when it is one.
+// Validators return what is wrong with a text; nothing when it is right. CLI11 itself would take
+// -1 for the largest seed, and 010 for 8.
 std::string is_seconds(const std::string& text) {
-  double seconds = 0;
-  return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && seconds <= 1e7
+  constexpr double least = 0.001, most = 1e7;
+  const auto seconds = parse_number(text);
+  return seconds && *seconds >= least && *seconds <= most
              ? ""
-             : "must be a number of seconds above 0, not '" + text + "'";
+             : fmt::format("must be a number of seconds from {} to {:.0f}, not '{}'", least, most,
+                           text);
+}
+
+CLI::Validator is_whole(std::uint64_t least, std::uint64_t most, std::string in_help) {
+  return {[=](const std::string& text) -> std::string {
+            const auto number = parse_whole_number(text);
+            if (number && *number >= least && *number <= most) return "";
+            return fmt::format("must be a whole number from {} to {}, not '{}'", least, most, text);
+          },
+          std::move(in_help)};
+}
+
+CLI::Validator is_whole(std::uint64_t least, std::uint64_t most) {
+  return is_whole(least, most, fmt::format("{} to {}", least, most));
+}
+
+CLI::Validator is_seed() {
+  return is_whole(0, std::numeric_limits<std::uint64_t>::max(), "");
 }
 
 // Rejects an empty name: a job's variable for the folder may be unset, and the run must not
@@ -150,8 +173,10 @@ class CommandLine {
   CLI::App* takes_device(CLI::App* added) {
     added->add_option("--device", arguments_.device.spec,
                       "cuda[:index], simulated[:profile] or reference");
-    added->add_option("--seed", arguments_.seed,
-                      "of contents, orders and simulated noise; random when left out");
+    added
+        ->add_option("--seed", arguments_.seed,
+                     "of contents, orders and simulated noise; random when left out")
+        ->check(is_seed());
     return added;
   }
 
@@ -161,7 +186,7 @@ class CommandLine {
                      "processes to start, a rank and a GPU each; if left out, as many as "
                      "scenarios with [ranks] need of the GPUs that there are. Under torchrun, srun "
                      "or mpirun the launcher says how many (docs/ranks.md)")
-        ->check(CLI::Range(1, most_ranks));
+        ->check(is_whole(1, most_ranks));
   }
 
   void takes_ranks(CLI::App* added) {
@@ -261,7 +286,7 @@ class CommandLine {
     devices->add_option("--date", arguments_.date, "the date to write into the profile");
     // Both options are for tests with a simulated machine, whose profile is known.
     devices->add_option("--device", arguments_.device.spec)->needs(measure)->group("");
-    devices->add_option("--seed", arguments_.seed)->needs(measure)->group("");
+    devices->add_option("--seed", arguments_.seed)->check(is_seed())->needs(measure)->group("");
   }
 
   void declare_run() {
@@ -314,7 +339,7 @@ class CommandLine {
     program->excludes(worker->get_option("files"));
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
-    worker->add_option("--noise-seed", arguments_.noise)->group("");
+    worker->add_option("--noise-seed", arguments_.noise)->check(is_seed())->group("");
     worker->add_option("--injected", arguments_.injected)->group("")->allow_extra_args(false);
   }
 
@@ -342,11 +367,11 @@ class CommandLine {
         "itself, and against itself slower or faster by what is injected: the rates, and no file");
     gate->add_option("--gates", given.gates, "of --self-test: so many of identical programs (100)")
         ->needs(self_test)
-        ->check(CLI::Range(1, most_gates));
+        ->check(is_whole(1, most_gates));
     gate->add_option("--trial-gates", given.trial_gates,
                      "of --self-test: so many of every injected difference (20)")
         ->needs(self_test)
-        ->check(CLI::Range(1, most_gates));
+        ->check(is_whole(1, most_gates));
     gate->add_option("--head", given.head, "the stepgate or folder that would be merged");
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")
@@ -361,7 +386,8 @@ class CommandLine {
             "compare counts, time or assertions alone; repeatable, all three when left out")
         ->allow_extra_args(false);
     gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
-    gate->add_option("--pairs", given.pairs, "pairs of launches at most");
+    gate->add_option("--pairs", given.pairs, "pairs of launches at most")
+        ->check(is_whole(1, most_gates));
     gate->add_option("--workload", given.workloads,
                      "only workloads that this pattern matches; repeatable")
         ->allow_extra_args(false);
@@ -396,10 +422,8 @@ class CommandLine {
   void takes_steps(CLI::App* added, const char* skip, const char* steps, const char* range_words) {
     constexpr std::int64_t most_steps = 100'000;
     AttachArguments& given = arguments_.attach;
-    added->add_option("--skip-steps", given.skip_steps, skip)
-        ->check(CLI::Range(std::int64_t{0}, most_steps));
-    added->add_option("--steps", given.steps, steps)
-        ->check(CLI::Range(std::int64_t{1}, most_steps));
+    added->add_option("--skip-steps", given.skip_steps, skip)->check(is_whole(0, most_steps));
+    added->add_option("--steps", given.steps, steps)->check(is_whole(1, most_steps));
     CLI::Option* range = added->add_option("--step-range", given.step_range, range_words);
     CLI::Option* kernel =
         added->add_option("--step-kernel", given.step_kernel,
@@ -518,7 +542,7 @@ class CommandLine {
     takes_ranks(accept);
     takes_budget(accept, "seconds a scenario may take");
     accept->add_option("--runs", arguments_.runs, "how many runs of each, one process each")
-        ->check(CLI::Range(1, 1000));
+        ->check(is_whole(1, 1000));
     accept->add_option("--commit", arguments_.commit,
                        "what the runs are of; git's answer when left out");
     accept

@@ -43,6 +43,33 @@ TEST_F(CommandLine, ListsDevicesAndSaysWhyOneIsMissing) {
 #endif
 }
 
+// Every option that is a number has the same parser, which takes what a scenario may say.
+TEST_F(CommandLine, RefusesNumbersThatAreNoneInWords) {
+  write("a.toml", holding);
+  const std::vector<std::string> never{"-1", "0x10", "1e-308", "99999999999999999999"};
+  for (const auto& [verb, option] :
+       {std::pair{"run", "--seed"},  {"run", "--ranks"},         {"run", "--stall-seconds"},
+        {"run", "--budget"},         {"gate", "--seed"},         {"gate", "--pairs"},
+        {"gate", "--run-seconds"},   {"gate", "--gates"},        {"gate", "--trial-gates"},
+        {"gate", "--stall-seconds"}, {"gate", "--budget"},       {"accept", "--runs"},
+        {"accept", "--seed"},        {"mutate", "--seed"},       {"worker", "--seed"},
+        {"worker", "--noise-seed"},  {"attach", "--skip-steps"}, {"attach", "--steps"},
+        {"attach", "--timeout"},     {"read", "--skip-steps"},   {"read", "--steps"},
+        {"devices", "--seed"}}) {
+    for (const std::string& number : never) {
+      const Finished run =
+          stepgate({verb, std::string(option) + "=" + number, "--json=j.json", "a.toml"});
+      EXPECT_EQ(run.exit_code, 2) << verb << option << number;
+      EXPECT_TRUE(contains(run.err, ": must be a ")) << verb << option << number << run.err;
+      EXPECT_FALSE(exists("j.json"));
+    }
+  }
+  for (const char* seed : {"0", "18446744073709551615"})
+    EXPECT_EQ(stepgate({"run", "a.toml", "--device", "simulated", "--seed", seed}).exit_code, 0);
+  EXPECT_EQ(
+      stepgate({"run", "a.toml", "--device", "simulated", "--stall-seconds", "1e1"}).exit_code, 0);
+}
+
 // Minutes without output look like a hang. A fake cmake replaces the real one.
 TEST_F(CommandLine, SaysWhatItsFrontDoorsAreDoing) {
   std::filesystem::create_directory(place() / "build");

@@ -102,6 +102,21 @@ std::optional<NumberPrefix> number_prefix(std::string_view text) {
   return prefix;
 }
 
+std::optional<double> parse_number(std::string_view text) {
+  const auto number = number_prefix(text);
+  const bool is_all = number && number->length == text.size() && is_digit(text.back());
+  const bool has_zeros = text.size() > 1 && text.front() == '0' && is_digit(text[1]);
+  return is_all && !has_zeros ? std::optional(number->value) : std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read_to, failed] = std::from_chars(text.data(), end, number);
+  return failed == std::errc{} && read_to == end ? std::optional(number) : std::nullopt;
+}
+
 std::optional<Quantity> parse_quantity(std::string_view text) {
   const auto number = number_prefix(text);
   if (!number) return std::nullopt;

@@ -50,6 +50,11 @@ struct NumberPrefix {
 };
 std::optional<NumberPrefix> number_prefix(std::string_view text);
 
+// The number that a whole text is, written as in a scenario and in decimal digits: without a sign,
+// and without zeros before it. nullopt when it is anything else or does not fit.
+std::optional<double> parse_number(std::string_view text);
+std::optional<std::uint64_t> parse_whole_number(std::string_view text);
+
 // The exact number of bytes, or what is wrong with the text ("has no unit").
 using BytesOrProblem = std::variant<std::int64_t, std::string>;
 BytesOrProblem parse_bytes(std::string_view text);

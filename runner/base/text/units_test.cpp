@@ -34,6 +34,20 @@ TEST(Units, ReadSizesExactly) {
   EXPECT_EQ(bytes_of_text("8589934590 GiB"), 8589934590LL << 30);
 }
 
+TEST(Units, ReadNumbersThatAreTheWholeText) {
+  EXPECT_EQ(parse_whole_number("0"), 0U);
+  EXPECT_EQ(parse_whole_number("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x10", "010", "00", "1e3", "1.0", "1_000",
+                           "18446744073709551616", "99999999999999999999", "nan"})
+    EXPECT_EQ(parse_whole_number(text), std::nullopt) << text;
+  EXPECT_EQ(parse_number("0"), 0.0);
+  EXPECT_EQ(parse_number("0.25"), 0.25);
+  EXPECT_EQ(parse_number("1e3"), 1000.0);
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x10", "010", "00.5", ".5", "5.", "1e",
+                           "inf", "nan", "1e999", "1e-999", "1,5"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
+}
+
 TEST(Units, SayWhatIsWrongWithASize) {
   EXPECT_EQ(problem_with("64"), "has no unit");
   EXPECT_EQ(problem_with("64 kib"), "has no unit of size, but 'kib'");
