@@ -482,6 +482,15 @@ TEST_F(Attach, AProgramOfAnyKindKeepsItsOutputAndItsCode) {
 
 // A profiler within the program asks CUPTI when the library has it: it is refused, and the program
 // goes on.
+TEST_F(Attach, AProgramThatClosedItsStandardStreamsPrintsIntoNoRecord) {
+  const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
+  for (const std::string closed : {">&-", "<&- >&-", "<&- >&- 2>&-"}) {
+    const Finished run = stepgate({"attach", "--expect", "launches_per_step == 1", "--", "sh", "-c",
+                                   "exec \"$0\" 40 launch " + closed, FAKE_PROGRAM});
+    EXPECT_EQ(run.exit_code, 0) << closed << run.out << run.err;
+  }
+}
+
 TEST_F(Attach, AProfilerWithinTheProgramChangesNoCount) {
   EXPECT_EQ(attach({}, {"40", "launch", "wait", "before=profiler"}).exit_code, 0);
   EXPECT_EQ(count("waits"), 1);

@@ -48,6 +48,15 @@ std::size_t read_proc(const char* path, char* into, std::size_t most) {
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
+// The descriptor, or a copy in its place that is no standard stream: a program that closed one of
+// those would print into our file.
+int above_standard_streams(int file) {
+  if (file < 0 || file > STDERR_FILENO) return file;
+  const int copy = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(file);
+  return copy;
+}
+
 bool make_file(RecordFileHeader*& made, const char* folder) {
   char path[1024];
   int file = -1;
@@ -57,6 +66,7 @@ bool make_file(RecordFileHeader*& made, const char* folder) {
                   record_file_ending);
     file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   }
+  file = above_standard_streams(file);
   if (file < 0) return false;
   // A page of a sparse file for which the disk has no room ends the program with SIGBUS, so
   // every page is allocated before it is touched.
@@ -74,8 +84,8 @@ bool make_file(RecordFileHeader*& made, const char* folder) {
   descriptor_of_records = file;
   std::snprintf(path + std::strlen(path) - std::strlen(record_file_ending), 16, "%s",
                 lines_file_ending);
-  descriptor_of_lines =
-      open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  descriptor_of_lines = above_standard_streams(
+      open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   return true;
 }
 
