@@ -9,6 +9,21 @@ target_compile_options(stepgate_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-shadow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers --expt-relaxed-constexpr>)
+# A bound that is exceeded ends the process, where it would else read or write what lies behind. Sanitizers check more.
+set(hardens $<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>)
+if(STEPGATE_HARDENED AND NOT STEPGATE_SANITIZE)
+  target_compile_options(stepgate_options INTERFACE $<${hardens}:-fstack-protector-strong>)
+  target_compile_definitions(stepgate_options INTERFACE $<${hardens}:_GLIBCXX_ASSERTIONS>)
+  target_link_options(stepgate_options INTERFACE $<$<CONFIG:Release>:LINKER:-z,relro,-z,now>)
+endif()
+# stepgate_harden(<target>): checks calls of the C library too, which needs optimization and so is not for tests.
+function(stepgate_harden target)
+  set(hardens $<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>)
+  if(STEPGATE_HARDENED AND NOT STEPGATE_SANITIZE)
+    target_compile_options(${target} PRIVATE $<${hardens}:-U_FORTIFY_SOURCE> $<${hardens}:-D_FORTIFY_SOURCE=3>)
+  endif()
+endfunction()
+
 if(STEPGATE_SANITIZE)
   target_compile_options(stepgate_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STEPGATE_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer>)
@@ -49,6 +64,7 @@ function(stepgate_library name)
   stepgate_keep_kernels_apart(${ARG_SOURCES})
   add_library(stepgate_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(stepgate_${name} PUBLIC stepgate_options ${ARG_USES})
+  stepgate_harden(stepgate_${name})
   if(ARG_READS_OR_WRITES)
     stepgate_optimize_little(stepgate_${name})
   endif()

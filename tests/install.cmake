@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Run as `cmake -D BUILD=<build folder> -D CONSUMER=<project> -D PLACE=<folder> -P install.cmake`: installs, moves what was
+# Run as `cmake -D BUILD=<build folder> -D CONSUMER=<project> -D PLACE=<folder> [-D HARDENED=ON -D READELF=<program>] -P install.cmake`: installs, moves what was
 # installed to where no build has ever been, and has another project test its own scenarios with it.
 file(REMOVE_RECURSE ${PLACE})
 set(prefix "${PLACE}/moved to here")
@@ -23,6 +23,14 @@ foreach(file IN LISTS installed)
     endif()
   endforeach()
 endforeach()
+# hardened_test.cmake plants what this finds.
+if(HARDENED)
+  foreach(file bin/stepgate lib/stepgate/attach/libstepgate_attach.so)
+    string(COMPARE EQUAL ${file} bin/stepgate fortified)
+    execute_process(COMMAND ${CMAKE_COMMAND} -D "FILE=${prefix}/${file}" -D READELF=${READELF} -D FORTIFIED=${fortified}
+      -P ${CMAKE_CURRENT_LIST_DIR}/hardened.cmake COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endif()
 execute_process(COMMAND "${prefix}/bin/stepgate" --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
 if(NOT version MATCHES "^stepgate [0-9.]+, commit ")
   message(SEND_ERROR "--version says ${version}")

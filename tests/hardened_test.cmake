@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Run as `cmake -D READELF=<program> -D COMPILER=<c++> -D PLACE=<folder> -P hardened_test.cmake`: hardened.cmake accepts a program that
+# is built as releases are, and refuses it without any one of the checks.
+file(REMOVE_RECURSE ${PLACE})
+file(WRITE ${PLACE}/program.cpp "#include <cstring>\n#include <vector>\nint main(int count, char** words) {\n  char text[16];\n  std::strcpy(text, words[0]);\n  std::vector<int> numbers(text[0]);\n  return numbers[count];\n}\n")
+set(as_released -O1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fPIE -pie -Wl,-z,relro,-z,now)
+function(expect words)
+  execute_process(COMMAND ${COMPILER} -std=c++20 ${PLACE}/program.cpp -o ${PLACE}/program ${as_released} ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -D FILE=${PLACE}/program -D READELF=${READELF} -D FORTIFIED=ON
+    -P ${CMAKE_CURRENT_LIST_DIR}/hardened.cmake ERROR_VARIABLE told RESULT_VARIABLE result)
+  if(words STREQUAL "")
+    set(words "^$")
+  elseif(result EQUAL 0)
+    message(SEND_ERROR "what was built with ${ARGN} is not refused")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " told "${told}")
+  if(NOT told MATCHES "${words}")
+    message(SEND_ERROR "what was built with ${ARGN}: ${told}")
+  endif()
+endfunction()
+expect("")
+expect("no protection of its stack" -fno-stack-protector)
+expect("unchecked calls of the C library" -U_FORTIFY_SOURCE)
+expect("unchecked containers" -U_GLIBCXX_ASSERTIONS)
+expect("no BIND_NOW" -Wl,-z,lazy)
+expect("no RELRO" -Wl,-z,norelro)
+expect("a fixed address" -fno-PIE -no-pie)
+expect("a stack whose contents can run" -Wl,-z,execstack)
