@@ -138,6 +138,13 @@ TEST_F(LostOutputs, HideNoFindingOfAGate) {
   };
   for (const char* output : {"--json", "--junit", "--summary", "--report"})
     EXPECT_EQ(gate("./head", {output, "/dev/full"}), 1) << output;
+  // The ledger has the pairs of this seed already, which ends a gate before it times anything.
+  const Words again{"--only", "time", "--ledger", "l", "--budget", "5"};
+  EXPECT_EQ(gate("./head", again), 1);
+  EXPECT_EQ(gate("./head", again), 1);
+  std::filesystem::remove_all(place() / "l");
+  EXPECT_EQ(gate(STEPGATE_PROGRAM, again), 0);
+  EXPECT_EQ(gate(STEPGATE_PROGRAM, again), 2);
   EXPECT_EQ(gate(STEPGATE_PROGRAM, {}), 0);
   EXPECT_EQ(gate(STEPGATE_PROGRAM, {"--json", "/dev/full", "--junit", "/dev/full"}), 2);
 }

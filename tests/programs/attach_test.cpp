@@ -486,7 +486,7 @@ TEST_F(Attach, AProgramThatClosedItsStandardStreamsPrintsIntoNoRecord) {
   const EnvironmentVariable cupti("STEPGATE_CUPTI", FAKE_CUDA);
   for (const std::string closed : {">&-", "<&- >&-", "<&- >&- 2>&-"}) {
     const Finished run = stepgate({"attach", "--expect", "launches_per_step == 1", "--", "sh", "-c",
-                                   "exec \"$0\" 40 launch " + closed, FAKE_PROGRAM});
+                                   "exec \"$0\" 40 launch end=prints " + closed, FAKE_PROGRAM});
     EXPECT_EQ(run.exit_code, 0) << closed << run.out << run.err;
   }
 }

@@ -153,6 +153,7 @@ void end(const std::string& how) {
   if (how == "kill") ::raise(SIGKILL);
   if (how == "terminate") ::raise(SIGTERM);
   if (how == "_exit") ::_exit(0);
+  if (how == "prints") (void)!::write(STDOUT_FILENO, "printed\n", 8);
   if (how == "fails") std::exit(5);
   if (how == "hangs") std::this_thread::sleep_for(std::chrono::hours(1));
 }
