@@ -552,6 +552,27 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
 }
 
 // Variants of one scenario take turns, but each number of ranks joins only once.
+// A stop is no failure of a rank, whatever has noticed it first, and nothing later makes it one.
+TEST_F(RankedDevices, AreInterruptedAndNotLostWhereSomebodyStopsTheJob) {
+  for (const Manner manner : {Manner::silent, Manner::gone_at_run, Manner::nonsense}) {
+    rank(1).manner = manner;
+    const bool is_told_at_once = manner != Manner::gone_at_run;
+    bool is_running = false;
+    int asked = 0;
+    // The signal comes a little after a rank has gone.
+    stopped_ = [&] { return is_running && (is_told_at_once || ++asked > 5); };
+    const auto all = device(std::chrono::minutes(1));
+    {
+      const auto step = all->load(plans_[2], {});
+      is_running = true;
+      EXPECT_THROW(step->run({}), Interrupted);
+    }
+    is_running = false;
+    EXPECT_THROW(all->load(plans_[2], {}), Interrupted);
+    EXPECT_THROW(all->read_environment(), Interrupted);
+  }
+}
+
 TEST_F(RankedDevices, RunStepsOfOneTwoAndThreeRanksByTurns) {
   const auto all = device();
   const auto three = all->load_into(0, plans_[2], {});

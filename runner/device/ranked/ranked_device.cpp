@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/interruption.h"
@@ -29,6 +30,9 @@ constexpr std::chrono::seconds longest_look{1};
 // When one rank has failed, the others may wait for it and never answer. They get this much more
 // time, in which a rank that is gone may be noticed: its loss would explain more.
 constexpr std::chrono::seconds patience_after_error{3};
+// A signal to a whole job reaches its processes one after the other. A rank that has gone is no
+// failure where this process is told to stop within this time.
+constexpr milliseconds patience_for_stop{300};
 
 // Formats rank numbers as "ranks 0, 1 and 3" or "rank 2".
 std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
@@ -342,8 +346,23 @@ void RankedDevice::end_all(const std::string& why) {
 }
 
 void RankedDevice::lose(const std::string& assertion) {
+  if (settings_.stopped && settings_.stopped()) interrupt();
   end_all(assertion);
   throw DeviceLost(assertion);
+}
+
+void RankedDevice::interrupt() {
+  is_interrupted_ = true;
+  end_all("the run was interrupted");
+  throw Interrupted();
+}
+
+void RankedDevice::interrupt_if_told_soon() {
+  const Clock::time_point deadline = Clock::now() + patience_for_stop;
+  while (settings_.stopped && Clock::now() < deadline) {
+    if (settings_.stopped()) interrupt();
+    std::this_thread::sleep_for(milliseconds(10));
+  }
 }
 
 void RankedDevice::send(Rank& rank, const RankRequest& request) {
@@ -353,6 +372,7 @@ void RankedDevice::send(Rank& rank, const RankRequest& request) {
 }
 
 std::vector<RankAnswer> RankedDevice::all(std::size_t count, const RankRequest& request) {
+  if (is_interrupted_) throw Interrupted();
   if (!lost_.empty()) throw DeviceLost(lost_);
   const std::span<Rank> asked(ranks_.data(), count);
   for (Rank& rank : asked) send(rank, request);
@@ -381,10 +401,7 @@ std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankReq
   while (true) {
     take_all(asked, request);
     if (std::ranges::all_of(asked, [](const Rank& rank) { return rank.answer.has_value(); })) break;
-    if (settings_.stopped && settings_.stopped()) {
-      end_all("the run was interrupted");
-      throw Interrupted();
-    }
+    if (settings_.stopped && settings_.stopped()) interrupt();
     const Clock::time_point now = Clock::now();
     // If this process was stopped, as a whole job may be, the time does not count as waiting.
     if (const auto away = now - looked; away > longest_look) {
@@ -432,6 +449,7 @@ void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
     } catch (const RankProtocolError& error) {
       lose(fmt::format("{} answered '{}' with what {}", rank.name, name_of(request), error.what()));
     } catch (const RankGone& gone) {
+      interrupt_if_told_soon();
       lose(fmt::format("{} {} instead of answering '{}'{}", rank.name, gone.what(),
                        name_of(request), answered_in_words(asked)));
     }

@@ -88,7 +88,10 @@ class RankedDevice : public Device {
   void connect(int count);
   std::size_t ranks_of(const StepPlan&) const;
   void end_all(const std::string& why);
+  // Throws DeviceLost, or Interrupted where this process was told to stop.
   [[noreturn]] void lose(const std::string& assertion);
+  [[noreturn]] void interrupt();
+  void interrupt_if_told_soon();
   StepResult run(Step&, const Observe&);
   // Ends all ranks if ranks that ran the same steps got different results.
   void refuse_disagreement(std::span<const RankRan>, const std::string& step);
@@ -103,6 +106,7 @@ class RankedDevice : public Device {
   std::int64_t next_step_ = 0;
   std::chrono::nanoseconds now_{0};  // simulated time of rank 0
   std::string lost_;                 // why a rank was lost; empty while all are there
+  bool is_interrupted_ = false;      // and every further request throws Interrupted
 };
 
 }  // namespace stepgate
