@@ -296,8 +296,8 @@ class CommandLine {
                   "the full story of what passes too, and what each scenario will cost");
     takes_ranks(run);
     run->add_option("--rendezvous", arguments_.ranks.rendezvous,
-                    "the file in which a launcher's ranks find rank 0, which all must see; by "
-                    "default one of this user and job on this host");
+                    "the file in which a launcher's ranks of several hosts find rank 0, which all "
+                    "must see; by default they meet in a folder of this user on one host");
     takes_budget(run, "seconds a scenario may take");
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
     reports_to_ci(run);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Tests a run on several ranks with every launcher: the same verdict, printed once, and no
 // processes left. It also runs the commands of docs/ranks.md.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -108,6 +111,14 @@ class Ranks : public CommandLine {
   const std::vector<std::string> untraced{"--no-trace"};
 };
 
+// No run of it ends by itself.
+const std::string endless_of_two =
+    "claim = \"two ranks are as fast as two\"\n"
+    "model = { kind = \"mlp\", layers = 32, hidden = 64 }\nranks.count = 2\n"
+    "measure = { rounds = 1000000, max_seconds = 36000 }\n"
+    "[variant.baseline]\n[variant.fix]\n"
+    "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
+
 int times_in(const std::string& text, const std::string& words) {
   int times = 0;
   for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
@@ -145,7 +156,7 @@ TEST_F(Ranks, OfTorchrunAndOfSlurmSayItOnceAndEndAlike) {
     EXPECT_EQ(without_clock(first.err) + second.out + second.err, "");
   }
   for (const auto& entry : std::filesystem::directory_iterator(place()))
-    EXPECT_FALSE(contains(entry.path().filename(), "stepgate-ranks")) << "the file is taken away";
+    EXPECT_FALSE(contains(entry.path().filename(), "stepgate")) << "the folder is taken away";
   expect_nothing_left_over();
 }
 
@@ -349,12 +360,7 @@ TEST_F(Ranks, ThatDisagreeEndTheRun) {
 
 // Kills processes of the launcher itself, not their children.
 TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
-  write("two.toml",
-        "claim = \"two ranks are as fast as two\"\n"
-        "model = { kind = \"mlp\", layers = 32, hidden = 64 }\nranks.count = 2\n"
-        "measure = { rounds = 1000000, max_seconds = 36000 }\n"
-        "[variant.baseline]\n[variant.fix]\n"
-        "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n");
+  write("two.toml", endless_of_two);
   for (const int killed : {0, 1}) {
     SCOPED_TRACE(killed);
     const std::vector<std::string> words = running("two.toml", untraced);
@@ -375,13 +381,129 @@ TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   }
 }
 
-// The file of an earlier rank 0 must not be used.
-TEST_F(Ranks, OfALauncherDoNotTakeAnOldFileForRankZero) {
-  const std::string file = "stepgate-ranks-" + std::to_string(::geteuid()) + "-29500";
-  write(file, "stepgate-ranks 127.0.0.1:9 0123456789abcdef\n");
-  const auto [first, second] = launched({torchrun(0), torchrun(1)}, running("two.toml", untraced));
-  EXPECT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_EQ(second.exit_code, 0) << second.err;
+// Returns a socket that is connected to the port of the meeting file, and says nothing.
+int silent_stranger(const std::filesystem::path& file) {
+  const std::string text = text_of(file);
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return -1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(text.substr(colon + 1))));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto* any = reinterpret_cast<const sockaddr*>(&address);
+  EXPECT_EQ(::connect(socket, any, sizeof address), 0);
+  return socket;
+}
+
+// Each of the strangers could be heard for two seconds; together they must not take more.
+TEST_F(Ranks, OfALauncherMeetThoughStrangersConnect) {
+  const auto words = running("two.toml", {"--no-trace", "--rendezvous", "../meet"});
+  const auto first = start(0, torchrun(0), words);
+  for (int look = 0; look < 500 && !exists("meet"); ++look) std::this_thread::sleep_for(10ms);
+  std::vector<int> strangers;
+  for (int each = 0; each < 40; ++each) strangers.push_back(silent_stranger(place() / "meet"));
+  const auto second = start(1, torchrun(1), words);
+  EXPECT_TRUE(first->ends(20s));
+  EXPECT_TRUE(second->ends(10s));
+  EXPECT_EQ(first->wait().exit_code, 0);
+  EXPECT_EQ(second->wait().exit_code, 0);
+  for (const int stranger : strangers) ::close(stranger);
+}
+
+// A signal to a whole job reaches its processes one after the other, in any order and at any
+// moment.
+TEST_F(Ranks, ThatAreInterruptedSayThatAndNotThatTheDeviceFailed) {
+  write("two.toml", endless_of_two);
+  int wait = 0;
+  for (const bool by_launcher : {false, true}) {
+    for (const int signal : {SIGINT, SIGTERM}) {
+      for (const bool is_traced : {false, true}) {
+        for (const bool first_to_rank_0 : {false, true}) {
+          wait = (wait + 70) % 300;
+          SCOPED_TRACE(std::to_string(signal) + " after " + std::to_string(wait) + " ms");
+          std::vector<std::string> words =
+              running("two.toml", is_traced ? std::vector<std::string>() : untraced);
+          std::vector<std::unique_ptr<ChildProcess>> all;
+          if (by_launcher) {
+            for (const int rank : {0, 1}) all.push_back(start(rank, torchrun(rank), words));
+          } else {
+            words.insert(words.end(), {"--ranks", "2"});
+            all.push_back(start(0, {}, words));
+          }
+          std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+          if (!first_to_rank_0) std::ranges::reverse(all);
+          for (const auto& one : all) {
+            one->send(signal);
+            std::this_thread::sleep_for(5ms);
+          }
+          for (const auto& one : all) {
+            EXPECT_TRUE(one->ends(4s));
+            const Finished finished = one->wait();
+            EXPECT_EQ(finished.exit_code, 128 + signal) << finished.out << finished.err;
+            EXPECT_FALSE(contains(finished.out + finished.err, "failed"))
+                << finished.out << finished.err;
+          }
+          expect_nothing_left_over();
+        }
+      }
+    }
+  }
+}
+
+// Files and folders that earlier starts have left, or that others have made.
+TEST_F(Ranks, OfALauncherMeetThoughNamesAreTaken) {
+  write("meet", "stepgate-ranks localhost:9 0123456789abcdef\n");  // as of another host
+  const auto named = launched({torchrun(0), torchrun(1)},
+                              running("two.toml", {"--no-trace", "--rendezvous", "../meet"}));
+  for (const Finished& one : named) EXPECT_EQ(one.exit_code, 0) << one.err;
+  const std::string old = "stepgate-ranks-" + std::to_string(::geteuid()) + "-29500";
+  std::filesystem::create_directory(place() / old);
+  for (const char* taken : {"stepgate.", "stepgate.000000", "stepgate.aaaaaa"}) {
+    std::filesystem::create_directory(place() / taken);
+    std::filesystem::permissions(place() / taken, std::filesystem::perms::all);
+  }
+  write("stepgate.bbbbbb", "a file");
+  for (const Finished& one : launched({torchrun(0), torchrun(1)}, running("two.toml", untraced)))
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+}
+
+// The kernel lists who listens on a port of this host.
+TEST_F(Ranks, OfOneHostListenOnNoPort) {
+  const auto sockets_of = [](int process) {
+    std::vector<std::string> found;
+    const auto folder = std::filesystem::path("/proc") / std::to_string(process) / "fd";
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      std::error_code gone;
+      const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+      if (target.starts_with("socket:[")) found.push_back(target.substr(8, target.size() - 9));
+    }
+    return found;
+  };
+  const auto listens_on_port = [&](int process) {
+    const std::vector<std::string> sockets = sockets_of(process);
+    std::ifstream table("/proc/net/tcp");
+    for (std::string line; std::getline(table, line);) {
+      for (const std::string& socket : sockets) {
+        if (contains(line, " 0A ") && contains(line, " " + socket + " ")) return true;
+      }
+    }
+    return false;
+  };
+  const auto waits = [&](const std::vector<std::string>& words) {
+    const auto alone = start(0, torchrun(0), words);
+    for (int look = 0; look < 500 && sockets_of(alone->number()).empty(); ++look)
+      std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(100ms);
+    EXPECT_FALSE(sockets_of(alone->number()).empty());
+    const bool on_port = listens_on_port(alone->number());
+    alone->send(SIGTERM);
+    EXPECT_TRUE(alone->ends(3s));
+    EXPECT_EQ(alone->wait().exit_code, 128 + SIGTERM);
+    return on_port;
+  };
+  EXPECT_FALSE(waits(running("two.toml", untraced)));
+  EXPECT_TRUE(waits(running("two.toml", {"--no-trace", "--rendezvous", "../meet"})));
 }
 
 TEST_F(Ranks, OfALauncherMeetInTheFileThatIsNamed) {

@@ -15,7 +15,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view folder_prefix = "stepgate.";
 constexpr mode_t for_its_owner = 0700;
 
 OpenFile open_folder(const std::filesystem::path& folder) {
@@ -28,11 +27,10 @@ OpenFile open_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  const std::filesystem::path all = std::filesystem::temp_directory_path();
-  remove_leftovers(all, folder_prefix, S_IFDIR);
+TemporaryFolder::TemporaryFolder(const std::filesystem::path& all) {
+  remove_leftovers(all, temporary_folder_prefix, S_IFDIR);
   while (true) {
-    path_ = all / (std::string(folder_prefix) + random_mark());
+    path_ = all / (std::string(temporary_folder_prefix) + random_mark());
     if (::mkdir(path_.c_str(), for_its_owner) != 0) {
       if (errno == EEXIST) continue;
       refuse_folder();

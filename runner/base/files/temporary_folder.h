@@ -9,12 +9,17 @@
 
 namespace stepgate {
 
+// The names of all temporary folders begin so, as those of folders of others may.
+inline constexpr std::string_view temporary_folder_prefix = "stepgate.";
+
 // A folder that is removed with its content in the destructor. If the process is killed, the next
 // process of the same user that makes such a folder removes it.
 class TemporaryFolder {
  public:
-  // Creates the folder in the system's folder for temporary files. Throws std::system_error.
-  TemporaryFolder();
+  // Creates the folder, which only this user can enter, in `all`: the system's folder for temporary
+  // files by default. Throws std::system_error.
+  explicit TemporaryFolder(
+      const std::filesystem::path& all = std::filesystem::temp_directory_path());
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

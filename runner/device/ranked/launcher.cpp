@@ -22,6 +22,7 @@ struct Names {
   const char* count;
   const char* local_count;         // or the number of hosts; may be missing
   std::array<const char*, 2> job;  // the first that is set
+  const char* part;                // tells starts of a job apart; may be missing
 };
 
 constexpr std::array launchers{Names{Launcher::torchrun,
@@ -29,19 +30,22 @@ constexpr std::array launchers{Names{Launcher::torchrun,
                                      "LOCAL_RANK",
                                      "WORLD_SIZE",
                                      "LOCAL_WORLD_SIZE",
-                                     {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}},
+                                     {"MASTER_PORT", "TORCHELASTIC_RUN_ID"},
+                                     "TORCHELASTIC_RESTART_COUNT"},
                                Names{Launcher::slurm,
                                      "SLURM_PROCID",
                                      "SLURM_LOCALID",
                                      "SLURM_NTASKS",
                                      "SLURM_STEP_NUM_NODES",
-                                     {"SLURM_JOB_ID", "SLURM_JOBID"}},
+                                     {"SLURM_JOB_ID", "SLURM_JOBID"},
+                                     "SLURM_STEP_ID"},
                                Names{Launcher::open_mpi,
                                      "OMPI_COMM_WORLD_RANK",
                                      "OMPI_COMM_WORLD_LOCAL_RANK",
                                      "OMPI_COMM_WORLD_SIZE",
                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}}};
+                                     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+                                     nullptr}};
 
 constexpr int most_processes = 4096;  // of a launcher; unneeded ones stay idle
 
@@ -66,8 +70,8 @@ std::string job_of(const Names& names, const Variables& variables) {
   for (const char* name : names.job) {
     const auto job = variables(name);
     if (!job || job->empty()) continue;
-    const auto step = names.launcher == Launcher::slurm ? variables("SLURM_STEP_ID") : std::nullopt;
-    return step ? fmt::format("{}.{}", *job, *step) : *job;
+    const auto part = names.part == nullptr ? std::nullopt : variables(names.part);
+    return part ? fmt::format("{}.{}", *job, *part) : *job;
   }
   return "";
 }

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "base/text/diagnostic.h"
-#include "device/ranked/meeting.h"
 
 namespace stepgate {
 namespace {
@@ -100,33 +99,6 @@ TEST(Launchers, ThatMakeNoSenseAreRefused) {
   EXPECT_EQ(refusal(with(torchrun, {{"RANK", "4"}})),
             "RANK=4, LOCAL_RANK=1 and WORLD_SIZE=4 cannot be together; they are a launcher's to "
             "set: unset them, or let the launcher do it");
-}
-
-TEST(Meetings, AreReadAsTheyWereWritten) {
-  const Meeting meeting{.host = "node-1", .port = 40000, .token = make_token()};
-  EXPECT_EQ(read_meeting(text_of(meeting)), meeting);
-  EXPECT_EQ(meeting.token.size(), 32U);
-  EXPECT_NE(meeting.token, make_token());
-}
-
-TEST(Meetings, ThatAreCutOffOrSomethingElseAreNone) {
-  const std::string text = text_of({.host = "node-1", .port = 40000, .token = "0123"});
-  for (std::size_t length = 0; length < text.size(); ++length)
-    EXPECT_EQ(read_meeting(text.substr(0, length)), std::nullopt) << length;
-  for (const char* wrong :
-       {"stepgate-ranks node:0 t\n", "stepgate-ranks node:65536 t\n", "stepgate-ranks node t\n",
-        "stepgate-ranks :5 t\n", "stepgate-ranks node:5 \n", "stepgate-ranksnode:5 t\n",
-        "stepgate-ranks t node:5\n", "other node:5 t\n"})
-    EXPECT_EQ(read_meeting(wrong), std::nullopt) << wrong;
-}
-
-TEST(Meetings, AreNamedAfterTheJob) {
-  const auto name = [](const std::string& job) {
-    return default_meeting_file({.job = job}).filename().string();
-  };
-  EXPECT_NE(name("29500"), name("29501"));
-  EXPECT_EQ(name("../x y"), name(".._x_y")) << "a job is no path";
-  EXPECT_THROW(name(""), RequestError);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "base/fnv1a.h"
 #include "base/random.h"
 #include "base/text/diagnostic.h"
+#include "device/ranked/meeting.h"
 #include "device/ranked/plan_digest.h"
 #include "plan/derive/plan_of_rank.h"
 
@@ -25,11 +26,6 @@ namespace stepgate {
 namespace {
 
 constexpr std::chrono::seconds between_signs_of_life{1};
-
-std::string name_of_host() {
-  std::array<char, 256> host{};
-  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
-}
 
 // Digest of the weights that every rank holds in full: after an update they are equal bit by bit on
 // all ranks.
@@ -124,7 +120,7 @@ RankAnswer RankServer::answer(const RankRequest& request) {
 RankValue RankServer::value_of(const ask::Hello&) {
   return RankHello{.rank = subject_.rank,
                    .build = subject_.build,
-                   .host = name_of_host(),
+                   .host = name_of_this_host(),
                    .process = ::getpid(),
                    .identity = device_.identity(),
                    .reason_against_tracing = device_.reason_against_tracing(),
