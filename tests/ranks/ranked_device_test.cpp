@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 #include <map>
 #include <sstream>
@@ -55,7 +56,15 @@ class PlayedGpu : public FakeDevice {
     return with;
   }
 
+  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
+                                          const Interleaving& how) override {
+    std::vector<StepResult> results = FakeDevice::run_interleaved(steps, how);
+    if (loses_results) results.pop_back();
+    return results;
+  }
+
   std::vector<DeviceKey> libraries;
+  bool loses_results = false;
   std::string own;  // UUID
   std::string link = "over ";
   DeviceKind kind = DeviceKind::cuda;
@@ -63,6 +72,7 @@ class PlayedGpu : public FakeDevice {
   std::vector<RankMembership> joined;
   std::vector<StepPlan> loaded;
   std::string load_error;
+  std::function<void(StepResult&)> lie;
   float weight = 1;
   int unloaded = 0;
 
@@ -81,6 +91,7 @@ class PlayedGpu : public FakeDevice {
       } else if (observe.trace) {
         result.trace = Trace{.first_step = result.elapsed->count(), .steps = 1};
       }
+      if (gpu_.lie) gpu_.lie(result);
       return result;
     }
 
@@ -124,7 +135,7 @@ class LocalLink : public RankLink {
  private:
   RankServer& server_;
   const Manner& manner_;
-  MessageReader reader_;
+  MessageReader reader_{longest_request};
   std::deque<std::string> said_;
   bool is_run_ = false;
   int lives_ = 0;
@@ -552,6 +563,102 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
 }
 
 // Variants of one scenario take turns, but each number of ranks joins only once.
+// The answers of a rank are checked before anything is computed of them.
+TEST_F(RankedDevices, NameTheRankWhoseResultsCannotBe) {
+  const auto failure = [&](const std::function<void(StepResult&)>& lie) {
+    rank(1).gpu->lie = lie;
+    return without_process(failure_of_run());
+  };
+  EXPECT_EQ(failure([](StepResult& one) { one.steps = 2; }), "rank 1 ran 2 steps when asked for 1");
+  EXPECT_EQ(failure([](StepResult& one) { one.losses.push_back(1); }),
+            "rank 1 has 2 losses of 1 steps");
+  EXPECT_EQ(failure([](StepResult& one) { one.trace.emplace(Trace{.steps = 1}); }),
+            "rank 1 has a trace that nobody asked for");
+  EXPECT_EQ(failure([](StepResult& one) { one.elapsed = nanoseconds(-1); }),
+            "rank 1 answered 'run' with what has 'value.result.elapsed' -1, which is not from 0 to "
+            "1000000000000000");
+  EXPECT_EQ(failure([](StepResult& one) { one.sm_clock_hertz = std::nan(""); }).substr(0, 60),
+            "rank 1 answered 'run' with what has 'value.result.sm_clock_h");
+  rank(1).gpu->lie = {};
+  EXPECT_EQ(failure_of_run(), "");
+  rank(0).gpu->loses_results = true;
+  const auto all = device();
+  const auto step = all->load(plans_[0], {});
+  LoadedStep* const steps[] = {step.get()};
+  try {
+    all->run_interleaved(steps, {.order = {0}});
+    ADD_FAILURE() << "there is no result";
+  } catch (const DeviceLost& error) {
+    EXPECT_EQ(without_process(error.what()), "rank 0 has results of 0 steps when asked for 1");
+  }
+}
+
+// A rank cannot know that its leader is one: it refuses what it cannot carry out, and goes on.
+TEST_F(RankedDevices, RefuseWhatTheirLeaderCannotMean) {
+  RankServer server(*rank(1).gpu, RankSubject{.rank = 1, .build = "b", .plans = rank(1).plans});
+  const auto said = [&](const RankRequest& request) {
+    const RankAnswer answer = server.answer(read_rank_request(message_of(request)));
+    const auto* error = std::get_if<RankError>(&answer.value);
+    return error == nullptr ? std::string() : error->message;
+  };
+  const auto load = [&](std::int64_t step, int slot) {
+    return ask::Load{.step = step,
+                     .slot = slot,
+                     .digest = digest_of(plans_[0]),
+                     .scenario = "s",
+                     .variant = "one",
+                     .draw = {}};
+  };
+  EXPECT_EQ(said(load(1, 0)), "");
+  EXPECT_EQ(said(load(2, 1)), "");
+  EXPECT_EQ(said(load(1, 2)), "step 1 is still loaded, into slot 0");
+  EXPECT_EQ(said(load(3, 1)), "step 2 is still loaded, into slot 1");
+  const auto turns = [&](std::vector<std::int64_t> steps, Interleaving how) {
+    return said(ask::RunInterleaved{.steps = std::move(steps), .how = std::move(how)});
+  };
+  EXPECT_EQ(turns({1, 2}, {.order = {0, 1}}), "");
+  EXPECT_EQ(turns({}, {.order = {}}), "it is asked for no step to run by turns");
+  EXPECT_EQ(turns({1, 2}, {.order = {0, 2}}), "it is asked for a turn for step 2 of 2");
+  EXPECT_EQ(turns({1, 2}, {.order = {0, 1023}}), "it is asked for a turn for step 1023 of 2");
+  EXPECT_EQ(turns({1, 2}, {.order = {0}}), "it is asked for a step without a turn");
+  EXPECT_EQ(turns({1, 1}, {.order = {0, 1}}), "it is asked for step 1 twice");
+  EXPECT_EQ(turns({1, 9}, {.order = {0, 1}}), "it has loaded no step 9");
+  EXPECT_EQ(said(ask::Run{.step = 9, .observe = {}}), "it has loaded no step 9");
+  EXPECT_EQ(said(ask::Restart{.step = 9}), "it has loaded no step 9");
+  EXPECT_EQ(said(ask::Libraries{.digest = "x"}), "it has no plan with the digest x");
+  EXPECT_EQ(said(ask::Join{{.rank = 0, .count = 2, .rendezvous = "x"}}),
+            "it is rank 1, and is to join as rank 0 of 2");
+  EXPECT_EQ(said(ask::Join{{.rank = 1, .count = 1, .rendezvous = "x"}}),
+            "it is rank 1, and is to join as rank 1 of 1");
+  EXPECT_EQ(said(ask::Join{{.rank = 1, .count = 2, .rendezvous = "x"}}), "");
+  EXPECT_EQ(said(ask::Unload{.step = 9}), "");
+  EXPECT_EQ(said(ask::Unload{.step = 2}), "");
+  EXPECT_EQ(said(load(3, 1)), "");
+  EXPECT_EQ(said(ask::End{}), "");
+}
+
+TEST_F(RankedDevices, EndAtALineOrAMessageWithoutAnEnd) {
+  RankServer server(*rank(0).gpu, RankSubject{.rank = 0, .build = "b", .plans = rank(0).plans});
+  const auto error_of = [&](const std::string& text) {
+    std::istringstream in(text);
+    std::ostringstream out;
+    try {
+      serve_rank(in, out, server);
+    } catch (const RankProtocolError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string longest(longest_rank_line - 1, 'x');
+  EXPECT_EQ(error_of('=' + longest + "x\n"), "said more than 262145 bytes in one line");
+  EXPECT_EQ(error_of('=' + longest + "\n"), "is not JSON");
+  std::string parts;
+  for (int part = 0; part < 5; ++part) parts += '+' + longest + '\n';
+  EXPECT_EQ(error_of(parts), "said more than 1048576 bytes in one message");
+  EXPECT_EQ(error_of("={\"do\":\"hello\"}\n"), "");
+  EXPECT_EQ(error_of("={\"do\":\"hello\"}"), "") << "the last line needs no end";
+}
+
 // A stop is no failure of a rank, whatever has noticed it first, and nothing later makes it one.
 TEST_F(RankedDevices, AreInterruptedAndNotLostWhereSomebodyStopsTheJob) {
   for (const Manner manner : {Manner::silent, Manner::gone_at_run, Manner::nonsense}) {

@@ -65,9 +65,9 @@ std::string socket_name(const LaunchedAs&);
 
 std::string name_of_this_host();
 
-// Both ends of a connection first prove themselves. Each chooses a number that is used once, so that
-// no proof can be said again on another connection. A process that connects gets a proof of rank 0,
-// and learns nothing by which it could prove itself.
+// Both ends of a connection first prove themselves. Each chooses a number that is used once, so
+// that no proof can be said again on another connection. A process that connects gets a proof of
+// rank 0, and learns nothing by which it could prove itself.
 //
 //   other rank: introduction_of(its number)
 //   rank 0:     answer_to(both numbers)

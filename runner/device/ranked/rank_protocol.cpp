@@ -10,6 +10,7 @@
 #include "base/process/child.h"
 #include "base/record/record_json.h"
 #include "base/text/json_line.h"
+#include "device/ranked/rank_bounds.h"
 #include "device/trace_json.h"
 
 namespace stepgate {
@@ -18,8 +19,9 @@ namespace {
 
 using Json = RecordJson;
 
-constexpr std::size_t most_of_a_line = 1 << 18;
-static_assert(most_of_a_line < longest_line_bytes);
+// The bytes of a message in one line, which has a mark besides.
+constexpr std::size_t most_of_a_line = longest_rank_line - 1;
+static_assert(longest_rank_line <= longest_line_bytes);
 constexpr char goes_on = '+';
 constexpr char is_last = '=';
 
@@ -74,6 +76,8 @@ std::optional<std::string> MessageReader::take(std::string_view line) {
   if (mark != goes_on && mark != is_last)
     throw RankProtocolError(
         fmt::format("said `{}`, which is no part of a message", printable(line)));
+  if (line.size() - 1 > most_bytes_ - begun_.size())
+    throw RankProtocolError(fmt::format("said more than {} bytes in one message", most_bytes_));
   begun_ += line.substr(1);
   if (mark == goes_on) return std::nullopt;
   return std::exchange(begun_, {});
@@ -92,7 +96,9 @@ std::string message_of(const RankRequest& request) {
 RankRequest read_rank_request(std::string_view message) {
   return reading([&] {
     const Json json = parsed_object(message);
-    return read_alternative<RankRequest>(named_in(json, "do", request_names), json);
+    auto request = read_alternative<RankRequest>(named_in(json, "do", request_names), json);
+    check_bounds(request);
+    return request;
   });
 }
 
@@ -110,6 +116,7 @@ RankAnswer read_rank_answer(std::string_view message) {
     const std::size_t which = named_in(json, "is", answer_names);
     answer.value = read_alternative<RankValue>(which, member(json, "value"));
     read_within("now", member(json, "now"), answer.now);
+    check_bounds(answer);
     return answer;
   });
 }

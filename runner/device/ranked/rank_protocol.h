@@ -16,8 +16,12 @@
 
 namespace stepgate {
 
-// Splits a message into lines with a mark at the start of each, since the length of a line is
-// limited.
+// The most bytes of a line, a request and an answer. Traces make answers long.
+constexpr std::size_t longest_rank_line = (std::size_t{1} << 18) + 1;
+constexpr std::size_t longest_request = std::size_t{1} << 20;
+constexpr std::size_t longest_rank_answer = std::size_t{1} << 29;
+
+// Splits a message into lines with a mark at the start of each.
 std::vector<std::string> lines_of(std::string_view message);
 // Sent while a request is carried out, so the waiting process sees that the rank is alive.
 constexpr std::string_view alive_line = "~";
@@ -25,10 +29,13 @@ constexpr std::string_view alive_line = "~";
 // Joins the lines of a message.
 class MessageReader {
  public:
-  // Returns the complete message if this line is its last. Throws RankProtocolError.
+  explicit MessageReader(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+  // Returns the complete message if this line is its last. Throws RankProtocolError, also for a
+  // message that is too long.
   std::optional<std::string> take(std::string_view line);
 
  private:
+  std::size_t most_bytes_;
   std::string begun_;
 };
 
@@ -115,7 +122,7 @@ using RankRequest = std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask
 std::string_view name_of(const RankRequest&);
 
 std::string message_of(const RankRequest&);
-// Throws RankProtocolError for an invalid message.
+// Throws RankProtocolError for an invalid message, also for a number out of bounds (rank_bounds.h).
 RankRequest read_rank_request(std::string_view message);
 
 // A plan that the process has, with its digest.
@@ -188,7 +195,7 @@ struct RankAnswer {
 };
 
 std::string message_of(const RankAnswer&);
-// Throws RankProtocolError for an invalid message.
+// Throws RankProtocolError for an invalid message, also for a number out of bounds.
 RankAnswer read_rank_answer(std::string_view message);
 
 }  // namespace stepgate

@@ -162,7 +162,7 @@ TEST(RankProtocol, DividesLongMessagesIntoLinesAndPutsThemTogether) {
   const std::string text(3'000'000, 'x');
   const std::vector<std::string> lines = lines_of(text);
   EXPECT_GT(lines.size(), 3U);
-  MessageReader reader;
+  MessageReader reader(longest_rank_answer);
   for (std::size_t line = 0; line < lines.size(); ++line) {
     EXPECT_LE(lines[line].size(), longest_line_bytes);
     const auto message = reader.take(lines[line]);

@@ -20,6 +20,7 @@
 #include "base/text/diagnostic.h"
 #include "device/ranked/meeting.h"
 #include "device/ranked/plan_digest.h"
+#include "device/ranked/rank_bounds.h"
 #include "plan/derive/plan_of_rank.h"
 
 namespace stepgate {
@@ -132,6 +133,10 @@ RankValue RankServer::value_of(const ask::MakeRendezvous&) {
 }
 
 RankValue RankServer::value_of(const ask::Join& join) {
+  if (join.membership.rank != subject_.rank || join.membership.rank >= join.membership.count) {
+    throw DeviceError(fmt::format("it is rank {}, and is to join as rank {} of {}", subject_.rank,
+                                  join.membership.rank, join.membership.count));
+  }
   device_.join(join.membership);
   return Done{};
 }
@@ -142,6 +147,10 @@ RankValue RankServer::value_of(const ask::Libraries& libraries) {
 
 RankValue RankServer::value_of(const ask::Load& load) {
   play(false);
+  for (const auto& [step, other] : loaded_) {
+    if (step == load.step || other.slot == load.slot)
+      throw DeviceError(fmt::format("step {} is still loaded, into slot {}", step, other.slot));
+  }
   const bool is_a_part = carries_a_part(device_.identity().kind);
   StepPlan plan = plan_of(load.digest);
   if (is_a_part && plan.ranks.count > 1) plan = plan_of_rank(std::move(plan), subject_.rank);
@@ -151,7 +160,8 @@ RankValue RankServer::value_of(const ask::Load& load) {
   // The loaders of several processes draw independently.
   if (is_a_part && subject_.rank > 0)
     draw.loader = random_bits(draw.loader, static_cast<std::uint64_t>(subject_.rank));
-  Loaded loaded{.plan = std::make_unique<StepPlan>(std::move(plan)), .step = nullptr};
+  Loaded loaded{
+      .slot = load.slot, .plan = std::make_unique<StepPlan>(std::move(plan)), .step = nullptr};
   loaded.step = device_.load_into(load.slot, *loaded.plan, draw);
   Choices choices = loaded.step->choices();
   loaded_.insert_or_assign(load.step, std::move(loaded));
@@ -169,8 +179,15 @@ RankValue RankServer::value_of(const ask::Run& run) {
 }
 
 RankValue RankServer::value_of(const ask::RunInterleaved& run) {
+  if (const auto wrong = wrong_order(run.how, run.steps.size()))
+    throw DeviceError("it is asked for " + *wrong);
   std::vector<LoadedStep*> steps;
-  for (const std::int64_t step : run.steps) steps.push_back(loaded(step).step.get());
+  for (const std::int64_t step : run.steps) {
+    LoadedStep* const one = loaded(step).step.get();
+    if (std::ranges::find(steps, one) != steps.end())
+      throw DeviceError(fmt::format("it is asked for step {} twice", step));
+    steps.push_back(one);
+  }
   return device_.run_interleaved(steps, run.how);
 }
 
@@ -219,10 +236,11 @@ void RankServer::play(bool at_run) {
 }
 
 void serve_rank(std::istream& in, std::ostream& out, RankServer& server) {
-  MessageReader reader;
+  MessageReader reader(longest_request);
   std::mutex writing;
-  for (std::string line; std::getline(in, line);) {
-    const auto message = reader.take(line);
+  std::vector<char> line(longest_rank_line + 1);  // and a zero
+  while (in.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
+    const auto message = reader.take(line.data());
     if (!message) continue;
     const RankRequest request = read_rank_request(*message);
     std::string text;
@@ -234,6 +252,8 @@ void serve_rank(std::istream& in, std::ostream& out, RankServer& server) {
     out << std::flush;
     if (std::holds_alternative<ask::End>(request)) return;
   }
+  if (!in.eof())
+    throw RankProtocolError(fmt::format("said more than {} bytes in one line", longest_rank_line));
 }
 
 }  // namespace stepgate

@@ -49,6 +49,7 @@ class RankServer {
 
  private:
   struct Loaded {
+    int slot = 0;
     std::unique_ptr<StepPlan> plan;  // must outlive the step
     std::unique_ptr<LoadedStep> step;
   };
@@ -77,7 +78,8 @@ class RankServer {
 };
 
 // Answers messages line by line until a message or the end of input ends it. Sends a heartbeat
-// every second while it works. Throws RankProtocolError.
+// every second while it works. Throws RankProtocolError, also for a line that is too long, of which
+// no more is read.
 void serve_rank(std::istream& in, std::ostream& out, RankServer&);
 
 }  // namespace stepgate

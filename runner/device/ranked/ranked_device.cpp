@@ -16,6 +16,7 @@
 #include "base/time_of_scope.h"
 #include "device/ranked/combine_ranks.h"
 #include "device/ranked/plan_digest.h"
+#include "device/ranked/rank_bounds.h"
 #include "device/ranked/rank_server.h"
 
 namespace stepgate {
@@ -79,6 +80,7 @@ class RankedDevice::Step : public LoadedStep {
         ranks_(ranks),
         number_(number),
         name_(fmt::format("'{}'", plan.variant)),
+        operations_(plan.operations.size()),
         shards_updates_(plan.shards_updates) {}
   ~Step() override {
     if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
@@ -103,6 +105,7 @@ class RankedDevice::Step : public LoadedStep {
   std::size_t ranks_;
   std::int64_t number_;
   std::string name_;  // "'fix'"
+  std::size_t operations_;
   bool shards_updates_;
   bool communicates_ = false;
   std::vector<KernelChoice> choices_;
@@ -275,6 +278,10 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
 
 StepResult RankedDevice::run(Step& step, const Observe& observe) {
   auto ran = all_values<RankRan>(step.ranks_, ask::Run{.step = step.number_, .observe = observe});
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    const auto wrong = wrong_answer(ran[rank].result, observe, step.operations_);
+    if (wrong) lose(fmt::format("{} {}", ranks_[rank].name, *wrong));
+  }
   if (!have_parts_) {
     refuse_disagreement(ran, step.name_);
     return std::move(ran.front().result);
@@ -314,6 +321,10 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
   }
   require(!have_parts_ || count == 1, "steps of several ranks are not interleaved");
   std::vector<RanTogether> ran = all_values<RanTogether>(count, run);
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    if (const auto wrong = wrong_answer(ran[rank], how, steps.size()))
+      lose(fmt::format("{} {}", ranks_[rank].name, *wrong));
+  }
   for (std::size_t step = 0; step < steps.size(); ++step) {
     std::vector<RankRan> of_step;
     for (const RanTogether& rank : ran) of_step.push_back({.result = rank.at(step), .weights = {}});

@@ -58,7 +58,7 @@ class RankedDevice : public Device {
   class Step;
   struct Rank {
     std::unique_ptr<RankLink> link;
-    MessageReader reader{};
+    MessageReader reader{longest_rank_answer};
     std::string name{};  // "rank 2", and once its process is known "rank 2 (process 4711)"
     RankHello hello{};
     Communication communication{};
