@@ -381,19 +381,20 @@ TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   }
 }
 
-// Returns a socket that is connected to the port of the meeting file, and says nothing.
-int silent_stranger(const std::filesystem::path& file) {
-  const std::string text = text_of(file);
-  const std::size_t colon = text.find(':');
+// Returns a socket that is connected to the port of a meeting, and says nothing; negative where
+// nobody listens.
+int connected_to(const std::string& meeting) {
+  const std::size_t colon = meeting.find(':');
   if (colon == std::string::npos) return -1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(text.substr(colon + 1))));
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(meeting.substr(colon + 1))));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto* any = reinterpret_cast<const sockaddr*>(&address);
-  EXPECT_EQ(::connect(socket, any, sizeof address), 0);
-  return socket;
+  if (::connect(socket, any, sizeof address) == 0) return socket;
+  ::close(socket);
+  return -1;
 }
 
 // Each of the strangers could be heard for two seconds; together they must not take more.
@@ -402,7 +403,10 @@ TEST_F(Ranks, OfALauncherMeetThoughStrangersConnect) {
   const auto first = start(0, torchrun(0), words);
   for (int look = 0; look < 500 && !exists("meet"); ++look) std::this_thread::sleep_for(10ms);
   std::vector<int> strangers;
-  for (int each = 0; each < 40; ++each) strangers.push_back(silent_stranger(place() / "meet"));
+  for (int each = 0; each < 40; ++each) {
+    strangers.push_back(connected_to(text_of(place() / "meet")));
+    EXPECT_GE(strangers.back(), 0);
+  }
   const auto second = start(1, torchrun(1), words);
   EXPECT_TRUE(first->ends(20s));
   EXPECT_TRUE(second->ends(10s));
@@ -449,6 +453,21 @@ TEST_F(Ranks, ThatAreInterruptedSayThatAndNotThatTheDeviceFailed) {
       }
     }
   }
+}
+
+TEST_F(Ranks, OfALauncherListenNoLongerOnceAllAreThere) {
+  write("two.toml", endless_of_two);
+  const auto words = running("two.toml", {"--no-trace", "--rendezvous", "../meet"});
+  const auto first = start(0, torchrun(0), words);
+  for (int look = 0; look < 500 && !exists("meet"); ++look) std::this_thread::sleep_for(10ms);
+  const std::string meeting = text_of(place() / "meet");
+  const auto second = start(1, torchrun(1), words);
+  for (int look = 0; look < 1000 && exists("meet"); ++look) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(exists("meet"));
+  EXPECT_FALSE(first->ends(0ms));
+  EXPECT_LT(connected_to(meeting), 0);
+  for (const auto* one : {&first, &second}) (*one)->send(SIGTERM);
+  for (const auto* one : {&first, &second}) EXPECT_TRUE((*one)->ends(4s));
 }
 
 // Files and folders that earlier starts have left, or that others have made.

@@ -129,6 +129,29 @@ TEST_F(MeetingPoints, AreNotKeptFromRanksByStrangers) {
   EXPECT_NE(rank.get(), nullptr);
 }
 
+// The oldest go first, but not those that have introduced themselves.
+TEST_F(MeetingPoints, KeepSixtyFourStrangersAtMost) {
+  MeetingPoint point(file_, as(0));
+  const int port = written().port;
+  Others others(2);
+  const auto first = connect_to_port(port);
+  first->send(introduction_of(unguessable_digits()));
+  for (int turn = 0; turn < 3; ++turn) point.look(20ms, others);
+  Others silent;
+  for (std::size_t each = 0; each < most_strangers + 10; ++each) {
+    silent.push_back(connect_to_port(port));
+    point.look(20ms, others);
+  }
+  const auto is_open = [](const auto& one) {
+    (void)one->take();
+    return !one->is_closed();
+  };
+  EXPECT_TRUE(is_open(first));
+  EXPECT_EQ(std::ranges::count_if(silent, is_open), std::ptrdiff_t{most_strangers} - 1);
+  EXPECT_FALSE(is_open(silent.front()));
+  EXPECT_TRUE(is_open(silent.back()));
+}
+
 TEST_F(MeetingPoints, CloseConnectionsThatSayAnythingElse) {
   MeetingPoint point(file_, as(0));
   const Meeting meeting = written();
