@@ -53,6 +53,8 @@ TEST(Launchers, SayWhichRankThisIs) {
   EXPECT_EQ(launched(torchrun), (LaunchedAs{Launcher::torchrun, 3, 1, 4, false, "29500"}));
   EXPECT_EQ(launched(with(torchrun, {{"LOCAL_WORLD_SIZE", "4"}})),
             (LaunchedAs{Launcher::torchrun, 3, 1, 4, true, "29500"}));
+  // A start after a failure has the same port, and must not meet what is left of the one before.
+  EXPECT_EQ(launched(with(torchrun, {{"TORCHELASTIC_RESTART_COUNT", "2"}}))->job, "29500.2");
   EXPECT_EQ(launched(slurm), (LaunchedAs{Launcher::slurm, 2, 2, 4, true, "7.1"}));
   EXPECT_EQ(launched(with(slurm, {{"SLURM_STEP_NUM_NODES", "2"}}))->on_one_host, false);
   EXPECT_EQ(launched(without(slurm, "SLURM_STEP_NUM_NODES"))->on_one_host, false);
