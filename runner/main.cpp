@@ -12,7 +12,9 @@
 
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
+#include "base/text/visible_stream.h"
 #include "report/exit_code.h"
+#include "report/text/table.h"
 #include "verbs/command_line.h"
 #include "verbs/failure.h"
 #include "verbs/outputs.h"
@@ -62,5 +64,8 @@ void occupy_standard_streams() {
 int main(int argc, char** argv) {
   stepgate::occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told
+  const stepgate::VisibleStreams visible(
+      stepgate::style_of(STDOUT_FILENO) == stepgate::Style::terminal,
+      stepgate::style_of(STDERR_FILENO) == stepgate::Style::terminal);
   return stepgate::status_after_outputs(stepgate::run(argc, argv));
 }

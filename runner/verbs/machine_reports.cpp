@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/files/write_file.h"
+#include "base/text/visible_stream.h"
 #include "ledger/series/history.h"
 #include "line/provenance.h"
 #include "report/picture/pictures.h"
@@ -135,7 +136,7 @@ RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
 ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
   if (arguments.annotations != Annotations::github) return;
   token_ = new_token();
-  std::cout << stop_commands(token_) << std::flush;
+  as_it_is(std::cout) << stop_commands(token_) << std::flush;
 }
 
 void ReportFiles::write(const Report& report) const {
@@ -163,9 +164,10 @@ void ReportFiles::write(const Report& report, State state) const {
 
 void ReportFiles::end(const Report& report) const {
   if (!token_.empty()) {
-    std::cout << resume_commands(token_);
-    write_annotations(std::cout, report);
-    std::cout << std::flush;
+    std::ostream& out = as_it_is(std::cout);
+    out << resume_commands(token_);
+    write_annotations(out, report);
+    out << std::flush;
   }
   write(report, State::ended);
   const std::filesystem::path& page = arguments_.step_summary;

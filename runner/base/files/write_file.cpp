@@ -20,6 +20,7 @@
 #include "base/files/leftovers.h"
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
+#include "base/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -60,7 +61,7 @@ const char* all_of_them(const std::vector<std::filesystem::path>& files) {
   static std::deque<std::string> said;
   std::string words;
   for (const auto& file : files)
-    words += (words.empty() ? "written: " : ", ") + file.generic_string();
+    words += (words.empty() ? "written: " : ", ") + one_line(file.generic_string());
   return said.emplace_back(words + "\n").c_str();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/process/run_program.h"
 #include "base/text/diagnostic.h"
+#include "base/text/visible_stream.h"
 #include "base/toml/toml_text.h"
 #include "device/ranked/rank_server.h"
 #include "line/fit_to_device.h"
@@ -51,7 +52,7 @@ int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
                       .fault = {}};
   if (!task.fault.empty()) subject.fault = played_fault(task.fault);
   RankServer server(device, std::move(subject));
-  serve_rank(std::cin, std::cout, server);
+  serve_rank(std::cin, as_it_is(std::cout), server);
   return 0;
 }
 

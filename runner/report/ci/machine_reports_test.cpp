@@ -221,7 +221,7 @@ TEST(Annotations, EncodeWhatTheRunnerDecodesAndShowTheRest) {
   verdicts[0].assertions[0].reason = "100%, a:b\r\n::error::x\x1b";
   EXPECT_EQ(annotations(run_of(verdicts)),
             "::error file=50%25%2Ca%3Ab%0A.toml,line=11,title=a.line1 fails::t: 100%25, "
-            "a:b%0D%0A\\x3a:error::x\\x1b\n");
+            "a:b\\r%0A\\x3a:error::x\\x1b\n");
 }
 
 TEST(Summary, BeginsWithWhatDoesNotHold) {

@@ -5,16 +5,11 @@
 #include <ostream>
 
 #include "base/seconds.h"
-#include "base/text/visible_text.h"
 #include "report/picture/svg.h"
 #include "report/writers.h"
 
 namespace stepgate {
 namespace {
-
-std::string junit_text(std::string_view text) {  // escapes line ends, which would become spaces
-  return xml_text(one_line(text));
-}
 
 std::string junit_counts(const CaseCounts& counts, double time) {
   return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
@@ -27,30 +22,30 @@ double junit_time(const ReportedScenario& scenario) {
 }
 
 void write_case_end(std::ostream& out, const ReportedCase& one) {
-  const std::string message = junit_text(one.message);
+  const std::string message = xml_text(one.message);
   switch (one.end) {
     case CaseEnd::passed:
       fmt::print(out, "      <system-out>{}</system-out>\n", message);
       return;
     case CaseEnd::failed:
       fmt::print(out, "      <failure type=\"{0}\" message=\"{1}\">{1}</failure>\n",
-                 junit_text(one.type), message);
+                 xml_text(one.type), message);
       return;
     case CaseEnd::error:
-      fmt::print(out, "      <error type=\"{0}\" message=\"{1}\">{1}</error>\n",
-                 junit_text(one.type), message);
+      fmt::print(out, "      <error type=\"{0}\" message=\"{1}\">{1}</error>\n", xml_text(one.type),
+                 message);
       return;
     case CaseEnd::skipped:
       fmt::print(out, "      <skipped type=\"{0}\" message=\"{1}\">{1}</skipped>\n",
-                 junit_text(one.type), message);
+                 xml_text(one.type), message);
       return;
   }
 }
 
 void write_test_case(std::ostream& out, const ReportedScenario& scenario, const ReportedCase& one) {
-  fmt::print(out, "    <testcase classname=\"run.{}\" name=\"{}\"", junit_text(scenario.name),
-             junit_text(one.name));
-  if (!one.place.file.empty()) fmt::print(out, " file=\"{}\"", junit_text(one.place.file));
+  fmt::print(out, "    <testcase classname=\"run.{}\" name=\"{}\"", xml_text(scenario.name),
+             xml_text(one.name));
+  if (!one.place.file.empty()) fmt::print(out, " file=\"{}\"", xml_text(one.place.file));
   if (one.place.line > 0) fmt::print(out, " line=\"{}\"", one.place.line);
   fmt::print(out, " time=\"{:.3f}\">\n",
              junit_time(scenario) / static_cast<double>(scenario.cases.size()));
@@ -59,7 +54,7 @@ void write_test_case(std::ostream& out, const ReportedScenario& scenario, const 
 }
 
 void write_suite_property(std::ostream& out, std::string_view name, std::string_view value) {
-  fmt::print(out, "      <property name=\"{}\" value=\"{}\"/>\n", name, junit_text(value));
+  fmt::print(out, "      <property name=\"{}\" value=\"{}\"/>\n", name, xml_text(value));
 }
 
 void write_suite_properties(std::ostream& out, const Report& run,
@@ -83,15 +78,15 @@ void write_junit(std::ostream& out, const Report& run) {
   double time = 0;
   for (const ReportedScenario& scenario : run.scenarios) time += junit_time(scenario);
   // JUnit's timestamps are UTC and have no zone.
-  const std::string timestamp = junit_text(run.run.date.substr(0, run.run.date.find('Z')));
+  const std::string timestamp = xml_text(run.run.date.substr(0, run.run.date.find('Z')));
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   fmt::print(out, "<testsuites name=\"stepgate{}\" {} timestamp=\"{}\">\n",
              run.simulated ? ", SIMULATED: nothing was measured" : "",
              junit_counts(run.counts, time), timestamp);
   for (const ReportedScenario& scenario : run.scenarios) {
     fmt::print(out, "  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n",
-               junit_text(scenario.name), junit_counts(scenario.counts, junit_time(scenario)),
-               timestamp, junit_text(run.run.host));
+               xml_text(scenario.name), junit_counts(scenario.counts, junit_time(scenario)),
+               timestamp, xml_text(run.run.host));
     write_suite_properties(out, run, scenario);
     for (const ReportedCase& one : scenario.cases) write_test_case(out, scenario, one);
     out << "  </testsuite>\n";

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/text/utf8.h"
+#include "base/text/visible_text.h"
 #include "report/append.h"
 
 namespace stepgate {
@@ -86,10 +86,8 @@ void Svg::text(double x, double y, double size, Anchor anchor, std::string_view 
 }
 
 std::string xml_text(std::string_view text) {
-  const bool is_utf8 = !first_bad_utf8(text);
   std::string safe;
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
+  for (const char letter : one_line(text)) {
     if (letter == '&') {
       safe += "&amp;";
     } else if (letter == '<') {
@@ -98,8 +96,6 @@ std::string xml_text(std::string_view text) {
       safe += "&gt;";
     } else if (letter == '"') {
       safe += "&quot;";
-    } else if (byte < 0x20 || (byte >= 0x80 && !is_utf8)) {
-      safe += '?';
     } else {
       safe += letter;
     }

@@ -50,8 +50,7 @@ class Svg {
   std::map<std::string, std::string> small_boxes_;  // paths by look
 };
 
-// Escapes & < > and quotes as entities. Removes control characters and invalid UTF-8, which XML
-// does not allow.
+// The text on one line (visible_text.h), with & < > and quotes as entities.
 std::string xml_text(std::string_view);
 
 // Estimated width of text in a sans-serif font of this size; rather too wide than too narrow.

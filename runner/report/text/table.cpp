@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "base/text/visible_stream.h"
+#include "base/text/visible_text.h"
 #include "judge/verdict/words.h"
 
 namespace stepgate {
@@ -42,16 +44,17 @@ Style style_of(int file_descriptor) {
 std::string_view colour_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::passes:
-      return "\x1b[32m";
+      return terminal_colours[0];
     case Outcome::fails:
-      return "\x1b[31m";
+      return terminal_colours[1];
     default:
-      return "\x1b[33m";
+      return terminal_colours[2];
   }
 }
 
 std::string coloured(std::string_view words, std::string_view colour, Style style) {
-  return style == Style::plain ? std::string(words) : fmt::format("{}{}\x1b[0m", colour, words);
+  return style == Style::plain ? std::string(words)
+                               : fmt::format("{}{}{}", colour, words, terminal_colours[3]);
 }
 
 std::string coloured(Outcome outcome, Style style) {
@@ -76,13 +79,14 @@ void ProgressLine::show(const std::string& scenario, std::int64_t rounds,
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
   clear();
-  *terminal_ << '\r' << text << std::flush;
-  width_ = text.size();
+  const std::string line = one_line(text);
+  as_it_is(*terminal_) << '\r' << line << std::flush;
+  width_ = line.size();
 }
 
 void ProgressLine::clear() {
   if (!terminal_ || width_ == 0) return;
-  *terminal_ << '\r' << std::string(width_, ' ') << '\r' << std::flush;
+  as_it_is(*terminal_) << '\r' << std::string(width_, ' ') << '\r' << std::flush;
   width_ = 0;
 }
 

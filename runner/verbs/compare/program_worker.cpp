@@ -6,6 +6,7 @@
 #include <iostream>
 #include <vector>
 
+#include "base/text/visible_stream.h"
 #include "compare/worker/serve_programs.h"
 #include "line/programs/decide_programs.h"
 #include "scenario/read/read_scenario.h"
@@ -50,7 +51,7 @@ int work_of_program(const Arguments& arguments) {
   std::vector<ServedProgram> programs;
   for (const Variant& variant : scenario.variants)
     programs.push_back(served(scenario, variant, arguments.worker.folder));
-  serve_programs(std::cin, std::cout, programs, attach_files());
+  serve_programs(std::cin, as_it_is(std::cout), programs, attach_files());
   return 0;
 }
 

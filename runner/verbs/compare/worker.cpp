@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/text/visible_stream.h"
 #include "compare/worker/serve_worker.h"
 #include "judge/judge.h"
 #include "line/fit_to_device.h"
@@ -109,7 +110,7 @@ int work_for_gate(const Arguments& arguments) {
   WorkerSubject subject = subject_of(all, {*opened.device, ranks.get()}, arguments, seed);
   subject.stand_in = opened.stand_in;
   if (!opened.note.empty()) std::cerr << opened.note << '\n';
-  serve_worker(std::cin, std::cout, *opened.device, subject, STEPGATE_VERSION);
+  serve_worker(std::cin, as_it_is(std::cout), *opened.device, subject, STEPGATE_VERSION);
   return 0;
 }
 
