@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "base/files/open_file.h"
-#include "base/files/read_file.h"
 
 namespace stepgate {
 namespace {
@@ -196,8 +195,17 @@ CallPlace place_of_stack(std::string_view text) {
 }
 
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files = read_folder(folder);
-  std::erase_if(files, [](const auto& file) { return file.extension() != record_file_ending; });
+  // The program may write to the folder as well.
+  constexpr std::size_t most_entries = 100'000;
+  std::vector<std::filesystem::path> files;
+  std::error_code unreadable;
+  std::size_t entries = 0;
+  for (auto entry = std::filesystem::directory_iterator(folder, unreadable);
+       !unreadable && entry != std::filesystem::directory_iterator() && ++entries <= most_entries;
+       entry.increment(unreadable)) {
+    if (entry->path().extension() == record_file_ending) files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
   return files;
 }
 

@@ -2,6 +2,7 @@
 // Tests files from an untrusted author, such as a pull request: their text reaches no terminal or
 // CI system as a command, and no program runs because of files beside them.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -65,6 +66,18 @@ std::vector<std::pair<std::string, std::string>> hostile_scenarios() {
       {"::error file=x::injected.toml", good},
       {"name ##[error]injected.toml", good},
   };
+}
+
+// HEAD writes to the folder in a gate.
+TEST_F(HostileFiles, OfALedgerTakeNoMemory) {
+  constexpr std::int64_t bytes = std::int64_t{1} << 30;
+  write("a.toml", two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s"));
+  write("l/simulated/other/a.toml", "");
+  std::filesystem::resize_file(place() / "l/simulated/other/a.toml", bytes);
+  ASSERT_EQ(::mkfifo((place() / "l/simulated/other/b.toml").c_str(), 0600), 0);
+  const Finished run = simulate({"a.toml", "--ledger", "l", "--no-trace"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_LT(run.peak_bytes, bytes / 2);
 }
 
 TEST_F(HostileFiles, ReachNoTerminalAndNoCiSystem) {

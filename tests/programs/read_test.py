@@ -398,6 +398,11 @@ class Read(unittest.TestCase):
             self.assertEqual([error.message for error in validator.iter_errors(result)], [])
         self.assertIn("polls_per_step", result["program"][0]["unknown"])
 
+    def test_what_is_no_ordinary_file_is_refused_at_once(self):
+        os.mkfifo(self.path("pipe"))
+        for name in ("pipe", "/dev/zero", "/dev/full"):
+            self.assertIn("is not an ordinary file; read a pipe as `stepgate read -`", self.read(name, code=2)[1])
+
     # Other verbs.
 
     def test_other_verbs_name_the_one_that_reads_traces(self):

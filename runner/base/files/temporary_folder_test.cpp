@@ -2,6 +2,7 @@
 #include "base/files/temporary_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -87,6 +88,7 @@ TEST_F(TemporaryFolderTest, TakesAwayWhateverAKilledProcessLeftAndNothingOfAUser
   std::filesystem::create_directory(all / "elsewhere");
   std::filesystem::create_directory_symlink("elsewhere", all / "stepgate.00000000000000aa");
   std::ofstream(all / "stepgate.00000000000000bb") << "no folder";
+  ASSERT_EQ(::mkfifo((all / "stepgate.00000000000000dd").c_str(), 0600), 0);  // is not waited for
   const std::filesystem::path foreign = all / "stepgate.00000000000000cc";
   std::filesystem::create_directory(foreign);
   const bool is_root = ::chown(foreign.c_str(), 65534, 65534) == 0;
@@ -97,6 +99,7 @@ TEST_F(TemporaryFolderTest, TakesAwayWhateverAKilledProcessLeftAndNothingOfAUser
   EXPECT_TRUE(std::filesystem::is_symlink(all / "stepgate.00000000000000aa"));
   EXPECT_TRUE(std::filesystem::exists(all / "elsewhere"));
   EXPECT_TRUE(std::filesystem::exists(all / "stepgate.00000000000000bb"));
+  EXPECT_TRUE(std::filesystem::exists(all / "stepgate.00000000000000dd"));
   EXPECT_TRUE(!is_root || std::filesystem::exists(foreign));
 }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -69,9 +69,11 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, unreadable);
 }
 
-// Reads only up to the first table of the first run, since ledgers are large.
+// Parses only up to the first table of the first run, since ledgers are large.
 bool has_stored_run(const std::filesystem::path& file) {
-  std::ifstream text(file);
+  const TextOrProblem read = read_file(file, "a ledger");
+  if (!std::holds_alternative<std::string>(read)) return false;
+  std::istringstream text(std::get<std::string>(read));
   bool in_run = false;
   for (std::string line; std::getline(text, line);) {
     if (in_run && line.starts_with("subject = ")) return false;

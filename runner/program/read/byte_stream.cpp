@@ -29,13 +29,15 @@ constexpr std::size_t piece_bytes = 256 << 10;
 
 OpenFile opened(const std::filesystem::path& path) {
   if (path == "-") return OpenFile(::dup(STDIN_FILENO));
-  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.descriptor() < 0)
     refuse(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)),
            "name a trace that torch.profiler exported");
   struct stat status {};
   if (::fstat(file.descriptor(), &status) == 0 && S_ISDIR(status.st_mode))
     refuse(path.string(), "is a folder", "name the traces in it");
+  if (!S_ISREG(status.st_mode))
+    refuse(path.string(), "is not an ordinary file", "read a pipe as `stepgate read -`");
   return file;
 }
 
