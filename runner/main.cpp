@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string_view>
 #include <vector>
 
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
 #include "base/text/visible_stream.h"
+#include "base/text/visible_text.h"
 #include "report/exit_code.h"
 #include "report/text/table.h"
 #include "verbs/command_line.h"
@@ -22,7 +24,30 @@
 namespace stepgate {
 namespace {
 
-int run(int argc, char** argv) {
+// An allocation may fail where no exception can pass: before main, in functions of libraries that
+// promise to throw nothing, while another error is on its way.
+[[noreturn]] void end_in_words() {
+  if (!std::current_exception()) {
+    write_failure("stepgate cannot go on, as where there is not enough host memory");
+    ::_exit(status_of(ExitCode::device_failed));
+  }
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    ::_exit(status_of(say_out_of_memory()));
+  } catch (const std::exception& error) {
+    write_failure(one_line(error.what()));
+  } catch (...) {
+  }
+  std::abort();
+}
+
+// Priorities up to 100 are the implementation's: this comes before all objects of files.
+[[gnu::constructor(101)]] void set_end_in_words() {
+  std::set_terminate(end_in_words);
+}
+
+int call_verb(int argc, char** argv) {
   CLI::App app("stepgate: did this change make the training step slower, and by what mechanism?",
                "stepgate");
   Arguments arguments;
@@ -30,15 +55,21 @@ int run(int argc, char** argv) {
   declare_verbs(app, arguments, chosen);
   try {
     app.parse(argc, argv);
-    if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
-    if (arguments.files.empty()) arguments.files = {"scenarios"};
-    return chosen(arguments);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return 0;
     const std::vector<std::string_view> typed(argv + 1, argv + argc);
     if (const std::string meant = suggestion_for(app, typed); !meant.empty())
       std::cerr << meant << '\n';
     return status_of(ExitCode::wrong_request);
+  }
+  if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
+  if (arguments.files.empty()) arguments.files = {"scenarios"};
+  return chosen(arguments);
+}
+
+int run(int argc, char** argv) {
+  try {
+    return call_verb(argc, argv);
   } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
     return interrupted_exit_code(interrupted);
@@ -64,8 +95,12 @@ void occupy_standard_streams() {
 int main(int argc, char** argv) {
   stepgate::occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told
-  const stepgate::VisibleStreams visible(
-      stepgate::style_of(STDOUT_FILENO) == stepgate::Style::terminal,
-      stepgate::style_of(STDERR_FILENO) == stepgate::Style::terminal);
-  return stepgate::status_after_outputs(stepgate::run(argc, argv));
+  try {
+    const stepgate::VisibleStreams visible(
+        stepgate::style_of(STDOUT_FILENO) == stepgate::Style::terminal,
+        stepgate::style_of(STDERR_FILENO) == stepgate::Style::terminal);
+    return stepgate::status_after_outputs(stepgate::run(argc, argv));
+  } catch (const std::bad_alloc&) {  // while an error was printed, or before anything was
+    return stepgate::status_of(stepgate::say_out_of_memory());
+  }
 }

@@ -259,6 +259,9 @@ class StepRunner {
   virtual std::chrono::nanoseconds now() const {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
+  // Called before a scenario is traced or measured. A device that computes times limits the time
+  // that it takes itself for what follows, since now() does not.
+  virtual void begin_scenario() {}
   // Wall time spent in loading so far; 0 on devices that do not measure it.
   std::chrono::nanoseconds time_loading() const { return time_loading_; }
   // Runs steps that were loaded into slots of this device at the same time. Returns one result for

@@ -207,6 +207,7 @@ void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
   for (std::string& note : unsteady_notes(subjects, traced)) {
     verdict.notes.push_back(std::move(note));
   }
+  if (!traced.not_drawn.empty()) verdict.notes.push_back(traced.not_drawn);
   for (std::string& note : library_record_notes(traced)) verdict.notes.push_back(std::move(note));
   if (!traced.not_as_planned.empty()) verdict.broken = traced.not_as_planned;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/failure.h"
 
+#include <unistd.h>
+
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -28,13 +30,24 @@ ExitCode say_failure() try { throw; } catch (const RequestError& error) {
   std::cerr << error.what() << '\n';
   return ExitCode::device_failed;
 } catch (const std::bad_alloc&) {
-  std::cerr << "the device failed: " << no_host_memory << '\n';
-  return ExitCode::device_failed;
+  return say_out_of_memory();
 } catch (const WorkerError& error) {
   std::cerr << "a worker failed: " << error.what() << '\n';
   return ExitCode::device_failed;
 } catch (const std::exception& error) {
   std::cerr << "the device failed: " << error.what() << '\n';
+  return ExitCode::device_failed;
+}
+
+void write_failure(std::string_view fact) {
+  for (const std::string_view words :
+       {std::string_view("the device failed: "), fact, std::string_view("\n")}) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+  }
+}
+
+ExitCode say_out_of_memory() {
+  write_failure(no_host_memory);
   return ExitCode::device_failed;
 }
 

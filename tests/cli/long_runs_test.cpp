@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests the memory of a run that never decides, including its JSON.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -48,6 +49,44 @@ TEST_P(LongRuns, AMillionRoundsStayBelowTwoHundredMegabytes) {
   const auto report = nlohmann::json::parse(line);
   EXPECT_EQ(report["measurement"]["record_full"], true);
   EXPECT_GT(report["measurement"]["rounds"].size(), 500U);
+}
+
+// `variants` of 10,000 kernels each.
+std::string many_kernels(int variants) {
+  std::string text =
+      "claim = \"large\"\nmodel = { kind = \"spin\", kernels = 10000, kernel_us = 1 }\n";
+  for (int variant = 0; variant < variants; ++variant)
+    text += fmt::format("[variant.v{}]\nhost.step_us = {}\n", variant, variant + 1);
+  return text + "[expect]\nline = \"v1.host_waits_per_step == 0\"\n";
+}
+
+TEST_F(CommandLine, RefusesMorePlansThanThereIsRoomForWithTheKnobsThatMakeThem) {
+  write("large.toml", many_kernels(256));
+  const Finished refused = stepgate({"check", "large.toml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "its first 100 of 256 variants have more than 1000000"))
+      << refused.err;
+  EXPECT_TRUE(contains(refused.err, "model.kernels = 10000")) << refused.err;
+  EXPECT_TRUE(sanitized || refused.peak_bytes < 800 * mebibyte) << refused.peak_bytes;
+}
+
+TEST_F(CommandLine, TracesManyVariantsWithoutKeepingAllTheirTraces) {
+  write("many.toml", many_kernels(30));
+  const Finished run = simulate({"many.toml", "--report", "many.html"});
+  EXPECT_TRUE(contains(run.out,
+                       "no timelines are kept: the traces of 30 variants take more than "
+                       "128 MiB"))
+      << run.out;
+  EXPECT_EQ(run.exit_code, 0) << "which needs the traces' counts";
+  EXPECT_TRUE(sanitized || run.peak_bytes < 700 * mebibyte) << run.peak_bytes;
+}
+
+TEST_F(CommandLine, RefusesMutationsThatWouldTakeHours) {
+  write("many.toml", many_kernels(60));
+  const Finished refused = stepgate({"mutate", "many.toml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "has 60 overrides in variants whose steps have "))
+      << refused.err;
 }
 
 // Tests many short steps per round, and few long ones with many variants and many assertions.

@@ -36,7 +36,17 @@ struct Machine {
   Random fates = Random(~settings.seed);
   std::map<std::string, double> process_factors = {};
   bool is_lost = false;
+  std::optional<std::chrono::steady_clock::time_point> scenario_began = {};
 
+  void refuse_when_it_takes_long() const {
+    if (!scenario_began ||
+        std::chrono::steady_clock::now() - *scenario_began <= settings.most_wall_time)
+      return;
+    throw DeviceError(fmt::format(
+        "the simulation took more than {} of this machine's time; simulate fewer or smaller steps "
+        "(measure.warmup, measure.max_seconds)",
+        seconds_text(seconds(settings.most_wall_time))));
+  }
   void refuse_when_lost() const {
     if (is_lost) throw DeviceLost("the simulated device is lost, as planted");
   }
@@ -252,6 +262,7 @@ class SimulatedStep : public LoadedStep {
         machine_->is_lost = true;
         throw DeviceLost(words);
       }
+      machine_->refuse_when_it_takes_long();
       ranks_.issue_step(next_step_, noise());
       ++next_step_;
     }
@@ -326,6 +337,8 @@ class SimulatedDevice : public Device {
   }
 
   std::string reason_against_tracing() const override { return {}; }
+
+  void begin_scenario() override { machine_->scenario_began = std::chrono::steady_clock::now(); }
 
   std::optional<EnvironmentReading> read_environment() override {
     std::optional<EnvironmentReading> reading;

@@ -4,6 +4,7 @@
 // computes no numbers, so it has no losses.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -44,6 +45,9 @@ struct PlantedFault {
 
 struct SimulatedSettings {
   std::uint64_t seed = 0;  // seed of the noise
+  // A simulation that takes longer on this machine throws DeviceError: nothing else bounds what a
+  // scenario may ask of it. The suite's scenarios take a second.
+  std::chrono::nanoseconds most_wall_time = std::chrono::minutes(2);
   std::vector<PlantedSlowdown> slowdowns = {};
   std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError at this step
   bool fails_for_good = false;  // then throws DeviceLost instead, and at every later call

@@ -44,6 +44,24 @@ TEST(SimulatedDevice, MovesWholeSectorsWhereItsCachePassesNone) {
   EXPECT_EQ(lost(64, in_records), 0);
 }
 
+TEST(SimulatedDevice, LimitsTheTimeThatAScenarioTakesOfThisMachine) {
+  const std::vector<StepPlan> plans = plans_of(elementwise(64));
+  const auto runs_on = [&](std::chrono::nanoseconds most, bool in_a_scenario) {
+    const auto device = make_simulated_device(round_profile(), {.most_wall_time = most});
+    if (in_a_scenario) device->begin_scenario();
+    return device->load(plans.front())->run({.wash_out_steps = 1'000, .steps = 1}).steps;
+  };
+  EXPECT_EQ(runs_on(std::chrono::hours(1), true), 1);
+  EXPECT_EQ(runs_on(std::chrono::nanoseconds(0), false), 1);
+  try {
+    runs_on(std::chrono::microseconds(1), true);
+    FAIL() << "it never ends";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 43),
+              "the simulation took more than 1 us of this ");
+  }
+}
+
 // In addition, the kernels ingest, chase and report take the floor of 1 us each.
 TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
   const auto step_of = [](std::int64_t footprint) {

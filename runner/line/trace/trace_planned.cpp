@@ -40,6 +40,7 @@ Traced trace_planned(Device& device, const LineArguments& arguments, const Plann
   if (is_planned_only(planned.scenario)) return result;
   result.unavailable = device.reason_against_tracing();
   if (!result.unavailable.empty()) return result;
+  device.begin_scenario();
   std::optional<Calibrated> found;
   std::vector<PlannedStep> found_plans;
   std::chrono::nanoseconds calibration{0};
@@ -61,7 +62,10 @@ Traced trace_planned(Device& device, const LineArguments& arguments, const Plann
   result = trace_rounds(device, plans, request);
   result.calibrated = found;
   result.wall_times[WallPart::calibration] = calibration;
-  if (timelines == Timelines::judged && result.not_as_planned.empty()) result.timelines.clear();
+  if (timelines == Timelines::judged) {
+    if (result.not_as_planned.empty()) result.timelines.clear();
+    result.not_drawn.clear();
+  }
   return result;
 }
 

@@ -121,6 +121,7 @@ class Run {
   }
 
   Measurement measure() {
+    device_.begin_scenario();
     load();
     if (begin()) {
       warm_up();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "measure/trace/trace_rounds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,6 +12,8 @@
 
 #include "base/random.h"
 #include "base/require.h"
+#include "base/text/number_words.h"
+#include "base/text/units.h"
 #include "base/time_of_scope.h"
 #include "measure/planned_subject.h"
 #include "measure/schedule.h"
@@ -83,7 +87,9 @@ class Tracing {
     TracedRound round;
     round.variants.resize(plans_.size());
     round.ranks.resize(plans_.size());
-    std::vector<std::vector<Trace>> timelines(plans_.size());
+    std::vector<std::vector<Trace>> timelines(traced_.not_drawn.empty() ? plans_.size() : 0);
+    bytes_kept_ = 0;
+    traced_.timelines.clear();  // those of the round before
     for (const int variant : order) {
       const auto index = static_cast<std::size_t>(variant);
       std::vector<Trace> traces = traces_of(index);
@@ -98,13 +104,25 @@ class Tracing {
       const TimeOfScope counting(time_of(WallPart::trace_counts));
       for (Trace& trace : traces) {
         round.ranks[index].push_back(summary_of(trace, plans_[index]));
-        timelines[index].push_back(counted_part(std::move(trace)));
+        keep(counted_part(std::move(trace)), index, timelines);
       }
     }
     traced_.rounds.push_back(std::move(round));
     traced_.timelines = std::move(timelines);
     const TimeOfScope counting(time_of(WallPart::trace_counts));
     take_worst_ranks(traced_);
+  }
+
+  // Keeps the trace among those of its round, unless they take more than there is room for.
+  void keep(Trace trace, std::size_t variant, std::vector<std::vector<Trace>>& timelines) {
+    if (!traced_.not_drawn.empty()) return;
+    bytes_kept_ += bytes_kept(trace);
+    if (bytes_kept_ <= request_.timeline_bytes)
+      return timelines[variant].push_back(std::move(trace));
+    traced_.not_drawn = fmt::format(
+        "no timelines are kept: the traces of {} take more than {}; trace fewer or smaller steps",
+        counted_in_words(std::ssize(plans_), "variant"), bytes_text(request_.timeline_bytes));
+    timelines.clear();
   }
 
   nanoseconds& time_of(WallPart part) { return traced_.wall_times[part]; }
@@ -155,9 +173,21 @@ class Tracing {
   Random random_;
   std::vector<std::optional<nanoseconds>> step_times_;  // by variant; set after its first load
   Traced traced_;
+  std::int64_t bytes_kept_ = 0;  // of the traces of this round
 };
 
 }  // namespace
+
+std::int64_t bytes_kept(const Trace& trace) {
+  constexpr std::size_t of_names = 32;  // of a call or a kernel, where they are allocated
+  return static_cast<std::int64_t>(
+      sizeof trace + trace.spans.size() * sizeof(HostSpan) +
+      trace.calls.size() * (sizeof(HostCall) + of_names) +
+      trace.work.size() * (sizeof(DeviceWork) + of_names) +
+      trace.memory_changes.size() * sizeof(MemoryChange) +
+      trace.unsteady.size() * sizeof(Unsteady) +
+      (trace.page_events ? trace.page_events->size() * sizeof(PageEvent) : 0));
+}
 
 std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time,
                           std::int64_t rounds) {

@@ -16,6 +16,12 @@
 
 namespace stepgate {
 
+// Limit of the traces that are kept as timelines, in bytes.
+inline constexpr std::int64_t most_timeline_bytes = 128 << 20;
+
+// The approximate bytes that keeping a trace takes.
+std::int64_t bytes_kept(const Trace&);
+
 struct TraceRequest {
   std::int64_t rounds = 1;  // at least 1
   // An assertion with too few rounds is undecided. So max_seconds does not end tracing before this
@@ -28,7 +34,8 @@ struct TraceRequest {
   // this. If false, the first trace's load is used, and its `driver_used` is unknown.
   bool tells_driver_used = true;
   double max_seconds = 30;  // by the device's clock; no round begins later
-  std::uint64_t seed = 0;   // of the random orders
+  std::int64_t timeline_bytes = most_timeline_bytes;  // above them no timelines are kept
+  std::uint64_t seed = 0;                             // of the random orders
 };
 
 // Returns the number of steps in one trace of these plans; `step_time` is the longest of their step

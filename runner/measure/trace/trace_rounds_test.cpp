@@ -125,6 +125,26 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
 
 // With long kernels, the device is never idle in a steady step, even if the queue was empty at the
 // start.
+TEST(TraceRounds, KeepsNoTimelinesThatTakeTooMuchMemory) {
+  const std::vector<PlannedStep> plans = spinning_and_waiting();
+  const auto traced_with = [&](std::int64_t bytes) {
+    return trace_rounds(*simulated(3), plans, {.rounds = 2, .timeline_bytes = bytes, .seed = 5});
+  };
+  const Traced all = traced_with(most_timeline_bytes);
+  EXPECT_EQ(all.not_drawn, "");
+  ASSERT_EQ(all.timelines.size(), 2u);
+  const std::int64_t first = bytes_kept(all.timelines[0].front());
+  const std::int64_t both = first + bytes_kept(all.timelines[1].front());
+  EXPECT_EQ(traced_with(both).timelines.size(), 2u);
+  for (const std::int64_t bytes : {both - 1, std::int64_t{1}}) {
+    const Traced none = traced_with(bytes);
+    EXPECT_TRUE(none.timelines.empty());
+    EXPECT_EQ(none.rounds.size(), 2u);
+    EXPECT_EQ(none.rounds[1].variants[0].values, all.rounds[1].variants[0].values);
+    EXPECT_EQ(none.not_drawn.substr(0, 48), "no timelines are kept: the traces of 2 variants ");
+  }
+}
+
 TEST(TraceRounds, TracesSteadySteps) {
   const std::vector<PlannedStep> plans = spinning_and_waiting();
   const auto device = simulated(3);

@@ -138,8 +138,9 @@ struct Traced {
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; empty element for one rank
   // The traces of the last round, by variant and then by rank, at least one each. Empty where
-  // timelines are not drawn and every trace matches its plan.
+  // timelines are not drawn and every trace matches its plan, or where they took too much memory.
   std::vector<std::vector<Trace>> timelines;
+  std::string not_drawn;  // why there are no timelines, in words, if they took too much memory
   // Why the traces contradict their plans, in words (conformance.h); empty: they match.
   std::string not_as_planned;
   std::chrono::nanoseconds wall_time{0};  // by the device's clock
@@ -148,7 +149,7 @@ struct Traced {
 template <>
 inline constexpr auto fields_of<Traced> =
     fields<&Traced::calibrated, &Traced::unavailable, &Traced::steps, &Traced::rounds,
-           &Traced::worst, &Traced::timelines, &Traced::not_as_planned, &Traced::wall_time,
-           &Traced::wall_times>;
+           &Traced::worst, &Traced::timelines, &Traced::not_drawn, &Traced::not_as_planned,
+           &Traced::wall_time, &Traced::wall_times>;
 
 }  // namespace stepgate

@@ -43,6 +43,7 @@ Traced traced_by_a_device() {
   Traced traced = trace_rounds(*device, plans, {.rounds = 2});
   traced.wall_time = std::chrono::nanoseconds(123456789);
   traced.not_as_planned = "the trace of 'a' is not its plan";
+  traced.not_drawn = "no timelines are kept";
   Trace& timeline = traced.timelines.front().front();
   timeline.unsteady.push_back({UnsteadyKind::jit_compilation, TraceTime(5), TraceTime(6)});
   timeline.work.front().grid = {7, 8, 9};
@@ -104,6 +105,7 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.steps, traced.steps);
   EXPECT_EQ(read.wall_time, traced.wall_time);
   EXPECT_EQ(read.not_as_planned, traced.not_as_planned);
+  EXPECT_EQ(read.not_drawn, traced.not_drawn);
   EXPECT_GT(read.wall_times[WallPart::trace_steps].count(), 0);
   for (const WallPart part : all_wall_parts())
     EXPECT_EQ(read.wall_times[part], traced.wall_times[part]) << name_of(part);

@@ -269,6 +269,16 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
           "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
+Diagnostic too_many_together(const Scenario& scenario, const Variant& last, std::size_t planned) {
+  return {
+      last.place,
+      fmt::format("the steps of its first {} of {} variants have more than {} operations, and a "
+                  "scenario has room for no more",
+                  planned, scenario.variants.size(), most_operations_together),
+      "give it fewer variants, or smaller steps; what is largest in this one: " +
+          largest_knobs(last.knobs)};
+}
+
 // Simulates the step's allocator. Returns why no step can run, if that is so. The driver calls of a
 // steady step are known only once the allocator has settled, which may take more steps than are
 // counted.
@@ -381,6 +391,7 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
                                        std::optional<std::int64_t> device_memory_bytes) {
   std::vector<StepPlan> plans;
   std::vector<Diagnostic> wrong;
+  std::size_t operations = 0;
   for (const Variant& variant : scenario.variants) {
     auto fault = wrong_sizes(variant);
     if (!fault) fault = wrong_cap(scenario, variant);
@@ -400,6 +411,11 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
       plan.cap_of_device = variant.knobs.alloc.cap.amount;
     fault = reason_against(scenario, variant, plan);
     if (fault) wrong.push_back(*std::move(fault));
+    operations += plan.operations.size();
+    if (operations > most_operations_together) {
+      wrong.push_back(too_many_together(scenario, variant, plans.size() + 1));
+      break;
+    }
     plans.push_back(std::move(plan));
   }
   if (wrong.empty()) check_named_kernels(scenario, plans, wrong);

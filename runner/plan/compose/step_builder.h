@@ -24,6 +24,8 @@ inline constexpr std::int64_t word_bytes = 4;
 inline constexpr std::int64_t most_plan_bytes = largest_request_bytes;
 inline constexpr std::int64_t most_work = std::int64_t{1} << 62;
 inline constexpr std::size_t most_operations = 500'000;
+// Limit of the operations of all variants of a scenario, whose plans take about 1 KiB each.
+inline constexpr std::size_t most_operations_together = 1'000'000;
 // Limit of a step's allocations; packing them costs their square.
 inline constexpr std::ptrdiff_t most_allocations = 20'000;
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/text/number_words.h"
 #include "judge/verdict/mutation.h"
 #include "line/decide.h"
 #include "line/fit_to_device.h"
@@ -53,6 +54,10 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
 // Largest number of changes for an assertion that no removed override makes fail. Beyond it the
 // effect is unknown.
 constexpr std::int64_t most_changes = 2000;
+
+// Limit of the operations in all steps that are decided, for each of these two: removed overrides
+// and other changes. The suite's largest scenario has half a million.
+constexpr std::int64_t most_operations_decided = 20'000'000;
 
 // A limit at this factor from all results of the file's own overrides says little.
 constexpr double far_away = 1.3;
@@ -118,6 +123,7 @@ class Mutator {
       : arguments_(arguments), seed_(seed) {
     settings_ = settings_for(std::span(&planned, 1));
     original_ = planned;
+    limit_changes();
     before_ = verdict_on(original_);
     if (!original_.traced || !original_.traced->calibrated) return;
     arguments_.overrides = overrides_of(arguments, original_);
@@ -135,7 +141,7 @@ class Mutator {
     const std::set<std::string> open_by_the_file = unnoticed_;
     turn_knobs();
     result.changes = changes_;
-    result.all_tried = changes_ < most_changes;
+    result.all_tried = changes_ < most_changes_;
     for (const AssertionVerdict& assertion : before_.assertions) {
       const auto tried =
           std::ranges::find(alone.assertions, assertion.name, &AssertionVerdict::name);
@@ -157,6 +163,25 @@ class Mutator {
   }
 
  private:
+  // Throws RequestError where to remove the overrides alone would take too long.
+  void limit_changes() {
+    std::int64_t operations = 1;
+    for (const StepPlan& plan : original_.plans) operations += std::ssize(plan.operations);
+    const std::int64_t decided = most_operations_decided / operations;
+    most_changes_ = std::min(most_changes, decided);
+    const std::int64_t overrides =
+        std::ranges::count_if(original_.scenario.overrides,
+                              [](const VariantOverride& said) { return is_of_the_step(said); });
+    if (overrides <= decided) return;
+    throw RequestError(
+        {{original_.scenario.file, 0, 0},
+         fmt::format("has {} overrides in variants whose steps have {} operations "
+                     "together, and a mutation decides all of them again; there is "
+                     "room for {}",
+                     overrides, operations - 1, counted_in_words(decided, "mutation")),
+         "give it fewer variants, or smaller steps"});
+  }
+
   Planned planned_as(Scenario scenario) const {
     Planned planned{.scenario = std::move(scenario), .plans = {}};
     planned.plans = plans_on(before_.device, planned.scenario, seed_);
@@ -372,7 +397,7 @@ class Mutator {
   }
 
   bool is_done() const {
-    return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
+    return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes_;
   }
 
   // Returns whether changes of that variant could make an unnoticed assertion fail.
@@ -439,7 +464,8 @@ class Mutator {
   bool turns_knobs_ = false;
   std::map<std::string, double> nearest_;  // smallest distance_of with the file's own overrides
   std::map<std::string, std::string> failed_by_;  // first change that made it fail
-  std::int64_t changes_ = 0;                      // number of decided changes, besides removals
+  std::int64_t most_changes_ = most_changes;
+  std::int64_t changes_ = 0;  // number of decided changes, besides removals
 };
 
 // Removes each override of a variant in turn. Then, for assertions that no change has made fail,
