@@ -183,7 +183,8 @@ HeldProgram::HeldProgram(const HeldRequest& request, const AttachFiles& files)
   refuse_other_tools(request.variables);
   make_shared_numbers(folder_);
   program_.emplace(request.command, environment_of(request, files, folder_),
-                   streams_of_program(request.quiet, false), request.folder);
+                   streams_of_program(shown_, request.quiet, false), request.folder);
+  shown_.close_stream();
   start_ = Clock::now();
 }
 

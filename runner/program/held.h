@@ -19,6 +19,7 @@
 #include "base/process/command.h"
 #include "base/process/supervised.h"
 #include "program/run_attached.h"
+#include "program/shown_output.h"
 
 namespace stepgate {
 
@@ -104,6 +105,7 @@ class HeldProgram {
   TemporaryFolder folder_;
   OwnedDescriptor listening_;
   OwnedDescriptor connection_;
+  ShownOutput shown_;  // outlives the program
   std::optional<Supervised> program_;
   Clock::time_point start_;
   std::string unread_;

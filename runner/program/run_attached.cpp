@@ -148,12 +148,12 @@ std::vector<CountedProcess> count_all(const std::filesystem::path& folder,
 
 }  // namespace
 
-ProgramStreams streams_of_program(bool quiet, bool has_input) {
+ProgramStreams streams_of_program(const ShownOutput& shown, bool quiet, bool has_input) {
   // A program in the background that reads from the terminal would be stopped.
   const OwnedDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   return {.in = copy_of(has_input && ::isatty(STDIN_FILENO) == 0 ? STDIN_FILENO : nothing.get()),
-          .out = copy_of(quiet ? nothing.get() : STDERR_FILENO),
-          .error = copy_of(STDERR_FILENO)};
+          .out = quiet ? copy_of(nothing.get()) : shown.stream(),
+          .error = shown.stream()};
 }
 
 void refuse_other_tools(const std::vector<std::string>& variables) {
@@ -212,8 +212,10 @@ AttachedRun run_attached(const AttachRequest& request, const AttachFiles& files)
   const TemporaryFolder folder;
   AttachedRun run;
   {
+    ShownOutput shown;  // outlives the program
     Supervised program(request.command, environment_of(request, files, folder.path()),
-                       streams_of_program(request.quiet, request.has_input), request.folder);
+                       streams_of_program(shown, request.quiet, request.has_input), request.folder);
+    shown.close_stream();
     const Clock::time_point begin = Clock::now();
     WindowWatch windows(folder.path(), request.steps);
     while (!program.status()) {

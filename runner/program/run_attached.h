@@ -12,6 +12,7 @@
 #include "base/process/command.h"
 #include "base/process/supervised.h"
 #include "program/count_steps.h"
+#include "program/shown_output.h"
 
 namespace stepgate {
 
@@ -34,7 +35,7 @@ struct AttachRequest {
   StepChoice steps = {};
   std::optional<std::chrono::nanoseconds> timeout = {};
   bool stops_after_window = false;  // the program is ended when its steps are counted
-  bool quiet = false;               // its standard output is dropped; else it goes to our errors
+  bool quiet = false;               // its standard output is dropped; else it is shown
   bool has_input = true;            // it reads our standard input, unless that is a terminal
 };
 
@@ -55,9 +56,8 @@ AttachedRun run_attached(const AttachRequest&, const AttachFiles&);
 // hook's folder first on PYTHONPATH. "NAME=VALUE" each.
 std::vector<std::string> hooked_environment(std::vector<std::string> variables, const AttachFiles&,
                                             const std::vector<std::string>& added);
-// Its standard output goes to our standard error; `quiet` drops it. Without `has_input` it reads
-// nothing.
-ProgramStreams streams_of_program(bool quiet, bool has_input);
+// Its outputs are shown; `quiet` drops its standard output. Without `has_input` it reads nothing.
+ProgramStreams streams_of_program(const ShownOutput&, bool quiet, bool has_input);
 // Throws RequestError where a profiler is attached to this process, or would be by `variables`.
 void refuse_other_tools(const std::vector<std::string>& variables);
 

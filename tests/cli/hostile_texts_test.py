@@ -186,6 +186,21 @@ else:
     stepgate("head", "gate", "--only", "assertions", "--base", str(PROGRAM), "--head", "./head", "good.toml", *SIMULATED, *REPORTS,
              codes=(1, 2, 3, 4), says="pwned" if name == "dies" else None)
 
+# The program of a user prints them, at once and with other words of ours in between.
+script("prints", f"""import sys, time
+for stream in (sys.stdout, sys.stderr):
+    stream.write({HOSTILE!r} + "\\na"); stream.flush(); time.sleep(0.3)
+    stream.write("::error::pwned"); stream.flush(); time.sleep(0.1)
+    stream.write(":"); stream.flush(); time.sleep(0.1)
+    stream.write(":error::pwned\\n"); stream.flush()
+""")
+(PLACE / "program.toml").write_text('claim = "a"\nprogram = { command = ["./prints"], timeout_s = 60 }\n[variant.a]\n[expect]\nw = "a.host_waits_per_step <= 9"\n')
+(PLACE / "timed.toml").write_text('claim = "a"\nprogram = { command = ["./prints"], timeout_s = 60 }\n[variant.a]\n[expect]\nw = "a.steps_per_s >= 1"\n')
+stepgate("program", "attach", "--", "./prints", says="pwned")
+stepgate("program", "run", "program.toml", says="pwned")
+stepgate("program", "run", "timed.toml", says="pwned")
+stepgate("program", "gate", "--program", "program.toml", "--base", ".", "--head", ".", "--only", "counts")
+
 # Names of kernels and calls in a trace.
 subprocess.run([sys.executable, REPOSITORY / "tests/programs/read_traces.py", PLACE / "trace.json"], check=True)
 trace = json.loads((PLACE / "trace.json").read_text())
