@@ -39,9 +39,6 @@ std::string shell_word(const std::string& word) {
 bool same_bytes(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code unknown;
   if (std::filesystem::equivalent(one, other, unknown)) return true;
-  if (!std::filesystem::is_regular_file(one, unknown) ||
-      !std::filesystem::is_regular_file(other, unknown))
-    return false;
   if (std::filesystem::file_size(one, unknown) != std::filesystem::file_size(other, unknown))
     return false;
   std::ifstream left(one, std::ios::binary);
