@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/require.h"
 #include "base/seconds.h"
+#include "base/text/units.h"
 #include "base/time_of_scope.h"
 #include "device/planned_memory.h"
 #include "device/simulated/rank_timelines.h"
