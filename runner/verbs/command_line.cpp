@@ -72,8 +72,21 @@ CLI::Validator is_whole(std::uint64_t least, std::uint64_t most) {
   return is_whole(least, most, fmt::format("{} to {}", least, most));
 }
 
+// Reports have seeds in both forms.
 CLI::Validator is_seed() {
-  return is_whole(0, std::numeric_limits<std::uint64_t>::max(), "");
+  return {[](const std::string& text) -> std::string {
+            constexpr std::size_t most_digits = 16;
+            const std::string_view digits =
+                std::string_view(text).substr(std::min<std::size_t>(2, text.size()));
+            const bool is_hexadecimal =
+                text.starts_with("0x") && !digits.empty() && digits.size() <= most_digits &&
+                digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+            if (is_hexadecimal || parse_whole_number(text)) return "";
+            return fmt::format(
+                "must be a whole number from 0 to {}, or 0x and at most {} digits, not '{}'",
+                std::numeric_limits<std::uint64_t>::max(), most_digits, text);
+          },
+          ""};
 }
 
 // Rejects an empty name: a job's variable for the folder may be unset, and the run must not
