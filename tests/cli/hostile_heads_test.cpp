@@ -171,6 +171,18 @@ const std::vector<HostileHead> hostile_heads{
     {"stops_its_supervisor",
      "setsid sh -c './note; exec sleep 60' & noted 1; ./note; kill -STOP $PPID; sleep 60", too_late,
      0.4},
+    {"stops_its_supervisor_and_ends",
+     "setsid sh -c './note; exec sleep 60' & noted 1; kill -STOP $PPID; behave \"$@\"", "PASSED",
+     20, 0},
+    {"traces_its_supervisor",  // where the system lets it
+     "python3 -c 'import ctypes, os, sys, time\nos.setsid()\n"
+     "ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), 0, 0)\nopen(\"alive\", \"a\")\n"
+     "time.sleep(60)' $PPID & until [ -e alive ]; do sleep 0.01; done; sleep 60",
+     too_late, 0.4},
+    {"takes_its_supervisors_descriptors",
+     "setsid sh -c './note; exec sleep 60' & noted 1; python3 -c 'import resource, sys\n"
+     "resource.prlimit(int(sys.argv[1]), resource.RLIMIT_NOFILE, (0, 0))' $PPID; behave \"$@\"",
+     "PASSED", 20, 0},
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HostileHeads, testing::ValuesIn(hostile_heads),

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "base/process/own_processes.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <sstream>
+#include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
+
+#include "base/files/open_file.h"
 
 namespace stepgate {
 namespace {
@@ -31,6 +41,24 @@ std::set<pid_t> children() {
 struct Own {
   std::mutex mutex;
   std::set<pid_t> processes = children();
+  // The children of the main thread, which adopts. Opened before there is a program that could
+  // lower this process's limit of open files.
+  OpenFile adopting{
+      ::open(fmt::format("/proc/self/task/{}/children", ::getpid()).c_str(), O_RDONLY | O_CLOEXEC)};
+
+  std::vector<pid_t> adopted() const {
+    std::string text;
+    std::array<char, 4096> chunk{};
+    for (ssize_t length = 1; length > 0;) {
+      length = ::pread(adopting.descriptor(), chunk.data(), chunk.size(),
+                       static_cast<off_t>(text.size()));
+      text.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    }
+    std::istringstream numbers(text);
+    std::vector<pid_t> all{std::istream_iterator<pid_t>(numbers), {}};
+    std::erase_if(all, [&](pid_t child) { return processes.contains(child); });
+    return all;
+  }
 };
 
 Own& own() {
@@ -60,8 +88,7 @@ void forget_own(pid_t process, int status) {
   const auto deadline = std::chrono::steady_clock::now() + most_time;
   for (bool any = true; any && std::chrono::steady_clock::now() < deadline;) {
     any = false;
-    for (const pid_t child : children()) {
-      if (own().processes.contains(child)) continue;
+    for (const pid_t child : own().adopted()) {
       any = true;
       ::kill(child, SIGKILL);
       ::waitpid(child, nullptr, WNOHANG);

@@ -82,17 +82,25 @@ Supervised::Supervised(Command command, std::optional<std::vector<std::string>> 
 
 Supervised::~Supervised() {
   parent_death_pipe_.close();
-  // Nobody can be told any more; the supervisor goes on by itself.
   const Clock::time_point deadline = Clock::now() + most_time_to_end;
   int status = 0;
   pid_t ended = 0;
   while ((ended = ::waitpid(supervisor_, &status, WNOHANG)) == 0 && Clock::now() < deadline) {
-    ::kill(supervisor_, SIGCONT);  // the program may have stopped it
-    pollfd end{report_.get(), POLLIN, 0};
+    pollfd end{descriptor(), POLLIN, 0};
     ::poll(&end, 1, 1);
+  }
+  if (ended == 0) {  // a program that traces it keeps it from its work: this process does that
+    ::kill(supervisor_, SIGKILL);
+    status = SIGKILL;
+    ended = supervisor_;
   }
   const bool is_gone = ended < 0 && errno == ECHILD;
   if (ended == supervisor_ || is_gone) forget_own(supervisor_, status);
+}
+
+int Supervised::descriptor() const {
+  ::kill(supervisor_, SIGCONT);
+  return report_.get();
 }
 
 void Supervised::take_report() {

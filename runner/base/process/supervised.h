@@ -59,8 +59,9 @@ class Supervised {
   // Asks the program to end (SIGTERM), and kills what has not ended after time_to_end.
   ~Supervised();
 
-  // Readable when take_report has news; below 0: there will be none.
-  int descriptor() const { return report_.get(); }
+  // Readable when take_report has news; below 0: there will be none. To be asked for at every look:
+  // the supervisor goes on where the program has stopped it.
+  int descriptor() const;
   void take_report();
 
   std::optional<int> start_problem() const { return start_problem_; }  // errno

@@ -63,10 +63,17 @@ void close_all_but(std::array<int, 5> kept) {
   ::_exit(cannot_start_code);
 }
 
+// The list of the children of this process, to be read again and again.
+int open_children() {
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "/proc/self/task/%d/children", ::getpid());
+  return ::open(name.data(), O_RDONLY | O_CLOEXEC);
+}
+
 class Supervisor {
  public:
-  Supervisor(const SupervisorEnds& ends, pid_t worker, int deaths)
-      : ends_(ends), worker_(worker), deaths_(deaths) {}
+  Supervisor(const SupervisorEnds& ends, pid_t worker, int deaths, int children)
+      : ends_(ends), worker_(worker), deaths_(deaths), children_(children) {}
 
   // Returns when the worker has ended, or when stepgate asks to end it or is gone.
   void watch() {
@@ -119,14 +126,9 @@ class Supervisor {
 
   // Sends SIGKILL to every child, adopted ones and zombies included. Returns false when there is
   // none.
-  static bool kill_children() {
-    std::array<char, 64> name{};
-    std::snprintf(name.data(), name.size(), "/proc/self/task/%d/children", ::getpid());
-    const int file = ::open(name.data(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
+  bool kill_children() const {
     std::array<char, 4096> text{};
-    const auto length = ::read(file, text.data(), text.size() - 1);
-    ::close(file);
+    const auto length = ::pread(children_, text.data(), text.size() - 1, 0);
     bool any = false;
     char* at = text.data();
     for (char* end = at; length > 0; at = end) {
@@ -141,6 +143,7 @@ class Supervisor {
   const SupervisorEnds& ends_;
   pid_t worker_;
   int deaths_;
+  int children_;
   std::optional<int> status_;
 };
 
@@ -159,19 +162,22 @@ void supervise(const SupervisorEnds& ends, char* const* command, char* const* en
   sigaddset(&death, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &death, nullptr);
   const int deaths = ::signalfd(-1, &death, SFD_NONBLOCK | SFD_CLOEXEC);
+  // Opened now, since the worker may lower this process's limit of open files. Some kernels have no
+  // such list.
+  const int children = open_children();
+  const bool has_descriptors = deaths >= 0 && (children >= 0 || errno == ENOENT);
   const pid_t self = ::getpid();
-  const pid_t worker = ::fork();
+  const pid_t worker = has_descriptors ? ::fork() : -1;
   if (worker == 0) become_worker(ends, command, environment, folder, self);
-  if (worker < 0 || deaths < 0) {
+  if (worker < 0) {
     say(ends.report, {.fate = WorkerFate::cannot_start, .value = errno});
-    if (worker > 0) ::kill(worker, SIGKILL);
     ::_exit(cannot_start_code);
   }
   ::setpgid(worker, worker);  // parent and child both set it, whichever runs first
   for (const int descriptor : {ends.in, ends.out, ends.error}) ::close(descriptor);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
-  Supervisor supervisor(ends, worker, deaths);
+  Supervisor supervisor(ends, worker, deaths, children);
   supervisor.watch();
   supervisor.end_all();
   ::_exit(0);
