@@ -34,6 +34,7 @@ namespace held_wire {
 inline constexpr Text name{1, 200};
 inline constexpr Text name_if_any{0, 200};
 inline constexpr Whole bytes{0, 1'000'000'000'000'000};
+inline constexpr std::int64_t most_held_ranks = 1024;
 
 struct Hello {
   std::string program;
@@ -68,8 +69,8 @@ template <>
 inline constexpr auto fields_of<held_wire::Begun> =
     fields<described<&held_wire::Begun::begun, Whole{1, 1'000'000'000}>>;
 template <>
-inline constexpr auto fields_of<held_wire::Traced> =
-    fields<described<&held_wire::Traced::ranks, Named("traced"), Whole{1, 1024}>>;
+inline constexpr auto fields_of<held_wire::Traced> = fields<
+    described<&held_wire::Traced::ranks, Named("traced"), Whole{1, held_wire::most_held_ranks}>>;
 template <>
 inline constexpr auto fields_of<held_wire::Ran> = fields<
     described<&held_wire::Ran::steps, Whole{1, 1'000'000'000}>,
@@ -315,14 +316,16 @@ std::vector<std::filesystem::path> HeldProgram::trace(std::int64_t steps, std::i
   const std::string late =
       fmt::format("wrote no trace within {}", in_seconds(request_.answer_limit));
   const Clock::time_point deadline = Clock::now() + request_.answer_limit;
-  for (int rank = 0; std::filesystem::remove(trace_of(folder_, rank)); ++rank) {
-  }
+  std::error_code unreadable;  // a program may leave anything there, and is then waited for
+  for (std::int64_t rank = 0; rank < held_wire::most_held_ranks; ++rank)
+    std::filesystem::remove(trace_of(folder_, rank), unreadable);
   send(json_line({{"steps", steps}, {"wash_out", wash_out}, {"trace", true}}));
   const auto traced = answer<held_wire::Traced>(deadline, late);
   std::vector<std::filesystem::path> traces;
   for (std::int64_t rank = 0; rank < traced.ranks; ++rank) {
     traces.push_back(trace_of(folder_, rank));
-    while (!std::filesystem::exists(traces.back())) {
+    while (!std::filesystem::is_regular_file(
+        std::filesystem::symlink_status(traces.back(), unreadable))) {
       if (Clock::now() >= deadline) fail(late, "give it more time");
       look_around(-1, deadline);
     }

@@ -9,7 +9,7 @@ import sys
 import time
 
 how = sys.argv[1] if len(sys.argv) > 1 else ""
-steps = int(sys.argv[2]) if len(sys.argv) > 2 and how != "lies" else 10000
+steps = int(sys.argv[2]) if len(sys.argv) > 2 and how not in ("lies", "leaves") else 10000
 STEP = 0.010
 
 if how in ("slow_clock", "fast_clock"):  # before torch, and by that the hook, is imported
@@ -29,6 +29,15 @@ if how == "lies":  # speaks for the hook
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(os.environ["STEPGATE_HOLD"])
     connection.sendall(sys.argv[2].encode() + b"\n")
+    time.sleep(1000)
+if how == "leaves":  # something else in the place of a trace
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["STEPGATE_HOLD"])
+    connection.sendall(b'{"program": "p", "device": "", "steps": "s", "device_bytes": 0}\n')
+    for rank in range(2):
+        trace = "{}.rank{}.json".format(os.environ["STEPGATE_HOLD"], rank)
+        os.symlink(trace, trace) if sys.argv[2] == "link" else os.makedirs(trace + "/a") if sys.argv[2] == "folder" else os.mkfifo(trace)
+    connection.sendall(b'{"traced": 2}\n')
     time.sleep(1000)
 if how == "ranks":  # a launcher that closes descriptors; rank 1 is first
     ranks = [subprocess.Popen([sys.executable, __file__, "queue"],

@@ -132,6 +132,15 @@ TEST(Held, WhatIsNoAnswerIsRefused) {
     EXPECT_NE(refusal_of(request_of({"lies", line})).find("which "), std::string::npos) << line;
 }
 
+TEST(Held, WhatIsNoTraceIsWaitedForAndNotRead) {
+  for (const std::string kind : {"link", "folder", "pipe"}) {
+    HeldRequest request = request_of({"leaves", kind});
+    request.answer_limit = milliseconds(300);
+    HeldProgram program(request, files);
+    EXPECT_THROW(program.trace(1, 0), HeldError) << kind;
+  }
+}
+
 TEST(Held, AForkedChildDoesNotAnswer) {
   HeldProgram program(request_of({"forks"}), files);
   for (int run = 0; run < 3; ++run) expect_near(program.run(10, 1), step, 1);

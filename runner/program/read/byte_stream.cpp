@@ -27,17 +27,22 @@ constexpr std::size_t piece_bytes = 256 << 10;
   throw RequestError(Diagnostic{{file, 0, 0}, fact, way_out});
 }
 
+void refuse_other(const std::filesystem::path& path, const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) refuse(path.string(), "is a folder", "name the traces in it");
+  if (!S_ISREG(status.st_mode))
+    refuse(path.string(), "is not an ordinary file", "read a pipe as `stepgate read -`");
+}
+
 OpenFile opened(const std::filesystem::path& path) {
   if (path == "-") return OpenFile(::dup(STDIN_FILENO));
+  struct stat status {};
+  // Opening a device may have side effects. What is open is checked again.
+  if (::stat(path.c_str(), &status) == 0) refuse_other(path, status);
   OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.descriptor() < 0)
     refuse(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)),
            "name a trace that torch.profiler exported");
-  struct stat status {};
-  if (::fstat(file.descriptor(), &status) == 0 && S_ISDIR(status.st_mode))
-    refuse(path.string(), "is a folder", "name the traces in it");
-  if (!S_ISREG(status.st_mode))
-    refuse(path.string(), "is not an ordinary file", "read a pipe as `stepgate read -`");
+  if (::fstat(file.descriptor(), &status) == 0) refuse_other(path, status);
   return file;
 }
 
