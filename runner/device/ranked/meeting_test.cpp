@@ -123,8 +123,9 @@ TEST(PrivateFolders, AreThisUsersAloneAndTheNewestFirst) {
   std::ofstream(runtime.path() / "stepgate.mnopqr") << "a file";
   EXPECT_FALSE(is_found(link));
   constexpr uid_t another_user = 65534;
-  if (::geteuid() == 0 && ::chown(open.c_str(), another_user, another_user) == 0)
+  if (::geteuid() == 0 && ::chown(open.c_str(), another_user, another_user) == 0) {
     EXPECT_FALSE(is_found(open));
+  }
   const auto newest = make_private_folder();
   EXPECT_TRUE(private_folders().at(0).is_at(newest->path()));
   // A runtime folder that is none of this user is no place.
