@@ -36,7 +36,8 @@ if how == "leaves":  # something else in the place of a trace
     connection.sendall(b'{"program": "p", "device": "", "steps": "s", "device_bytes": 0}\n')
     for rank in range(2):
         trace = "{}.rank{}.json".format(os.environ["STEPGATE_HOLD"], rank)
-        os.symlink(trace, trace) if sys.argv[2] == "link" else os.makedirs(trace + "/a") if sys.argv[2] == "folder" else os.mkfifo(trace)
+        {"link": lambda: os.symlink(trace, trace), "folder": lambda: os.makedirs(trace + "/a"),
+         "pipe": lambda: os.mkfifo(trace)}[sys.argv[2]]()
     connection.sendall(b'{"traced": 2}\n')
     time.sleep(1000)
 if how == "ranks":  # a launcher that closes descriptors; rank 1 is first

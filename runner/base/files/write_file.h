@@ -29,8 +29,8 @@ void write_new_file(const std::filesystem::path&, std::string_view text);
 
 // Appends to a file that others append to as well, with mode 0666 less the umask where it is made.
 // `text_behind` gets the number of bytes that are there. Cuts off what was added where not all of
-// it could be. Refuses what is no ordinary file but a pipe or a socket, without a wait for a
-// reader. Throws RequestError placed at the file.
+// it could be. Refuses a pipe, a socket and a folder, without a wait for a reader. Throws
+// RequestError placed at the file.
 void append_to_file(const std::filesystem::path&,
                     const std::function<std::string(std::size_t)>& text_behind);
 
