@@ -15,6 +15,7 @@
 #include "base/text/diagnostic.h"
 #include "base/text/visible_stream.h"
 #include "base/text/visible_text.h"
+#include "line/planned.h"
 #include "report/exit_code.h"
 #include "report/text/table.h"
 #include "verbs/command_line.h"
@@ -64,6 +65,7 @@ int call_verb(int argc, char** argv) {
   }
   if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
   if (arguments.files.empty()) arguments.files = {"scenarios"};
+  if (!arguments.patterns.empty()) arguments.files = files_that_match(arguments);
   return chosen(arguments);
 }
 

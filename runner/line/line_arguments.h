@@ -23,6 +23,7 @@ struct RankArguments {
 
 struct LineArguments {
   std::vector<std::filesystem::path> files;
+  std::vector<std::string> patterns;  // of file names, without folder and ending; empty: all
   std::vector<std::string> overrides;
   std::vector<std::string> tags;           // run: only scenarios with at least one of these
   std::vector<std::string> excluded_tags;  // run: only scenarios with none of these

@@ -2,6 +2,7 @@
 #include "line/planned.h"
 
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -187,11 +188,34 @@ std::vector<std::filesystem::path> scenario_files(const LineArguments& arguments
   return files;
 }
 
+std::vector<std::filesystem::path> files_that_match(const LineArguments& arguments) {
+  const std::vector<std::filesystem::path> files = scenario_files(arguments);
+  std::set<std::size_t> chosen;  // in the order of the files
+  for (const std::string& pattern : arguments.patterns) {
+    const bool is_part = pattern.find_first_of("*?") == std::string::npos;
+    bool matches_any = false;
+    for (std::size_t index = 0; index < files.size(); ++index) {
+      const std::string name = files[index].stem().string();
+      const bool matches = is_part ? name.find(pattern) != std::string::npos
+                                   : ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+      if (matches) chosen.insert(index);
+      matches_any |= matches;
+    }
+    if (matches_any) continue;
+    std::vector<std::string> names;
+    for (const std::filesystem::path& file : files) names.push_back(file.stem().string());
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    throw RequestError("no scenario's name has '" + pattern + "' in it",
+                       did_you_mean(pattern, candidates, "`stepgate list` shows them"));
+  }
+  std::vector<std::filesystem::path> matching;
+  for (const std::size_t index : chosen) matching.push_back(files[index]);
+  return matching;
+}
+
 namespace {
 
-Scenario read(const std::filesystem::path& file, std::span<const std::string> overrides,
-              const LineArguments& arguments) {
-  Scenario scenario = read_scenario(file, overrides);
+Scenario within_budget(Scenario scenario, const LineArguments& arguments) {
   if (arguments.budget_seconds) scenario.measure.max_seconds = *arguments.budget_seconds;
   return scenario;
 }
@@ -213,9 +237,9 @@ std::vector<PlannedStep> with_injections(std::vector<PlannedStep> steps,
 
 Scenario with_knob(const Planned& planned, const LineArguments& arguments, const std::string& knob,
                    const std::string& value) {
-  std::vector<std::string> overrides = arguments.overrides;
+  std::vector<std::string> overrides = overrides_of(planned.scenario, arguments.overrides);
   overrides.push_back(knob + "=" + value);
-  return read(planned.scenario.file, overrides, arguments);
+  return within_budget(read_scenario(planned.scenario.file, overrides), arguments);
 }
 
 JudgeSettings settings_for(std::span<const Planned> all) {
@@ -294,9 +318,10 @@ std::vector<Scenario> scenarios_with_wanted_tags(const LineArguments& arguments)
   std::vector<Scenario> scenarios;
   std::set<std::string> tags;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
-    Scenario scenario = read_scenario(file, arguments.overrides);
-    tags.insert(scenario.tags.begin(), scenario.tags.end());
-    if (has_wanted_tags(scenario, arguments)) scenarios.push_back(std::move(scenario));
+    for (Scenario& scenario : read_scenarios(file, arguments.overrides)) {
+      tags.insert(scenario.tags.begin(), scenario.tags.end());
+      if (has_wanted_tags(scenario, arguments)) scenarios.push_back(std::move(scenario));
+    }
   }
   refuse_unknown_tags(tags, arguments);
   if (scenarios.empty()) refuse_no_scenario();
@@ -310,16 +335,18 @@ std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed
   std::set<std::string> tags;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
     try {
-      Scenario scenario = read(file, arguments.overrides, arguments);
-      tags.insert(scenario.tags.begin(), scenario.tags.end());
-      if (!has_wanted_tags(scenario, arguments)) continue;
-      if (runs_programs(scenario)) {
-        if (programs == Programs::refused) refuse_program(scenario);
-        planned.push_back({std::move(scenario), {}});
-        continue;
+      for (Scenario& read : read_scenarios(file, arguments.overrides)) {
+        Scenario scenario = within_budget(std::move(read), arguments);
+        tags.insert(scenario.tags.begin(), scenario.tags.end());
+        if (!has_wanted_tags(scenario, arguments)) continue;
+        if (runs_programs(scenario)) {
+          if (programs == Programs::refused) refuse_program(scenario);
+          planned.push_back({std::move(scenario), {}});
+          continue;
+        }
+        std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
+        planned.push_back({std::move(scenario), std::move(plans)});
       }
-      std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
-      planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }

@@ -33,6 +33,10 @@ struct Planned {
 // names. Throws RequestError when there are none.
 std::vector<std::filesystem::path> scenario_files(const LineArguments&);
 
+// The scenario files whose names match a pattern: a part of the name, or the whole name with * and
+// ? in it. Throws RequestError for a pattern that matches none.
+std::vector<std::filesystem::path> files_that_match(const LineArguments&);
+
 // Scenarios of programs have no plans, so most verbs refuse them.
 enum class Programs { refused, kept };
 

@@ -13,6 +13,7 @@
 #include "base/text/number_words.h"
 #include "base/text/visible_text.h"
 #include "report/append.h"
+#include "report/reported_sweep.h"
 
 namespace stepgate {
 namespace {
@@ -208,7 +209,9 @@ std::string with_failed_lines(const Verdict& verdict) {
   return words;
 }
 
-std::vector<TallyEntry> tally_of(std::span<const ReportedScenario> scenarios) {
+// `unrun` scenarios come after those that are decided.
+std::vector<TallyEntry> tally_of(std::span<const ReportedScenario> scenarios,
+                                 std::span<const Scenario* const> unrun) {
   std::vector<TallyEntry> rows{
       {.how = device_failed}, {.how = not_run}, {.how = program_failed}, {.how = "broken"}};
   constexpr std::size_t faults = 4;
@@ -229,6 +232,10 @@ std::vector<TallyEntry> tally_of(std::span<const ReportedScenario> scenarios) {
     } else {
       row.names.push_back(with_failed_lines(verdict));
     }
+  }
+  for (const Scenario* scenario : unrun) {
+    ++rows[1].count;
+    rows[1].names.push_back(scenario->name);
   }
   std::erase_if(rows, [](const TallyEntry& row) { return row.count == 0; });
   for (TallyEntry& row : rows) {
@@ -310,11 +317,15 @@ void count_and_name(Report& report) {
 }
 
 Report report_of(const RunSoFar& run) {
+  const std::span all(run.scenarios);
+  const auto unrun = run.ended && run.failures.empty()
+                         ? all.subspan(std::min(run.decided.size(), all.size()))
+                         : std::span<const Scenario* const>();
   Report report{.run = run.run,
                 .simulated = run.run.simulated,
-                .ended_early = !run.failures.empty(),
+                .ended_early = !run.failures.empty() || !unrun.empty(),
                 .scenarios = run.decided,
-                .tally = tally_of(run.decided),
+                .tally = tally_of(run.decided, unrun),
                 .code = code_of(run)};
   bool any_failed = false;
   for (const ReportedScenario& scenario : run.decided) {
@@ -338,6 +349,7 @@ Report report_of(const RunSoFar& run) {
       own.cases.back().type = in_words(Outcome::fails);
     }
   }
+  report.sweeps = reported_sweeps(run.scenarios, run.decided);
   for (std::size_t index = run.decided.size(); index < run.scenarios.size(); ++index)
     report.scenarios.push_back(reported_unrun(*run.scenarios[index]));
   for (std::size_t index = 0; index < std::min(run.pictures.size(), report.scenarios.size());

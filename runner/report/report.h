@@ -233,6 +233,23 @@ struct ReportedSuite {
   std::vector<std::string> failed;
 };
 
+// The curve of a variant of a sweep.
+struct SweepCurve {
+  std::string variant;
+  std::vector<std::optional<double>> samples_per_s;  // by point; absent where not measured
+};
+
+// The points of a [sweep] side by side.
+struct ReportedSweep {
+  std::string name;                 // of the file
+  std::string knob;                 // "batch.size"
+  std::vector<std::string> values;  // of the knob, as files write them; a point for each
+  std::vector<double> numbers;      // these values in base units
+  std::vector<SweepCurve> curves;   // one for each variant
+  TextTable table;                  // a row for each point: throughputs, assertions
+  std::vector<std::string> crossings;
+};
+
 struct Report {
   std::string verb = "run";  // or "gate", "attach", "read"
   RunInfo run = {};
@@ -243,6 +260,7 @@ struct Report {
   CaseCounts counts = {};
   std::vector<TallyEntry> tally = {};
   std::optional<ReportedSuite> suite = {};  // absent before the end of the run
+  std::vector<ReportedSweep> sweeps = {};   // of files of which more than one point was decided
   bool failed_as_suite = false;             // although no scenario fails by itself
   // Exit code of the process; absent before the end, and where a signal ended it.
   std::optional<ExitCode> code = {};

@@ -33,6 +33,8 @@ void print_program(std::ostream&, const ReportedScenario&, Style);
 void print_steps(std::ostream&, const std::vector<ReportedThing>&);
 // Prints the mechanism as a section with a title.
 void print_mechanism(std::ostream&, const ReportedMechanism&);
+// Prints the points of each sweep as a table, and where its curves cross.
+void print_sweeps(std::ostream&, const Report&);
 // Prints one line for each decided scenario.
 void print_suite_table(std::ostream&, const Report&, Style);
 // Prints whether the suite as a whole fails and by which lines. Then prints how many scenarios have

@@ -286,8 +286,16 @@ struct VariantOverride {
   Place place;        // of the key
 };
 
+// The value of the knob that [sweep] gives several of.
+struct SweepPoint {
+  std::string knob;                      // "batch.size"
+  std::string value;                     // as files write it
+  double number = 0;                     // in base units
+  std::vector<std::string> values = {};  // all values that the file sweeps
+};
+
 struct Scenario {
-  std::string name;  // file name without folder and extension
+  std::string name;  // file name without folder and extension; of a sweep "graphs@batch.size=8"
   std::string file;  // path as given
   std::string claim;
   std::string source;
@@ -295,12 +303,16 @@ struct Scenario {
   Requirements requirements;
   MeasureKnobs measure;
   std::vector<Variant> variants;           // in the file's order, at least one
+  std::optional<SweepPoint> point;         // of a sweep, which this scenario is a part of
   std::optional<Calibration> calibrate;    // also absent when the knob was given a value
   std::vector<Expectation> regime;         // if false, timed assertions are skipped
   std::vector<Expectation> expect;         // in the file's order
   std::vector<VariantOverride> overrides;  // in the order of the variants
   std::uint64_t fingerprint = 0;           // of all knobs and assertions, see fingerprint.h
 };
+
+// The file's name without folder and extension, which all points of a sweep share.
+std::string name_of_file(const Scenario&);
 
 // Whether the scenario has the tag "no_gpu": plans and the allocator's model alone decide it, on
 // any machine, and nothing is measured.

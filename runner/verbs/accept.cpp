@@ -24,6 +24,7 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_list.h"
+#include "scenario/read/read_scenario.h"
 #include "verbs/terminal_progress.h"
 #include "verbs/verbs.h"
 
@@ -109,9 +110,9 @@ int accept_or_be_interrupted(const Arguments& arguments, const std::filesystem::
   }
 }
 
-// The job for one run of one file; `first` marks the first run.
-Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::uint64_t seed,
-            bool first, bool gate_checked) {
+// The job for one run of one scenario; `first` marks the first run.
+Job one_run(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed, bool first,
+            bool gate_checked) {
   Job job = job_of(arguments, arguments.device.spec, seed,
                    AcceptTask{.commit = arguments.commit,
                               // Later runs belong to the period that the first one began.
@@ -120,7 +121,8 @@ Job one_run(const Arguments& arguments, const std::filesystem::path& file, std::
                               .ranks = arguments.ranks.count,
                               .stall_seconds = arguments.stall_seconds,
                               .budget_seconds = arguments.budget_seconds});
-  job.files = {file.string()};
+  job.files = {scenario.file};
+  job.overrides = overrides_of(scenario, arguments.overrides);
   return job;
 }
 
@@ -139,30 +141,30 @@ int accept_one_run(Arguments arguments, const AcceptTask& task) {
 int accept_runs(const Arguments& arguments) {
   refuse_launcher("`accept` stores a run of one");
   stop_when_interrupted();
-  const std::vector<std::filesystem::path> given = scenario_files(arguments);
-  if (given.size() == 1 && arguments.runs == 1)
-    return accept_or_be_interrupted(arguments, given.front(), false);
   // Errors in the last file are found before the first scenario is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
-  std::vector<std::filesystem::path> files;
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    if (is_planned_only(all[index].scenario)) {
-      std::cout << all[index].scenario.name << ": decided by its plans, nothing to store\n";
+  if (all.size() == 1 && arguments.runs == 1)
+    return accept_or_be_interrupted(arguments, all.front().scenario.file, false);
+  std::vector<const Scenario*> scenarios;
+  for (const Planned& planned : all) {
+    if (is_planned_only(planned.scenario)) {
+      std::cout << planned.scenario.name << ": decided by its plans, nothing to store\n";
     } else {
-      files.push_back(given[index]);
+      scenarios.push_back(&planned.scenario);
     }
   }
-  if (files.empty()) refuse_planned_only(all);
+  if (scenarios.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
   const std::uint64_t seed = seed_of(arguments);  // from which the seeds of all runs are drawn
   int worst = 0;
-  AcceptedRuns runs{.asked = std::ssize(files) * arguments.runs};
-  for (const std::filesystem::path& file : files) {
+  AcceptedRuns runs{.asked = std::ssize(scenarios) * arguments.runs};
+  for (const Scenario* scenario : scenarios) {
     bool gate_checked = false;
     for (std::int64_t run = 0; run < arguments.runs; ++run) {
       std::cout << std::flush;
-      const Job job = one_run(arguments, file, random_bits(seed, static_cast<std::uint64_t>(run)),
-                              run == 0, gate_checked);
+      const Job job =
+          one_run(arguments, *scenario, random_bits(seed, static_cast<std::uint64_t>(run)),
+                  run == 0, gate_checked);
       const int code = run_this_program({"serve"}, own_program_link, to_line(job) + '\n');
       if (code == 0) ++runs.stored;
       gate_checked = gate_checked || code == 0;

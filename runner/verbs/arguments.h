@@ -94,7 +94,8 @@ inline constexpr const char* step_summary_variable = "GITHUB_STEP_SUMMARY";
 struct Arguments : LineArguments {
   std::string variant;
   std::string filter;
-  bool verbose = false;  // run: the full story of what passes, too
+  bool verbose = false;    // run: the full story of what passes, too
+  bool fail_fast = false;  // run: ends at the first scenario that fails
   std::filesystem::path json;
   bool as_json = false;                // list
   bool strict = false;                 // check: refuse assertions that cannot fail

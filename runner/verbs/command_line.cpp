@@ -141,6 +141,11 @@ class CommandLine {
   CLI::App* takes_files(CLI::App* added) {
     added->add_option("files", arguments_.files, "scenario files, or folders of them")
         ->default_str("scenarios");
+    added
+        ->add_option("-k,--match", arguments_.patterns,
+                     "only scenarios with this in their names, or whose names match it, as in "
+                     "'loader*'; repeatable")
+        ->allow_extra_args(false);
     return added;
   }
 
@@ -307,6 +312,8 @@ class CommandLine {
     takes_tags(takes_device(takes_scenarios(run)));
     run->add_flag("-v,--verbose", arguments_.verbose,
                   "the full story of what passes too, and what each scenario will cost");
+    run->add_flag("-x,--fail-fast", arguments_.fail_fast,
+                  "decide no further scenario once one fails; the others are not run");
     takes_ranks(run);
     run->add_option("--rendezvous", arguments_.ranks.rendezvous,
                     "the file in which a launcher's ranks of several hosts find rank 0, which all "
@@ -545,7 +552,7 @@ class CommandLine {
                          "which it runs (docs/gate.md)");
     for (const char* other : {"files", "--base-command", "--head-command", "--stored", "--soak",
                               "--self-test", "--head-files", "--ledger", "--run-seconds",
-                              "--device", "--ranks", "--tag", "--exclude-tag"})
+                              "--device", "--ranks", "--tag", "--exclude-tag", "--match"})
       program->excludes(gate->get_option(other));
   }
 

@@ -62,7 +62,7 @@ std::vector<Scenario> read_all(const Arguments& arguments) {
   std::vector<Diagnostic> wrong;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
     try {
-      scenarios.push_back(read_scenario(file));
+      for (Scenario& scenario : read_scenarios(file)) scenarios.push_back(std::move(scenario));
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `stepgate run` decides one scenario after the other with all stations.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -132,6 +134,7 @@ class RunOfParts {
   // Decides a part on a device of its own, which is closed afterwards. Returns the scenario where a
   // signal came; null if none did.
   const Scenario* decide_part(const PartOfRun& part) {
+    if (is_over_) return nullptr;
     if (part.of_programs) return decide_programs_of(part);
     std::optional<TimeOfScope> opening(times_.by_part[WallPart::opening]);
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
@@ -168,14 +171,38 @@ class RunOfParts {
     // Wall times are not part of the report, which must be equal for equal seeds.
     if (arguments_.verbose) print_wall_times(std::cerr, times_.by_part, whole);
     if (arguments_.verbose && all_.size() > 1) print_suite_table(std::cout, report, telling_.style);
+    print_sweeps(std::cout, report);
+    draw_sweeps(report);
     print_tally(std::cout, report, telling_.style);
     reports_.end(report);
     return status_of(*report.code);
   }
 
  private:
+  void draw_sweeps(const Report& report) const {
+    if (arguments_.picture.empty()) return;
+    for (const ReportedSweep& sweep : report.sweeps) {
+      std::ostringstream text;
+      draw_sweep(text, sweep);
+      write_output([&] { write_file(picture_file(arguments_.picture, sweep), text.str()); });
+    }
+  }
+
   ProgressSink progress() const {
-    return terminal_progress(arguments_.verbose ? Forecasts::printed : Forecasts::hidden);
+    return terminal_progress(arguments_.verbose ? Forecasts::printed : Forecasts::hidden,
+                             position());
+  }
+
+  // "[12/69, ~40 s left] "; nothing of a run of one. The time is that of the scenarios so far.
+  std::string position() const {
+    if (all_.size() < 2) return "";
+    std::string left;
+    if (decided_ > 0) {
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - deciding_;
+      const double each = spent.count() / static_cast<double>(decided_);
+      left = fmt::format(", ~{:.0f} s left", each * static_cast<double>(all_.size() - decided_));
+    }
+    return fmt::format("[{}/{}{}] ", decided_ + 1, all_.size(), left);
   }
 
   const Scenario* decide_programs_of(const PartOfRun& part) {
@@ -191,6 +218,7 @@ class RunOfParts {
   const Scenario* decide_each(const PartOfRun& part,
                               const std::function<Decided(const Planned&)>& decide_one_of) {
     for (const Planned& planned : part.scenarios) {
+      if (is_over_) return nullptr;
       if (!decide(planned, decide_one_of)) return &planned.scenario;
       reports_.write();
     }
@@ -207,6 +235,8 @@ class RunOfParts {
     }
     if (interrupted) return false;
     const ReportedScenario& scenario = reports_.add(std::move(decided.verdict));
+    ++decided_;
+    is_over_ = arguments_.fail_fast && scenario.end == CaseEnd::failed;
     const auto print = telling_.verbose ? print_verdict : print_outcome;
     print(std::cout, scenario, telling_.style);
     std::cout << std::flush;  // shows every decided scenario in a log at once
@@ -232,6 +262,9 @@ class RunOfParts {
   MachineReports& reports_;
   RunTimes& times_;
   std::optional<RunInfo> info_;
+  std::size_t decided_ = 0;
+  bool is_over_ = false;  // a scenario has failed, and --fail-fast was asked for
+  std::chrono::steady_clock::time_point deciding_ = std::chrono::steady_clock::now();
   std::optional<JsonFile> json_;
 };
 

@@ -3,6 +3,9 @@
 // Capitals are no edit: SwiGLU is near swiglu.
 #include "base/text/nearest.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -59,6 +62,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   const auto near = nearest(word, candidates);
   if (!near) return otherwise;
   return "did you mean '" + std::string(*near) + "'?";
+}
+
+std::string either(const std::vector<std::string>& words) {
+  if (words.size() < 2) return words.empty() ? std::string() : words.front();
+  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
 }  // namespace stepgate

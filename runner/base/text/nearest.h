@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepgate {
 
@@ -19,5 +20,8 @@ std::optional<std::string_view> nearest(std::string_view word,
 // Returns "did you mean 'pinned'?" when a candidate is near, otherwise the hint `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
                          std::string otherwise);
+
+// Joins words with commas and "or": "a", "a or b", "a, b or c".
+std::string either(const std::vector<std::string>& words);
 
 }  // namespace stepgate

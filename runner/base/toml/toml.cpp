@@ -20,6 +20,7 @@
 #include <array>
 
 #include "base/files/read_file.h"
+#include "base/text/ascii.h"
 #include "base/text/utf8.h"
 
 namespace stepgate {
@@ -215,6 +216,34 @@ class TreeCopier {
   std::vector<Diagnostic>& diagnostics_;
 };
 
+// The text without quotes that stands where a value should, up to the value's end, if the parser
+// failed in it: "fix.step_ms_mean <= 2" of `line = fix.step_ms_mean <= 2  # why`. Empty otherwise.
+std::string_view unquoted_value(const Place& place, const Utf8Lines& lines) {
+  const std::string_view line = lines.from(place.line, 1);
+  const auto failed_at = line.size() - lines.from(place.line, place.column).size();
+  constexpr std::string_view of_a_word =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
+  const std::size_t before = line.substr(0, failed_at).find_last_not_of(of_a_word);
+  if (before == std::string_view::npos) return {};
+  const std::size_t sign = line.substr(0, before + 1).find_last_not_of(" \t");
+  if (sign == std::string_view::npos ||
+      std::string_view("=,[").find(line[sign]) == std::string_view::npos)
+    return {};
+  std::string_view value = line.substr(before + 1);
+  value = value.substr(0, value.find_first_of("#,}]\r\"'"));
+  const std::size_t last = value.find_last_not_of(" \t");
+  return last == std::string_view::npos ? "" : value.substr(0, last + 1);
+}
+
+// The hint for text without quotes.
+std::string way_out_of(std::string_view unquoted) {
+  if (unquoted == "True" || unquoted == "False")
+    return unquoted == "True" ? "write true" : "write false";
+  if (unquoted == "None" || unquoted == "null" || unquoted == "nil")
+    return "leave the line out, or write \"none\" where the knob has that word";
+  return fmt::format("put it in quotes: \"{}\"", unquoted);
+}
+
 // Makes a diagnostic with a hint from toml++'s "Error while parsing <what>: <fact> (MACRO)".
 Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& lines) {
   const bool at_line_end = lines.from(place.line, place.column).empty();
@@ -222,6 +251,11 @@ Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& 
     return {std::move(place), "not TOML: a string that does not end on its line",
             "close it with a quote"};
   }
+  const std::string_view unquoted = unquoted_value(place, lines);
+  const bool is_text = !unquoted.empty() && !is_digit(unquoted.front()) && unquoted.front() != '-';
+  if (is_text)
+    return {std::move(place), fmt::format("not TOML: '{}' without quotes", unquoted),
+            way_out_of(unquoted)};
   constexpr std::string_view prefix = "Error while parsing ";
   constexpr std::string_view macro = " (TOML_MAX_NESTED_VALUES)";
   if (description.ends_with(macro)) description.remove_suffix(macro.size());

@@ -42,10 +42,4 @@ bool is_survivor(const Mutation& mutation) {
          mutation.effect == MutationEffect::same_step;
 }
 
-bool has_survivors(const Mutations& mutations) {
-  const bool nothing_decides = !mutations.vacuous.empty() || !mutations.never_inside.empty();
-  return (mutations.all_tried && nothing_decides) || !mutations.reversed.empty() ||
-         std::ranges::any_of(mutations.mutations, is_survivor);
-}
-
 }  // namespace stepgate

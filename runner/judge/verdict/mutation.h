@@ -77,6 +77,5 @@ MutationEffect effect_of(const Verdict& before, const Verdict& after);
 
 // Returns whether the scenario would pass with this mutation.
 bool is_survivor(const Mutation&);
-bool has_survivors(const Mutations&);
 
 }  // namespace stepgate

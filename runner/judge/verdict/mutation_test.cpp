@@ -61,25 +61,5 @@ TEST(Mutation, TellsWhatStepsCountDifferently) {
   EXPECT_EQ(changed[0].after, 0);
 }
 
-TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
-  Mutations mutations;
-  for (const MutationEffect harmless :
-       {MutationEffect::fails, MutationEffect::refused, MutationEffect::does_not_run,
-        MutationEffect::said_for_contrast, MutationEffect::unknown}) {
-    mutations.mutations = {{.without = {}, .effect = harmless}};
-    EXPECT_FALSE(has_survivors(mutations));
-  }
-  for (const MutationEffect bad :
-       {MutationEffect::survives, MutationEffect::undecided, MutationEffect::same_step}) {
-    mutations.mutations = {{.without = {}, .effect = bad}};
-    EXPECT_TRUE(has_survivors(mutations));
-  }
-  mutations.mutations.clear();
-  mutations.vacuous.emplace_back();
-  EXPECT_TRUE(has_survivors(mutations));
-  mutations.all_tried = false;
-  EXPECT_FALSE(has_survivors(mutations)) << "what was not tried is not known";
-}
-
 }  // namespace
 }  // namespace stepgate

@@ -154,6 +154,20 @@ std::string summary_table(const std::vector<ReportedScenario>& scenarios) {
   return text + "\n</details>\n\n";
 }
 
+std::string summary_of(const ReportedSweep& sweep) {
+  std::string text = fmt::format("### Sweep of {}\n\n", markdown_text(sweep.name));
+  for (const std::vector<std::string>& row : sweep.table) {
+    for (const std::string& cell : row) append(text, "| {} ", markdown_text(cell));
+    text += "|\n";
+    if (&row != &sweep.table.front()) continue;
+    for (std::size_t column = 0; column < row.size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  text += '\n';
+  append_summary_list(text, "Where they cross:", sweep.crossings);
+  return text;
+}
+
 }  // namespace
 
 std::string summary_markdown(const Report& run, std::size_t most_bytes) {
@@ -165,6 +179,7 @@ std::string summary_markdown(const Report& run, std::size_t most_bytes) {
     if (scenario.decided != nullptr && scenario.end != CaseEnd::passed)
       text.add(summary_details(scenario));
   }
+  for (const ReportedSweep& sweep : run.sweeps) text.add(summary_of(sweep));
   text.add(summary_table(scenarios));
   text.add(fmt::format("stepgate {}, scenarios of commit {}, on {}, {}, seed {:016x}\n",
                        markdown_text(run.run.stepgate), markdown_text(run.run.commit),

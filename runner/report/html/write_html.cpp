@@ -7,12 +7,14 @@
 #include <initializer_list>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/seconds.h"
 #include "base/text/number_words.h"
 #include "report/append.h"
 #include "report/html/html.h"
+#include "report/picture/pictures.h"
 #include "report/writers.h"
 
 namespace stepgate {
@@ -427,6 +429,23 @@ std::string html_all_scenarios(const Report& run) {
       table);
 }
 
+std::string html_sweeps(const Report& run, PictureRoom& room) {
+  std::string html;
+  for (const ReportedSweep& sweep : run.sweeps) {
+    std::ostringstream svg;
+    draw_sweep(svg, sweep);
+    const std::string words = fmt::format("samples a second over {}", sweep.knob);
+    html += fmt::format(
+                "<section>\n<h2>Sweep of {}</h2>\n<figure>\n<div class=\"scrolls\" "
+                "role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n</figure>\n",
+                html_text(sweep.name), html_text(words),
+                embedded_picture(svg.str(), words, ++room.drawn)) +
+            html_list(3, "Where they cross", sweep.crossings) +
+            html_table("Samples a second, and assertions", sweep.table) + "</section>\n";
+  }
+  return html;
+}
+
 // Shows the worst scenarios first and opened. Passing ones are collapsed, unless the run has only
 // one scenario.
 std::string html_scenarios(const Report& run, std::string_view title,
@@ -457,6 +476,7 @@ void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes)
     out << html_gate(*run.gate);
   } else {
     PictureRoom room{.bytes_left = picture_bytes};
+    out << html_sweeps(run, room);
     out << html_scenarios(run, "What did not pass",
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
     out << html_scenarios(run, "What passes", {CaseEnd::passed}, room) << html_all_scenarios(run);

@@ -17,7 +17,7 @@ void write_listed(std::ostream& out, const Scenario& scenario) {
     lines.push_back(
         {{"name", assertion.name}, {"line", assertion.place.line}, {"text", assertion.text}});
   }
-  const nlohmann::ordered_json listed{{"name", scenario.name},
+  const nlohmann::ordered_json listed{{"name", name_of_file(scenario)},
                                       {"file", scenario.file},
                                       {"tags", scenario.tags},
                                       {"steps", steps_json(described_steps(scenario.variants))},

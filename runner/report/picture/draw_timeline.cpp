@@ -360,13 +360,24 @@ const TracedStep* numbers_of(const Traced& traced, std::size_t variant, int rank
 
 }  // namespace
 
+namespace {
+
+std::filesystem::path with_name(std::filesystem::path file, std::string_view name) {
+  const std::string ending = file.has_extension() ? file.extension().string() : ".svg";
+  file.replace_extension();
+  return file.string() + fmt::format(".{}{}", name, ending);
+}
+
+}  // namespace
+
 std::filesystem::path picture_file(const std::filesystem::path& asked_for, const StepPlan& plan,
                                    std::size_t scenarios) {
-  if (scenarios <= 1) return asked_for;
-  std::filesystem::path stem = asked_for;
-  const std::string ending = asked_for.has_extension() ? asked_for.extension().string() : ".svg";
-  stem.replace_extension();
-  return stem.string() + fmt::format(".{}{}", plan.scenario, ending);
+  return scenarios <= 1 ? asked_for : with_name(asked_for, plan.scenario);
+}
+
+std::filesystem::path picture_file(const std::filesystem::path& asked_for,
+                                   const ReportedSweep& sweep) {
+  return with_name(asked_for, sweep.name);
 }
 
 void draw_timeline(std::ostream& out, const DeviceIdentity& device,

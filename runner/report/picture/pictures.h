@@ -13,6 +13,7 @@
 #include "ledger/series/history.h"
 #include "measure/trace/traced.h"
 #include "plan/planned_step.h"
+#include "report/report.h"
 
 namespace stepgate {
 
@@ -50,6 +51,11 @@ void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const Planned
 
 // Draws at least one variant of one scenario. The operations of each variant span the full width.
 void draw_memory(std::ostream&, std::span<const PlannedStep>);
+
+// Draws a curve of samples a second for each variant over the values of the knob.
+void draw_sweep(std::ostream&, const ReportedSweep&);
+// "out/p.svg" becomes "out/p.<sweep>.svg".
+std::filesystem::path picture_file(const std::filesystem::path& asked_for, const ReportedSweep&);
 
 // A history picture shows the stored runs of one variant over weeks. It is self-contained and works
 // on light and dark pages. print_history prints it as text.

@@ -17,7 +17,7 @@
 
 namespace stepgate {
 void print_listed(std::ostream& out, const Scenario& scenario) {
-  fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
+  fmt::print(out, "{}  [{}]\n  {}\n", name_of_file(scenario), fmt::join(scenario.tags, ", "),
              one_line(scenario.claim));
   print_steps(out, reported_steps(described_steps(scenario.variants)));
   std::vector<std::string_view> variants;
@@ -26,6 +26,9 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
   for (const Expectation& expectation : scenario.expect) assertions.push_back(expectation.name);
   fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
              fmt::join(assertions, ", "));
+  if (scenario.point)
+    fmt::print(out, "  sweep:    {} over {}\n", scenario.point->knob,
+               fmt::join(scenario.point->values, ", "));
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario,

@@ -205,6 +205,15 @@ void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style st
       style);
 }
 
+void print_sweeps(std::ostream& out, const Report& report) {
+  for (const ReportedSweep& sweep : report.sweeps) {
+    out << fmt::format("\nsweep of {}, samples a second and assertions\n", sweep.name);
+    print_numbers(out, sweep.table);
+    for (const std::string& crossing : sweep.crossings) out << "  " << crossing << '\n';
+    out << '\n';
+  }
+}
+
 void print_suite_table(std::ostream& out, const Report& report, Style style) {
   std::vector<std::vector<std::string>> rows;
   for (const ReportedScenario& scenario : report.scenarios) {

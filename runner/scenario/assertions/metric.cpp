@@ -308,9 +308,4 @@ std::optional<Metric> metric_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view way_out_of(std::string_view name) {
-  if (name != "scaling") return {};
-  return "scaling efficiency is a ratio: compare samples_per_s_per_rank of two variants";
-}
-
 }  // namespace stepgate

@@ -185,7 +185,4 @@ std::string_view reason_against_in_programs(Metric);
 // depends on a peak rate, which no baseline stores.
 bool can_be_stored(Metric);
 
-// The hint for a name that resembles a metric but is none; empty for other names.
-std::string_view way_out_of(std::string_view name);
-
 }  // namespace stepgate

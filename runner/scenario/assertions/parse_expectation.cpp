@@ -16,6 +16,7 @@
 #include "base/text/units.h"
 #include "scenario/assertions/assertion_text.h"
 #include "scenario/assertions/metric.h"
+#include "scenario/familiar_words.h"
 
 namespace stepgate {
 namespace {
@@ -193,7 +194,8 @@ class AssertionParser {
     text_.skip_spaces();
     const std::string_view word = text_.unit_word();
     Quantity quantity{digits->value, Dimension::plain};
-    if (!word.empty() && !word.starts_with('/') && word != within) {
+    const bool is_joined = word == "and" || word == "or";
+    if (!word.empty() && !word.starts_with('/') && word != within && !is_joined) {
       const std::string_view unit_word =
           word.ends_with("/step") ? word.substr(0, word.size() - 5) : word;
       const Unit* unit = unit_named(unit_word);
@@ -304,11 +306,11 @@ class AssertionParser {
     if (!metric) {
       std::vector<std::string_view> names;
       for (const MetricRow& row : metric_table()) names.push_back(row.name);
-      const std::string_view way_out = way_out_of(word);
+      const std::string familiar = familiar_hint(word, FamiliarPlace::metric);
       return text_.fail(
           text_.at(), fmt::format("no metric '{}'", word.empty() ? text_.seen() : word),
-          !way_out.empty() ? std::string(way_out)
-                           : did_you_mean(word, names, "'stepgate fields' lists the metrics"));
+          !familiar.empty() ? familiar
+                            : did_you_mean(word, names, "'stepgate fields' lists the metrics"));
     }
     if (of.stored && !can_be_stored(*metric)) {
       return text_.fail(text_.at(), fmt::format("a baseline keeps no {}", word),
@@ -387,7 +389,12 @@ class AssertionParser {
     if (text_.sign_here() != nullptr) {
       return text_.fail(text_.at(), "a second comparison", "write one line for each comparison");
     }
-    return unexpected("after the end of the assertion", "leave it out");
+    const std::string_view word = text_.word();
+    const bool joins = word == "and" || word == "or" || text_.rest().starts_with('&');
+    return unexpected("after the end of the assertion",
+                      word == "or" ? "an assertion is one comparison; decide which one it is"
+                      : joins      ? "write a second line for what follows"
+                                   : "leave it out");
   }
 
   bool unexpected(std::string_view where_in_words, std::string hint) {

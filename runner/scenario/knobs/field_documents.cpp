@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenario/assertions/metric.h"
+#include "scenario/familiar_words.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
 
@@ -15,19 +18,34 @@ std::string default_text(const Field& field) {
   return field_value_text(field, default_of(field));
 }
 
+// A name is asked for by a part of it, or by a word that people know it by.
 bool matches(std::string_view name, std::string_view filter) {
-  return name.find(filter) != std::string_view::npos;
+  if (name.find(filter) != std::string_view::npos) return true;
+  return std::ranges::any_of(names_for(filter), [&](std::string_view familiar) {
+    return familiar.substr(0, familiar.find(" = ")) == name;
+  });
+}
+
+std::string choices_text(const Field& field) {
+  std::string text;
+  for (const Choice& choice : field.values.choices) {
+    if (choice.value) text += fmt::format("{:<24} {:<16} {}\n", "", choice.name, choice.meaning);
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string fields_text(std::string_view filter) {
   std::string text;
+  const FamiliarWord* familiar = familiar_word(filter);
+  if (familiar != nullptr && !familiar->remark.empty())
+    text += fmt::format("{}\n", familiar->remark);
   for (const Field& field : field_table()) {
     const bool asked_for = matches(field.name, filter);
     if (!is_built(field) || !asked_for) continue;
-    text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n", field.name, meaning_of(field), "",
-                        field_values_text(field.values), default_text(field));
+    text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n{}", field.name, meaning_of(field), "",
+                        field_values_text(field.values), default_text(field), choices_text(field));
   }
   std::string metrics;
   for (const MetricRow& row : metric_table()) {

@@ -8,8 +8,9 @@
 
 namespace stepgate {
 
-// The output of `stepgate fields`: every field whose name contains the filter, with its values,
-// default and meaning; then the metrics that match. Says so if nothing matches.
+// The output of `stepgate fields`: every field whose name contains the filter, or that a familiar
+// word means, with its values, default and meaning, and a line for each choice; then the metrics
+// that match. Empty if nothing matches.
 std::string fields_text(std::string_view filter = {});
 
 // A JSON Schema (draft 2020-12) of scenario files, for editors.

@@ -8,6 +8,7 @@
 
 #include "base/text/enumerators.h"
 #include "base/text/units.h"
+#include "scenario/knobs/choice_meanings.h"
 #include "scenario/knobs/fields.h"
 
 namespace stepgate::field_row {
@@ -187,7 +188,8 @@ constexpr FieldValues or_word(std::string_view word, FieldValues values) {
 
 template <class Enum>
 constexpr Choice choice(std::string_view name, Enum value) {
-  return {name, static_cast<std::int64_t>(value)};
+  const auto number = static_cast<std::int64_t>(value);
+  return {name, number, meanings<Enum>[static_cast<std::size_t>(number)]};
 }
 constexpr Choice choice(std::string_view name) {
   return {name, std::nullopt};

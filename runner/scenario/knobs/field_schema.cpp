@@ -128,6 +128,14 @@ std::string fields_json_schema() {
       {"description",
        "a knob, and the assertion that its value is to make true: found on the machine"},
       {"additionalProperties", named_assertions("a knob of this group")}};
+  properties["sweep"] = {
+      {"type", "object"},
+      {"description", "one knob and its values, each of which makes a scenario of the file"},
+      {"maxProperties", 1},
+      {"additionalProperties",
+       {{"type", "object"},
+        {"maxProperties", 1},
+        {"additionalProperties", {{"type", "array"}, {"minItems", 2}, {"maxItems", 16}}}}}};
   properties["regime"] = named_assertions("when one is false, timed assertions are skipped");
   properties["expect"] = named_assertions("what must be true, one sentence a line");
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text/nearest.h"
 #include "base/text/units.h"
 
 namespace stepgate {
@@ -105,11 +106,6 @@ std::string field_values_text(const FieldValues& values) {
   if (values.multiple_of != 1) text += fmt::format(", a multiple of {}", values.multiple_of);
   if (!values.word.empty()) text += fmt::format(", or {}", values.word);
   return text;
-}
-
-std::string either(const std::vector<std::string>& words) {
-  if (words.size() < 2) return words.empty() ? std::string() : words.front();
-  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
 }  // namespace stepgate

@@ -35,7 +35,4 @@ std::string field_value_text(const Field&, const FieldValue&);
 // The values that the field accepts: "1 to 4", "static, cuda or cuda_async".
 std::string field_values_text(const FieldValues&);
 
-// Joins words with commas and "or": "a", "a or b", "a, b or c".
-std::string either(const std::vector<std::string>& words);
-
 }  // namespace stepgate

@@ -61,15 +61,18 @@ constexpr std::array fuses{choice("attention", Fuse::attention),
                            choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
 constexpr std::array gemm_choices{choice("heuristic", GemmChoice::heuristic),
                                   choice("autotune", GemmChoice::autotune)};
-constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
-                                             {"full", 1},
-                                             {"every 2", 2},
-                                             {"every 3", 3},
-                                             {"every 4", 4},
-                                             {"every 6", 6},
-                                             {"every 8", 8},
-                                             {"every 12", 12},
-                                             {"every 16", 16}}};
+constexpr Choice every(std::string_view name, std::int64_t blocks) {
+  return {name, blocks, "the input of one block in so many is kept"};
+}
+constexpr std::array checkpoints{Choice{"none", 0, "everything is kept"},
+                                 Choice{"full", 1, "the input of every block is kept"},
+                                 every("every 2", 2),
+                                 every("every 3", 3),
+                                 every("every 4", 4),
+                                 every("every 6", 6),
+                                 every("every 8", 8),
+                                 every("every 12", 12),
+                                 every("every 16", 16)};
 constexpr std::array rank_links{choice("default", RankLinks::usual),
                                 choice("no_p2p", RankLinks::no_p2p)};
 constexpr std::array interleave_choices{choice("auto", Interleave::automatic),
@@ -317,7 +320,8 @@ constexpr std::array field_rows{
         "memory.offload_via", one_of(choices<OffloadVia>),
         "copied beside the kernels, between them, or by a waiting host", &where_offloaded),
 
-    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(choices<OptimKind>), "its rule",
+    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(choices<OptimKind>),
+                                            "its rule; of a transformer adamw where it is left out",
                                             &with_parameters),
     field<&Knobs::optim, &OptimKnobs::impl>(
         "optim.impl", one_of(choices<OptimImpl>),

@@ -52,6 +52,7 @@ enum class FieldScope { variant, scenario };
 struct Choice {
   std::string_view name;
   std::optional<std::int64_t> value;  // of the enum
+  std::string_view meaning = {};      // what it stands for; every choice with a value has one
 };
 
 using ProgramWords = std::vector<std::string>;

@@ -12,6 +12,7 @@
 #include "base/text/nearest.h"
 #include "base/text/units.h"
 #include "base/text/visible_text.h"
+#include "scenario/familiar_words.h"
 #include "scenario/knobs/field_value.h"
 
 namespace stepgate {
@@ -266,8 +267,13 @@ class ValueReader {
       }
       names.push_back(choice.name);
     }
+    const std::string_view familiar = choice_for(field_.name, text);
+    const FamiliarWord* word = familiar_word(text);
+    const bool is_remarked = word != nullptr && word->names.empty();
     return fail(fmt::format("'{}' has no choice '{}'", field_.name, text),
-                did_you_mean(text, names, possible_values()));
+                !familiar.empty() ? fmt::format("did you mean '{}'?", familiar)
+                : is_remarked     ? std::string(word->remark)
+                                  : did_you_mean(text, names, possible_values()));
   }
 
   std::string possible_values() const {

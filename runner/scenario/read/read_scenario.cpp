@@ -22,6 +22,7 @@
 #include "scenario/knobs/fingerprint.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/scenario_draft.h"
+#include "scenario/read/sweep.h"
 
 namespace stepgate {
 namespace {
@@ -83,6 +84,7 @@ class ScenarioReader {
         overrides_.push_back(std::move(*setting));
       }
     }
+    if (draft_.sweep) choose_a_point();
     if (change != nullptr) apply(*change);
     Scenario scenario = resolved(file);
     if (!diagnostics_.empty()) throw RequestError(std::move(diagnostics_));
@@ -93,6 +95,39 @@ class ScenarioReader {
  private:
   void fail(const Place& place, std::string message, std::string hint) {
     diagnostics_.push_back({place, std::move(message), std::move(hint)});
+  }
+
+  // The knob's value on the command line decides, or else the first of the sweep.
+  void choose_a_point() {
+    const SweepDraft& sweep = *draft_.sweep;
+    for (const VariantDraft& variant : draft_.variants) {
+      const auto own = std::ranges::find(variant.settings, sweep.field, &Setting::field);
+      if (own == variant.settings.end()) continue;
+      fail(own->place,
+           fmt::format("variant '{}' sets '{}', which [sweep] sets for all variants", variant.name,
+                       sweep.field->name),
+           "remove it, or sweep another knob");
+    }
+    if (std::ranges::find(overrides_, sweep.field, &Setting::field) == overrides_.end())
+      overrides_.push_back({sweep.field, sweep.values.front(), sweep.place});
+  }
+
+  std::optional<SweepPoint> point() const {
+    if (!draft_.sweep) return std::nullopt;
+    const Field& field = *draft_.sweep->field;
+    SweepPoint point{std::string(field.name), field_value_text(field, value_of_point()),
+                     number_in(value_of_point()).value_or(0)};
+    for (const FieldValue& value : draft_.sweep->values)
+      point.values.push_back(field_value_text(field, value));
+    return point;
+  }
+
+  const FieldValue& value_of_point() const {
+    const auto last = std::find_if(overrides_.rbegin(), overrides_.rend(), [&](const Setting& one) {
+      return one.field == draft_.sweep->field;
+    });
+    require(last != overrides_.rend(), "a sweep has a point");
+    return last->value;
   }
 
   // Reads the whole chain of bases first: the last base is drafted first, and the others override
@@ -150,13 +185,18 @@ class ScenarioReader {
 
   Scenario resolved(const std::string& file) {
     Scenario scenario;
-    scenario.name = std::filesystem::path(file).stem().string();
     scenario.file = file;
+    scenario.name = name_of_file(scenario);
     if (unreadable_) return scenario;
     require_the_required(file);
     if (draft_.claim) scenario.claim = draft_.claim->text;
     scenario.source = draft_.source;
     scenario.tags = draft_.tags;
+    scenario.point = point();
+    if (scenario.point) {
+      scenario.name += fmt::format("@{}={}", scenario.point->knob, scenario.point->value);
+      std::erase(scenario.name, ' ');
+    }
 
     Settings settings;
     apply(draft_.settings, settings, base_places_);
@@ -187,6 +227,12 @@ class ScenarioReader {
         make_room_for_percentiles(assertion, measure_places, scenario.measure);
       }
     for (const Expectation& assertion : scenario.expect) require_its_direction(assertion);
+    if (scenario.point && scenario.expect.empty() && diagnostics_.empty()) {
+      fail(
+          draft_.sweep->place,
+          fmt::format("no assertion is about {} = {}", scenario.point->knob, scenario.point->value),
+          "write one without 'when', or leave the value out");
+    }
     return scenario;
   }
 
@@ -342,6 +388,8 @@ class ScenarioReader {
   Variant resolved_variant(const VariantDraft& variant, const Settings& base) {
     auto [settings, places] = with_likes(variant, base);
     apply(overrides_, settings, places);
+    if (!places.contains("optim.kind") && settings.knobs.model.kind == ModelKind::transformer)
+      settings.knobs.optim.kind = OptimKind::adamw;
     std::vector<Diagnostic> broken;
     check_knobs(settings.knobs, places, variant.place, broken);
     for (Diagnostic& diagnostic : broken) {
@@ -466,10 +514,14 @@ class ScenarioReader {
     const std::vector<std::string_view> names = variant_names();
     std::vector<Expectation> assertions;
     if (names.empty()) return assertions;  // already reported
+    const SweepDraft* sweep = draft_.sweep ? &*draft_.sweep : nullptr;
     for (const AssertionDraft& draft : drafts) {
-      auto assertion = parse_expectation(draft.name, draft.assertion.text,
-                                         draft.assertion.text_place, names, diagnostics_);
-      if (!assertion) continue;
+      const auto part = conditioned(
+          draft.assertion, sweep, sweep == nullptr ? FieldValue() : value_of_point(), diagnostics_);
+      if (!part) continue;
+      auto assertion = parse_expectation(draft.name, part->assertion, draft.assertion.text_place,
+                                         names, diagnostics_);
+      if (!assertion || !part->applies) continue;
       const bool needs_a_device = evidence_of(*assertion) > Evidence::exact;
       if (needs_a_device && planned_only()) {
         fail(
@@ -509,6 +561,10 @@ int ranks_needed(const Scenario& scenario) {
   return static_cast<int>(most);
 }
 
+std::string name_of_file(const Scenario& scenario) {
+  return std::filesystem::path(scenario.file).stem().string();
+}
+
 bool is_planned_only(const Scenario& scenario) {
   return std::find(scenario.tags.begin(), scenario.tags.end(), "no_gpu") != scenario.tags.end();
 }
@@ -541,6 +597,30 @@ Scenario read_scenario(const std::filesystem::path& path, std::span<const std::s
   };
   return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides,
                         change);
+}
+
+std::vector<Scenario> read_scenarios(const std::filesystem::path& path,
+                                     std::span<const std::string> overrides) {
+  std::vector<Scenario> scenarios{read_scenario(path, overrides)};
+  const auto& point = scenarios.front().point;
+  if (!point) return scenarios;
+  const std::string prefix = point->knob + '=';
+  const auto decides = [&](const std::string& text) { return text.starts_with(prefix); };
+  if (std::ranges::any_of(overrides, decides)) return scenarios;
+  const std::vector<std::string> values = point->values;  // `point` moves with its scenario
+  for (const std::string& value : std::span(values).subspan(1)) {
+    std::vector<std::string> more(overrides.begin(), overrides.end());
+    more.push_back(prefix + value);
+    scenarios.push_back(read_scenario(path, more));
+  }
+  return scenarios;
+}
+
+std::vector<std::string> overrides_of(const Scenario& scenario,
+                                      std::span<const std::string> overrides) {
+  std::vector<std::string> all(overrides.begin(), overrides.end());
+  if (scenario.point) all.push_back(scenario.point->knob + '=' + scenario.point->value);
+  return all;
 }
 
 }  // namespace stepgate

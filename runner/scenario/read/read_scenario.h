@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files/read_file.h"
 #include "scenario/knobs/fields.h"
@@ -40,7 +41,8 @@ TextOrProblem no_base(const std::string& file);
 // override earlier ones: defaults of fields, base files, the file itself, `like`, the variant,
 // `overrides`. `overrides` are texts such as "batch.size=128", which override every variant, even
 // one that sets the same knob. `change` is applied to the variant's own table. Throws RequestError
-// with every error.
+// with every error. A file with [sweep] gives the scenario of the value that `overrides` name for
+// the knob, or else of the first one.
 Scenario parse_scenario(std::string_view text, const std::string& file,
                         const BaseReader& base = no_base,
                         std::span<const std::string> overrides = {},
@@ -49,5 +51,13 @@ Scenario parse_scenario(std::string_view text, const std::string& file,
 // Like parse_scenario, for a file. It may extend only files of its own repository (bases.h).
 Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {},
                        const VariantChange* change = nullptr);
+
+// The scenarios of a file: one for each value of its [sweep] that `overrides` do not decide, or
+// one.
+std::vector<Scenario> read_scenarios(const std::filesystem::path&,
+                                     std::span<const std::string> overrides = {});
+
+// The overrides that read this scenario again: those given, and the point of a sweep.
+std::vector<std::string> overrides_of(const Scenario&, std::span<const std::string> overrides);
 
 }  // namespace stepgate

@@ -11,7 +11,9 @@
 
 #include "base/text/ascii.h"
 #include "base/text/nearest.h"
+#include "scenario/familiar_words.h"
 #include "scenario/knobs/field_value.h"
+#include "scenario/read/sweep.h"
 
 namespace stepgate {
 namespace {
@@ -47,14 +49,6 @@ bool is_tag(std::string_view text) {
 }
 
 constexpr std::int64_t newest_schema = 1;
-// Whether a search can make the field larger and smaller, equally for all variants.
-bool can_be_calibrated(const Field& field) {
-  const bool is_size = field.values.kind == FieldKind::integer ||
-                       field.values.kind == FieldKind::number ||
-                       field.values.kind == FieldKind::bytes;
-  return is_built(field) && is_size && field.scope == FieldScope::variant;
-}
-
 // The element with that name; appends a new one when there is none.
 template <class Named>
 Named& named(std::vector<Named>& elements, const std::string& name) {
@@ -92,7 +86,7 @@ class DraftReader {
     std::string_view name;
     void (DraftReader::*read)(const TomlEntry&);
   };
-  static const std::array<TopLevelKey, 9> keys;
+  static const std::array<TopLevelKey, 10> keys;
 
   void fail(const Place& place, std::string message, std::string hint) {
     diagnostics_.push_back({place, std::move(message), std::move(hint)});
@@ -100,8 +94,9 @@ class DraftReader {
 
   void unknown(const Place& place, std::string_view key,
                const std::vector<std::string_view>& candidates) {
+    const std::string familiar = familiar_hint(key, FamiliarPlace::knob);
     fail(place, fmt::format("unknown key '{}'", key),
-         did_you_mean(key, candidates, std::string(see_fields)));
+         did_you_mean(key, candidates, familiar.empty() ? std::string(see_fields) : familiar));
   }
 
   static std::vector<std::string_view> top_level_names() {
@@ -182,6 +177,11 @@ class DraftReader {
 
   void extends(const TomlEntry& entry) { (void)text_of(entry, "extends"); }
 
+  void sweep(const TomlEntry& entry) {
+    if (const auto* table = table_of(entry, entry.key, "write [sweep] and a knob below it"))
+      draft_.sweep = read_sweep(*table, entry.place, diagnostics_);
+  }
+
   // The keys of [calibrate] are knobs: batch.sample_bytes = "fix.h2d_share ~= 30% within 5%".
   void calibrate(const TomlEntry& entry) {
     const auto* groups = table_of(entry, entry.key, "write [calibrate] and a knob below it");
@@ -201,7 +201,7 @@ class DraftReader {
     const std::string name = fmt::format("{}.{}", group, line.key);
     const Field* field = field_named(name);
     if (field == nullptr) return unknown_field(line, name);
-    if (!can_be_calibrated(*field)) {
+    if (!is_a_size(*field)) {
       return fail(line.place, fmt::format("'{}' cannot be calibrated", name),
                   "a knob of the step that is a number or a size can");
     }
@@ -298,19 +298,22 @@ class DraftReader {
         elsewhere = fmt::format("did you mean '{}'?", field.name);
       }
     }
-    fail(line.place, fmt::format("unknown key '{}'", name), did_you_mean(name, names, elsewhere));
+    const std::string familiar = familiar_hint(line.key, FamiliarPlace::knob);
+    fail(line.place, fmt::format("unknown key '{}'", name),
+         familiar.empty() ? did_you_mean(name, names, elsewhere) : familiar);
   }
 
   ScenarioDraft& draft_;
   std::vector<Diagnostic>& diagnostics_;
 };
 
-const std::array<DraftReader::TopLevelKey, 9> DraftReader::keys{{
+const std::array<DraftReader::TopLevelKey, 10> DraftReader::keys{{
     {"schema", &DraftReader::schema},
     {"claim", &DraftReader::claim},
     {"source", &DraftReader::source},
     {"tags", &DraftReader::tags},
     {"extends", &DraftReader::extends},
+    {"sweep", &DraftReader::sweep},
     {"calibrate", &DraftReader::calibrate},
     {"regime", &DraftReader::regime},
     {"variant", &DraftReader::variants},
@@ -318,6 +321,13 @@ const std::array<DraftReader::TopLevelKey, 9> DraftReader::keys{{
 }};
 
 }  // namespace
+
+bool is_a_size(const Field& field) {
+  const bool is_number = field.values.kind == FieldKind::integer ||
+                         field.values.kind == FieldKind::number ||
+                         field.values.kind == FieldKind::bytes;
+  return is_built(field) && is_number && field.scope == FieldScope::variant;
+}
 
 std::optional<PlacedText> extends_of(const TomlTable& file) {
   const TomlEntry* entry = find(file, "extends");

@@ -45,6 +45,12 @@ struct VariantDraft {
   std::vector<Setting> settings;
 };
 
+struct SweepDraft {
+  const Field* field = nullptr;
+  Place place;                     // of the knob
+  std::vector<FieldValue> values;  // growing, at least two
+};
+
 // The most variants of a scenario. A round runs every variant, so a scenario with more would not
 // end. The limit also bounds the work of reading a file.
 inline constexpr std::size_t most_variants = 256;
@@ -55,11 +61,15 @@ struct ScenarioDraft {
   std::vector<std::string> tags;
   std::vector<Setting> settings;  // settings of the base step and of the scenario
   std::vector<VariantDraft> variants;
+  std::optional<SweepDraft> sweep;
   std::vector<CalibrationDraft> calibrate;
   std::vector<AssertionDraft> regime;
   std::vector<AssertionDraft> expect;
   std::vector<std::string> refused_keys;  // with errors in their values: not missing
 };
+
+// Whether a field is a number or a size of the step, which a search or a sweep can change.
+bool is_a_size(const Field&);
 
 // The file's `extends`; nullopt when there is none or it is no string (which read_into reports).
 std::optional<PlacedText> extends_of(const TomlTable& file);

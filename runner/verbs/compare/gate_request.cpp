@@ -31,8 +31,8 @@ std::vector<Finding> compare_with_head_files(const GateRequest& request) {
   std::map<std::string, std::string> unread;
   for (const auto& file : scenario_files(of_head)) {
     try {
-      Scenario scenario = read_scenario(file, of_head.overrides);
-      if (has_wanted_tags(scenario, of_head)) head.push_back(std::move(scenario));
+      for (Scenario& scenario : read_scenarios(file, of_head.overrides))
+        if (has_wanted_tags(scenario, of_head)) head.push_back(std::move(scenario));
     } catch (const RequestError& error) {
       unread[file.stem().string()] = error.diagnostics().front().message;
     }
@@ -138,7 +138,10 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
   request.settings.wider =
       wider_margins(request.scenarios, arguments.gate.workloads, request.settings.margin);
   arguments.files.clear();
-  for (const Scenario& scenario : request.scenarios) arguments.files.emplace_back(scenario.file);
+  for (const Scenario& scenario : request.scenarios) {
+    const bool is_there = !arguments.files.empty() && arguments.files.back() == scenario.file;
+    if (!is_there) arguments.files.emplace_back(scenario.file);  // a sweep is one file
+  }
   if (arguments.gate.head_files.empty()) return {};
   return compare_with_head_files(request);
 }

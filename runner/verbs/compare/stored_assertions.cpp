@@ -59,7 +59,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double margin,
                                    std::uint64_t seed) {
   for (const Scenario& scenario : scenarios) {
-    if (is_planned_only(scenario) || scenario.calibrate) {
+    // A file that extends a sweep would be one again.
+    if (is_planned_only(scenario) || scenario.calibrate || scenario.point) {
       left_out_.push_back(scenario.name);
     } else {
       extend(scenario, margin, seed);

@@ -24,6 +24,7 @@
 #include "scenario/knobs/other_values.h"
 #include "scenario/read/lint.h"
 #include "scenario/read/read_scenario.h"
+#include "verbs/mutate/faults_of_files.h"
 #include "verbs/terminal_progress.h"
 #include "verbs/verbs.h"
 
@@ -36,8 +37,8 @@ namespace {
 using EachMutated = std::function<void(const Planned&, const Mutations&)>;
 
 // Returns the overrides, with the calibrated value for a scenario with [calibrate].
-std::vector<std::string> overrides_of(const Arguments& arguments, const Planned& planned) {
-  std::vector<std::string> overrides = arguments.overrides;
+std::vector<std::string> with_calibrated(const Planned& planned,
+                                         std::vector<std::string> overrides) {
   if (planned.traced && planned.traced->calibrated) {
     const Calibrated& found = *planned.traced->calibrated;
     overrides.push_back(found.knob + "=" + found.value);
@@ -123,10 +124,11 @@ class Mutator {
       : arguments_(arguments), seed_(seed) {
     settings_ = settings_for(std::span(&planned, 1));
     original_ = planned;
+    arguments_.overrides = overrides_of(planned.scenario, arguments.overrides);
     limit_changes();
     before_ = verdict_on(original_);
     if (!original_.traced || !original_.traced->calibrated) return;
-    arguments_.overrides = overrides_of(arguments, original_);
+    arguments_.overrides = with_calibrated(original_, arguments_.overrides);
     original_ = plan_with(nullptr);
     before_ = verdict_on(original_);
   }
@@ -500,15 +502,15 @@ void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t
 }  // namespace
 
 int mutate_scenarios(const Arguments& arguments) {
-  bool survivors = false;
+  FaultsOfFiles faults;
   const std::uint64_t seed = seed_of_mutations(arguments);
   mutate_each(arguments, plan_all(arguments, seed), seed,
-              [&](const Planned&, const Mutations& mutations) {
+              [&](const Planned& planned, const Mutations& mutations) {
                 print_mutations(std::cout, mutations);
                 std::cout << std::flush;
-                survivors = survivors || has_survivors(mutations);
+                faults.add(planned.scenario, faults_of(mutations));
               });
-  return status_of(survivors ? ExitCode::fails : ExitCode::passes);
+  return status_of(faults.all().empty() ? ExitCode::passes : ExitCode::fails);
 }
 
 namespace {
@@ -531,34 +533,37 @@ std::string count_that_differs(const Planned& planned) {
   return "";
 }
 
+// Prints a file with [sweep] once.
 void print_with_warnings(const Planned& planned) {
+  const auto& point = planned.scenario.point;
+  const bool is_listed =
+      point && std::ranges::find(point->values, point->value) != point->values.end();
+  if (is_listed && point->value != point->values.front()) return;
   print_checked(std::cout, planned.scenario, lint(planned.scenario, count_that_differs(planned)));
 }
 
 void check_strictly(const Arguments& arguments) {
-  std::vector<Diagnostic> faults;
-  const auto add = [&](const std::vector<Diagnostic>& more) {
-    faults.insert(faults.end(), more.begin(), more.end());
-  };
+  FaultsOfFiles found;
   const std::uint64_t seed = seed_of_mutations(arguments);
   std::vector<Planned> all = plan_all(arguments, seed, Programs::kept);
   // Nothing but a GPU could say what another value does to a program.
-  const auto programs = std::ranges::stable_partition(
-      all, [](const Planned& planned) { return !runs_programs(planned.scenario); });
-  for (const Planned& planned : programs) {
+  for (const Planned& planned : all) {
+    if (!runs_programs(planned.scenario)) continue;
     print_with_warnings(planned);
-    add(identical_variants(planned.scenario));
+    found.add(planned.scenario, identical_variants(planned.scenario));
   }
-  all.erase(programs.begin(), programs.end());
-  if (all.empty() && !faults.empty()) throw RequestError(std::move(faults));
-  if (all.empty()) return;
-  mutate_each(arguments, std::move(all), seed,
-              [&](const Planned& planned, const Mutations& mutations) {
-                print_with_warnings(planned);
-                print_unknown(std::cout, mutations);
-                add(identical_variants(planned.scenario));
-                add(faults_of(mutations));
-              });
+  std::erase_if(all, [](const Planned& planned) { return runs_programs(planned.scenario); });
+  if (!all.empty())
+    mutate_each(arguments, std::move(all), seed,
+                [&](const Planned& planned, const Mutations& mutations) {
+                  print_with_warnings(planned);
+                  print_unknown(std::cout, mutations);
+                  std::vector<Diagnostic> faults = identical_variants(planned.scenario);
+                  const std::vector<Diagnostic> more = faults_of(mutations);
+                  faults.insert(faults.end(), more.begin(), more.end());
+                  found.add(planned.scenario, std::move(faults));
+                });
+  std::vector<Diagnostic> faults = found.all();
   if (!faults.empty()) throw RequestError(std::move(faults));
 }
 
