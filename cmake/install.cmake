@@ -11,14 +11,15 @@ install(TARGETS stepgate_attach LIBRARY DESTINATION ${STEPGATE_ATTACH} COMPONENT
 install(FILES python/stepgate/hook/sitecustomize.py DESTINATION ${STEPGATE_ATTACH} COMPONENT stepgate)
 install(EXPORT stepgateTargets NAMESPACE stepgate:: DESTINATION ${package_folder} COMPONENT stepgate)
 configure_package_config_file(cmake/stepgateConfig.cmake.in ${PROJECT_BINARY_DIR}/stepgateConfig.cmake
-  INSTALL_DESTINATION ${package_folder} PATH_VARS STEPGATE_DATA)
+  INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepgateConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/stepgateConfig.cmake ${PROJECT_BINARY_DIR}/stepgateConfigVersion.cmake
     cmake/stepgate_scenarios.cmake cmake/add_scenario_tests.cmake
   DESTINATION ${package_folder} COMPONENT stepgate)
 
 install(DIRECTORY scenarios DESTINATION ${STEPGATE_DATA} COMPONENT stepgate FILES_MATCHING PATTERN *.toml PATTERN *.md)
-install(DIRECTORY baselines DESTINATION ${STEPGATE_DATA} COMPONENT stepgate
-  PATTERN suite EXCLUDE)  # the log of one run
+# Profiles and no stored runs, which are the user's.
+install(DIRECTORY baselines DESTINATION ${STEPGATE_DATA} COMPONENT stepgate FILES_MATCHING PATTERN device.toml PATTERN *.md
+  PATTERN suite EXCLUDE)
 install(DIRECTORY python DESTINATION ${STEPGATE_DATA} COMPONENT stepgate FILES_MATCHING PATTERN *.py PATTERN *.toml PATTERN tests EXCLUDE)
 install(FILES LICENSE docs/json_schema.json ci/recompute.py DESTINATION ${STEPGATE_DATA} COMPONENT stepgate)

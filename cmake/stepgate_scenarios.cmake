@@ -5,7 +5,7 @@
 # The program itself says which tags a file has (`stepgate list --json`), when ctest starts: a regex would
 # lose tests whose tags are written in another way, and the program is not there yet when CMake configures.
 # ARGUMENTS go to `stepgate run`, such as --device simulated --seed 1; without a simulated device the tests run one at a
-# time. BASELINES is --baselines: without it the package's own, unless the working directory has a folder of that name.
+# time. BASELINES is --baselines: without it baselines/ of the working directory.
 # WORKING_DIRECTORY is where scenarios run and what reports name files relative to: the current source directory.
 # A file with faults is a test that fails, labelled with every tag of the others. A label that nothing has selects
 # nothing, which ctest calls a success unless it is asked with --no-tests=error; this project's presets do.
@@ -18,9 +18,6 @@ function(stepgate_add_scenarios folder)
   endif()
   if(NOT ARG_WORKING_DIRECTORY)
     set(ARG_WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  endif()
-  if(NOT ARG_BASELINES AND NOT EXISTS ${ARG_WORKING_DIRECTORY}/baselines)
-    set(ARG_BASELINES ${STEPGATE_PACKAGE_BASELINES})  # empty outside a package: the program's own choice
   endif()
   cmake_path(ABSOLUTE_PATH folder NORMALIZE OUTPUT_VARIABLE absolute)
   if(NOT IS_DIRECTORY ${absolute})

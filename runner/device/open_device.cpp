@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <optional>
 
 #include "base/text/diagnostic.h"
@@ -26,27 +27,32 @@ namespace {
 constexpr std::string_view default_profile = "nvidia-h200";
 constexpr std::string_view simulated_prefix = "simulated:";
 
-std::vector<std::string> profile_names(const std::filesystem::path& baselines) {
-  std::vector<std::string> names;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(baselines, missing)) {
-    if (std::filesystem::exists(entry.path() / "device.toml"))
-      names.push_back(entry.path().filename().string());
+// The file of every profile that can be named; of two with one name, the one that is found first.
+std::map<std::string, std::filesystem::path, std::less<>> profile_files(
+    const Baselines& baselines) {
+  std::map<std::string, std::filesystem::path, std::less<>> files;
+  for (const std::filesystem::path& folder : baselines.profile_folders()) {
+    if (!std::filesystem::is_directory(folder)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::filesystem::path file = entry.path() / "device.toml";
+      if (std::filesystem::exists(file)) files.emplace(entry.path().filename().string(), file);
+    }
   }
-  std::sort(names.begin(), names.end());
-  return names;
+  return files;
 }
 
 DeviceProfile profile_named(std::string_view name, const DeviceChoice& choice) {
-  const std::filesystem::path file = choice.baselines / name / "device.toml";
-  if (!std::filesystem::exists(file)) {
-    const std::vector<std::string> others = profile_names(choice.baselines);
-    throw RequestError(
-        fmt::format("there is no device profile '{}' in {}", name, choice.baselines.string()),
-        others.empty() ? "name a folder that has some: --baselines DIR, or STEPGATE_BASELINES"
-                       : fmt::format("profiles there: {}", fmt::join(others, ", ")));
-  }
-  return read_profile(file);
+  const auto files = profile_files(choice.baselines);
+  if (const auto file = files.find(name); file != files.end()) return read_profile(file->second);
+  std::vector<std::string> folders;
+  for (const std::filesystem::path& folder : choice.baselines.profile_folders())
+    folders.push_back(folder.string());
+  std::vector<std::string> others;
+  for (const auto& [other, file] : files) others.push_back(other);
+  throw RequestError(
+      fmt::format("there is no device profile '{}' in {}", name, fmt::join(folders, " or ")),
+      others.empty() ? "name a folder that has some: --baselines DIR, or STEPGATE_BASELINES"
+                     : fmt::format("profiles there: {}", fmt::join(others, ", ")));
 }
 
 // Name of the profile in the spec of a simulated device; nullopt for another device.
@@ -208,19 +214,20 @@ DeviceProfile measure_profile_of(const DeviceChoice& choice) {
 #endif
 }
 
-std::vector<std::string> simulated_specs(const std::filesystem::path& baselines) {
-  std::vector<std::string> specs = profile_names(baselines);
-  for (std::string& name : specs) name.insert(0, simulated_prefix);
+std::vector<std::string> simulated_specs(const Baselines& baselines) {
+  std::vector<std::string> specs;
+  for (const auto& [name, file] : profile_files(baselines))
+    specs.push_back(std::string(simulated_prefix) + name);
   return specs;
 }
 
-std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
+std::vector<DeviceRow> list_devices(const Baselines& baselines) {
   std::vector<DeviceRow> rows = list_gpus();
-  for (const std::string& name : profile_names(baselines)) {
-    const DeviceProfile profile = read_profile(baselines / name / "device.toml");
+  for (const auto& [name, file] : profile_files(baselines)) {
+    const DeviceProfile profile = read_profile(file);
     rows.push_back({fmt::format("{}{}", simulated_prefix, name),
-                    fmt::format("{}, as measured {} with driver {}", profile.name, profile.measured,
-                                profile.driver),
+                    fmt::format("{}, as measured {} with driver {}, from {}", profile.name,
+                                profile.measured, profile.driver, file.string()),
                     true});
   }
   rows.push_back(

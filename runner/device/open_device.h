@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "device/baselines.h"
 #include "device/device.h"
 #include "device/profile.h"
 
@@ -17,8 +17,8 @@ namespace stepgate {
 struct DeviceChoice {
   std::string spec;  // "cuda", "cuda:<index>", "simulated", "simulated:<profile>", "reference";
                      // empty: the best there is
-  std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
-  std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
+  Baselines baselines;
+  std::uint64_t seed = 0;  // of simulated noise and of the reference device's order
   // The steps of the device will be traced. A GPU must know this before CUDA starts, and is slower
   // from then on.
   bool tracing = false;
@@ -65,10 +65,10 @@ struct DeviceRow {
 };
 
 // The specs of all available simulated devices, "simulated:<profile>" each, in order.
-std::vector<std::string> simulated_specs(const std::filesystem::path& baselines);
+std::vector<std::string> simulated_specs(const Baselines&);
 
 // Every device that could be opened here, the local GPUs first.
-std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
+std::vector<DeviceRow> list_devices(const Baselines&);
 
 // Measures the profile of the first local GPU, except for costs of several GPUs together. For a
 // simulated device returns its own profile. Throws RequestError for a device without a profile,

@@ -192,12 +192,12 @@ void check_ledger_writable(const std::filesystem::path& file, const LineArgument
     folder /= part;
     refuse_what_is_no_folder(folder, arguments.ledger.string());
   }
-  const auto baselines = std::filesystem::weakly_canonical(arguments.device.baselines);
+  const auto baselines = std::filesystem::weakly_canonical(arguments.device.baselines.users);
   const auto within = std::filesystem::weakly_canonical(file).lexically_relative(baselines);
   if (!within.empty() && *within.begin() != "..") {
     throw RequestError(
         fmt::format("--ledger {} lies among the stored runs in {}, which only `accept` writes",
-                    arguments.ledger.string(), arguments.device.baselines.string()),
+                    arguments.ledger.string(), arguments.device.baselines.users.string()),
         "name another folder");
   }
   if (const auto stored = stored_runs_in(arguments.ledger)) {

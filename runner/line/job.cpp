@@ -46,7 +46,7 @@ struct JsonForm<Task> {
 };
 
 Job job_of(const LineArguments& arguments, std::string device, std::uint64_t seed, Task task) {
-  Job job{.baselines = arguments.device.baselines.string(),
+  Job job{.baselines = arguments.device.baselines.users.string(),
           .files = {},
           .overrides = arguments.overrides,
           .tags = arguments.tags,
@@ -65,7 +65,7 @@ LineArguments arguments_of(const Job& job) {
   arguments.tags = job.tags;
   arguments.excluded_tags = job.excluded_tags;
   arguments.device.spec = job.device;
-  arguments.device.baselines = job.baselines;
+  arguments.device.baselines.users = job.baselines;
   arguments.seed = job.seed;
   return arguments;
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "device/baselines.h"
 #include "device/open_device.h"
-#include "line/baselines_folder.h"
 
 namespace stepgate {
 

@@ -105,7 +105,7 @@ void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
     if (!names_any_stored(scenario)) continue;
     try {
       planned.baseline = read_baseline_if_any(
-          baseline_path(arguments.device.baselines, device, scenario.name), scenario.name);
+          baseline_path(arguments.device.baselines.users, device, scenario.name), scenario.name);
       if (!arguments.ledger.empty()) look_into_ledger(planned, device, arguments);
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());

@@ -11,6 +11,8 @@
 #include "base/interruption.h"
 #include "base/process/run_program.h"
 #include "base/random.h"
+#include "base/text/diagnostic.h"
+#include "device/baselines.h"
 #include "judge/stored/stored_assertion.h"
 #include "ledger/baseline/acceptance.h"
 #include "ledger/baseline/baseline_file.h"
@@ -36,6 +38,14 @@ constexpr int not_accepted_code = 1;
 int refuse(const Planned& planned, const std::string& reason) {
   print_not_accepted(std::cout, planned.scenario.name, reason);
   return not_accepted_code;
+}
+
+void refuse_package(const Baselines& baselines) {
+  if (!baselines.users_is_package()) return;
+  throw RequestError(fmt::format("{} is installed with stepgate, and the next installation would "
+                                 "take stored runs away",
+                                 baselines.users.string()),
+                     "name a folder of your own: --baselines DIR, or STEPGATE_BASELINES");
 }
 
 // Adds the stored runs and the anchors of every variant.
@@ -85,7 +95,8 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
   apply_calibrations(one, arguments, seed);
   const OpenedDevice opened = open_device_of(part, arguments, seed);
   const DeviceIdentity identity = opened.device->identity();
-  const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
+  const auto path =
+      baseline_path(arguments.device.baselines.users, identity, planned.scenario.name);
   prepare(planned, path, arguments);
   const Decided decided = decide_one(planned, *opened.device, seed, {}, terminal_progress());
   const auto reason =
@@ -140,6 +151,7 @@ int accept_one_run(Arguments arguments, const AcceptTask& task) {
 
 int accept_runs(const Arguments& arguments) {
   refuse_launcher("`accept` stores a run of one");
+  refuse_package(arguments.device.baselines);
   stop_when_interrupted();
   // Errors in the last file are found before the first scenario is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);

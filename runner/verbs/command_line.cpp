@@ -124,10 +124,10 @@ class CommandLine {
     declare_gate();
     declare_attach();
     declare_read();
-    app_.add_option("--baselines", arguments_.device.baselines,
-                    "folder with device profiles and baselines, before the verb or behind it; if "
-                    "left out: $STEPGATE_BASELINES, else baselines/ here, else what is installed "
-                    "with this program");
+    app_.add_option("--baselines", arguments_.device.baselines.users,
+                    "folder of stored runs and of device profiles, which win over those that are "
+                    "installed with this program; before the verb or behind it; if left out: "
+                    "$STEPGATE_BASELINES, else baselines/ here");
     for (CLI::App* verb : app_.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();
   }
 

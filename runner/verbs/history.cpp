@@ -39,14 +39,15 @@ Paths folders_in(const std::filesystem::path& folder) {
 Paths folders_of_devices(const Arguments& arguments) {
   const bool is_ledger = !arguments.ledger.empty();
   const std::filesystem::path& baselines =
-      is_ledger ? arguments.ledger : arguments.device.baselines;
+      is_ledger ? arguments.ledger : arguments.device.baselines.users;
   std::error_code unreadable;
   if (!std::filesystem::is_directory(baselines, unreadable)) {
     throw RequestError(
         fmt::format("there is no {} '{}'",
                     is_ledger ? "folder of a ledger" : "folder of stored runs", baselines.string()),
-        is_ledger ? "name one: --ledger DIR, where `stepgate run --ledger` keeps runs"
-                  : "name one: --baselines DIR, or STEPGATE_BASELINES");
+        is_ledger
+            ? "name one: --ledger DIR, where `stepgate run --ledger` keeps runs"
+            : "`stepgate accept` makes it; --baselines DIR or STEPGATE_BASELINES name another");
   }
   Paths folders = folders_in(baselines);
   if (std::filesystem::is_directory(baselines / "simulated", unreadable)) {

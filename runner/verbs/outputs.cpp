@@ -329,7 +329,8 @@ void check_outputs(const Arguments& arguments, std::span<const Path> more) {
     for (const Path& path : given) asked_for.add(path);
   }
   Inputs all = asked_for;
-  add_files_of_baselines(arguments.device.baselines, all);
+  for (const Path& folder : arguments.device.baselines.profile_folders())
+    add_files_of_baselines(folder, all);
   const std::vector<Output> outputs = outputs_of(arguments, read.scenarios);
   for (const Output& output : outputs)
     refuse_over(is_its_own_input(output) ? asked_for : all, output);

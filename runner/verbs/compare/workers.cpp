@@ -13,6 +13,7 @@
 #include "base/process/worker_environment.h"
 #include "base/random.h"
 #include "compare/gate/gate_timing.h"
+#include "device/baselines.h"
 #include "device/cuda/gpu_index.h"
 #include "program/held.h"
 
@@ -55,7 +56,8 @@ void refuse_namesakes(std::span<const Scenario> scenarios) {
 
 Command program_command(const Arguments& arguments, const std::string& program,
                         const std::string& verb, const std::vector<std::string>& more) {
-  Command command{program_path(program), "--baselines", arguments.device.baselines.string(), verb};
+  Command command{program_path(program), "--baselines", arguments.device.baselines.users.string(),
+                  verb};
   if (!arguments.device.spec.empty())
     command.insert(command.end(), {"--device", arguments.device.spec});
   for (const std::string& knob : arguments.overrides)
@@ -113,6 +115,8 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 std::vector<std::string> environment_of(const Arguments& arguments, ComparisonSide side) {
   const GateArguments& gate = arguments.gate;
   std::vector<std::string> environment = worker_environment(gate.passed_variables);
+  if (const auto& package = arguments.device.baselines.package; !package.empty())
+    set_variable(environment, profiles_variable, std::filesystem::absolute(package).string());
   if (gate.of_program()) {
     const bool is_base = side == ComparisonSide::base;
     for (const auto& [name, folder] : cache_variables(gate.caches / (is_base ? "base" : "head")))
