@@ -49,8 +49,7 @@ namespace {
 }
 
 int call_verb(int argc, char** argv) {
-  CLI::App app("stepgate: did this change make the training step slower, and by what mechanism?",
-               "stepgate");
+  CLI::App app;
   Arguments arguments;
   Verb chosen = nullptr;
   declare_verbs(app, arguments, chosen);

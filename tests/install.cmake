@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Run as `cmake -D BUILD=<build folder> -D CONSUMER=<project> -D PLACE=<folder> [-D HARDENED=ON -D READELF=<program>] -P install.cmake`: installs, moves what was
+# Run as `cmake -D BUILD=<build folder> -D SOURCE=<sources> -D CONSUMER=<project> -D PLACE=<folder> [-D HARDENED=ON -D READELF=<program>] -P install.cmake`: installs, moves what was
 # installed to where no build has ever been, and has another project test its own scenarios with it.
 file(REMOVE_RECURSE ${PLACE})
 set(prefix "${PLACE}/moved to here")
@@ -7,11 +7,50 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PLACE}/fi
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME ${PLACE}/first "${prefix}")
 
-foreach(file bin/stepgate share/stepgate/baselines/nvidia-h200/device.toml share/stepgate/scenarios/sync_every_step.toml
-    lib/stepgate/attach/libstepgate_attach.so lib/stepgate/attach/sitecustomize.py share/stepgate/LICENSE share/stepgate/json_schema.json share/stepgate/python/pyproject.toml share/stepgate/python/stepgate/__main__.py lib/cmake/stepgate/stepgateConfig.cmake)
-  if(NOT EXISTS "${prefix}/${file}")
-    message(SEND_ERROR "${file} is not installed")
-  endif()
+# Everything that is installed is in this list, and the other way round.
+set(expected bin/stepgate lib/stepgate/attach/libstepgate_attach.so lib/stepgate/attach/sitecustomize.py
+  lib/cmake/stepgate/stepgateConfig.cmake lib/cmake/stepgate/stepgateConfigVersion.cmake lib/cmake/stepgate/stepgateTargets.cmake
+  lib/cmake/stepgate/stepgate_scenarios.cmake lib/cmake/stepgate/add_scenario_tests.cmake
+  share/man/man1/stepgate.1 share/bash-completion/completions/stepgate share/zsh/site-functions/_stepgate
+  share/fish/vendor_completions.d/stepgate.fish)
+file(GLOB_RECURSE data RELATIVE ${SOURCE} ${SOURCE}/docs/* ${SOURCE}/examples/* ${SOURCE}/python/stepgate/*.py ${SOURCE}/scenarios/*.toml
+  ${SOURCE}/scenarios/*.md ${SOURCE}/scenarios/scenario.schema.json ${SOURCE}/baselines/device.toml ${SOURCE}/baselines/*.md
+  ${SOURCE}/ci/buildkite/* ${SOURCE}/ci/github/* ${SOURCE}/ci/gitlab/* ${SOURCE}/ci/jenkins/* ${SOURCE}/ci/jobs/*)
+list(FILTER data EXCLUDE REGEX "__pycache__")
+list(APPEND data LICENSE README.md SECURITY.md python/pyproject.toml ci/WORKER.md ci/worker_example.py ci/recompute.py ci/compare_simulated.py)
+list(TRANSFORM data PREPEND share/stepgate/)
+list(APPEND expected ${data})
+file(GLOB_RECURSE found RELATIVE "${prefix}" "${prefix}/*")
+list(FILTER found EXCLUDE REGEX "^lib/cmake/stepgate/stepgateTargets-[a-z]+\\.cmake$")  # of the kind of build
+function(compare_installed found wrong_variable)
+  set(missing ${expected})
+  list(REMOVE_ITEM missing ${found})
+  list(REMOVE_ITEM found ${expected})
+  set(${wrong_variable} "not installed: [${missing}]; installed, and not in the list: [${found}]" PARENT_SCOPE)
+endfunction()
+compare_installed("${found}" wrong)
+if(NOT wrong STREQUAL "not installed: []; installed, and not in the list: []")
+  message(SEND_ERROR "${wrong}")
+endif()
+list(APPEND found share/stepgate/baselines/nvidia-h200/stored.toml)
+list(REMOVE_ITEM found share/man/man1/stepgate.1)
+compare_installed("${found}" wrong)
+if(NOT wrong MATCHES "installed: .share/man/man1/stepgate.1.;.*list: .share/stepgate/baselines/nvidia-h200/stored.toml.$")
+  message(SEND_ERROR "a page that is left out and a file too many are planted, and it says: ${wrong}")
+endif()
+# A link of an installed page leads to a file that is installed as well.
+file(GLOB_RECURSE pages "${prefix}/share/stepgate/*.md")
+foreach(page IN LISTS pages)
+  cmake_path(GET page PARENT_PATH folder)
+  file(READ "${page}" text)
+  string(REPLACE ";" "," text "${text}")
+  string(REGEX MATCHALL "\\]\\([^)#: ]+[)#]" links "${text}")
+  foreach(link IN LISTS links)
+    string(REGEX REPLACE "^..|.$" "" target "${link}")
+    if(NOT EXISTS "${folder}/${target}")
+      message(SEND_ERROR "${page}: ${target} is not installed")
+    endif()
+  endforeach()
 endforeach()
 # Neither program nor package may look for anything in the folder that they were built in or first installed to.
 file(GLOB_RECURSE installed "${prefix}/bin/*" "${prefix}/lib/*")
@@ -45,7 +84,12 @@ endif()
 # The files that `new` writes are in the program: it needs nothing that lies beside it.
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy "${prefix}/bin/stepgate" ${PLACE}/alone COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${PLACE}/alone new --like sync ${PLACE}/own.toml OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PLACE}/own.toml "${prefix}/share/stepgate/scenarios/start/sync.toml"
+file(READ ${PLACE}/own.toml own)
+file(READ "${prefix}/share/stepgate/scenarios/start/sync.toml" starter)
+if(NOT own STREQUAL "#:schema scenario.schema.json\n${starter}")
+  message(SEND_ERROR "new --like sync writes something else than scenarios/start/sync.toml")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PLACE}/scenario.schema.json "${prefix}/share/stepgate/scenarios/scenario.schema.json"
   COMMAND_ERROR_IS_FATAL ANY)
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CONSUMER} -B ${PLACE}/consumer "-DCMAKE_PREFIX_PATH=${prefix}"

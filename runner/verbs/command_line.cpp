@@ -111,6 +111,9 @@ class CommandLine {
       : app_(app), arguments_(arguments), chosen_(chosen) {}
 
   void declare() {
+    app_.name("stepgate");
+    app_.description(
+        "stepgate: did this change make the training step slower, and by what mechanism?");
     app_.require_subcommand(0, 1);  // main refuses a missing verb with a better message
     app_.set_version_flag("--version", version_text());
     declare_looking();
@@ -118,6 +121,7 @@ class CommandLine {
     declare_devices();
     declare_run();
     declare_serve();
+    declare_describe();
     declare_worker();
     declare_accept();
     declare_history();
@@ -189,8 +193,10 @@ class CommandLine {
   }
 
   CLI::App* takes_device(CLI::App* added) {
-    added->add_option("--device", arguments_.device.spec,
-                      "cuda[:index], simulated[:profile] or reference");
+    added
+        ->add_option("--device", arguments_.device.spec,
+                     "the first GPU when left out; `stepgate devices` lists what there is")
+        ->type_name("cuda[:index]|simulated[:profile]|reference");
     added
         ->add_option("--seed", arguments_.seed,
                      "of contents, orders and simulated noise; random when left out")
@@ -227,12 +233,14 @@ class CommandLine {
 
   void gives_verdict(CLI::App* added, const char* json) {
     added->add_option("--json", arguments_.json, json);
-    added->add_option_function<std::string>(
-        "--undecided",
-        [&arguments = arguments_](const std::string& name) {
-          arguments.undecided = undecided_policy(name);
-        },
-        "what an undecided verdict is: skip, fail or pass");
+    added
+        ->add_option_function<std::string>(
+            "--undecided",
+            [&arguments = arguments_](const std::string& name) {
+              arguments.undecided = undecided_policy(name);
+            },
+            "what an undecided verdict is")
+        ->type_name("skip|fail|pass");
   }
 
   void reports_to_ci(CLI::App* added) {
@@ -250,13 +258,16 @@ class CommandLine {
       if (page != nullptr) arguments.step_summary = page;
     });
     if (is_github_workflow()) arguments_.annotations = Annotations::github;
-    added->add_option_function<std::string>(
-        "--annotations",
-        [&arguments = arguments_](const std::string& name) {
-          arguments.annotations = annotation_choice(name);
-        },
-        "github: print workflow commands that mark the lines of assertions that do not pass; none. "
-        "github where GITHUB_ACTIONS is true");
+    added
+        ->add_option_function<std::string>(
+            "--annotations",
+            [&arguments = arguments_](const std::string& name) {
+              arguments.annotations = annotation_choice(name);
+            },
+            "github: print workflow commands that mark the lines of assertions that do not pass; "
+            "none. "
+            "github where GITHUB_ACTIONS is true")
+        ->type_name("github|none");
   }
 
   void declare_looking() {
@@ -292,8 +303,8 @@ class CommandLine {
     added->add_option("file", arguments_.starter.file, "the *.toml to write; - is standard output");
     std::string words;
     for (const Starter& starter : starters())
-      words += (words.empty() ? "" : ", ") + std::string(starter.word);
-    added->add_option("--like", arguments_.starter.like, "what it is about: one of " + words);
+      words += (words.empty() ? "" : "|") + std::string(starter.word);
+    added->add_option("--like", arguments_.starter.like, "what it is about")->type_name(words);
   }
 
   void declare_devices() {
@@ -345,6 +356,14 @@ class CommandLine {
     verb("serve", "do the job that another process of this program asks for on standard input",
          serve_job)
         ->group("");
+  }
+
+  // This verb is hidden, since a build calls it and installs what it prints.
+  void declare_describe() {
+    CLI::App* added =
+        verb("describe", "print this command line for a reader or a shell", describe_itself);
+    added->group("");
+    added->add_option("form", arguments_.filter)->type_name("man|bash|zsh|fish")->required();
   }
 
   void declare_worker() {
@@ -403,7 +422,8 @@ class CommandLine {
             [&given](const std::vector<std::string>& names) {
               for (const std::string& name : names) given.only.insert(gate_part(name));
             },
-            "compare counts, time or assertions alone; repeatable, all three when left out")
+            "compare this alone; repeatable, all three when left out")
+        ->type_name("counts|time|assertions")
         ->allow_extra_args(false);
     gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
     gate->add_option("--pairs", given.pairs, "pairs of launches at most")

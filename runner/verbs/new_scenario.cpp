@@ -15,12 +15,16 @@
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
 #include "report/exit_code.h"
+#include "scenario/knobs/field_documents.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/starters.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
 namespace {
+
+// The schema that an editor finds by the first line of a scenario.
+constexpr const char* schema_name = "scenario.schema.json";
 
 // Lists all available starting scenarios with their claims.
 [[noreturn]] void refuse_none() {
@@ -75,7 +79,13 @@ int new_scenario(const Arguments& arguments) {
   }
   require_a_path_to_show(file.generic_string());
   refuse_as_name(file, own_name);
-  write_new_file(file, starter.text);
+  const std::filesystem::path schema = file.parent_path() / schema_name;
+  write_new_file(file, fmt::format("#:schema {}\n{}", schema_name, starter.text));
+  std::error_code unknown;
+  if (!std::filesystem::exists(schema, unknown)) {
+    write_new_file(schema, fields_json_schema());
+    std::cout << schema.string() << ": editors complete and check scenarios with it\n";
+  }
   const std::string name = file_word(file);
   std::cout << file.string() << ": change what its comments speak of, then `"
             << to_text({"stepgate", "check", "--strict", name}) << "` and `"

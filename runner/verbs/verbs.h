@@ -27,6 +27,7 @@ int attach_program(const Arguments&);
 int read_traces(const Arguments&);
 int work_for_gate(const Arguments&);
 int serve_job(const Arguments&);
+int describe_itself(const Arguments&);
 
 // The steps of a program that arguments choose. Throws RequestError.
 StepChoice choice_of(const AttachArguments&);

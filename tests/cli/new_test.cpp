@@ -31,11 +31,16 @@ TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
     const std::string file = "steps/" + word + ".toml";
     const Finished written = stepgate({"new", "--like", word, file});
     EXPECT_EQ(written.exit_code, 0) << written.err;
-    EXPECT_EQ(written.out, file +
-                               ": change what its comments speak of, then `stepgate check "
-                               "--strict " +
-                               file + "` and `stepgate run " + file + "`\n");
-    EXPECT_EQ(text_of(place() / file), starter(word));
+    const std::string schema = "steps/scenario.schema.json";
+    EXPECT_EQ(written.out,
+              (word == words().front() ? schema + ": editors complete and check scenarios with it\n"
+                                       : std::string()) +
+                  file +
+                  ": change what its comments speak of, then `stepgate check "
+                  "--strict " +
+                  file + "` and `stepgate run " + file + "`\n");
+    EXPECT_EQ(text_of(place() / file), "#:schema scenario.schema.json\n" + starter(word));
+    EXPECT_EQ(text_of(place() / schema), text_of(scenarios / "scenario.schema.json"));
     const Finished shown = stepgate({"new", "--like", word, "-"});
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_EQ(shown.out, starter(word));
