@@ -65,6 +65,22 @@ def shell_is_clean(script, file):
     expect(found.returncode == 0, f"{file}: shellcheck:\n{found.stdout}{found.stderr}")
 
 
+# Files for repositories without sources of stepgate, and what fetches a release for each.
+OWN = {"github/own.yml": "jobs/fetch", "buildkite/own.yml": "jobs/fetch", "gitlab/own.yml": "gitlab/own.yml", "jenkins/Jenkinsfile.own": "jenkins/Jenkinsfile.own"}
+for file, fetching in OWN.items():
+    text = read(fetching)
+    checked, unpacked = text.find("sha256sum"), text.find("tar -x")
+    expect(-1 < checked < unpacked and "-c -" in text[checked:unpacked], f"{fetching}: a release is unpacked that nobody checked")
+for file in ["github/action/action.yml", "gitlab/own.yml", "jenkins/Jenkinsfile.own", "buildkite/stepgate-buildkite-plugin/hooks/command"]:
+    text = read(file)
+    names_what_there_is(text, file)
+    expect(re.search(r'share/stepgate/ci/jobs/own" ', text), f"{file}: nothing starts ci/jobs/own")
+    expect("STEPGATE_LEDGER" in text, f"{file}: no ledger of earlier runs is kept")
+for step in (parsed(read("github/action/action.yml")) or {}).get("runs", {}).get("steps", []):
+    expect("${{" not in step["run"], f"github/action/action.yml: text of others becomes a script: {step['run']}")
+    shell_is_clean(step["run"], "github/action/action.yml")
+shell_is_clean(read("buildkite/stepgate-buildkite-plugin/hooks/command"), "buildkite/stepgate-buildkite-plugin/hooks/command")
+
 for name in sorted(os.listdir(os.path.join(folder, "ci/jobs"))):
     shell_is_clean(read("jobs/" + name), "jobs/" + name)
 for name in ["gate", "nightly"]:
@@ -97,7 +113,7 @@ for name in ["gate", "nightly"]:
 expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
 
 # GitHub
-for name in ["build"] + jobs:
+for name in ["build", "own"] + jobs:
     file = f"github/{name}.yml"
     text = read(file)
     names_what_there_is(text, file)
@@ -113,7 +129,8 @@ for name in ["build"] + jobs:
         gpu = "gpu" in job["runs-on"]
         writes = "write" in str(job.get("permissions", ""))
         if untrusted:
-            expect("self-hosted" not in job["runs-on"], f"{place}: whoever proposes a change runs on our machine")
+            of_its_own = job.get("if") == "github.event.pull_request.head.repo.full_name == github.repository"
+            expect("self-hosted" not in job["runs-on"] or name == "own" and of_its_own, f"{place}: whoever proposes a change runs on our machine")
             expect(not writes and "github.token" not in str(job), f"{place}: whoever proposes a change gets a token")
         if gpu:
             expect(not writes and "GH_TOKEN" not in str(job), f"{place}: a token that writes where programs run")
@@ -136,7 +153,7 @@ for name in ["build"] + jobs:
             if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):
                 expect(step["with"]["path"] == "downloaded" and "own/ci/jobs/take downloaded head" in text,
                        f"{place}: what the change's build left is more than files")
-    if name != "build":
+    if name not in ("build", "own"):
         handles_codes(text, file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
 gate = parsed(read("github/gate.yml")) or {}
@@ -176,15 +193,22 @@ for name, job in pipeline.items():
                f"{file}, {name}: no time is left when the script has used its own: {given} of {job.get('timeout')}")
 
 
-for name in jobs:
-    job = merged(pipeline.get("stepgate-" + name) or {})
-    place = f"{file}, stepgate-{name}"
+def kept_and_alone(job, place):
     expect(job.get("tags") == ["gpu"] and "resource_group" in job, f"{place}: two jobs at once on a GPU")
     expect(job.get("allow_failure") == {"exit_codes": [77]}, f"{place}: only 77 may be orange")
     artifacts = job.get("artifacts") or {}
     expect(artifacts.get("when") == "always" and "junit" in artifacts.get("reports", {}), f"{place}: no report when it fails")
     expect(artifacts.get("paths") == ["out"], f"{place}: report.html is not kept")
     expect("timeout" in job, f"{place}: no timeout")
+
+
+own = (parsed(read("gitlab/own.yml")) or {}).get(".stepgate") or {}
+kept_and_alone(own, "gitlab/own.yml")
+shell_is_clean("\n".join(own.get("script", [])), "gitlab/own.yml")
+for name in jobs:
+    job = merged(pipeline.get("stepgate-" + name) or {})
+    place = f"{file}, stepgate-{name}"
+    kept_and_alone(job, place)
     expect("after_script" in job, f"{place}: nobody says what the code means")
 gate = pipeline.get("stepgate-gate") or {}
 for name in ["stepgate-gate", "stepgate-build-base"]:
@@ -201,7 +225,7 @@ expect((pipeline.get("stepgate-build-head") or {}).get("artifacts", {}).get("pat
        f"{file}, stepgate-build-head: the change hands over more than a program")
 
 # Buildkite
-for name in jobs:
+for name in jobs + ["own"]:
     file = f"buildkite/{name}.yml"
     text = read(file)
     names_what_there_is(text, file)
@@ -223,7 +247,7 @@ for name in jobs:
 expect("fork == true" in read("buildkite/gate.yml"), "buildkite/gate.yml: nobody is asked about forks")
 
 # Jenkins
-for name in jobs:
+for name in jobs + ["own"]:
     file = f"jenkins/Jenkinsfile.{name}"
     text = read(file)
     names_what_there_is(text, file)

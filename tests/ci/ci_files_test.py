@@ -102,6 +102,17 @@ faults = [
     ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
     ("gitlab/stepgate.yml", "kill -KILL -1", "true", "may still change"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
+    ("jobs/fetch", "| sha256sum", "| cat", "nobody checked"),
+    ("gitlab/own.yml", "| sha256sum -c -", "| cat", "nobody checked"),
+    ("jenkins/Jenkinsfile.own", "sha256sum -c -", "cat", "nobody checked"),
+    ("github/own.yml", "    if: github.event.pull_request.head.repo.full_name == github.repository\n", "", "runs on our machine"),
+    ("github/own.yml", "          path: out\n", "          path: out/junit.xml\n", "report.html is not kept"),
+    ("github/action/action.yml", '"$OUT" "${words[@]}"', '"$OUT" ${{ inputs.command }}', "text of others becomes a script"),
+    ("github/action/action.yml", "STEPGATE_LEDGER: ${{ inputs.ledger }}", "A: b", "no ledger of earlier runs"),
+    ("buildkite/stepgate-buildkite-plugin/hooks/command", "ci/jobs/own", "ci/jobs/run", "there is no program ci/jobs/run"),
+    ("buildkite/own.yml", "exit_status: 77", "exit_status: 1", "only 77 may be orange"),
+    ("gitlab/own.yml", "  resource_group: gpu\n", "", "two jobs at once"),
+    ("jenkins/Jenkinsfile.own", "case 77:", "case 78:", "no branch for exit code 77"),
     ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
 ]
 shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""own_test.py REPOSITORY RELEASE FOLDER: what the action for GitHub, the template for GitLab, the plugin for Buildkite and the stage for
+Jenkins run, in a repository that has scenarios and nothing else, with the release of pack_test.py and their inputs played. Each hands
+the verdict on, keeps reports, and starts nothing that has another checksum."""
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import jsonschema
+import yaml
+
+REPOSITORY, RELEASE, FOLDER = map(pathlib.Path, sys.argv[1:])
+CI = REPOSITORY / "ci"
+TARBALL = next(RELEASE.glob("*.tar.gz"))
+SHA256 = re.search(rf"^(\w+)  {re.escape(TARBALL.name)}$", (RELEASE / "SHA256SUMS").read_text(), re.M).group(1)
+VERSION, KIND = re.fullmatch(r"stepgate-([\d.]+)-linux-\w+-(\w+)\.tar\.gz", TARBALL.name).groups()
+SCENARIO = """claim = "half the kernels take half the time"
+model = {{ kind = "spin", kernel_us = 20 }}
+[variant.baseline]
+model.kernels = 20
+[variant.fix]
+model.kernels = 10
+[expect]
+line = "fix.samples_per_s >= {} * baseline.samples_per_s"
+"""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not re.match("CI$|GITHUB_|STEPGATE_|BUILDKITE", name)} | {"CI": "true", "HOME": str(FOLDER / "home")}
+
+
+def started(script, checkout, variables):
+    return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], text=True, capture_output=True, cwd=checkout, env=ENVIRONMENT | variables)
+
+
+def github(checkout, command, sha256):
+    action = yaml.safe_load((CI / "github/action/action.yml").read_text())
+    inputs = {name: given.get("default") for name, given in action["inputs"].items()}
+    inputs |= {"version": VERSION, "sha256": sha256, "kind": KIND, "release": RELEASE.as_uri(), "command": command, "ledger": str(FOLDER / "ledger")}
+    outputs = FOLDER / "outputs"
+    outputs.write_text("")
+    places = {"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": str(CI / "github/action"), "GITHUB_ACTION_REPOSITORY": "OWNER/stepgate",
+              "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(FOLDER / "page"), "RUNNER_TEMP": str(FOLDER / "temp")}
+    for step in action["runs"]["steps"]:
+        variables = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found.group(1)], value) for name, value in step["env"].items()}
+        ended = started(step["run"], checkout, places | variables)
+        if ended.returncode != 0:
+            break
+    said = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+    if said:
+        assert set(said) == set(action["outputs"]) and said["exit-code"] == str(ended.returncode) and (checkout / said["report"]).exists(), said
+        assert said["verdict"] == (checkout / "out/verdict").read_text().strip(), said
+    return ended
+
+
+def gitlab(checkout, command, sha256):
+    job = yaml.safe_load((CI / "gitlab/own.yml").read_text())[".stepgate"]
+    variables = job["variables"] | {"STEPGATE_RELEASE": TARBALL.as_uri(), "STEPGATE_SHA256": sha256, "STEPGATE_COMMAND": command}
+    variables["STEPGATE_LEDGER"] = str(FOLDER / "ledger")
+    return started("\n".join(job["script"]), checkout, variables)
+
+
+def buildkite(checkout, command, sha256):
+    plugin = yaml.safe_load((CI / "buildkite/stepgate-buildkite-plugin/plugin.yml").read_text())
+    configuration = {"release": TARBALL.as_uri(), "sha256": sha256, "command": command}
+    jsonschema.validate(configuration, plugin["configuration"])
+    variables = {f"BUILDKITE_PLUGIN_STEPGATE_{name.upper()}": value for name, value in configuration.items()}
+    return started(str(CI / "buildkite/stepgate-buildkite-plugin/hooks/command"), checkout, variables | {"BUILDKITE_PIPELINE_SLUG": "p", "BUILDKITE_BRANCH": "b"})
+
+
+def jenkins(checkout, command, sha256):
+    script = re.search(r"script: '''(.*?)'''", (CI / "jenkins/Jenkinsfile.own").read_text(), re.S).group(1).replace("\\\\", "\\")
+    return started(script, checkout, {"STEPGATE_RELEASE": TARBALL.as_uri(), "STEPGATE_SHA256": sha256, "STEPGATE_COMMAND": command, "JOB_NAME": "j"})
+
+
+shutil.rmtree(FOLDER, ignore_errors=True)
+seeds = itertools.count(1)  # a ledger takes no seed twice
+
+
+def simulated():
+    return f"--device simulated --seed {next(seeds)}"
+
+
+(FOLDER / "sg").mkdir(parents=True)
+subprocess.run(["tar", "-xzf", TARBALL, "-C", FOLDER / "sg", "--strip-components", "1"], check=True)
+for system in (github, gitlab, buildkite, jenkins):
+    checkout = FOLDER / system.__name__ / "a checkout"
+    (checkout / "scenarios").mkdir(parents=True)
+    (FOLDER / "temp").mkdir(exist_ok=True)
+    scenario = checkout / "scenarios/half.toml"
+
+    def ends(command, code, words, sha256=SHA256):
+        shutil.rmtree(checkout / "out", ignore_errors=True)
+        ended = system(checkout, command, sha256)
+        assert ended.returncode == code and words in ended.stdout + ended.stderr, (system.__name__, command, code, words, ended)
+
+    scenario.write_text(SCENARIO.format(1.5))
+    ends(f"run scenarios {simulated()}", 0, "stepgate: passes")
+    assert sorted(path.name for path in (checkout / "out").iterdir()) == ["exit_code", "junit.xml", "report.html", "result.jsonl", "summary.md", "verdict"]
+    assert json.loads((checkout / "out/result.jsonl").read_text().splitlines()[0])["outcome"] == "passes"
+    assert not (checkout / "baselines").exists()
+    ends(f"run 'scenarios/half.toml' {simulated()}", 0, "stepgate: passes")  # words may be quoted
+    scenario.write_text(SCENARIO.format(3))
+    ends(f"run scenarios {simulated()}", 1, "stepgate: fails")
+    assert (checkout / "out/exit_code").read_text() == "1\n" and "<failure" in (checkout / "out/junit.xml").read_text()
+    ends("run scenarios", 4, "stepgate: not gated")  # without a GPU nothing is simulated unasked
+    ends(f"run scenario {simulated()}", 2, "stepgate: wrong request")
+    scenario.write_text(SCENARIO.format(1.5))
+    ends(f"gate --stored scenarios {simulated()}", 4, "stepgate: not gated")
+    subprocess.run([FOLDER / "sg/bin/stepgate", "accept", "--runs", "5", "scenarios", "--device", "simulated"], cwd=checkout, check=True, capture_output=True)
+    ends(f"gate --stored --margin 50% scenarios {simulated()}", 0, "stepgate: passes")
+    # Planted: another file than the checksum says.
+    wrong = SHA256[:-1] + ("0" if SHA256[-1] != "0" else "1")
+    ended = system(checkout, f"run scenarios {simulated()}", wrong)
+    assert ended.returncode != 0 and "stepgate: " not in ended.stdout, ended
+(FOLDER / "github/a checkout/scenarios/half.toml").write_text(SCENARIO.format(3))
+assert "half.toml,line=8" in github(FOLDER / "github/a checkout", f"run scenarios {simulated()}", SHA256).stdout, "no annotation"
+assert "half" in (FOLDER / "page").read_text()
