@@ -113,7 +113,7 @@ for name in ["gate", "nightly"]:
 expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
 
 # GitHub
-for name in ["build", "own"] + jobs:
+for name in ["build", "own", "release"] + jobs:
     file = f"github/{name}.yml"
     text = read(file)
     names_what_there_is(text, file)
@@ -128,6 +128,7 @@ for name in ["build", "own"] + jobs:
         expect("timeout-minutes" in job, f"{place}: no timeout")
         gpu = "gpu" in job["runs-on"]
         writes = "write" in str(job.get("permissions", ""))
+        expect(name != "release" or not writes or "ci/jobs/" not in str(job) and "checkout" not in str(job), f"{place}: a token that writes where sources run")
         if untrusted:
             of_its_own = job.get("if") == "github.event.pull_request.head.repo.full_name == github.repository"
             expect("self-hosted" not in job["runs-on"] or name == "own" and of_its_own, f"{place}: whoever proposes a change runs on our machine")
@@ -153,7 +154,7 @@ for name in ["build", "own"] + jobs:
             if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):
                 expect(step["with"]["path"] == "downloaded" and "own/ci/jobs/take downloaded head" in text,
                        f"{place}: what the change's build left is more than files")
-    if name not in ("build", "own"):
+    if name not in ("build", "own", "release"):
         handles_codes(text, file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
 gate = parsed(read("github/gate.yml")) or {}

@@ -102,6 +102,7 @@ faults = [
     ("gitlab/stepgate.yml", "head/bin/stepgate trusted left", "head/bin/stepgate trusted out", "where reports are read"),
     ("gitlab/stepgate.yml", "kill -KILL -1", "true", "may still change"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
+    ("github/release.yml", "    container:", "    permissions: { contents: write }\n    container:", "a token that writes where sources run"),
     ("jobs/fetch", "| sha256sum", "| cat", "nobody checked"),
     ("gitlab/own.yml", "| sha256sum -c -", "| cat", "nobody checked"),
     ("jenkins/Jenkinsfile.own", "sha256sum -c -", "cat", "nobody checked"),
