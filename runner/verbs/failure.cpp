@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <string>
+#include <system_error>
 
 #include "base/process/child.h"
 #include "base/process/run_program.h"
@@ -23,9 +25,17 @@ ExitCode say_failure() try { throw; } catch (const RequestError& error) {
   std::cerr << "not gated: " << error.what() << '\n';
   return ExitCode::not_gated;
 } catch (const std::filesystem::filesystem_error& error) {
-  std::cerr << error.path1().generic_string() << ": cannot be read: " << error.code().message()
+  if (error.code() == std::errc::not_enough_memory) return say_out_of_memory();
+  const std::string path = error.path1().generic_string();
+  std::cerr << (path.empty() ? "the current folder" : path)
+            << ": cannot be read: " << error.code().message()
             << "; check the permissions of its folders\n";
   return ExitCode::wrong_request;
+} catch (const std::system_error& error) {
+  if (error.code() == std::errc::not_enough_memory) return say_out_of_memory();
+  std::cerr << "the system refused: " << error.what()
+            << "; look at its limits, such as `ulimit -a` and `df`\n";
+  return ExitCode::device_failed;
 } catch (const ProcessError& error) {
   std::cerr << error.what() << '\n';
   return ExitCode::device_failed;

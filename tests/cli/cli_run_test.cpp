@@ -125,6 +125,21 @@ TEST_F(RunVerb, TellsAGpuThatIsHiddenOrAskedForFromAMachineWithoutOne) {
   EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
 }
 
+TEST_F(RunVerb, TellsWhatTheSystemRefusesAndThatNoDeviceFailed) {
+  write("holding.toml", holding);
+  const Finished refused =
+      ChildProcess("/bin/sh",
+                   {"-c", "ulimit -n 12; exec " STEPGATE_PROGRAM
+                          " run holding.toml --device simulated --baselines " STEPGATE_SOURCE_DIR
+                          "/baselines"},
+                   place())
+          .wait();
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_EQ(refused.err,
+            "the system refused: copy a descriptor: Too many open files; look at its limits, such "
+            "as `ulimit -a` and `df`\n");
+}
+
 TEST_F(RunVerb, StoresNothingThatIsSimulatedUnasked) {
   write("holding.toml", holding);
   const Finished refused = stepgate({"--baselines", "b", "accept", "holding.toml"});
