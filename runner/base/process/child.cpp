@@ -79,6 +79,10 @@ std::string printable(std::string_view text, std::size_t most) {
   return text.size() > most ? clean + "..." : clean;
 }
 
+void flush_answer(std::ostream& out) {
+  if (!out.flush()) throw WorkerError("its answer cannot be written to whoever asked");
+}
+
 Child::Child(ChildRequest request) : request_(std::move(request)) {
   start();
 }

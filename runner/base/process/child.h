@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -124,6 +125,10 @@ class Child {
   std::string output_;  // read and not yet taken
   std::string stderr_tail_;
 };
+
+// The other end, for a process that answers: throws a WorkerError where something that was written
+// before is lost, since whoever asked would wait for it.
+void flush_answer(std::ostream&);
 
 // Returns the text for a message: each character that is not printable ASCII becomes '?', and text
 // beyond `most` bytes becomes "...".

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,16 @@ TEST(RunToEnd, EndsWhatAKilledSupervisorLeavesAndNoOtherChild) {
   ASSERT_GT(left, 0);
   EXPECT_EQ(::kill(left, 0), -1);
   EXPECT_EQ(other.exchange("two"), "two");
+}
+
+TEST(FlushAnswer, ThrowsWhereTheAnswerIsLost) {
+  std::ostringstream kept;
+  kept << "answer\n";
+  flush_answer(kept);
+  EXPECT_EQ(kept.str(), "answer\n");
+  std::ofstream full("/dev/full");
+  full << "answer\n";
+  EXPECT_THROW(flush_answer(full), WorkerError);
 }
 
 TEST(RunToEnd, IsStopped) {

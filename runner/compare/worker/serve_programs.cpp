@@ -210,7 +210,8 @@ void serve_programs(std::istream& in, std::ostream& out, std::span<const ServedP
   for (std::string line; std::getline(in, line);) {
     const auto answer = server.answer(line);
     if (!answer) return;
-    out << *answer << '\n' << std::flush;
+    out << *answer << '\n';
+    flush_answer(out);
   }
 }
 

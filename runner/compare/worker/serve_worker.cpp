@@ -10,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "base/process/child.h"
 #include "base/process/one_cpu.h"
 #include "base/text/nearest.h"
 #include "compare/worker/count_step.h"
@@ -157,7 +158,8 @@ void serve_worker(std::istream& in, std::ostream& out, Device& device, const Wor
   for (std::string line; std::getline(in, line);) {
     const auto answer = server.answer(line);
     if (!answer) return;
-    out << *answer << '\n' << std::flush;
+    out << *answer << '\n';
+    flush_answer(out);
   }
 }
 

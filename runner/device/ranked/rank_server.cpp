@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/fnv1a.h"
+#include "base/process/child.h"
 #include "base/random.h"
 #include "base/text/diagnostic.h"
 #include "device/ranked/meeting.h"
@@ -249,7 +250,7 @@ void serve_rank(std::istream& in, std::ostream& out, RankServer& server) {
       text = message_of(server.answer(request));
     }
     for (const std::string& part : lines_of(text)) out << part << '\n';
-    out << std::flush;
+    flush_answer(out);
     if (std::holds_alternative<ask::End>(request)) return;
   }
   if (!in.eof())

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "base/process/child.h"
 #include "line/fit_to_device.h"
 #include "line/planned.h"
 #include "line/serve.h"
@@ -44,7 +45,8 @@ int trace_for_run(const LineArguments& arguments) {
       result.unavailable = error.what();
     }
     write_traced(asked.into, result);
-    std::cout << (is_lost ? tracer_lost_its_device : "traced") << std::endl;
+    std::cout << (is_lost ? tracer_lost_its_device : "traced") << '\n';
+    flush_answer(std::cout);
   }
   return 0;
 }
