@@ -7,6 +7,9 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES 32
+// Reads numbers with from_chars, which takes no memory. With a stringstream, as is the default, a
+// lack of memory looks like a malformed number.
+#define TOML_FLOAT_CHARCONV 1
 // toml++ 3.3 asserts conditions that it then handles by refusing. With NDEBUG it tells clang to
 // assume them. So both are disabled, in every kind of build.
 #undef NDEBUG
