@@ -42,6 +42,7 @@ WORDS = [
     (r"\b[Ss]ittings?\b|\b[Ee]ras?\b|new_era|\b[Dd]ealt\b|\bcoin deals", "session, baseline reset, randomised", None, None),
     (r"^\s*// ---", "no banner: a file of its own", r"\.(h|cpp|cu|cuh)$", None),
     (r"^\s*(//|#) (Of|Whose|What|Those|Who)\b", "a sentence with a subject and a verb", r"\.(h|cpp|cu|cuh|py|cmake|txt)$", None),
+    (r"std::o?stringstream", "TextStream, which throws where memory runs out", r"^runner/(?!.*(_test\.|/testing/|text_stream\.h)).*\.(cpp|h)$", None),
     (r"//.*[a-z]'s\.$", "a verb (who does or has what)", r"\.(h|cpp|cu|cuh)$", None),
     (r"\bScripted[A-Z]|\bscripted_[a-z]|\bscripted (device|worker|trace)|[Pp]layed_?(nvml|cudnn|gpu|Nvml)|\bPLAYED_", "fake", None, None),
 ]
@@ -76,7 +77,8 @@ PLANTED = {
                      "plan.run_ahead_steps", "furthest_ahead(plan)", "Bookkeeping kept;", "ScriptedDevice device;", "allocator.used_on(block, 2);", "Gauge all;", "TimeSplit time;",
                      "LiveBecause because;", "std::string without_dnn;", "KeptMemory kept;", "// Of those that are loaded.", "  // What a round costs.",
                      "// Files are measure.cpp's.", "const Sentence sentence = sentence_of(line);", "// The sentences of a scenario.", "Outcome::refuted", "line is refuted",
-                     "DuelVerdict verdict;", "StoredUnit::sitting", "run.new_era", "// The slots are dealt anew.", "// --- reading ---"],
+                     "DuelVerdict verdict;", "StoredUnit::sitting", "run.new_era", "// The slots are dealt anew.", "// --- reading ---",
+                     "std::ostringstream page;"],
     "runner/plan/b.h": ["// The products of a layer.", "int product = 0;"],
     "docs/c.md": ["a batch that is page-locked", "growable segments", "its last words", "a scripted device"],
 }

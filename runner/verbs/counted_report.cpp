@@ -6,10 +6,10 @@
 
 #include <array>
 #include <iostream>
-#include <sstream>
 #include <vector>
 
 #include "base/files/line_file.h"
+#include "base/text/text_stream.h"
 #include "judge/judge_suite.h"
 #include "program/count_steps.h"
 #include "report/writers.h"
@@ -67,7 +67,7 @@ Report report_counted(const Arguments& arguments, std::string verb, RunSoFar so_
   const ReportedScenario& decided = report.scenarios.back();
   print_program(std::cout, decided, style_of(STDOUT_FILENO));
   if (!arguments.json.empty()) {
-    std::ostringstream line;
+    TextStream line;
     Measurement none;
     none.planned_only = true;
     write_json(line, report.run, decided, none, {});

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <iostream>
-#include <sstream>
 #include <system_error>
 
 #include "base/files/read_file.h"
 #include "base/files/write_file.h"
 #include "base/text/diagnostic.h"
+#include "base/text/text_stream.h"
 #include "ledger/baseline/baseline_file.h"
 #include "ledger/series/history.h"
 #include "line/planned.h"
@@ -127,7 +127,7 @@ void draw_all(const Stored& stored, const std::filesystem::path& plot) {
                        "name a folder");
   }
   for (const VariantHistory& history : stored.histories) {
-    std::ostringstream picture;
+    TextStream picture;
     draw_history(picture, history);
     const std::filesystem::path of_device =
         std::filesystem::path(history.file).parent_path().filename();
@@ -157,7 +157,7 @@ int show_history(const Arguments& arguments) {
   print_history_end(std::cout, stored.histories, stored.missing.size(), code);
   if (!arguments.plot.empty()) draw_all(stored, arguments.plot);
   if (!arguments.json.empty()) {
-    std::ostringstream json;
+    TextStream json;
     write_history_json(json, run_info_of(arguments, scenarios.front().file, 0), stored.histories,
                        code);
     write_output([&] { write_file(arguments.json, json.str()); });

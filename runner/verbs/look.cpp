@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The verbs that run nothing: list, plan, fields.
 #include <iostream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/files/line_file.h"
 #include "base/files/write_file.h"
+#include "base/text/text_stream.h"
 #include "line/fit_to_device.h"
 #include "line/planned.h"
 #include "plan/allocate/run_allocator.h"
@@ -69,7 +69,7 @@ std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments
 // Writes a line for every variant with its own allocator.
 void write_memory_lines(const std::vector<std::vector<PlannedStep>>& scenarios,
                         const std::filesystem::path& file) {
-  std::ostringstream lines;
+  TextStream lines;
   for (const std::vector<PlannedStep>& plans : scenarios) {
     for (const StepPlan& plan : plans) {
       if (!plan.allocator) continue;
@@ -100,7 +100,7 @@ int print_plans(const Arguments& arguments) {
       print(std::cout, plan);
     }
     if (arguments.picture.empty()) continue;
-    std::ostringstream picture;
+    TextStream picture;
     draw_memory(picture, plans);
     write_file(picture_file(arguments.picture, plans.front(), scenarios.size()), picture.str());
   }

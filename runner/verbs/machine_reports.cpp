@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <iostream>
 #include <random>
-#include <sstream>
 #include <string_view>
 
 #include "base/files/write_file.h"
+#include "base/text/text_stream.h"
 #include "base/text/visible_stream.h"
 #include "ledger/series/history.h"
 #include "line/provenance.h"
@@ -38,7 +38,7 @@ void add_histories(const Planned& planned, std::vector<Picture>& pictures) {
   std::vector<VariantHistory> histories = histories_of(*planned.baseline, planned.scenario);
   judge_drifts(histories);
   for (const VariantHistory& history : histories) {
-    std::ostringstream svg;
+    TextStream svg;
     draw_history(svg, history);
     pictures.push_back({"Stored runs of " + history.variant,
                         "How the stored runs of " + history.scenario + "/" + history.variant +
@@ -53,7 +53,7 @@ std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& d
   const std::string& name = planned.scenario.name;
   if (planned.traced && !planned.traced->timelines.empty()) {
     const std::span plans = std::span(planned.plans).first(planned.traced->timelines.size());
-    std::ostringstream svg;
+    TextStream svg;
     draw_timeline(svg, device, plans, *planned.traced);
     pictures.push_back({"Timelines",
                         "Host and device over the steady steps of every variant of " + name +
@@ -63,7 +63,7 @@ std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& d
   add_histories(planned, pictures);
   if (planned.plans.empty()) return pictures;  // it runs programs
   const std::span plans = std::span(planned.plans).first(planned.scenario.variants.size());
-  std::ostringstream svg;
+  TextStream svg;
   draw_memory(svg, plans);
   pictures.push_back({"Memory",
                       "What is live in device memory over the operations of a step of every "
@@ -149,14 +149,14 @@ void ReportFiles::write(const Report& report, State state) const {
     return !file.empty() && (state == State::ended || !is_stream(file));
   };
   if (is_due(arguments_.junit)) {
-    std::ostringstream text;
+    TextStream text;
     write_junit(text, report);
     write_output([&] { write_file(arguments_.junit, text.str()); });
   }
   if (is_due(arguments_.summary))
     write_output([&] { write_file(arguments_.summary, summary_markdown(report)); });
   if (!is_due(arguments_.report)) return;
-  std::ostringstream page;
+  TextStream page;
   // The page is rewritten often during a run, so passing scenarios are not drawn before its end.
   write_html(page, report, report.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
   write_output([&] { write_file(arguments_.report, page.str()); });

@@ -8,12 +8,12 @@
 #include <iostream>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "base/files/line_file.h"
 #include "base/files/write_file.h"
 #include "base/interruption.h"
+#include "base/text/text_stream.h"
 #include "base/time_of_scope.h"
 #include "line/decide_on_device.h"
 #include "line/fit_to_device.h"
@@ -50,7 +50,7 @@ class JsonFile {
   template <class... Reported>
   void append(const Reported&... reported) {
     if (!file_) return;
-    std::ostringstream line;
+    TextStream line;
     write_json(line, reported...);
     bool is_written = false;
     write_output([&] {
@@ -80,13 +80,13 @@ void write_timelines(std::span<const Planned> some, std::size_t count, const Dev
     for (std::size_t index = 0; index < traced.timelines.size() && !arguments.trace.empty();
          ++index) {
       const StepPlan& plan = planned.plans[index];
-      std::ostringstream text;
+      TextStream text;
       write_trace(text, {.device = device, .plan = plan, .ranks = traced.timelines[index]});
       write_output([&] { write_file(trace_file(arguments.trace, plan), text.str()); });
     }
     if (arguments.picture.empty()) continue;
     const std::span plans = std::span(planned.plans).first(traced.timelines.size());
-    std::ostringstream text;
+    TextStream text;
     draw_timeline(text, device, plans, traced);
     write_output(
         [&] { write_file(picture_file(arguments.picture, plans.front(), count), text.str()); });

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <sstream>
 
 #include "base/files/write_file.h"
 #include "base/interruption.h"
 #include "base/seconds.h"
+#include "base/text/text_stream.h"
 #include "compare/gate/compare_programs.h"
 #include "compare/gate/compared_workloads.h"
 #include "line/decide_with_ledger.h"
@@ -198,7 +198,7 @@ int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
       gate_report(info, std::move(looked.subject), std::move(looks), verdict, arguments.undecided);
   if (arguments.verbose) print_gate_looks(std::cout, *report.gate);
   print_gate(std::cout, report, style_of(descriptor_of_text()));
-  std::ostringstream json;
+  TextStream json;
   write_gate_json(json, report);
   write_json_file(arguments, json.str());
   files.end(report);

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
+#include "base/files/temporary_folder.h"
+#include "base/text/text_stream.h"
 #include "base/toml/toml_text.h"
 #include "judge/judge.h"
 #include "plan/compose/build_step_plan.h"
@@ -70,7 +73,7 @@ StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double m
 
 void StoredAssertions::extend(const Scenario& scenario, double margin, std::uint64_t seed) {
   const std::filesystem::path file = folder_.path() / (scenario.name + ".toml");
-  std::ofstream out(file);
+  TextStream out;
   // A path is UTF-8, and a JSON string is a valid TOML string.
   out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
       << "\n[expect]\n";
@@ -79,6 +82,8 @@ void StoredAssertions::extend(const Scenario& scenario, double margin, std::uint
     const double own = scenario.variants[index].gate.margin.value_or(0);
     out << assertions_of(plans[index], std::max(own, margin));
   }
+  if (!write_temporary_file(file, out.str()))
+    throw std::system_error(errno, std::generic_category(), "write a temporary scenario");
   files_.push_back(file);
   bases_ += root_of_bases(scenario.file).string() + ':';
   extended_.push_back({file, scenario});
