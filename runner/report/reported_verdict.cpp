@@ -43,7 +43,7 @@ std::string variants_in_words(const ComparedThing& thing, const AlikeVariants& a
 std::vector<ReportedThing> reported_steps(const std::vector<DescribedStep>& steps) {
   std::vector<ReportedThing> things;
   for (const ComparedThing& thing : compared_things(steps)) {
-    ReportedThing& reported = things.emplace_back(thing.thing, std::vector<ReportedThing::Alike>());
+    ReportedThing& reported = things.emplace_back(ReportedThing{thing.thing, {}});
     for (const AlikeVariants& alike : thing.groups) {
       reported.groups.push_back(
           {variants_in_words(thing, alike), alike.words.empty() ? "nothing else" : alike.words});
