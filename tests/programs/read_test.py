@@ -304,13 +304,21 @@ class Read(unittest.TestCase):
             pickle.dump({"segments": [], "device_traces": [[Code()]]}, file, 4)
         with open(self.snapshot([("alloc", 0, 1 << 20)], name="whole.pickle") and self.path("whole.pickle"), "rb") as file:
             whole = file.read()
+        many, event = {key: None for key in range(20_000)}, {"action": "alloc", "addr": 1, "size": 1, "stream": 0}
+        blocks = [0] * 20_000
+        for name, segments, events in (("sum", [{"total_size": 1 << 50}] * 2, [event]), ("negative", [{"total_size": -1}], [event]),
+                                       ("huge", [], [{"action": "oom", "device_free": (1 << 63) - 1}]), ("many", [], [many] * 20_000),
+                                       ("blocks", [{"blocks": blocks}] * 40_000, [event])):
+            with open(self.path(f"{name}.pickle"), "wb") as file:
+                pickle.dump({"segments": segments, "device_traces": [events]}, file, 4)
         for name, data in (("cut", whole[:-30]), ("empty", b"\x80\x04."), ("pop", b"\x80\x04u."), ("memo", b"\x80\x04h\x07."), ("none", pickle.dumps({}, 4)),
                            ("long", b"\x80\x04X\xff\xff\xff\xff"), ("marks", b"\x80\x04" + b"(" * 21_000_000)):
             with open(self.path(f"{name}.pickle"), "wb") as file:
                 file.write(data)
         for name, words in (("code", "holds more than data, such as code"), ("cut", "ends half-way"), ("empty", "is a damaged pickle"),
                             ("pop", "is a damaged pickle"), ("memo", "is a damaged pickle"), ("none", "without a history"), ("long", "ends half-way"),
-                            ("marks", "more than 20 million values")):
+                            ("sum", "sizes that no device has"), ("negative", "sizes that no device has"), ("huge", "sizes that no device has"),
+                            ("many", "refers to its values too often"), ("blocks", "refers to its values too often"), ("marks", "more than 20 million values")):
             done = self.stepgate("read", f"{name}.pickle")
             self.assertEqual(done.returncode, 2, (name, done.stdout))
             self.assertIn(words, done.stderr.decode(), name)

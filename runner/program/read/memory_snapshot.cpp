@@ -22,6 +22,8 @@ namespace {
 constexpr char first_byte_of_a_pickle = '\x80';
 constexpr std::size_t longest_kept_text = 64;
 constexpr std::int64_t endless_bytes = std::int64_t{1} << 50;
+// A value may be referred to by many others. A snapshot of PyTorch's needs five looks a value.
+constexpr std::size_t most_looks = 20 * most_snapshot_values;
 
 // A value of the pickle. Texts and containers are indexes into its lists.
 struct PickleValue {
@@ -41,6 +43,8 @@ class Pickle {
   // The value of a key of a dictionary; none where it has no such key.
   PickleValue in(PickleValue dictionary, std::string_view key) const {
     const auto& values = elements(dictionary);
+    looks_ += values.size() + 1;
+    if (looks_ > most_looks) refuse("refers to its values too often");
     for (std::size_t index = 0; index + 1 < values.size(); index += 2) {
       if (values[index].kind == PickleValue::text && text(values[index]) == key)
         return values[index + 1];
@@ -61,6 +65,11 @@ class Pickle {
     return value.kind == PickleValue::number ? value.at : 0;
   }
   PickleValue whole() const { return stack_.back(); }
+  // The bytes, where a device can have so many.
+  std::int64_t on_device(std::int64_t bytes) const {
+    if (bytes < 0 || bytes > endless_bytes) refuse("has sizes that no device has");
+    return bytes;
+  }
 
   [[noreturn]] void refuse(const std::string& fact) const {
     throw RequestError(Diagnostic{{file_, 0, 0},
@@ -147,6 +156,7 @@ class Pickle {
   std::span<const char> piece_;
   std::size_t at_ = 0;
   std::size_t values_ = 0;
+  mutable std::size_t looks_ = 0;
   std::vector<PickleValue> stack_;
   std::vector<std::vector<PickleValue>> containers_;
   std::vector<std::string> texts_;
@@ -273,7 +283,8 @@ std::vector<SnapshotRequest> history_of(const Pickle& pickle, PickleValue events
     const std::string_view action = pickle.text(pickle.in(event, "action"));
     const bool refused = action == "oom";
     if (refused && snapshot.refusals == 0)
-      snapshot.device_free_bytes = Pickle::number(pickle.in(event, "device_free"));
+      snapshot.device_free_bytes =
+          pickle.on_device(Pickle::number(pickle.in(event, "device_free")));
     if (!refused && action != "alloc" && action != "free_completed") continue;
     // A block that was refused has no address.
     if (refused) ++snapshot.refusals;
@@ -298,14 +309,15 @@ void hold_earlier_blocks(const Pickle& pickle, MemorySnapshot& snapshot) {
     known.first->second = !request.is_free;
   }
   for (const PickleValue segment : pickle.elements(pickle.in(pickle.whole(), "segments"))) {
-    snapshot.reserved_bytes += Pickle::number(pickle.in(segment, "total_size"));
+    snapshot.reserved_bytes += pickle.on_device(Pickle::number(pickle.in(segment, "total_size")));
+    (void)pickle.on_device(snapshot.reserved_bytes);
     const auto stream =
         static_cast<StreamId>(Pickle::number(pickle.in(segment, "stream")) & 0x7fffffff);
     Address next = static_cast<Address>(Pickle::number(pickle.in(segment, "address")));
     for (const PickleValue block : pickle.elements(pickle.in(segment, "blocks"))) {
       const PickleValue own = pickle.in(block, "address");
       const Address address = own.kind == PickleValue::number ? static_cast<Address>(own.at) : next;
-      const std::int64_t bytes = Pickle::number(pickle.in(block, "size"));
+      const std::int64_t bytes = pickle.on_device(Pickle::number(pickle.in(block, "size")));
       next = address + static_cast<Address>(bytes);
       const bool is_live = pickle.text(pickle.in(block, "state")) == "active_allocated";
       if (is_live && bytes > 0 && !held.contains(address))
