@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Tests what is read where a program's run wrote something else than stepgate would.
+#include "compare/gate/run_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace stepgate {
+namespace {
+
+RunOfProgram read(std::initializer_list<std::string_view> lines) {
+  RunReader reader;
+  for (const std::string_view line : lines) EXPECT_EQ(reader.take(line), std::nullopt);
+  return reader.run();
+}
+
+TEST(RunReader, TakesNoValueOfAnotherType) {
+  const RunOfProgram run =
+      read({R"({"scenario":"a","device":[],"expect":[{"name":"n","outcome":"passes","line":1e9},)"
+            R"(7,{"name":[],"outcome":true,"reason":{},"line":-1,"timed":{"smallest_seen":""}}]})",
+            R"({"scenario":"b","expect":{"name":"n"}})", R"({"suite":{"fails":1}})",
+            R"({"suite":true})", R"({"scenario":7})"});
+  ASSERT_EQ(run.assertions.size(), 2U);
+  EXPECT_EQ(run.assertions[0].outcome, Outcome::passes);
+  EXPECT_EQ(run.assertions[0].place.line, 0);
+  EXPECT_EQ(run.assertions[1].outcome, std::nullopt);
+  EXPECT_EQ(run.assertions[1].name, "");
+  EXPECT_EQ(run.scenarios, 2);
+  EXPECT_FALSE(run.suite_failed);
+  EXPECT_EQ(run.failure, "");
+}
+
+TEST(RunReader, SaysThatALineIsNoJson) {
+  for (const char* line : {"", "[]", "{", "{}{}", "\xff", "7"})
+    EXPECT_EQ(read({line, "{}"}).failure, "wrote a line that is no JSON") << line;
+}
+
+TEST(RunReader, MakesTextsShortAndPrintable) {
+  const RunOfProgram run =
+      read({R"({"scenario":"\u001b[2J","broken":")" + std::string(9000, 'x') + "\"}"});
+  ASSERT_EQ(run.assertions.size(), 1U);
+  EXPECT_EQ(run.assertions[0].scenario, "?[2J");
+  EXPECT_EQ(run.assertions[0].reason.size(), longest_text_of_run + 3);
+}
+
+}  // namespace
+}  // namespace stepgate
