@@ -140,6 +140,8 @@ void lead(std::string_view answers) try {
   std::vector<std::unique_ptr<RankLink>> links;
   for (int rank = 0; rank < 2; ++rank) links.push_back(std::make_unique<FuzzedLink>(rank, answers));
   RankedDevice device(std::move(links), {});
+  device.refuse_other_plans(named_plans(plans()));
+  (void)device.reason_against_tracing();
   (void)device.identity();
   for (const PlannedStep& plan : plans()) {
     (void)device.libraries_for(plan);
@@ -151,6 +153,8 @@ void lead(std::string_view answers) try {
       require(result.steps == observe.steps, "these are the steps that were asked for");
     }
     (void)device.read_environment();
+    (void)step->choices();
+    (void)step->restart();
     if (plan->ranks.count > 1) continue;
     LoadedStep* const steps[] = {step.get()};
     require(device.run_interleaved(steps, {.order = {0, 0}, .unscored = 1}).size() == 1,
