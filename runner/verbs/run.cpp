@@ -24,6 +24,7 @@
 #include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
 #include "report/writers.h"
+#include "scenario/read/lint.h"
 #include "verbs/failure.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
@@ -182,7 +183,7 @@ class RunOfParts {
   void draw_sweeps(const Report& report) const {
     if (arguments_.picture.empty()) return;
     for (const ReportedSweep& sweep : report.sweeps) {
-      std::ostringstream text;
+      TextStream text;
       draw_sweep(text, sweep);
       write_output([&] { write_file(picture_file(arguments_.picture, sweep), text.str()); });
     }
@@ -285,6 +286,8 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
   const std::uint64_t seed = seed_of(arguments);
   std::optional<TimeOfScope> planning(times.by_part[WallPart::planning]);
   all = plan_all(arguments, seed, Programs::kept);
+  for (const Planned& planned : all)
+    print_warnings(std::cout, replaced_settings(planned.scenario, arguments.overrides));
   if (launched != nullptr) refuse_programs(all);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;

@@ -229,9 +229,9 @@ std::string_view unquoted_value(const Place& place, const Utf8Lines& lines) {
   const std::size_t before = line.substr(0, failed_at).find_last_not_of(of_a_word);
   if (before == std::string_view::npos) return {};
   const std::size_t sign = line.substr(0, before + 1).find_last_not_of(" \t");
-  if (sign == std::string_view::npos ||
-      std::string_view("=,[").find(line[sign]) == std::string_view::npos)
-    return {};
+  if (sign == std::string_view::npos) return {};
+  const bool is_value = line[sign] == '=' || line[sign] == ',' || line[sign] == '[';
+  if (!is_value || line.find('=') > sign) return {};
   std::string_view value = line.substr(before + 1);
   value = value.substr(0, value.find_first_of("#,}]\r\"'"));
   const std::size_t last = value.find_last_not_of(" \t");
@@ -255,8 +255,8 @@ Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& 
             "close it with a quote"};
   }
   const std::string_view unquoted = unquoted_value(place, lines);
-  const bool is_text = !unquoted.empty() && !is_digit(unquoted.front()) && unquoted.front() != '-';
-  if (is_text)
+  const char first = unquoted.empty() ? '0' : small_letter(unquoted.front());
+  if (first >= 'a' && first <= 'z')
     return {std::move(place), fmt::format("not TOML: '{}' without quotes", unquoted),
             way_out_of(unquoted)};
   constexpr std::string_view prefix = "Error while parsing ";

@@ -7,11 +7,11 @@
 #include <initializer_list>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "base/seconds.h"
 #include "base/text/number_words.h"
+#include "base/text/text_stream.h"
 #include "report/append.h"
 #include "report/html/html.h"
 #include "report/picture/pictures.h"
@@ -432,7 +432,7 @@ std::string html_all_scenarios(const Report& run) {
 std::string html_sweeps(const Report& run, PictureRoom& room) {
   std::string html;
   for (const ReportedSweep& sweep : run.sweeps) {
-    std::ostringstream svg;
+    TextStream svg;
     draw_sweep(svg, sweep);
     const std::string words = fmt::format("samples a second over {}", sweep.knob);
     html += fmt::format(

@@ -36,6 +36,10 @@ void print_checked(std::ostream& out, const Scenario& scenario,
   fmt::print(out, "{}: {}, {}\n", one_line(scenario.file),
              counted_in_words(std::ssize(scenario.variants), "variant"),
              counted_in_words(std::ssize(scenario.expect), "assertion"));
+  print_warnings(out, warnings);
+}
+
+void print_warnings(std::ostream& out, std::span<const Diagnostic> warnings) {
   for (const Diagnostic& warning : warnings) fmt::print(out, "warning: {}\n", to_string(warning));
 }
 

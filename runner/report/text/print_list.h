@@ -23,6 +23,7 @@ void print_listed(std::ostream&, const Scenario&);
 
 // "scenarios/a.toml: 3 variants, 5 assertions", then a line for each warning.
 void print_checked(std::ostream&, const Scenario&, std::span<const Diagnostic> warnings);
+void print_warnings(std::ostream&, std::span<const Diagnostic> warnings);
 
 void print_devices(std::ostream&, std::span<const DeviceRow>);
 

@@ -392,7 +392,7 @@ class AssertionParser {
     const std::string_view word = text_.word();
     const bool joins = word == "and" || word == "or" || text_.rest().starts_with('&');
     return unexpected("after the end of the assertion",
-                      word == "or" ? "an assertion is one comparison; decide which one it is"
+                      word == "or" ? "write the one comparison that is meant"
                       : joins      ? "write a second line for what follows"
                                    : "leave it out");
   }

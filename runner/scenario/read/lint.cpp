@@ -73,4 +73,20 @@ std::vector<Diagnostic> identical_variants(const Scenario& scenario) {
   return found;
 }
 
+std::vector<Diagnostic> replaced_settings(const Scenario& scenario,
+                                          std::span<const std::string> overrides) {
+  std::vector<Diagnostic> warnings;
+  for (const std::string& text : overrides) {
+    const std::string_view knob = std::string_view(text).substr(0, text.find('='));
+    for (const VariantOverride& own : scenario.overrides) {
+      if (own.knob != knob) continue;
+      warnings.push_back({own.place,
+                          fmt::format("'{} = {}' of variant '{}' is replaced by --set {}", own.knob,
+                                      own.value, own.variant, text),
+                          "leave the option out to compare what the file says"});
+    }
+  }
+  return warnings;
+}
+
 }  // namespace stepgate

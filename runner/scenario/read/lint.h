@@ -2,6 +2,7 @@
 // Notes to the author of a scenario that are not errors.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,9 @@ std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);
 // Warns of variants that are the same step as an earlier one, unless an assertion names both, since
 // it may claim that they are equal.
 std::vector<Diagnostic> identical_variants(const Scenario&);
+
+// Warns of what variants set and `overrides`, texts such as "batch.size=8", replace: variants that
+// differ in nothing else are then one step.
+std::vector<Diagnostic> replaced_settings(const Scenario&, std::span<const std::string> overrides);
 
 }  // namespace stepgate

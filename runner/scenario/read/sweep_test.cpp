@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "base/files/temporary_folder.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {
@@ -35,10 +35,13 @@ std::string fault_in(const std::string& text, std::vector<std::string> overrides
 class Sweep : public testing::Test {
  protected:
   std::vector<Scenario> read(const std::string& text, std::vector<std::string> overrides = {}) {
-    const auto path = std::filesystem::path(testing::TempDir()) / "graphs.toml";
+    const auto path = folder_.path() / "graphs.toml";
     std::ofstream(path) << text;
     return read_scenarios(path, overrides);
   }
+
+ private:
+  TemporaryFolder folder_;
 };
 
 TEST_F(Sweep, MakesAScenarioOfEachValue) {
