@@ -12,24 +12,25 @@
 #if defined(__x86_64__)
 #define FIRST_GLIBC "GLIBC_2.2.5"
 #define FIRST_TIMERS "GLIBC_2.3.3"
+#define FIRST_DLMOPEN "GLIBC_2.3.4"
+#define JUMP "jmp"
 #elif defined(__aarch64__)
 #define FIRST_GLIBC "GLIBC_2.17"
 #define FIRST_TIMERS "GLIBC_2.17"
+#define FIRST_DLMOPEN "GLIBC_2.17"
+#define JUMP "b"
 #else
 #error "say which version of glibc was the first of this architecture"
 #endif
 
-// Defines `name` as a call of its first version.
-#define AS_AT_FIRST(version, result, name, parameters, ...) \
-  extern "C" result first_##name parameters;                \
-  __asm__(".symver first_" #name "," #name "@" version);    \
-  extern "C" result name parameters {                       \
-    return first_##name(__VA_ARGS__);                       \
-  }
+// Defines `name` as a jump to its first version, whatever its parameters are.
+#define OF_VERSION(version, name)                                                                  \
+  __asm__(".symver first_" #name "," #name "@" version "\n.text\n.globl " #name "\n.hidden " #name \
+          "\n.type " #name ",%function\n" #name ": " JUMP " first_" #name);
+#define AS_AT_FIRST(name) OF_VERSION(FIRST_GLIBC, name)
 
 namespace {
 using Function = void (*)();
-using ThreadMain = void* (*)(void*);
 struct Time {
   long seconds, nanoseconds;
 };
@@ -38,32 +39,66 @@ constexpr int in_working_directory = -100, to_the_link = 0x100, realtime = 0;
 }  // namespace
 
 // New algorithms, and domain errors that are reported in another way.
-AS_AT_FIRST(FIRST_GLIBC, double, exp, (double x), x)
-AS_AT_FIRST(FIRST_GLIBC, double, exp2, (double x), x)
-AS_AT_FIRST(FIRST_GLIBC, double, log, (double x), x)
-AS_AT_FIRST(FIRST_GLIBC, double, pow, (double x, double y), x, y)
-AS_AT_FIRST(FIRST_GLIBC, double, hypot, (double x, double y), x, y)
+AS_AT_FIRST(exp)
+AS_AT_FIRST(exp2)
+AS_AT_FIRST(log)
+AS_AT_FIRST(pow)
+AS_AT_FIRST(hypot)
 
-// Moved from libpthread, librt and libdl, which the program names for old machines.
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_create,
-            (void* thread, const void* attributes, ThreadMain main, void* argument), thread,
-            attributes, main, argument)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_join, (unsigned long thread, void** result), thread, result)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_detach, (unsigned long thread), thread)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_once, (int* control, Function call), control, call)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_key_create, (unsigned* key, void (*end)(void*)), key, end)
-AS_AT_FIRST(FIRST_GLIBC, int, __pthread_key_create, (unsigned* key, void (*end)(void*)), key, end)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_key_delete, (unsigned key), key)
-AS_AT_FIRST(FIRST_GLIBC, void*, pthread_getspecific, (unsigned key), key)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_setspecific, (unsigned key, const void* value), key, value)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_sigmask, (int how, const void* set, void* old), how, set, old)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_rwlock_rdlock, (void* lock), lock)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_rwlock_wrlock, (void* lock), lock)
-AS_AT_FIRST(FIRST_GLIBC, int, pthread_rwlock_unlock, (void* lock), lock)
-AS_AT_FIRST(FIRST_TIMERS, int, timer_create, (int clock, void* event, void** timer), clock, event,
-            timer)
-AS_AT_FIRST(FIRST_TIMERS, int, timer_settime, (void* timer, int flags, const void* now, void* old),
-            timer, flags, now, old)
+// Moved from libpthread, librt and libdl, which the program names for old machines. CUDA's static
+// runtime calls many of them.
+AS_AT_FIRST(dladdr)
+AS_AT_FIRST(dlclose)
+AS_AT_FIRST(dlerror)
+AS_AT_FIRST(dlopen)
+AS_AT_FIRST(dlsym)
+AS_AT_FIRST(dlvsym)
+AS_AT_FIRST(pthread_condattr_setpshared)
+AS_AT_FIRST(pthread_create)
+AS_AT_FIRST(pthread_detach)
+AS_AT_FIRST(pthread_getspecific)
+AS_AT_FIRST(pthread_join)
+AS_AT_FIRST(__pthread_key_create)
+AS_AT_FIRST(pthread_key_create)
+AS_AT_FIRST(pthread_key_delete)
+AS_AT_FIRST(pthread_kill)
+AS_AT_FIRST(pthread_mutex_trylock)
+AS_AT_FIRST(pthread_mutexattr_destroy)
+AS_AT_FIRST(pthread_mutexattr_init)
+AS_AT_FIRST(pthread_mutexattr_setpshared)
+AS_AT_FIRST(pthread_mutexattr_settype)
+AS_AT_FIRST(pthread_once)
+AS_AT_FIRST(pthread_rwlock_destroy)
+AS_AT_FIRST(pthread_rwlock_init)
+AS_AT_FIRST(pthread_rwlock_rdlock)
+AS_AT_FIRST(pthread_rwlock_timedrdlock)
+AS_AT_FIRST(pthread_rwlock_timedwrlock)
+AS_AT_FIRST(pthread_rwlock_tryrdlock)
+AS_AT_FIRST(pthread_rwlock_trywrlock)
+AS_AT_FIRST(pthread_rwlock_unlock)
+AS_AT_FIRST(pthread_rwlock_wrlock)
+AS_AT_FIRST(pthread_rwlockattr_destroy)
+AS_AT_FIRST(pthread_rwlockattr_init)
+AS_AT_FIRST(pthread_rwlockattr_setpshared)
+AS_AT_FIRST(pthread_setspecific)
+AS_AT_FIRST(pthread_sigmask)
+AS_AT_FIRST(pthread_spin_destroy)
+AS_AT_FIRST(pthread_spin_init)
+AS_AT_FIRST(pthread_spin_lock)
+AS_AT_FIRST(pthread_spin_trylock)
+AS_AT_FIRST(pthread_spin_unlock)
+AS_AT_FIRST(sem_destroy)
+AS_AT_FIRST(sem_init)
+AS_AT_FIRST(sem_post)
+AS_AT_FIRST(sem_timedwait)
+AS_AT_FIRST(sem_trywait)
+AS_AT_FIRST(sem_wait)
+AS_AT_FIRST(shm_open)
+AS_AT_FIRST(shm_unlink)
+OF_VERSION(FIRST_TIMERS, dlinfo)
+OF_VERSION(FIRST_TIMERS, timer_create)
+OF_VERSION(FIRST_TIMERS, timer_settime)
+OF_VERSION(FIRST_DLMOPEN, dlmopen)
 
 extern "C" {
 

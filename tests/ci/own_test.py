@@ -105,7 +105,8 @@ for system in (github, gitlab, buildkite, jenkins):
     scenario.write_text(SCENARIO.format(3))
     ends(f"run scenarios {simulated()}", 1, "stepgate: fails")
     assert (checkout / "out/exit_code").read_text() == "1\n" and "<failure" in (checkout / "out/junit.xml").read_text()
-    ends("run scenarios", 4, "stepgate: not gated")  # without a GPU nothing is simulated unasked
+    if KIND == "host":
+        ends("run scenarios", 4, "stepgate: not gated")  # nothing is simulated unasked
     ends(f"run scenario {simulated()}", 2, "stepgate: wrong request")
     scenario.write_text(SCENARIO.format(1.5))
     ends(f"gate --stored scenarios {simulated()}", 4, "stepgate: not gated")

@@ -51,7 +51,8 @@ struct Looked {
 
 std::string base_in_words(const Arguments& arguments) {
   if (arguments.gate.soak) return "its own beginning";
-  if (arguments.gate.stored) return "the stored runs in " + arguments.device.baselines.users.string();
+  if (arguments.gate.stored)
+    return "the stored runs in " + arguments.device.baselines.users.string();
   return arguments.gate.base_command.value_or(arguments.gate.base);
 }
 
