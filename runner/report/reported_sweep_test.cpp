@@ -20,18 +20,18 @@ ReportedSweep curves(std::vector<double> numbers, std::vector<std::optional<doub
   return sweep;
 }
 
-using Words = std::vector<std::string>;
+using Crossings = std::vector<std::string>;
 
 TEST(ReportedSweep, SaysWhereCurvesCross) {
   EXPECT_EQ(crossings_of(curves({1, 4, 16, 64}, {{100, 400, 1600, 6400}}, {{400, 800, 800, 1600}})),
-            (Words{"baseline and fix cross between batch.size 4 and 16, at about 8"}));
+            (Crossings{"baseline and fix cross between batch.size 4 and 16, at about 8"}));
 }
 
 TEST(ReportedSweep, SaysNothingOfCurvesThatMeetOrAreNotKnown) {
-  EXPECT_EQ(crossings_of(curves({1, 2, 3}, {100, 100, 100}, {{101, 99, 101}})), Words{})
+  EXPECT_EQ(crossings_of(curves({1, 2, 3}, {100, 100, 100}, {{101, 99, 101}})), Crossings{})
       << "less than 2 % is no difference";
-  EXPECT_EQ(crossings_of(curves({1, 2}, {100, std::nullopt}, {{90, 120}})), Words{});
-  EXPECT_EQ(crossings_of(curves({1, 2}, {{100, 100}}, {{110, 120}})), Words{});
+  EXPECT_EQ(crossings_of(curves({1, 2}, {100, std::nullopt}, {{90, 120}})), Crossings{});
+  EXPECT_EQ(crossings_of(curves({1, 2}, {{100, 100}}, {{110, 120}})), Crossings{});
   EXPECT_EQ(crossings_of(curves({1, 2, 3}, {{100, 100, 100}}, {{90, 100, 110}})).size(), 1U)
       << "they are equal in between";
 }
