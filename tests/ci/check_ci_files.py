@@ -57,6 +57,13 @@ def built_apart(text, file):
             expect("trusted/ci/jobs/confined change/prefix trusted/ci/jobs/build" in line, f"{file}: the change is built where it can reach base: {line.strip()}")
 
 
+def downloads_nowhere_else(script, file):
+    """The agent follows links, which the change's checkout may have."""
+    removed = re.findall(r"^\s*rm -rf ([\w ]+)", script.split("artifact download")[0], re.M)
+    for folder in re.findall(r'artifact download "(\w+)/', script):
+        expect(any(folder in words.split() for words in removed), f"{file}: the checkout may have a link at {folder}, where something is downloaded")
+
+
 def shell_is_clean(script, file):
     if "--without-shellcheck" in sys.argv:
         return
@@ -245,6 +252,7 @@ for name in jobs + ["own"]:
         if name == "gate":
             judged_by_base(command, "trusted", file)
             built_apart(command, file)
+            downloads_nowhere_else(command, file)
 expect("fork == true" in read("buildkite/gate.yml"), "buildkite/gate.yml: nobody is asked about forks")
 
 # Jenkins

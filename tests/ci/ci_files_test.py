@@ -70,6 +70,8 @@ faults = [
     ("buildkite/gate.yml", "    concurrency: 1\n", "", "two jobs at once"),
     ("buildkite/gate.yml", "prefix trusted/ci/jobs/build change", "prefix ci/jobs/build change", "the change's own script runs"),
     ("buildkite/gate.yml", "confined change/prefix ", "confined . ", "where it can reach base"),
+    ("buildkite/gate.yml", "rm -rf trusted change out", "rm -rf trusted out", "may have a link at change"),
+    ("buildkite/gate.yml", "      rm -rf out\n", "", "may have a link at out"),
     ("jenkins/Jenkinsfile.gate", "confined change/prefix ", "confined . ", "where it can reach base"),
     ("buildkite/nightly.yml", "artifact_paths", "artefact_paths", "no report"),
     ("jenkins/Jenkinsfile.gate", "case 77:", "case 78:", "no branch for exit code 77"),
@@ -389,6 +391,18 @@ for swap in [to_link, "rm summary.md; mkfifo summary.md"]:
 ended = what_is_taken(take, "mkdir -p a/b; echo >a/b/c; echo >z", "types crossed", there="mkdir -p summary.md/x z; echo >z/y; echo >evidence; echo >a")
 said = sorted(os.path.relpath(os.path.join(at, name), taken) for at, folders, names in os.walk(taken) for name in names)
 expect(ended.returncode == 0 and said == ["a/b/c", "evidence/0.toml", "summary.md", "z"], f"take: files where there were folders, and the reverse: {said}, {ended}")
+# A link in its way leads nowhere: neither is what it leads to written.
+elsewhere = os.path.join(place, "elsewhere")
+os.makedirs(elsewhere)
+
+
+def links_in_its_way(take):
+    what_is_taken(take, "true", "links in its way", there=f"ln -s {elsewhere} evidence; ln -s {secret} summary.md")
+    expect(os.listdir(elsewhere) == [] and "TOP S" in open(secret).read(), "take: writes through a link that was there before")
+    expect(os.path.exists(os.path.join(taken, "evidence/0.toml")), "take: a link keeps a file away")
+
+
+links_in_its_way(take)
 for program in ["find", "head", "sort"]:  # busybox's know less
     fake("tools/" + program, "exit 1\n")
     ended = what_is_taken(take, "true", f"no {program}")
@@ -407,6 +421,13 @@ for old, new, what, swap in [
     missed = len(failures) == found
     failures[:] = before
     expect(not missed, f"take: '{old}' -> '{new}' is not found by {what}")
+
+expect('&& [ ! -L "$place" ]' in text, "take looks for no links in its way")
+found, before = len(failures), list(failures)
+links_in_its_way(fake("planted", text.replace('&& [ ! -L "$place" ]', "")))
+missed = len(failures) == found
+failures[:] = before
+expect(not missed, "take: that it follows links in its way is not found")
 
 # The same through ci/jobs/confined and what GitHub's job does with its folder, where docker runs the script as the program.
 few = ["a link in the place of a report", "a link to a folder", "a pipe", "a folder in the place of a report", "too much"]
@@ -443,6 +464,46 @@ for what, script in [(what, leaves[what]) for what in few]:
     expect("TOP S" not in said and (said == "said\n" or "place of" in what or what in ["a pipe", "a device"]), f"gate.yml: {what}: the page says {said}")
     expect(open(os.path.join(place, "seen")).read() == "", f"confined: {what}: the program writes where others look")
 expect(not [name for name in os.listdir(place) if ".confined." in name], "confined: leaves its copies")
+
+# A change's checkout with links where its program goes: base's program and the runner's files are neither shown nor replaced.
+change, base = os.path.join(place, "change"), os.path.join(place, "basis/prefix/bin")
+base_program = os.path.join(base, "stepgate")
+os.makedirs(base)
+fake("tools/docker", """[ "$1" = run ] || exit 0
+for word; do case $word in *.confined.*/out:*) cd "${word%:*}" ;; esac; done
+find . -type f -exec cat {} +
+rm -rf bin && mkdir bin && echo head >bin/stepgate
+""")
+
+
+def built_where_links_are(confined, folder, script):
+    """Returns whether it was built, and whether nothing else was touched, shown or left to be uploaded."""
+    shutil.rmtree(change, ignore_errors=True)
+    os.makedirs(change)
+    with open(base_program, "w") as file:
+        file.write("base")
+    run("sh", "-c", script, cwd=change)
+    ended = run("bash", confined, folder, "program", env=github_env, cwd=place)
+    links = [name for at, folders, names in os.walk(change) for name in folders + names if os.path.islink(os.path.join(at, name))]
+    is_apart = open(base_program).read() == "base" and os.path.exists(secret) and "TOP S" not in ended.stdout and "base" not in ended.stdout
+    run("bash", "-c", f"rm -rf bin; rm -f {change}; rm -rf *.confined.*", cwd=place)
+    return ended.returncode == 0, is_apart and (ended.returncode == 2 and "is a link" in ended.stderr or not links)
+
+
+linked = [("change/prefix", "ln -s ../basis/prefix prefix", False), ("change/prefix/", "ln -s ../basis prefix", False),
+          ("change/prefix", "cd ..; rmdir change; ln -s basis change", False),
+          ("change/prefix", f"mkdir prefix; ln -s {base} prefix/bin", True), ("change/prefix", f"mkdir -p prefix/a; ln -s {secret} prefix/a/x; mkfifo prefix/p", True),
+          (os.path.join(place, "change/prefix"), "true", True)]
+script = open(os.path.join(jobs, "confined")).read()
+for folder, links, builds in linked:
+    built, apart = built_where_links_are(os.path.join(jobs, "confined"), folder, links)
+    expect(built == builds and apart, f"confined {folder}: {links}: built {built}, apart {apart}")
+for old, new, planted in [('[ ! -L "$place" ]', "true", linked[0]), ("! -type f ! -type d -delete", "-prune", linked[4])]:
+    expect(old in script, f"confined has no '{old}'")
+    os.makedirs(os.path.join(place, "jobs"), exist_ok=True)
+    shutil.copy(take, os.path.join(place, "jobs/take"))
+    built, apart = built_where_links_are(fake("jobs/confined", script.replace(old, new)), *planted[:2])
+    expect(not apart, f"confined: '{old}' -> '{new}' is not found")
 
 # A container ends with the job, and what it had found by then is kept: whether the job's script is told, as `confined`, or
 # GitHub's step, of which the shell alone hears; and whether that is told twice, the second time while docker removes.
