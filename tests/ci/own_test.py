@@ -50,7 +50,7 @@ def github(checkout, command, sha256):
             break
     said = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     if said:
-        assert set(said) == set(action["outputs"]) and said["exit-code"] == str(ended.returncode) and (checkout / said["report"]).exists(), said
+        assert set(said) == set(action["outputs"]) and said["exit-code"] == str(ended.returncode) and ((checkout / said["report"]).exists() or ended.returncode == 2), said
         assert said["verdict"] == (checkout / "out/verdict").read_text().strip(), said
     return ended
 
@@ -102,6 +102,11 @@ for system in (github, gitlab, buildkite, jenkins):
     assert json.loads((checkout / "out/result.jsonl").read_text().splitlines()[0])["outcome"] == "passes"
     assert not (checkout / "baselines").exists()
     ends(f"run 'scenarios/half.toml' {simulated()}", 0, "stepgate: passes")  # words may be quoted
+    # Planted: half a command, which would pass without the other half; and one for a shell.
+    ends(f"run {simulated()} scenarios/half.toml\n'scenarios/other", 2, "does not end on its line")
+    assert (checkout / "out/verdict").read_text() == "wrong request\n"
+    ends(f"run scenarios/$(touch made).toml`touch made` ;touch made {simulated()}", 2, "stepgate: wrong request")
+    assert not (checkout / "made").exists()
     scenario.write_text(SCENARIO.format(3))
     ends(f"run scenarios {simulated()}", 1, "stepgate: fails")
     assert (checkout / "out/exit_code").read_text() == "1\n" and "<failure" in (checkout / "out/junit.xml").read_text()
