@@ -23,6 +23,7 @@
 #include "ledger/runs/ledger.h"
 #include "line/provenance.h"
 #include "plan/compose/build_step_plan.h"
+#include "plan/compose/step_builder.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/inject.h"
@@ -303,6 +304,17 @@ void refuse_program(const Scenario& scenario) {
                       "leave it out; `run` decides it"});
 }
 
+// Whoever can write a file of a few lines would else have all memory of who reads it.
+void refuse_so_many_operations(const Scenario& last, std::size_t points) {
+  throw RequestError(
+      {{last.file, 0, 0},
+       fmt::format("the steps of the first {} of the {} values of 'sweep.{}' have more than {} "
+                   "operations, and a file has room for no more",
+                   points, last.point.value().values.size(), last.point->knob,
+                   most_operations_together),
+       "sweep fewer values, or give it fewer variants or smaller steps"});
+}
+
 void refuse_no_scenario() {
   throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
 }
@@ -334,6 +346,8 @@ std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed
   std::vector<Diagnostic> wrong;
   std::set<std::string> tags;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
+    std::size_t operations = 0;
+    std::size_t points = 0;  // of a sweep, that are planned
     try {
       for (Scenario& read : read_scenarios(file, arguments.overrides)) {
         Scenario scenario = within_budget(std::move(read), arguments);
@@ -345,6 +359,9 @@ std::vector<Planned> plan_all(const LineArguments& arguments, std::uint64_t seed
           continue;
         }
         std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
+        for (const PlannedStep& plan : plans) operations += plan->operations.size();
+        ++points;
+        if (operations > most_operations_together) refuse_so_many_operations(scenario, points);
         planned.push_back({std::move(scenario), std::move(plans)});
       }
     } catch (const RequestError& error) {

@@ -70,6 +70,18 @@ TEST_F(CommandLine, RefusesMorePlansThanThereIsRoomForWithTheKnobsThatMakeThem) 
   EXPECT_TRUE(sanitized || refused.peak_bytes < 800 * mebibyte) << refused.peak_bytes;
 }
 
+TEST_F(CommandLine, RefusesMoreValuesOfASweepThanThereIsRoomFor) {
+  write("swept.toml", many_kernels(50) + "[sweep]\nbatch.size = [1, 2, 3, 4, 5, 6, 7, 8]\n");
+  for (const char* verb : {"check", "plan"}) {
+    const Finished refused = stepgate({verb, "swept.toml"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_TRUE(contains(
+        refused.err, "the first 2 of the 8 values of 'sweep.batch.size' have more than 1000000"))
+        << refused.err;
+    EXPECT_TRUE(sanitized || refused.peak_bytes < 800 * mebibyte) << refused.peak_bytes;
+  }
+}
+
 TEST_F(CommandLine, TracesManyVariantsWithoutKeepingAllTheirTraces) {
   write("many.toml", many_kernels(30));
   const Finished run = simulate({"many.toml", "--report", "many.html"});
