@@ -124,3 +124,6 @@ for system in (github, gitlab, buildkite, jenkins):
 (FOLDER / "github/a checkout/scenarios/half.toml").write_text(SCENARIO.format(3))
 assert "half.toml,line=8" in github(FOLDER / "github/a checkout", f"run scenarios {simulated()}", SHA256).stdout, "no annotation"
 assert "half" in (FOLDER / "page").read_text()
+for nowhere in ["", "-p", str(TARBALL / "below a file")]:
+    ended = subprocess.run([FOLDER / "sg/share/stepgate/ci/jobs/own", nowhere, "run scenarios"], text=True, capture_output=True, cwd=FOLDER / "github/a checkout")
+    assert ended.returncode == 2 and "is no folder for reports" in ended.stderr, ended
