@@ -247,16 +247,28 @@ std::string way_out_of(std::string_view unquoted) {
   return fmt::format("put it in quotes: \"{}\"", unquoted);
 }
 
+// Whether messages may show what stands in a file. Of one that is found by its name, in a folder of
+// a checkout, nobody knows what it is: it may be a link to somebody's password.
+enum class Shown { text, nothing };
+
+// More is no value that somebody meant to put in quotes.
+constexpr std::size_t most_shown = 200;
+
+bool is_text(std::string_view unquoted) {
+  const char first = unquoted.empty() ? '0' : small_letter(unquoted.front());
+  return first >= 'a' && first <= 'z' && unquoted.size() <= most_shown;
+}
+
 // Makes a diagnostic with a hint from toml++'s "Error while parsing <what>: <fact> (MACRO)".
-Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& lines) {
+Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& lines,
+                    Shown shown) {
   const bool at_line_end = lines.from(place.line, place.column).empty();
   if (at_line_end && description.find("control characters") != std::string_view::npos) {
     return {std::move(place), "not TOML: a string that does not end on its line",
             "close it with a quote"};
   }
   const std::string_view unquoted = unquoted_value(place, lines);
-  const char first = unquoted.empty() ? '0' : small_letter(unquoted.front());
-  if (first >= 'a' && first <= 'z')
+  if (shown == Shown::text && is_text(unquoted))
     return {std::move(place), fmt::format("not TOML: '{}' without quotes", unquoted),
             way_out_of(unquoted)};
   constexpr std::string_view prefix = "Error while parsing ";
@@ -279,6 +291,27 @@ std::optional<Diagnostic> unfit_for_toml(std::string_view text, const std::strin
   return unfit_for_parser(text, file);
 }
 
+std::optional<TomlTable> parsed(std::string_view text, const std::string& file, Shown shown,
+                                std::vector<Diagnostic>& diagnostics) {
+  if (auto unfit = unfit_for_toml(text, file)) {
+    diagnostics.push_back(std::move(*unfit));
+    return std::nullopt;
+  }
+  const std::string ascii = in_ascii(text);
+  toml::parse_result result = toml::parse(ascii);
+  if (result && ascii != text) result = toml::parse(text);
+  if (!result) {
+    diagnostics.push_back(in_words(result.error().description(),
+                                   place_of(result.error().source().begin, file), Utf8Lines(text),
+                                   shown));
+    return std::nullopt;
+  }
+  const std::size_t before = diagnostics.size();
+  TomlTable table = TreeCopier(text, file, diagnostics).table(result.table(), 0);
+  if (diagnostics.size() > before) return std::nullopt;
+  return table;
+}
+
 }  // namespace
 
 std::string_view type_text(const TomlValue& value) {
@@ -296,29 +329,15 @@ const TomlEntry* find(const TomlTable& table, std::string_view key) {
 
 std::optional<TomlTable> parse_toml(std::string_view text, const std::string& file,
                                     std::vector<Diagnostic>& diagnostics) {
-  if (auto unfit = unfit_for_toml(text, file)) {
-    diagnostics.push_back(std::move(*unfit));
-    return std::nullopt;
-  }
-  const std::string ascii = in_ascii(text);
-  toml::parse_result result = toml::parse(ascii);
-  if (result && ascii != text) result = toml::parse(text);
-  if (!result) {
-    diagnostics.push_back(in_words(result.error().description(),
-                                   place_of(result.error().source().begin, file), Utf8Lines(text)));
-    return std::nullopt;
-  }
-  const std::size_t before = diagnostics.size();
-  TomlTable table = TreeCopier(text, file, diagnostics).table(result.table(), 0);
-  if (diagnostics.size() > before) return std::nullopt;
-  return table;
+  return parsed(text, file, Shown::text, diagnostics);
 }
 
 TomlTable read_toml(const std::filesystem::path& path, std::string_view what) {
   TextOrProblem text = read_file(path, what);
   if (const auto* problem = std::get_if<Diagnostic>(&text)) throw RequestError(*problem);
   std::vector<Diagnostic> diagnostics;
-  auto table = parse_toml(std::get<std::string>(text), path.generic_string(), diagnostics);
+  auto table =
+      parsed(std::get<std::string>(text), path.generic_string(), Shown::nothing, diagnostics);
   if (!table) throw RequestError(std::move(diagnostics));
   return std::move(*table);
 }

@@ -47,7 +47,7 @@ std::optional<TomlTable> parse_toml(std::string_view text, const std::string& fi
                                     std::vector<Diagnostic>& diagnostics);
 
 // Parses a file; `what` names its kind in messages: "a baseline". Throws RequestError when it
-// cannot be read, is larger than 1 MiB, or is not TOML.
+// cannot be read, is larger than 1 MiB, or is not TOML. Such messages show no text of the file.
 TomlTable read_toml(const std::filesystem::path&, std::string_view what);
 
 }  // namespace stepgate

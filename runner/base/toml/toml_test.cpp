@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/files/read_file.h"
+#include "base/files/temporary_folder.h"
 
 namespace stepgate {
 namespace {
@@ -107,6 +108,31 @@ TEST(Toml, RefusesCharactersBeyondAsciiOutsideQuotes) {
   EXPECT_EQ(refusal("a = 1\n[oc\xc8\x94]\n"), "a.toml:2:4: " + refused);
   EXPECT_EQ(refusal("a = \"\"\"b\"\"\"\"\" \xc8\x94\n"), "a.toml:1:15: " + refused);
   EXPECT_EQ(refusal("a = \"\\\"\" \xc8\x94\n"), "a.toml:1:10: " + refused);
+}
+
+TEST(Toml, ShowsTextWithoutQuotesThatMayHaveBeenMeantAsOne) {
+  EXPECT_EQ(refusal("a = graph x # why"),
+            "a.toml:1:5: not TOML: 'graph x' without quotes; put it in quotes: \"graph x\"");
+  for (const std::string& other : {std::string(201, 'x'), std::string(40, '[')}) {
+    const std::string refused = refusal("a = " + other);
+    EXPECT_TRUE(refused.ends_with("see https://toml.io")) << refused;
+    EXPECT_LT(refused.size(), 150U);
+  }
+}
+
+// It may be a link to a file of somebody else.
+TEST(Toml, ShowsNoTextOfAFileThatIsFoundByItsName) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "device.toml";
+  for (const char* text : {"TOKEN=hunter2", "a = [hunter2", "a = hunter2 # x", "{ hunter2"}) {
+    std::ofstream(file) << text;
+    try {
+      read_toml(file, "a device profile");
+      FAIL() << text;
+    } catch (const RequestError& error) {
+      EXPECT_EQ(std::string(error.what()).find("hunter2"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Toml, RefusesAMalformedValueWithCharactersBeyondAsciiInIt) {
