@@ -60,8 +60,10 @@ Read read_for_outputs(const Arguments& arguments) {
     const TextOrProblem text = read_file(file, "a scenario");
     if (std::holds_alternative<Diagnostic>(text)) continue;
     try {
-      read.scenarios.push_back(
-          parse_scenario(std::get<std::string>(text), file.string(), base, arguments.overrides));
+      for (Scenario& scenario :
+           parse_scenarios(std::get<std::string>(text), file.string(), base, arguments.overrides)) {
+        if (has_wanted_tags(scenario, arguments)) read.scenarios.push_back(std::move(scenario));
+      }
     } catch (const RequestError&) {
     }
   }
@@ -111,10 +113,17 @@ void add_traces(const Path& asked_for, std::span<const Scenario> scenarios,
 void add_pictures(const Path& asked_for, std::span<const Scenario> scenarios,
                   std::vector<Output>& outputs) {
   if (scenarios.size() <= 1) return outputs.push_back({"--picture", asked_for});
-  for (const Scenario& scenario : scenarios) {
+  const auto add = [&](const std::string& name) {
     StepPlan plan;
-    plan.scenario = scenario.name;
+    plan.scenario = name;
     outputs.push_back({"--picture", picture_file(asked_for, plan, scenarios.size())});
+  };
+  std::string swept;
+  for (const Scenario& scenario : scenarios) {
+    add(scenario.name);
+    if (!scenario.point || scenario.file == swept) continue;
+    swept = scenario.file;
+    add(name_of_file(scenario));
   }
 }
 

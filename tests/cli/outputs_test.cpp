@@ -96,6 +96,26 @@ TEST_F(Outputs, AreRefusedOverWhatIsReadByWhateverName) {
   }
 }
 
+// A sweep has a picture for each of its values, and one of all; a trace file for each variant.
+TEST_F(Outputs, OfAllValuesOfASweepAreOfTheSameList) {
+  write("s.toml", holding + "[sweep]\nbatch.size = [8, 16]\n");
+  write("s@batch.size=16.toml", holding);
+  for (const char* taken : {"p.s@batch.size=8.svg", "p.s@batch.size=16.svg", "p.s.svg"})
+    expect_refused(run({"--picture", "p.svg", "--json", taken}, "s.toml"), "name the same file");
+  expect_refused(run({"--trace", "p.json", "--json", "p.s@batch.size=16.fix.json"}, "s.toml"),
+                 "name the same file");
+  expect_refused(run({"s@batch.size=16.toml", "--picture", "p.svg"}, "s.toml"),
+                 "--picture and --picture name the same file, p.s@batch.size=16.svg");
+  EXPECT_EQ(run({"--picture", "p.svg", "--json", "p.json"}, "s.toml").exit_code, 0);
+}
+
+// Where tags leave one scenario, its picture has the name that was asked for.
+TEST_F(Outputs, OfTheScenariosThatTagsLeaveAreOfTheSameList) {
+  write("b.toml", "tags = [\"alone\"]\n" + holding);
+  expect_refused(run({"b.toml", "--tag", "alone", "--picture", "p.svg", "--json", "p.svg"}),
+                 "name the same file, p.svg");
+}
+
 TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
   const std::string program = STEPGATE_PROGRAM;
   const auto simulated = std::vector<std::string>{"--device", "simulated"};

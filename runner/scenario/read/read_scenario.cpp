@@ -599,9 +599,13 @@ Scenario read_scenario(const std::filesystem::path& path, std::span<const std::s
                         change);
 }
 
-std::vector<Scenario> read_scenarios(const std::filesystem::path& path,
-                                     std::span<const std::string> overrides) {
-  std::vector<Scenario> scenarios{read_scenario(path, overrides)};
+namespace {
+
+// All points of a sweep, of which `read` gives that of these overrides.
+std::vector<Scenario> all_points(
+    const std::function<Scenario(std::span<const std::string> overrides)>& read,
+    std::span<const std::string> overrides) {
+  std::vector<Scenario> scenarios{read(overrides)};
   const auto& point = scenarios.front().point;
   if (!point) return scenarios;
   const std::string prefix = point->knob + '=';
@@ -611,9 +615,25 @@ std::vector<Scenario> read_scenarios(const std::filesystem::path& path,
   for (const std::string& value : std::span(values).subspan(1)) {
     std::vector<std::string> more(overrides.begin(), overrides.end());
     more.push_back(prefix + value);
-    scenarios.push_back(read_scenario(path, more));
+    scenarios.push_back(read(more));
   }
   return scenarios;
+}
+
+}  // namespace
+
+std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& file,
+                                      const BaseReader& base,
+                                      std::span<const std::string> overrides) {
+  return all_points(
+      [&](std::span<const std::string> these) { return parse_scenario(text, file, base, these); },
+      overrides);
+}
+
+std::vector<Scenario> read_scenarios(const std::filesystem::path& path,
+                                     std::span<const std::string> overrides) {
+  return all_points([&](std::span<const std::string> these) { return read_scenario(path, these); },
+                    overrides);
 }
 
 std::vector<std::string> overrides_of(const Scenario& scenario,

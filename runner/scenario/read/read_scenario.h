@@ -52,8 +52,11 @@ Scenario parse_scenario(std::string_view text, const std::string& file,
 Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {},
                        const VariantChange* change = nullptr);
 
-// The scenarios of a file: one for each value of its [sweep] that `overrides` do not decide, or
-// one.
+// The scenarios of a text or a file: one for each value of its [sweep] that `overrides` do not
+// decide, or one.
+std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& file,
+                                      const BaseReader& base,
+                                      std::span<const std::string> overrides = {});
 std::vector<Scenario> read_scenarios(const std::filesystem::path&,
                                      std::span<const std::string> overrides = {});
 
