@@ -124,6 +124,18 @@ for system in (github, gitlab, buildkite, jenkins):
 (FOLDER / "github/a checkout/scenarios/half.toml").write_text(SCENARIO.format(3))
 assert "half.toml,line=8" in github(FOLDER / "github/a checkout", f"run scenarios {simulated()}", SHA256).stdout, "no annotation"
 assert "half" in (FOLDER / "page").read_text()
-for nowhere in ["", "-p", str(TARBALL / "below a file")]:
-    ended = subprocess.run([FOLDER / "sg/share/stepgate/ci/jobs/own", nowhere, "run scenarios"], text=True, capture_output=True, cwd=FOLDER / "github/a checkout")
+# Planted: links that a commit brings.
+checkout = FOLDER / "github/a checkout"
+(FOLDER / "elsewhere").mkdir()
+(checkout / "link").symlink_to(FOLDER / "elsewhere")
+(checkout / "out/deep").mkdir()
+for link in ["out/key", "out/deep/key"]:
+    (checkout / link).symlink_to(FOLDER / "page")
+(checkout / "out/verdict").unlink()
+(checkout / "out/verdict").symlink_to(FOLDER / "elsewhere/verdict")
+github(checkout, f"run scenarios {simulated()}", SHA256)
+assert (checkout / "out/verdict").read_text() == "fails\n" and not [path for path in (checkout / "out").rglob("*") if path.is_symlink()]
+for nowhere in ["", "-p", "link", "link/", str(TARBALL / "below a file")]:
+    ended = subprocess.run([FOLDER / "sg/share/stepgate/ci/jobs/own", nowhere, "run scenarios"], text=True, capture_output=True, cwd=checkout)
     assert ended.returncode == 2 and "is no folder for reports" in ended.stderr, ended
+assert not list((FOLDER / "elsewhere").iterdir())
