@@ -110,7 +110,7 @@ faults = [
     ("jenkins/Jenkinsfile.own", "sha256sum -c -", "cat", "nobody checked"),
     ("github/own.yml", "    if: github.event.pull_request.head.repo.full_name == github.repository\n", "", "runs on our machine"),
     ("github/own.yml", "          path: out\n", "          path: out/junit.xml\n", "report.html is not kept"),
-    ("github/action/action.yml", '"$OUT" "${words[@]}"', '"$OUT" ${{ inputs.command }}', "text of others becomes a script"),
+    ("github/action/action.yml", '"$OUT" "$COMMAND"', '"$OUT" ${{ inputs.command }}', "text of others becomes a script"),
     ("github/action/action.yml", "STEPGATE_LEDGER: ${{ inputs.ledger }}", "A: b", "no ledger of earlier runs"),
     ("buildkite/stepgate-buildkite-plugin/hooks/command", "ci/jobs/own", "ci/jobs/run", "there is no program ci/jobs/run"),
     ("buildkite/own.yml", "exit_status: 77", "exit_status: 1", "only 77 may be orange"),
