@@ -252,11 +252,11 @@ std::string way_out_of(std::string_view unquoted) {
 enum class Shown { text, nothing };
 
 // More is no value that somebody meant to put in quotes.
-constexpr std::size_t most_shown = 200;
+constexpr std::size_t most_quoted = 200;
 
 bool is_text(std::string_view unquoted) {
   const char first = unquoted.empty() ? '0' : small_letter(unquoted.front());
-  return first >= 'a' && first <= 'z' && unquoted.size() <= most_shown;
+  return first >= 'a' && first <= 'z' && unquoted.size() <= most_quoted;
 }
 
 // Makes a diagnostic with a hint from toml++'s "Error while parsing <what>: <fact> (MACRO)".
