@@ -22,7 +22,7 @@ for out in ("release", "again"):
     code, said = pack(out)
     assert code == 0, said
 files = sorted(path.name for path in (FOLDER / "release").iterdir())
-assert len(files) == 5 and files[:2] == ["Dockerfile", "SHA256SUMS"] and [pathlib.Path(name).suffix for name in files[2:]] == [".whl", ".gz", ".deb"], files
+assert len(files) == 5 and files[:2] == ["Dockerfile", "SHA256SUMS"] and sorted(pathlib.Path(name).suffix for name in files[2:]) == [".deb", ".gz", ".whl"], files
 for name in files:
     assert (FOLDER / "release" / name).read_bytes() == (FOLDER / "again" / name).read_bytes(), f"{name} is another the second time"
 shutil.rmtree(FOLDER / "again")

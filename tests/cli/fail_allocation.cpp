@@ -4,6 +4,8 @@
 // that variable nothing fails, and "P N" is written to FILE.stacks for each allocation whose call
 // stack is new among all processes. FILE, which is STEPGATE_FAILING_FILE, has what they share: how
 // many processes there are, whether the allocation has failed, and how many each process made.
+// Allocations count from `main` on: before it CUDA's own objects are made, which crash without
+// memory.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -42,6 +44,9 @@ long process = -1;
 long failing_process = -1;
 long failing_number = -1;
 int stacks_file = -1;
+using Main = int (*)(int, char**, char**);
+Main main_of_program = nullptr;
+bool is_in_main = false;
 thread_local bool is_inside [[gnu::tls_model("initial-exec")]] = false;
 
 void count_this_process() {
@@ -103,8 +108,13 @@ void note_stack(long number) {
   if (::write(stacks_file, line.data(), static_cast<std::size_t>(length)) != length) std::abort();
 }
 
+int begin_main(int count, char** words, char** variables) {
+  is_in_main = true;
+  return main_of_program(count, words, variables);
+}
+
 bool fails() {
-  if (shared == nullptr || is_inside) return false;
+  if (shared == nullptr || !is_in_main || is_inside) return false;
   const int error = errno;
   is_inside = true;
   const long number = ++shared->allocations[process];
@@ -119,6 +129,15 @@ bool fails() {
 }  // namespace
 
 extern "C" {
+
+// The C library starts a program by this function.
+int __libc_start_main(Main main, int count, char** words, void (*init)(), void (*end)(),
+                      void (*end_of_loader)(), void* stack) {
+  main_of_program = main;
+  const auto start =
+      reinterpret_cast<decltype(&__libc_start_main)>(::dlsym(RTLD_NEXT, "__libc_start_main"));
+  return start(begin_main, count, words, init, end, end_of_loader, stack);
+}
 
 void* malloc(std::size_t bytes) noexcept {
   return fails() ? nullptr : __libc_malloc(bytes);
