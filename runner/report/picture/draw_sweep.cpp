@@ -91,7 +91,8 @@ class SweepPicture {
   }
 
   void draw_axes() {
-    for (double value = lowest(); value <= highest() * 1.0001;
+    // Nothing may be known, as where plans decide.
+    for (double value = lowest(); most_ > 0 && value <= highest() * 1.0001;
          value = is_logarithmic_ ? value * 10 : value + step()) {
       svg_.line(sweep_left, y_of(value), sweep_right, y_of(value), "stroke=\"#e0e0e0\"");
       svg_.text(sweep_left - 8, y_of(value) + 4, 12, Anchor::end,
