@@ -304,7 +304,7 @@ void refuse_program(const Scenario& scenario) {
                       "leave it out; `run` decides it"});
 }
 
-// Whoever can write a file of a few lines would else have all memory of who reads it.
+// A sweep of a few lines could otherwise take all memory of the machine that reads it.
 void refuse_so_many_operations(const Scenario& last, std::size_t points) {
   throw RequestError(
       {{last.file, 0, 0},

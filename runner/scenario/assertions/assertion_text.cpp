@@ -75,10 +75,14 @@ std::string_view AssertionText::seen() const {
   return rest().substr(0, length);
 }
 
-bool AssertionText::fail(std::size_t where, std::string message, std::string hint) {
+Place AssertionText::place_of(std::size_t where) const {
   Place place = start_;
   if (place.line > 0) place.column += count_code_points(text_.substr(0, where));
-  problem_ = Diagnostic{std::move(place), std::move(message), std::move(hint)};
+  return place;
+}
+
+bool AssertionText::fail(std::size_t where, std::string message, std::string hint) {
+  problem_ = Diagnostic{place_of(where), std::move(message), std::move(hint)};
   return false;
 }
 

@@ -39,6 +39,8 @@ class AssertionText {
   // The next sign, word or character, for messages.
   std::string_view seen() const;
 
+  // The place of that byte of the text in the file.
+  Place place_of(std::size_t where) const;
   // Records an error at that byte of the text; always returns false.
   bool fail(std::size_t where, std::string message, std::string hint);
   const std::optional<Diagnostic>& problem() const { return problem_; }

@@ -39,10 +39,8 @@ const Field* settable_field(std::string_view name, const Place& place,
         {place, fmt::format("'{}' is not built yet", name), std::string(see_fields)});
     return nullptr;
   }
-  std::vector<std::string_view> names;
-  for (const Field& row : field_table()) names.push_back(row.name);
-  diagnostics.push_back({place, fmt::format("unknown key '{}'", name),
-                         did_you_mean(name, names, std::string(see_fields))});
+  diagnostics.push_back(
+      {place, fmt::format("unknown key '{}'", name), hint_for_unknown_field(name)});
   return nullptr;
 }
 

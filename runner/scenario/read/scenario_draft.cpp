@@ -290,17 +290,7 @@ class DraftReader {
   }
 
   void unknown_field(const TomlEntry& line, const std::string& name) {
-    std::vector<std::string_view> names;
-    std::string elsewhere(see_fields);
-    for (const Field& field : field_table()) {
-      names.push_back(field.name);
-      if (field.name.substr(field.name.find('.') + 1) == line.key && is_built(field)) {
-        elsewhere = fmt::format("did you mean '{}'?", field.name);
-      }
-    }
-    const std::string familiar = familiar_hint(line.key, FamiliarPlace::knob);
-    fail(line.place, fmt::format("unknown key '{}'", name),
-         familiar.empty() ? did_you_mean(name, names, elsewhere) : familiar);
+    fail(line.place, fmt::format("unknown key '{}'", name), hint_for_unknown_field(name));
   }
 
   ScenarioDraft& draft_;
@@ -321,6 +311,20 @@ const std::array<DraftReader::TopLevelKey, 10> DraftReader::keys{{
 }};
 
 }  // namespace
+
+std::string hint_for_unknown_field(std::string_view name) {
+  const std::string_view key = name.substr(name.find('.') + 1);
+  if (std::string familiar = familiar_hint(key, FamiliarPlace::knob); !familiar.empty())
+    return familiar;
+  std::vector<std::string_view> names;
+  std::string elsewhere(see_fields);
+  for (const Field& field : field_table()) {
+    names.push_back(field.name);
+    if (field.name.substr(field.name.find('.') + 1) == key && is_built(field))
+      elsewhere = fmt::format("did you mean '{}'?", field.name);
+  }
+  return did_you_mean(name, names, elsewhere);
+}
 
 bool is_a_size(const Field& field) {
   const bool is_number = field.values.kind == FieldKind::integer ||

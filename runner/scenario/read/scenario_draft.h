@@ -68,6 +68,10 @@ struct ScenarioDraft {
   std::vector<std::string> refused_keys;  // with errors in their values: not missing
 };
 
+// The hint where no field has that name: what a familiar word means, the field of that name in
+// another group, or the nearest name.
+std::string hint_for_unknown_field(std::string_view name);
+
 // Whether a field is a number or a size of the step, which a search or a sweep can change.
 bool is_a_size(const Field&);
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-#include "base/text/nearest.h"
 #include "scenario/assertions/assertion_text.h"
-#include "scenario/familiar_words.h"
 #include "scenario/knobs/field_value.h"
 
 namespace stepgate {
@@ -83,16 +81,13 @@ class ConditionReader {
   }
 
   std::optional<bool> limit(double value, std::vector<Diagnostic>& diagnostics) {
-    Place place;
-    {
-      AssertionText here = text_;  // its place, as that of an error
-      here.fail(here.at(), "", "");
-      place = here.problem()->place;
-    }
-    const TomlValue written = toml_of_argument(*sweep_.field, text_.rest(), place);
+    const TomlValue written =
+        toml_of_argument(*sweep_.field, text_.rest(), text_.place_of(text_.at()));
     const auto read = read_field_value(*sweep_.field, written, diagnostics);
     if (!read) return std::nullopt;
-    return is_true(value, relation_, *number_in(*read));
+    if (const auto limit = number_in(*read)) return is_true(value, relation_, *limit);
+    text_.fail(text_.at(), "a condition without a number", "compare with a number or a size");
+    return std::nullopt;
   }
 
   AssertionText text_;
@@ -122,10 +117,7 @@ std::optional<SweepDraft> read_sweep(const TomlTable& table, const Place& place,
   const std::string name = fmt::format("{}.{}", table.front().key, line.key);
   const Field* field = field_named(name);
   if (field == nullptr) {
-    std::vector<std::string_view> names;
-    for (const Field& row : field_table()) names.push_back(row.name);
-    return fail(line.place, fmt::format("unknown key '{}'", name),
-                did_you_mean(name, names, std::string(see_fields)));
+    return fail(line.place, fmt::format("unknown key '{}'", name), hint_for_unknown_field(name));
   }
   if (!is_a_size(*field)) {
     return fail(line.place, fmt::format("'{}' cannot be swept", name),
@@ -162,7 +154,14 @@ std::optional<Conditioned> conditioned(const PlacedText& assertion, const SweepD
         {assertion.place, "'when' without a [sweep]", "leave the condition out, or sweep a knob"});
     return std::nullopt;
   }
-  const auto applies = ConditionReader(assertion, *sweep).read(*number_in(point), diagnostics);
+  const auto value = number_in(point);
+  if (!value) {
+    diagnostics.push_back({assertion.place,
+                           fmt::format("'when' of a '{}' that is no number", sweep->field->name),
+                           "give the knob a number"});
+    return std::nullopt;
+  }
+  const auto applies = ConditionReader(assertion, *sweep).read(*value, diagnostics);
   if (!applies) return std::nullopt;
   return Conditioned{text.substr(0, text.find_last_not_of(' ', at - 1) + 1), *applies};
 }

@@ -131,6 +131,16 @@ TEST(SweepFaults, OfConditionsAreToldAtTheirPlaces) {
   EXPECT_EQ(fault("batch.size <= many"),
             "s.toml:8:50: 'batch.size' must be a whole number, but is a string; write batch.size = "
             "64");
+  const char* const words = "[sweep]\nbatch.sample_bytes = [\"1 KiB\", \"1 MiB\"]";
+  EXPECT_EQ(fault("batch.sample_bytes <= 64 KiB", words), "");
+  EXPECT_EQ(fault("batch.sample_bytes <= auto", words),
+            "s.toml:8:58: a condition without a number; compare with a number or a size");
+  EXPECT_EQ(fault_in(file_with(words,
+                               "a = \"fix.step_ms_mean <= 2 ms when batch.sample_bytes <= 1 "
+                               "MiB\""),
+                     {"batch.sample_bytes=auto"}),
+            "s.toml:8:5: 'when' of a 'batch.sample_bytes' that is no number; give the knob a "
+            "number");
   EXPECT_EQ(fault_in(file_with(sizes, "a = \"fix.step_ms_mean <= 2 ms when batch.size <= 8\""),
                      {"batch.size=32"}),
             "s.toml:3:7: no assertion is about batch.size = 32; write one without 'when', or leave "
