@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PROGRAM=<stepgate> -D PLACE=<folder> -P gates.cmake`: a project whose ctest
 # blocks by stepgate_add_gate: a HEAD that waits in every step, a step slower than its stored runs, a machine slower than
-# they were stored on, a device without stored runs, and a gate without an answer.
+# they were stored on, also for a step whose anchor is not, a device without stored runs, and a gate without an answer.
 file(REMOVE_RECURSE ${PLACE})
 file(WRITE ${PLACE}/scenarios/step.toml "claim = \"a step\"\n[model]\nlayers = 4\nhidden = 512\n[batch]\nsize = 256\n"
+  "[variant.base]\n[expect]\nl = \"base.host_waits_per_step == 0\"\n")
+file(WRITE ${PLACE}/scenarios/copies.toml "claim = \"a step of which copies take half\"\n[model]\nlayers = 4\nhidden = 512\n"
+  "[batch]\nsize = 256\nsample_bytes = \"64 KiB\"\n[transfer]\nhost = \"pinned\"\n"
   "[variant.base]\n[expect]\nl = \"base.host_waits_per_step == 0\"\n")
 file(WRITE ${PLACE}/waits "#!/bin/sh\nfor word; do\n  shift\n  set -- \"$@\" \"$word\"\n"
   "  case $word in worker | run) set -- \"$@\" --set sync.where=step ;; esac\ndone\nexec \"${PROGRAM}\" \"$@\"\n")
@@ -42,12 +45,12 @@ expect_of(equal Passed PASSED)
 expect_of(waits Failed "BLOCKED")
 expect_of(stored Failed "NOT GATED")
 foreach(seed RANGE 1 8)
-  execute_process(COMMAND ${PROGRAM} accept scenarios/step.toml --device simulated:round-numbers --seed ${seed} --runs 1
+  execute_process(COMMAND ${PROGRAM} accept scenarios --device simulated:round-numbers --seed ${seed} --runs 1
     WORKING_DIRECTORY ${PLACE} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 expect_of(stored Passed PASSED)
 expect_of(stored_waits Failed "BLOCKED")
-# A machine on which everything takes a quarter more.
+# A machine on which everything but copies takes a quarter more.
 file(READ ${PLACE}/baselines/round-numbers/device.toml profile)
 foreach(rate 4e.12=3.2e12 5e.13=4e13 4e.14=3.2e14 8e.14=6.4e14 "launch_ns = 3000=launch_ns = 3750" "product_ns = 5000=product_ns = 6250"
     "launch_latency_ns = 2000=launch_latency_ns = 2500" "kernel_floor_ns = 1500=kernel_floor_ns = 1875")
@@ -56,7 +59,8 @@ foreach(rate 4e.12=3.2e12 5e.13=4e13 4e.14=3.2e14 8e.14=6.4e14 "launch_ns = 3000
   string(REGEX REPLACE "${from}" "${to}" profile "${profile}")
 endforeach()
 file(WRITE ${PLACE}/baselines/round-numbers/device.toml "${profile}")
-expect_of(stored Failed "machine slower.*NOT GATED")
+expect_of(stored Failed "copies/base.*anchor h2d_pinned.*explain it.*NOT GATED")
+expect_of(stored_waits Failed "BLOCKED")
 
 project_with(${PLACE}/says "
 stepgate_add_gate(open BASE old)

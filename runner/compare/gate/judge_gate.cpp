@@ -134,6 +134,25 @@ std::vector<Finding> findings_of(const ComparisonVerdict& comparison,
   return findings;
 }
 
+void excuse_by_other_anchors(std::span<HeadAssertion> assertions) {
+  const GrowthSinceStored* slowest = nullptr;
+  for (const HeadAssertion& assertion : assertions) {
+    if (assertion.outcome != Outcome::machine_slower || !assertion.since_stored) continue;
+    const GrowthSinceStored& one = *assertion.since_stored;
+    if (!slowest || one.most_anchor_growth > slowest->most_anchor_growth) slowest = &one;
+  }
+  if (!slowest) return;
+  for (HeadAssertion& assertion : assertions) {
+    if (assertion.outcome != Outcome::fails || !assertion.since_stored ||
+        assertion.since_stored->step > slowest->most_anchor_growth)
+      continue;
+    assertion.outcome = Outcome::machine_slower;
+    assertion.reason += fmt::format(
+        "; but {} takes {:.2f} times as long as then on this machine, which would explain it",
+        slowest->anchor, slowest->anchor_growth);
+  }
+}
+
 std::string_view outcome_in_words(const HeadAssertion& assertion) {
   return assertion.outcome ? in_words(*assertion.outcome) : "broken";
 }

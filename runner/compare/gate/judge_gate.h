@@ -22,6 +22,14 @@ namespace stepgate {
 // from the traces of both sides, where there are any.
 std::vector<Finding> findings_of(const ComparisonVerdict&, std::span<const CountedPair>);
 
+// A step's time and its anchor's, each divided by the same of the stored runs.
+struct GrowthSinceStored {
+  double step = 1;
+  std::string anchor;  // "hbm.1"
+  double anchor_growth = 1;
+  double most_anchor_growth = 1;  // upper end of its interval
+};
+
 // The outcome of one assertion of a scenario in HEAD's own run.
 struct HeadAssertion {
   std::string scenario;
@@ -30,7 +38,12 @@ struct HeadAssertion {
   std::string reason;
   Place place = {};
   bool out_of_reach = false;  // undecided, and more rounds would not decide it
+  std::optional<GrowthSinceStored> since_stored = {};  // of an assertion about stored times
 };
+// Changes `fails` into `machine_slower` where the step is slower than its stored runs by no more
+// than the slowest anchor that the suite found to be slower. An anchor stands for the resource that
+// takes most of a step, and a step with more than one is slower by a part of each.
+void excuse_by_other_anchors(std::span<HeadAssertion>);
 // Returns the outcome, such as "fails" or "broken".
 std::string_view outcome_in_words(const HeadAssertion&);
 // Returns a finding for each assertion that does not pass.

@@ -260,6 +260,37 @@ TEST(JudgeGate, KnowsWhatBaseDoesNotHoldEither) {
   EXPECT_EQ(severity(no_baseline, no_baseline), Severity::not_gated);
 }
 
+TEST(JudgeGate, ExcusesASlowStepByASlowerAnchorOfAnotherStep) {
+  const auto asserted = [](std::string name, Outcome outcome, double step, double anchor) {
+    return HeadAssertion{.scenario = "s",
+                         .name = std::move(name),
+                         .outcome = outcome,
+                         .reason = "slow",
+                         .since_stored = GrowthSinceStored{.step = step,
+                                                           .anchor = "hbm.1",
+                                                           .anchor_growth = anchor,
+                                                           .most_anchor_growth = anchor + 0.01}};
+  };
+  std::vector<HeadAssertion> all = {asserted("as_much", Outcome::fails, 1.26, 1),
+                                    asserted("more", Outcome::fails, 1.27, 1),
+                                    asserted("open", Outcome::undecided, 1.1, 1),
+                                    asserted("machine", Outcome::machine_slower, 1.25, 1.255)};
+  all.push_back(
+      {.scenario = "s", .name = "count", .outcome = Outcome::fails, .reason = "2, not 1"});
+  excuse_by_other_anchors(all);
+  EXPECT_EQ(all[0].outcome, Outcome::machine_slower);
+  EXPECT_EQ(all[0].reason,
+            "slow; but hbm.1 takes 1.25 times as long as then on this machine, "
+            "which would explain it");
+  EXPECT_EQ(all[1].outcome, Outcome::fails);
+  EXPECT_EQ(all[2].outcome, Outcome::undecided);
+  EXPECT_EQ(all[4].outcome, Outcome::fails);
+
+  std::vector<HeadAssertion> alone = {asserted("slow", Outcome::fails, 1.1, 1.2)};
+  excuse_by_other_anchors(alone);
+  EXPECT_EQ(alone[0].outcome, Outcome::fails);
+}
+
 TEST(JudgeGate, SaysToWidenTheLimitWhereMoreRoundsWouldNotDecide) {
   HeadAssertion assertion{
       .scenario = "a", .name = "s", .outcome = Outcome::undecided, .reason = "r"};

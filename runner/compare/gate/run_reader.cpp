@@ -47,6 +47,30 @@ bool is_out_of_reach(const Json& assertion) {
          missing->get<double>() > most_within_reach;
 }
 
+double number_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 1;
+}
+
+// nullopt where the assertion is not about stored times.
+std::optional<GrowthSinceStored> since_stored(const Json& assertion) {
+  const auto stored = assertion.find("stored");
+  if (stored == assertion.end() || !stored->is_object()) return std::nullopt;
+  const auto raw = stored->find("raw");
+  const auto anchor = stored->find("anchor");
+  if (raw == stored->end() || !raw->is_object() || anchor == stored->end() || !anchor->is_object())
+    return std::nullopt;
+  GrowthSinceStored growth{.step = number_of(*raw, "ratio"),
+                           .anchor = text_of(*anchor, "name"),
+                           .anchor_growth = number_of(*anchor, "ratio")};
+  growth.most_anchor_growth = growth.anchor_growth;
+  const auto interval = anchor->find("interval");
+  if (interval != anchor->end() && interval->is_array() && interval->size() == 2 &&
+      interval->back().is_number())
+    growth.most_anchor_growth = interval->back().get<double>();
+  return growth;
+}
+
 std::int64_t bytes_of(const HeadAssertion& assertion) {
   return static_cast<std::int64_t>(sizeof assertion + assertion.scenario.size() +
                                    assertion.name.size() + assertion.reason.size() +
@@ -87,7 +111,8 @@ void read_scenario_line(const Json& line, RunOfProgram& run, std::int64_t& bytes
          .outcome = outcome,
          .reason = outcome ? text_of(assertion, "reason") : "its outcome is none",
          .place = {text_of(assertion, "file"), has_line ? number->get<int>() : 0, 1},
-         .out_of_reach = outcome == Outcome::undecided && is_out_of_reach(assertion)});
+         .out_of_reach = outcome == Outcome::undecided && is_out_of_reach(assertion),
+         .since_stored = since_stored(assertion)});
     bytes += bytes_of(run.assertions.back());
   }
 }

@@ -74,6 +74,7 @@ std::optional<DecidedAssertions> ask_head_as_stored(const GateRequest& request) 
                                                    request.seed, stored.bases())};
   line.clear();
   if (decided.head.stopped) return decided;
+  excuse_by_other_anchors(decided.head.assertions);
   decided.findings = judge_run(decided.head, {});
   for (Finding& finding : decided.findings) stored.translate(finding);
   const auto& assertions = decided.head.assertions;
