@@ -661,6 +661,19 @@ for said, refused in [("x.cpp:1:2: warning: unused [-Wunused]", True), ("x.cu(3)
         file.write(said + "\n")
     ended = run("bash", "-c", f"set -euo pipefail; . ci/packages.sh; refuse_warnings {log}", cwd=repository)
     expect(ended.returncode == refused and (said in ended.stderr) == refused, f"refuse_warnings: {said}: {ended}")
+
+# Folders of scenarios, by the GPUs that a machine says it has.
+os.mkdir(os.path.join(place, "smi"))
+smi = os.path.join(place, "smi/nvidia-smi")
+for said, folders in [("exit 9", ["scenarios"]), ("echo NVIDIA L4", ["scenarios"]),
+                      ("echo NVIDIA H200", ["scenarios", "scenarios/stored"]),
+                      ("printf 'NVIDIA L4\\nNVIDIA L4\\n'", ["scenarios", "scenarios/ranks"])]:
+    with open(smi, "w") as file:
+        file.write(f"#!/bin/sh\n{said}\n")
+    os.chmod(smi, 0o755)
+    path = os.path.dirname(smi) + ":" + os.environ["PATH"]
+    ended = run("ci/scenario_folders", ".", cwd=repository, env={**os.environ, "PATH": path})
+    expect(ended.stdout.split() == folders, f"scenario_folders: {said}: {ended}")
 shutil.rmtree(place)
 
 print("\n".join(failures))
