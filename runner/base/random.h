@@ -43,4 +43,14 @@ class Random {
   std::uint64_t index_ = 0;
 };
 
+// A time drawn for `index`, log-normal with this mean and coefficient of variation.
+inline std::int64_t varied_nanoseconds(std::int64_t mean, double variation, std::uint64_t seed,
+                                       std::int64_t index) {
+  if (variation == 0) return mean;
+  const double variance = std::log1p(variation * variation);
+  Random random(random_bits(seed, static_cast<std::uint64_t>(index)));
+  const double factor = std::exp(std::sqrt(variance) * random.normal() - variance / 2);
+  return std::llround(factor * static_cast<double>(mean));
+}
+
 }  // namespace stepgate

@@ -2,7 +2,6 @@
 #include "device/loader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/random.h"
@@ -24,12 +23,8 @@ std::int64_t next_start(const LoaderKnobs& plan, std::int64_t batch) {
 
 std::chrono::nanoseconds loading_time(const LoaderKnobs& plan, std::uint64_t seed,
                                       std::int64_t index) {
-  if (plan.jitter == 0) return std::chrono::nanoseconds(nanoseconds_of(plan.wait_us));
-  const double variance = std::log1p(plan.jitter * plan.jitter);
-  Random random(random_bits(seed, static_cast<std::uint64_t>(index)));
-  const double factor = std::exp(std::sqrt(variance) * random.normal() - variance / 2);
   return std::chrono::nanoseconds(
-      std::llround(factor * static_cast<double>(nanoseconds_of(plan.wait_us))));
+      varied_nanoseconds(nanoseconds_of(plan.wait_us), plan.jitter, seed, index));
 }
 
 std::uint64_t loader_seed(const StepPlan& plan, const LoadDraw& draw) {

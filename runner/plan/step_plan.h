@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/random.h"
 #include "kernels/catalogue.h"
 #include "plan/allocator_simulation.h"
 #include "plan/allocators/caching/caching_rules.h"
@@ -183,8 +184,14 @@ struct HostWaits {
 struct TakeBatch {};
 
 struct HostWork {
-  std::int64_t nanoseconds = 0;
+  std::int64_t nanoseconds = 0;  // on average over steps
   std::optional<int> rank = {};  // that alone does it; absent: every one
+  double variation = 0;          // coefficient of variation from step to step
+  std::uint64_t seed = 0;        // of that
+
+  std::int64_t nanoseconds_of_step(std::int64_t step) const {
+    return varied_nanoseconds(nanoseconds, variation, seed, step);
+  }
 };
 
 enum class Reduction { sum, average };

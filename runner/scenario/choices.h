@@ -33,7 +33,7 @@ enum class DeviceBuffer { resident, per_step };
 // mostly reads it, its pages should stay on this device, or this device should map it to avoid
 // faults.
 enum class ManagedAdvice { none, read_mostly, preferred, accessed_by };
-enum class SyncWhere { none, step, micro, phase, op };
+enum class SyncWhere { none, step, micro, phase, op, forward, backward, update };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
 // How the host waits: it polls, yields its CPU between polls, or blocks until an interrupt.
 enum class SyncWait { spin, yield, block };
@@ -52,6 +52,7 @@ enum class Fuse { none, pointwise, attention };  // each value also fuses what t
 // among algorithms with bitwise equal results.
 enum class GemmChoice { heuristic, autotune };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
+enum class SaveVia { blocking, waited, beside };
 enum class EvalStore { none, host, device };
 enum class RequiredLink { any, nvlink };  // between every two GPUs of a step
 // State that is sharded, so that each rank keeps only a part: nothing (DDP), the optimizer's state,

@@ -77,6 +77,9 @@ constexpr std::array rows{
     FamiliarWord{
         "gradient checkpointing, activation checkpointing, checkpointing, recompute, remat",
         "memory.checkpoint"},
+    FamiliarWord{"torch.save, state_dict, save a checkpoint, save_checkpoint",
+                 "save.every, save.via"},
+    FamiliarWord{"garbage collection, gc.collect, gc pause", "host.pause_us, host.pause_every"},
     FamiliarWord{"cpu offload, zero offload, offloading", "memory.offload, memory.offload_via"},
     // The network and its numbers.
     FamiliarWord{"amp, autocast, mixed precision, precision, dtype", "model.dtype, optim.master"},

@@ -78,7 +78,10 @@ struct LoaderKnobs {
 
 struct HostKnobs {
   double step_us = 0;    // busy host time once a step
+  double jitter = 0;     // coefficient of variation of step_us, seeded
   double launch_us = 0;  // busy host time before every launch
+  double pause_us = 0;   // busy host time once in every pause_every steps
+  std::int64_t pause_every = 10;
   bool operator==(const HostKnobs&) const = default;
 };
 
@@ -155,6 +158,13 @@ struct LogKnobs {
   bool operator==(const LogKnobs&) const = default;
 };
 
+// The state that a training run saves: weights and the optimizer's state.
+struct SaveKnobs {
+  std::int64_t every = 0;  // steps; 0 never saves
+  SaveVia via = SaveVia::blocking;
+  bool operator==(const SaveKnobs&) const = default;
+};
+
 struct EvalKnobs {
   std::int64_t every = 0;    // steps; 0 never evaluates
   std::int64_t batches = 1;  // validation batches an evaluation
@@ -192,6 +202,7 @@ struct RanksKnobs {
   bool check_each_bucket = false;  // the host checks that a bucket's gradients are finite
   double slow_us = 0;              // extra busy host time of one rank, a step
   std::int64_t slow_rank = 0;      // the rank that slow_us applies to
+  std::int64_t slow_every = 1;     // steps between those that slow_us applies to
   bool operator==(const RanksKnobs&) const = default;
 };
 
@@ -225,6 +236,7 @@ struct Knobs {
   LaunchKnobs launch;
   LogKnobs log;
   EvalKnobs eval;
+  SaveKnobs save;
   RanksKnobs ranks;
   ProgramKnobs program;
   bool operator==(const Knobs&) const = default;

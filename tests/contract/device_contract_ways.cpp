@@ -21,8 +21,10 @@ constexpr ManagedAdvice managed_advices[] = {ManagedAdvice::none, ManagedAdvice:
                                              ManagedAdvice::preferred, ManagedAdvice::accessed_by};
 constexpr CopyStream copy_streams[] = {CopyStream::compute, CopyStream::side, CopyStream::legacy};
 constexpr DeviceBuffer device_buffers[] = {DeviceBuffer::resident, DeviceBuffer::per_step};
-constexpr SyncWhere sync_places[] = {SyncWhere::none, SyncWhere::step, SyncWhere::micro,
-                                     SyncWhere::phase, SyncWhere::op};
+constexpr SyncWhere sync_places[] = {SyncWhere::none,     SyncWhere::step,  SyncWhere::micro,
+                                     SyncWhere::phase,    SyncWhere::op,    SyncWhere::forward,
+                                     SyncWhere::backward, SyncWhere::update};
+constexpr SaveVia save_ways[] = {SaveVia::blocking, SaveVia::waited, SaveVia::beside};
 constexpr SyncHow sync_kinds[] = {SyncHow::device, SyncHow::stream, SyncHow::event,
                                   SyncHow::item,   SyncHow::memcpy, SyncHow::poll};
 constexpr LaunchVia launch_kinds[] = {LaunchVia::stream, LaunchVia::graph};
@@ -234,6 +236,8 @@ Knobs mix(const Knobs& model, Random& random) {
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
     knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
   }
+  if (model.optim.kind != OptimKind::sgd && knobs.memory.offload == Offload::none)
+    knobs.save = {static_cast<std::int64_t>(random.below(4)), any_of(random, save_ways)};
   return knobs;
 }
 

@@ -129,7 +129,7 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     }
     void operator()(const HostWaits& waits) const { self.wait(operation, waits, step); }
     void operator()(const TakeBatch&) const { self.take_batch(step); }
-    void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds); }
+    void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds_of_step(step)); }
     void operator()(const Collective& collective) const { self.come_to(operation, collective); }
   };
   visit_action(Issue{*this, operation, step}, operation.action);

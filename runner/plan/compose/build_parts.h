@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// build_step_plan.cpp adds these to a model: reductions over ranks, evaluation, the waits and reads
-// of the host, and allocations.
+// build_step_plan.cpp adds these to a model: reductions over ranks, evaluation, saving, the waits
+// and reads of the host, and allocations.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,10 @@ void build_evaluation(StepBuilder&, const Knobs&, int weights, const InputParts&
 
 // Appends the operations of [log]; `loss` is the buffer with the step's loss.
 void build_log(StepBuilder&, const Knobs&, int loss);
+
+// Appends the copies of [save]: weights and the optimizer's state, as far as they are on the device
+// for good, to the host. Copies beside the next steps also make those steps' updates wait for them.
+void build_save(StepBuilder&, const SaveKnobs&);
 
 // Inserts the waits of [sync] among the operations built so far.
 void build_sync(StepBuilder&, const Knobs&, int loss);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/random.h"
 #include "base/require.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
@@ -26,6 +27,7 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t most_steps_to_settle = 800;
+constexpr std::uint64_t stream_of_host_work = 1;  // of random numbers, besides the loader's
 
 std::int64_t smallest_size(const BatchKnobs& batch) {
   return batch.sizes.empty() ? batch.size
@@ -214,16 +216,25 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
     builder.add_stream(stream_of(stream));
   if (knobs.host.step_us > 0) {
     builder.enter(Phase::host);
-    builder.act("host work", HostWork{nanoseconds_of(knobs.host.step_us)});
+    builder.act("host work", HostWork{.nanoseconds = nanoseconds_of(knobs.host.step_us),
+                                      .variation = knobs.host.jitter,
+                                      .seed = random_bits(seed, stream_of_host_work)});
+  }
+  if (knobs.host.pause_us > 0) {
+    builder.enter(Phase::host);
+    builder.only_every(knobs.host.pause_every);
+    builder.act("pause of the host", HostWork{nanoseconds_of(knobs.host.pause_us)});
   }
   if (knobs.ranks.slow_us > 0) {
     builder.enter(Phase::host);
+    builder.only_every(knobs.ranks.slow_every);
     builder.act("host work of the slow rank",
                 HostWork{.nanoseconds = nanoseconds_of(knobs.ranks.slow_us),
                          .rank = static_cast<int>(knobs.ranks.slow_rank)});
   }
   const int loss = build_turns(builder, knobs);
   build_log(builder, knobs, loss);
+  build_save(builder, knobs.save);
   build_sync(builder, knobs, loss);
   build_allocations(plan, knobs.alloc, gives_gradients_back(knobs));
   check_size(plan);

@@ -132,6 +132,12 @@ bool waits_after(SyncWhere where, const Operation& operation, const Operation* n
       return operation.phase == Phase::backward && ends_phase(operation, next);
     case SyncWhere::phase:
       return is_work(operation) && ends_phase(operation, next);
+    case SyncWhere::forward:
+      return operation.phase == Phase::forward && ends_phase(operation, next);
+    case SyncWhere::backward:
+      return operation.phase == Phase::backward && next && next->phase == Phase::optimizer;
+    case SyncWhere::update:
+      return operation.phase == Phase::optimizer && ends_phase(operation, next);
     case SyncWhere::op:
       return is_work(operation);
   }

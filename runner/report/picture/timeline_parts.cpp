@@ -150,11 +150,13 @@ namespace {
 
 constexpr double narrowest_box = 0.5;  // in pixels; below, neighbours are merged
 
-// The colours of Okabe and Ito by phase, which can be distinguished with any colour vision.
+// The colours of Okabe and Ito by phase, which can be distinguished with any colour vision, and two
+// greys.
 constexpr std::array<Colour, phase_count> colours{
     Colour{"#E69F00", "#000"}, Colour{"#56B4E9", "#000"}, Colour{"#0072B2", "#fff"},
     Colour{"#D55E00", "#000"}, Colour{"#009E73", "#000"}, Colour{"#000000", "#fff"},
-    Colour{"#CC79A7", "#000"}, Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"}};
+    Colour{"#CC79A7", "#000"}, Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"},
+    Colour{"#555555", "#fff"}};
 
 }  // namespace
 

@@ -5,7 +5,8 @@ namespace stepgate {
 
 std::string_view name_of(Phase phase) {
   constexpr std::array<std::string_view, phase_count> names{
-      "data wait", "h2d", "forward", "backward", "optimizer", "evaluation", "log", "sync", "host"};
+      "data wait",  "h2d", "forward", "backward", "optimizer",
+      "evaluation", "log", "sync",    "host",     "save"};
   return names[static_cast<std::size_t>(phase)];
 }
 

@@ -14,8 +14,19 @@
 
 namespace stepgate {
 
-enum class Phase { data_wait, h2d, forward, backward, optimizer, evaluation, log, sync, host };
-constexpr int phase_count = 9;
+enum class Phase {
+  data_wait,
+  h2d,
+  forward,
+  backward,
+  optimizer,
+  evaluation,
+  log,
+  sync,
+  host,
+  save
+};
+constexpr int phase_count = 10;
 
 std::string_view name_of(Phase);  // "data wait"
 

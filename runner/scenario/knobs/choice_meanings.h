@@ -66,8 +66,14 @@ inline constexpr Meanings<ManagedAdvice> meanings<ManagedAdvice>{
     "cudaMemAdviseSetAccessedBy"};
 template <>
 inline constexpr Meanings<SyncWhere> meanings<SyncWhere>{
-    "never", "after each step", "after the backward pass of each part of a batch",
-    "after each phase: transfer, forward, backward, update", "after each kernel, copy and fill"};
+    "never",
+    "after each step",
+    "after the backward pass of each part of a batch",
+    "after each phase: transfer, forward, backward, update",
+    "after each kernel, copy and fill",
+    "after the forward pass of each part of a batch",
+    "after the backward pass, before the update",
+    "after the update"};
 template <>
 inline constexpr Meanings<SyncHow> meanings<SyncHow>{
     "cudaDeviceSynchronize, or torch.cuda.synchronize",
@@ -132,6 +138,11 @@ inline constexpr Meanings<LogVia> meanings<LogVia>{
     "loss.item(): a small copy, then a wait for its stream",
     "copied to pinned memory, and read a step later",
     "appended to a list of device scalars that nobody empties"};
+template <>
+inline constexpr Meanings<SaveVia> meanings<SaveVia>{
+    "a tensor at a time into ordinary memory, for which the host waits: tensor.cpu()",
+    "into pinned memory, and the host waits for all of them at once",
+    "into pinned memory beside the next steps, and the next update waits for them"};
 template <>
 inline constexpr Meanings<EvalStore> meanings<EvalStore>{
     "dropped", "copied to the host", "kept on the device until the evaluation ends"};

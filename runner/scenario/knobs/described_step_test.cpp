@@ -56,6 +56,8 @@ std::vector<Knobs> steps_of_every_kind() {
   steps.emplace_back().batch.sizes = {16, 24};
   steps.emplace_back().loader.depth = 2;
   steps.emplace_back().eval.every = 1;
+  steps.emplace_back().save.every = 1;
+  steps.emplace_back().host = {.step_us = 100, .pause_us = 100};
   steps.emplace_back().memory.offload = Offload::activations;
   Knobs& lengths = steps.emplace_back();
   lengths.model.kind = ModelKind::transformer;

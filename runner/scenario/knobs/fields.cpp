@@ -97,6 +97,7 @@ constexpr std::array groups{
     FieldGroup{"launch", "how kernels are launched"},
     FieldGroup{"log", "how the loss is read"},
     FieldGroup{"eval", "evaluation of the model between steps"},
+    FieldGroup{"save", "saving weights and the optimizer's state between steps"},
     FieldGroup{"ranks", "processes with a GPU each that train one model together"},
     FieldGroup{"program", "a program of yours, a step of which is looked at in place of ours"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
@@ -248,8 +249,15 @@ constexpr std::array field_rows{
 
     field<&Knobs::host, &HostKnobs::step_us>("host.step_us", number(0, 1e7),
                                              "microseconds once a step"),
+    field<&Knobs::host, &HostKnobs::jitter>(
+        "host.jitter", number(0, 1), "coefficient of variation of that, seeded", &with_host_work),
     field<&Knobs::host, &HostKnobs::launch_us>("host.launch_us", number(0, 1e5),
                                                "microseconds before every launch"),
+    field<&Knobs::host, &HostKnobs::pause_us>(
+        "host.pause_us", number(0, 1e7),
+        "microseconds besides, in one of 'host.pause_every' steps: a garbage collection, say"),
+    field<&Knobs::host, &HostKnobs::pause_every>("host.pause_every", whole(1, 1000000),
+                                                 "steps from one pause to the next", &with_pauses),
 
     field<&Knobs::transfer, &TransferKnobs::host>(
         "transfer.host", one_of(host_memories), "where the batch starts; resident is never copied"),
@@ -363,6 +371,12 @@ constexpr std::array field_rows{
         "eval.save_for_backward", yes_or_no(),
         "whether layers keep their outputs, as if a backward pass followed", &where_evaluated),
 
+    field<&Knobs::save, &SaveKnobs::every>("save.every", whole(0, 1000000),
+                                           "saved after every so many steps; 0 never",
+                                           &with_parameters),
+    field<&Knobs::save, &SaveKnobs::via>("save.via", one_of(choices<SaveVia>),
+                                         "how the state reaches host memory", &where_saved),
+
     field<&Knobs::ranks, &RanksKnobs::count>(
         "ranks.count", whole(1, most_ranks),
         "how many there are; each has a batch of 'batch.size', and gradients are averaged",
@@ -436,6 +450,9 @@ constexpr std::array field_rows{
         "microseconds of busy host time that one rank has besides, a step", &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::slow_rank>("ranks.slow_rank", whole(0, most_ranks - 1),
                                                  "which one", &with_a_slow_rank),
+    field<&Knobs::ranks, &RanksKnobs::slow_every>("ranks.slow_every", whole(1, 1000000),
+                                                  "steps from one of these to the next",
+                                                  &with_a_slow_rank),
 
     field<&Knobs::program, &ProgramKnobs::command>(
         "program.command", or_word("none", words()),

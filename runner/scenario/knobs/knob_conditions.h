@@ -75,6 +75,18 @@ inline constexpr KnobCondition where_evaluated{
     .hint = "remove it, or write eval.every = 1",
     .message = "'{}' has no evaluation to be in when 'eval.every' is 0"};
 
+inline constexpr KnobCondition where_saved{
+    .holds = [](const Knobs& knobs) { return knobs.save.every != 0; },
+    .hint = "remove it, or write save.every = 100",
+    .message = "'{}' has nothing to say when 'save.every' is 0"};
+inline constexpr KnobCondition with_host_work{
+    .holds = [](const Knobs& knobs) { return knobs.host.step_us > 0; },
+    .hint = "remove it, or write host.step_us = 500",
+    .message = "'{}' has nothing to vary when 'host.step_us' is 0"};
+inline constexpr KnobCondition with_pauses{
+    .holds = [](const Knobs& knobs) { return knobs.host.pause_us > 0; },
+    .hint = "remove it, or write host.pause_us = 5000",
+    .message = "'{}' says how often the host pauses, and 'host.pause_us' is 0"};
 inline constexpr KnobCondition with_ranks{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1; },
     .hint = "remove it, or write ranks.count = 2",

@@ -280,6 +280,12 @@ constexpr std::array clashes{
              [](const Knobs& knobs) { return offloads_weights(knobs) && knobs.eval.every > 0; },
              "an evaluation reads all weights where they stay on the device",
              "remove 'eval.every', or write memory.offload = \"optimizer\""},
+    KnobRule{"save.every",
+             [](const Knobs& knobs) {
+               return knobs.save.every > 0 && knobs.memory.offload != Offload::none;
+             },
+             "what is offloaded lies in host memory already, or comes and goes within a step",
+             "remove 'memory.offload' or 'save.every'"},
     KnobRule{"ranks.count",
              [](const Knobs& knobs) {
                return has_ranks(knobs) && (knobs.memory.offload != Offload::none ||

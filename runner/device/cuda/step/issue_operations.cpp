@@ -132,7 +132,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     void operator()(const TakeBatch&) const {
       self.waiting([&] { self.loader_->take(step); });
     }
-    void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
+    void operator()(const HostWork& work) const { spin_for(work.nanoseconds_of_step(step)); }
     void operator()(const Collective& collective) const {
       require(!self.communicators_.empty(), "a step of several ranks is loaded by one of them");
       self.communicator(collective).issue(self.call_of(collective, step), on);
