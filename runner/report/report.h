@@ -44,11 +44,11 @@ struct Span {
 // A number with its limit, in the terms of the assertion's author: in base units, or a factor.
 struct ReportedNumber {
   double value = 0;
-  std::optional<RatioInterval> interval = {};
+  std::optional<RatioInterval> interval = {};  // infinite on a side that no bound limits
   double limit = 0;
   Span allowed = {};                // the range allowed by the limit
   std::string value_words = {};     // "1.24x"; empty: a table says it
-  std::string interval_words = {};  // " [1.2x, 1.3x]"
+  std::string interval_words = {};  // " [1.2x, 1.3x]", ", at least 1.2x"
   std::string limit_words = {};     // "at least 1.05x"
 };
 

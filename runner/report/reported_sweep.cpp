@@ -24,13 +24,17 @@ std::optional<double> throughput_of(const Verdict& verdict, const std::string& v
   return of == verdict.variants.end() ? std::nullopt : of->samples_per_second;
 }
 
-// "1.68x [1.6x, 1.7x] passes", or the outcome alone; "-" where the point is not asked.
+// "1.68x passes", "1.01x [0.99x, 1.03x] fails", or the outcome alone; "-" where the point is not
+// asked.
 std::string cell_of(const ReportedScenario& decided, std::string_view name) {
   const auto& assertions = decided.decided->assertions;
   const auto of = std::ranges::find(assertions, name, &ReportedAssertion::name);
   if (of == assertions.end()) return "-";
-  const std::string number =
-      of->number ? of->number->value_words + of->number->interval_words + ' ' : "";
+  std::string number;
+  if (of->number) {
+    const bool passes = of->outcome == Outcome::passes;
+    number = of->number->value_words + (passes ? "" : of->number->interval_words) + ' ';
+  }
   return number + std::string(in_words(of->outcome));
 }
 

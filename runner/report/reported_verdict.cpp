@@ -116,29 +116,56 @@ std::optional<Estimate> drawn_estimate(const AssertionVerdict& assertion,
 
 }  // namespace
 
+namespace {
+
+// A count: it has no interval, and is in the words of its reason (counted_reason).
+std::optional<ReportedNumber> counted_number(const AssertionVerdict& assertion) {
+  if (assertion.timed || assertion.not_randomised || assertion.stored) return std::nullopt;
+  if (!assertion.left || !assertion.right || assertion.unit == MetricUnit::bound_class)
+    return std::nullopt;
+  return ReportedNumber{.value = *assertion.left,
+                        .limit = *assertion.right,
+                        .value_words = in_words(*assertion.left, assertion.unit),
+                        .limit_words = in_words(*assertion.right, assertion.unit)};
+}
+
+std::optional<ReportedNumber> measured_number(const AssertionVerdict& assertion,
+                                              const Expectation* expectation) {
+  const std::optional<Estimate> estimate = drawn_estimate(assertion, expectation);
+  if (!estimate) return std::nullopt;
+  ReportedNumber number{.value = estimate->value,
+                        .interval = estimate->interval,
+                        .limit = estimate->limit,
+                        .value_words = value_in_words(estimate->value, *estimate),
+                        .limit_words = limit_in_words(*estimate)};
+  if (const auto bounds = bounds_that_decided(assertion)) {
+    number.interval = {bounds->low.value_or(-infinite), bounds->high.value_or(infinite)};
+    number.interval_words = ", " + bounds_in_words(*bounds, *estimate);
+  } else if (estimate->interval) {
+    number.interval_words =
+        fmt::format(" [{}, {}]", value_in_words(estimate->interval->low, *estimate),
+                    value_in_words(estimate->interval->high, *estimate));
+  }
+  return number;
+}
+
+}  // namespace
+
 std::optional<ReportedNumber> number_of(const AssertionVerdict& assertion,
                                         const Expectation* expectation) {
-  const std::optional<Estimate> found = drawn_estimate(assertion, expectation);
-  if (!found) return std::nullopt;
-  const Estimate& estimate = *found;
-  const std::string limit = limit_in_words(estimate);
-  ReportedNumber number{.value = estimate.value,
-                        .interval = estimate.interval,
-                        .limit = estimate.limit,
-                        .allowed = {estimate.limit, estimate.limit},
-                        .value_words = value_in_words(estimate.value, estimate),
-                        .limit_words = "limit " + limit};
-  if (estimate.interval) {
-    number.interval_words =
-        fmt::format(" [{}, {}]", value_in_words(estimate.interval->low, estimate),
-                    value_in_words(estimate.interval->high, estimate));
+  std::optional<ReportedNumber> number = measured_number(assertion, expectation);
+  if (!number) number = counted_number(assertion);
+  if (!number) return std::nullopt;
+  number->allowed = {number->limit, number->limit};
+  if (expectation == nullptr) {
+    number->limit_words = "limit " + number->limit_words;
+    return number;
   }
-  if (expectation == nullptr) return number;
-  number.allowed =
-      allowed_span(expectation->relation, estimate.limit, expectation->within.value_or(0));
-  number.limit_words = fmt::format("{} {}", words_of(expectation->relation), limit);
+  number->allowed =
+      allowed_span(expectation->relation, number->limit, expectation->within.value_or(0));
+  number->limit_words = fmt::format("{} {}", words_of(expectation->relation), number->limit_words);
   if (expectation->within)
-    append(number.limit_words, " within {:.3g} %", 100 * *expectation->within);
+    append(number->limit_words, " within {:.3g} %", 100 * *expectation->within);
   return number;
 }
 

@@ -53,6 +53,28 @@ Estimate estimate_of(const Expectation& assertion, const AssertionVerdict& verdi
   return estimate;
 }
 
+std::optional<Bounds> bounds_that_decided(const AssertionVerdict& verdict) {
+  if (!verdict.timed || !verdict.estimate || verdict.outcome != Outcome::passes)
+    return std::nullopt;
+  const Estimate& estimate = *verdict.estimate;
+  const Bounds& shown = verdict.timed->shown;
+  if (!(shown.low || shown.high)) return std::nullopt;
+  const bool says_it = estimate.interval &&
+                       (!shown.high || estimate.interval->high <= estimate.limit) &&
+                       (!shown.low || estimate.interval->low >= estimate.limit);
+  if (says_it || (estimate.interval && shown.low && shown.high)) return std::nullopt;
+  Bounds bounds{.level = shown.level, .low = {}, .high = {}};
+  if (shown.low) bounds.low = value_at(*shown.low, estimate, verdict);
+  if (shown.high) bounds.high = value_at(*shown.high, estimate, verdict);
+  return bounds;
+}
+
+std::string bounds_in_words(const Bounds& bounds, const Estimate& estimate) {
+  const std::string low = bounds.low ? "at least " + value_in_words(*bounds.low, estimate) : "";
+  const std::string high = bounds.high ? "at most " + value_in_words(*bounds.high, estimate) : "";
+  return low + (bounds.low && bounds.high ? " and " : "") + high;
+}
+
 std::string value_in_words(double value, const Estimate& estimate) {
   return told_from(value, estimate.limit, [&](double number, int more_digits) {
     return estimate.unit ? in_words(number, *estimate.unit, more_digits)

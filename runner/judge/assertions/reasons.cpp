@@ -87,25 +87,13 @@ std::string missing_in_words(const Expectation& assertion, const NotRandomised& 
   return "; its rounds lie on both sides of the limit";
 }
 
-// ", at most 1.049x by a one-sided 95 % bound", where the assertion passes but its interval does
-// not show it: there are too few rounds for an interval, or the two-sided interval extends beyond
-// the limit. Otherwise nullopt.
+// ", at most 1.049x by a one-sided 95 % bound", where bounds decide.
 std::optional<std::string> bound_that_decided(const AssertionVerdict& verdict) {
-  const Estimate& estimate = *verdict.estimate;
-  const Bounds& shown = verdict.timed->shown;
-  if (verdict.outcome != Outcome::passes || !(shown.low || shown.high)) return std::nullopt;
-  const bool says_it = estimate.interval &&
-                       (!shown.high || estimate.interval->high <= estimate.limit) &&
-                       (!shown.low || estimate.interval->low >= estimate.limit);
-  if (says_it || (estimate.interval && shown.low && shown.high)) return std::nullopt;
-  const auto words_of = [&](double ratio) {
-    return value_in_words(value_at(ratio, estimate, verdict), estimate);
-  };
-  const std::string low = shown.low ? "at least " + words_of(*shown.low) : "";
-  const std::string high = shown.high ? "at most " + words_of(*shown.high) : "";
-  return fmt::format(", {}{}{} by a one-sided {:.3g} % bound{}", low,
-                     shown.low && shown.high ? " and " : "", high, 100 * shown.level,
-                     shown.low && shown.high ? " each" : "");
+  const std::optional<Bounds> bounds = bounds_that_decided(verdict);
+  if (!bounds) return std::nullopt;
+  return fmt::format(", {} by a one-sided {:.3g} % bound{}",
+                     bounds_in_words(*bounds, *verdict.estimate), 100 * bounds->level,
+                     bounds->low && bounds->high ? " each" : "");
 }
 
 // The ratio in total time, where it differs from that of the typical round.

@@ -83,6 +83,10 @@ svg.interval .range.bad,svg.interval .value.bad{fill:var(--bad)}
 svg.interval .range.open,svg.interval .value.open{fill:var(--open)}
 svg.interval .range.none,svg.interval .value.none{fill:var(--none)}
 svg.interval .range{opacity:.45}
+.forest{display:grid;grid-template-columns:minmax(0,14rem) 13rem minmax(0,1fr);gap:.1rem 1rem;margin:.3rem 0 .2rem;font-size:.88rem}
+.forest.titles{grid-template-columns:minmax(0,26rem) 13rem minmax(0,1fr)}
+.forest .row{display:grid;grid-template-columns:subgrid;grid-column:1/-1;align-items:center}
+.forest .counts{grid-column:1/-1;color:var(--dim)}.forest .why{grid-column:2/-1}
 svg.picture{display:block;width:100%;min-width:58rem;height:auto}
 svg.picture text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}
 @media (prefers-color-scheme:dark){
@@ -101,6 +105,8 @@ svg.picture pattern [fill="#fff"]{fill:#fff}svg.picture pattern [fill="#000"]{fi
 svg.picture rect[fill="#000000"]{stroke:#98a1ab;stroke-width:.7}}
 @media (max-width:720px){
 main{padding:.7rem}
+.forest,.forest.titles{grid-template-columns:minmax(0,1fr) 9rem}
+.forest .row>span:last-child{grid-column:1/-1;color:var(--dim)}
 ul.assertions>li{grid-template-columns:minmax(0,1fr)}
 .verdict{font-size:1.5rem}
 details>:not(summary){margin-left:.6rem;margin-right:.6rem}
@@ -158,6 +164,19 @@ std::string_view class_of(Tone tone) {
       break;
   }
   return "none";
+}
+
+Tone tone_of(CaseEnd end) {
+  switch (end) {
+    case CaseEnd::passed:
+      return Tone::good;
+    case CaseEnd::failed:
+    case CaseEnd::error:
+      return Tone::bad;
+    case CaseEnd::skipped:
+      return Tone::open;
+  }
+  return Tone::bad;
 }
 
 std::string html_badge(std::string_view words, Tone tone) {
@@ -262,11 +281,8 @@ class DrawnAxis {
 
 Span axis_around(const ReportedNumber& drawn) {
   Span span{std::min(drawn.value, drawn.limit), std::max(drawn.value, drawn.limit)};
-  if (drawn.interval) {
-    span.low = std::min(span.low, drawn.interval->low);
-    span.high = std::max(span.high, drawn.interval->high);
-  }
-  for (const double end : {drawn.allowed.low, drawn.allowed.high}) {
+  const RatioInterval interval = drawn.interval.value_or(RatioInterval{drawn.value, drawn.value});
+  for (const double end : {interval.low, interval.high, drawn.allowed.low, drawn.allowed.high}) {
     if (!std::isfinite(end)) continue;
     span.low = std::min(span.low, end);
     span.high = std::max(span.high, end);
@@ -319,25 +335,29 @@ std::string label_of(const ReportedNumber& drawn, const std::string& words) {
 }
 
 bool is_drawable(const ReportedNumber& drawn) {
-  const bool ends = !drawn.interval ||
-                    (std::isfinite(drawn.interval->low) && std::isfinite(drawn.interval->high));
+  const bool ends =
+      !drawn.interval || !(std::isnan(drawn.interval->low) || std::isnan(drawn.interval->high));
   return ends && std::isfinite(drawn.value) && std::isfinite(drawn.limit);
 }
 
 }  // namespace
 
-std::string draw_interval(const ReportedNumber& drawn, Tone tone,
-                          const std::optional<Span>& shared) {
+std::string draw_interval(const ReportedNumber& drawn, Tone tone, const std::optional<Span>& shared,
+                          DrawnWords drawn_words) {
   if (!is_drawable(drawn)) return "";
   const DrawnAxis axis(shared ? *shared : axis_around(drawn));
+  const bool has_words = drawn_words == DrawnWords::inside;
   std::string words = drawn.value_words + drawn.interval_words;
+  const std::string label = label_of(drawn, words);
   if (!fits(words)) words = drawn.value_words;
-  const double top = drawn.limit_words.empty() ? 4 : words_height + 2;
+  if (!has_words) words.clear();
+  const bool names_limit = has_words && !drawn.limit_words.empty();
+  const double top = names_limit ? words_height + 2 : 4;
   const double height = top + bar_height + (words.empty() ? 4 : words_height + 4);
   const double middle = top + bar_height / 2;
   std::string svg = fmt::format(
       R"(<svg class="interval" viewBox="0 0 {:g} {:g}" width="{:g}" height="{:g}" role="img" aria-label="{}">)",
-      drawn_width, height, drawn_width, height, html_text(label_of(drawn, words)));
+      drawn_width, height, drawn_width, height, html_text(label));
   const double from = std::isfinite(drawn.allowed.low) ? axis.at(drawn.allowed.low) : 0;
   const double to = std::isfinite(drawn.allowed.high) ? axis.at(drawn.allowed.high) : drawn_width;
   append(svg, R"(<rect class="allowed" x="{:.1f}" y="{:g}" width="{:.1f}" height="{:g}"/>)", from,
@@ -349,7 +369,7 @@ std::string draw_interval(const ReportedNumber& drawn, Tone tone,
          axis.at(drawn.limit), top - 4, top + bar_height + 4);
   append(svg, R"(<circle class="value {}" cx="{:.1f}" cy="{:g}" r="4"/>)", class_of(tone),
          axis.at(drawn.value), middle);
-  if (!drawn.limit_words.empty()) svg += words_at(axis.at(drawn.limit), 11, drawn.limit_words);
+  if (names_limit) svg += words_at(axis.at(drawn.limit), 11, drawn.limit_words);
   if (!words.empty()) svg += words_at(axis.at(drawn.value), height - 3, words);
   return svg + "</svg>";
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ std::string html_end();
 // The outcome as a class of the style. It only sets the colour; the words say the outcome too.
 enum class Tone { good, bad, open, none };
 std::string_view class_of(Tone);
+Tone tone_of(CaseEnd);
 
 std::string html_badge(std::string_view words, Tone);
 
@@ -52,9 +54,19 @@ std::string html_details(bool open, std::string_view summary, std::string_view c
 // and makes names of patterns unique by the number of the picture. `words` describe it.
 std::string embedded_picture(std::string_view svg, std::string_view words, int number);
 
+// Whether the words of a number stand in its picture, or beside it.
+enum class DrawnWords { inside, left_out };
+
 // Draws a number with its interval and limit as a small SVG. Several numbers may share `axis`; what
 // lies outside ends in an arrow. Returns nothing where the numbers are not finite.
-std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {});
+std::string draw_interval(const ReportedNumber&, Tone, const std::optional<Span>& axis = {},
+                          DrawnWords = DrawnWords::inside);
+
+enum class ForestNames { names, titles };  // "faster", or "sync_every_step.faster"
+
+// A row for each case: its name, the picture of its number, and the number in words. Counts that
+// are exactly what they must be share one row. The elements may stand in a <summary>.
+std::string html_forest(std::span<const ReportedCase* const>, ForestNames);
 
 // The part of the page about a completed gate: findings with blocking ones first, timed workloads,
 // HEAD's assertions, and accepted changes.

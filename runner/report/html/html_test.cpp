@@ -62,6 +62,9 @@ TEST(DrawInterval, DrawsNothingOfWhatIsNoNumber) {
   drawn = number_of_value(1);
   drawn.limit = infinite;
   EXPECT_EQ(draw_interval(drawn, Tone::good), "");
+  drawn = number_of_value(1);
+  drawn.interval = RatioInterval{std::nan(""), 1};
+  EXPECT_EQ(draw_interval(drawn, Tone::good), "");
   drawn = number_of_value(0);
   drawn.interval = RatioInterval{0, 0};
   drawn.limit = 0;
@@ -92,6 +95,85 @@ TEST(DrawInterval, KnowsTheAllowedSideFromTheAssertion) {
   EXPECT_TRUE(shows(draw_assertion(assertion, nullptr), "limit 1x"));
   assertion.estimate.reset();
   EXPECT_EQ(draw_assertion(assertion, nullptr), "");
+}
+
+TEST(DrawInterval, DrawsTheBoundThatTheReasonNames) {
+  AssertionVerdict assertion;
+  assertion.outcome = Outcome::passes;
+  assertion.timed = TimedEvidence{.ratio = 1.2, .shown = {.level = 0.95, .low = 1.1}};
+  assertion.estimate = Estimate{.value = 1.2, .limit = 1.05};
+  Expectation expectation;
+  expectation.relation = Relation::at_least;
+  const auto number = number_of(assertion, &expectation);
+  ASSERT_TRUE(number && number->interval);
+  EXPECT_DOUBLE_EQ(number->interval->low, 1.1);
+  EXPECT_EQ(number->interval->high, infinite);
+  EXPECT_EQ(number->interval_words, ", at least 1.10x");
+  const std::string svg = draw_interval(*number, Tone::good);
+  EXPECT_GT(number_at(svg, "class=\"range good\" x=\""), number_at(svg, "class=\"limit\" x1=\""));
+  EXPECT_LT(number_at(svg, "class=\"range good\" x=\""), number_at(svg, "cx=\""));
+  EXPECT_EQ(times(svg, "<path"), 1);  // its other end is open
+  assertion.outcome = Outcome::undecided;
+  EXPECT_FALSE(number_of(assertion, &expectation)->interval);
+}
+
+TEST(DrawInterval, DrawsACountWithoutAnInterval) {
+  AssertionVerdict assertion;
+  assertion.left = 3;
+  assertion.right = 0;
+  assertion.unit = MetricUnit::count;
+  Expectation expectation;
+  expectation.relation = Relation::equal;
+  const auto number = number_of(assertion, &expectation);
+  ASSERT_TRUE(number);
+  EXPECT_FALSE(number->interval);
+  EXPECT_EQ(number->value_words, "3");
+  EXPECT_EQ(number->limit_words, "exactly 0");
+  const std::string svg = draw_interval(*number, Tone::bad);
+  EXPECT_GT(number_at(svg, "cx=\""), number_at(svg, "class=\"limit\" x1=\""));
+  assertion.unit = MetricUnit::bound_class;
+  EXPECT_FALSE(number_of(assertion, &expectation));
+  assertion.unit = MetricUnit::count;
+  assertion.left.reset();
+  EXPECT_FALSE(number_of(assertion, &expectation));
+}
+
+ReportedAssertion counted(const std::string& name, double value, double limit) {
+  return {.name = name,
+          .number = ReportedNumber{.value = value,
+                                   .limit = limit,
+                                   .allowed = {limit, limit},
+                                   .value_words = std::to_string(static_cast<int>(value)),
+                                   .limit_words = "exactly 0"}};
+}
+
+TEST(Forest, HasARowForEachNumberAndOneForCountsAsAsserted) {
+  const std::vector<ReportedAssertion> assertions{
+      {.name = "faster", .number = number_of_value(1.2)},
+      counted("none", 0, 0),
+      counted("waits", 7, 7),
+      counted("more", 3, 0),
+      {.name = "bound"}};
+  std::vector<ReportedCase> cases;
+  for (const ReportedAssertion& one : assertions) {
+    cases.push_back({.title = "a." + one.name,
+                     .end = one.name == "more" ? CaseEnd::failed : CaseEnd::passed,
+                     .type = "fails",
+                     .why = "copy in 7 <traced> rounds",
+                     .assertion = &one});
+  }
+  std::vector<const ReportedCase*> shown;
+  for (const ReportedCase& one : cases) shown.push_back(&one);
+  const std::string forest = html_forest(shown, ForestNames::names);
+  EXPECT_EQ(times(forest, "<svg class=\"interval\""), 2) << forest;
+  EXPECT_EQ(times(forest, "class=\"row\""), 3) << forest;
+  EXPECT_TRUE(shows(forest, "exactly: none&#160;0, waits&#160;7</span>")) << forest;
+  EXPECT_TRUE(shows(forest, "badge bad\">fails</span> more</span>")) << forest;
+  EXPECT_TRUE(shows(forest, "<span>3 <span class=\"dim\">asked: exactly 0</span>")) << forest;
+  EXPECT_TRUE(shows(forest, "copy in 7 &lt;traced&gt; rounds")) << forest;
+  EXPECT_FALSE(shows(forest, "<text")) << forest;
+  EXPECT_TRUE(shows(html_forest(shown, ForestNames::titles), ">a.faster</span>"));
+  EXPECT_EQ(html_forest({}, ForestNames::names), "");
 }
 
 TEST(DrawInterval, DrawsAnAssertionAboutStoredRunsBesideItsAnchor) {
@@ -219,6 +301,27 @@ TEST(Page, ShowsTheWorstFirstAndFoldsWhatPasses) {
   EXPECT_LT(at("<h4>line2"), at("<h4>line1"));
   for (const char* words : {"580.159", "locked", "0123abc", "00ff", "runner-7", "0.1.0"})
     EXPECT_TRUE(shows(page, words)) << words;
+}
+
+TEST(Page, NamesTheDeviceItsDriverAndTheCommitInItsHead) {
+  const std::string page = page_of({verdict_on_page("a", {Outcome::passes})});
+  const std::string head = page.substr(0, page.find("</header>"));
+  for (const char* words : {"NVIDIA H200, driver 580.159", "0123abc", "2026-11-22T10:00:00Z",
+                            "runner-7", "stepgate 0.1.0"})
+    EXPECT_TRUE(shows(head, words)) << words << '\n' << head;
+}
+
+TEST(Page, BeginsWithWhatDidNotPassOfSeveralScenarios) {
+  const std::string page = page_of({verdict_on_page("good", {Outcome::passes}),
+                                    verdict_on_page("open", {Outcome::undecided}),
+                                    verdict_on_page("bad", {Outcome::passes, Outcome::fails})});
+  const std::size_t begin = page.find("<h2>At a glance</h2>");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string glance = page.substr(begin, page.find("</section>", begin) - begin);
+  EXPECT_LT(glance.find("bad.line2"), glance.find("open.line1")) << glance;
+  EXPECT_NE(glance.find("open.line1"), std::string::npos);
+  EXPECT_FALSE(shows(glance, "bad.line1")) << glance;
+  EXPECT_FALSE(shows(page_of({verdict_on_page("bad", {Outcome::fails})}), "At a glance"));
 }
 
 TEST(Page, KeepsForeignTextInItsPlace) {

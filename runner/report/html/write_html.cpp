@@ -37,19 +37,6 @@ Tone tone_of(Outcome outcome) {
   return Tone::bad;
 }
 
-Tone tone_of(CaseEnd end) {
-  switch (end) {
-    case CaseEnd::passed:
-      return Tone::good;
-    case CaseEnd::failed:
-    case CaseEnd::error:
-      return Tone::bad;
-    case CaseEnd::skipped:
-      return Tone::open;
-  }
-  return Tone::bad;
-}
-
 // The remaining bytes for pictures of a page, and the number of pictures.
 struct PictureRoom {
   std::size_t bytes_left = 0;
@@ -92,21 +79,31 @@ Item item_of(const ReportedCase& one) {
   return item;
 }
 
+std::vector<const ReportedCase*> cases_that(const ReportedScenario& reported, bool passed) {
+  std::vector<const ReportedCase*> cases;
+  for (const ReportedCase& one : reported.cases) {
+    if ((one.end == CaseEnd::passed) == passed) cases.push_back(&one);
+  }
+  return cases;
+}
+
+std::string html_cases(const std::vector<const ReportedCase*>& cases) {
+  std::string items;
+  for (const ReportedCase* one : cases) items += html_item(item_of(*one));
+  return items.empty() ? "" : "<ul class=\"assertions\">\n" + items + "</ul>\n";
+}
+
 // Shows cases that did not pass first; if there are any, those that passed are collapsed.
 std::string html_assertions(const ReportedScenario& reported) {
-  std::string wrong;
-  std::string passed;
-  for (const ReportedCase& one : reported.cases)
-    (one.end == CaseEnd::passed ? passed : wrong) += html_item(item_of(one));
-  const auto list = [](const std::string& items) {
-    return items.empty() ? "" : "<ul class=\"assertions\">\n" + items + "</ul>\n";
-  };
-  if (wrong.empty() || passed.empty()) return list(wrong + passed);
-  const auto count = static_cast<std::int64_t>(reported.counts[CaseEnd::passed]);
-  return list(wrong) +
+  const std::vector<const ReportedCase*> wrong = cases_that(reported, false);
+  const std::vector<const ReportedCase*> passed = cases_that(reported, true);
+  if (wrong.empty() || passed.empty()) return html_cases(wrong) + html_cases(passed);
+  return html_cases(wrong) +
          html_details(false,
-                      fmt::format("<h4>{} that passed</h4>", counted_in_words(count, "assertion")),
-                      list(passed), "inner");
+                      fmt::format("<h4>{} that passed</h4>\n{}",
+                                  counted_in_words(std::ssize(passed), "assertion"),
+                                  html_forest(passed, ForestNames::names)),
+                      html_cases(passed), "inner");
 }
 
 std::string html_regime(const std::vector<ReportedAssertion>& regime) {
@@ -198,8 +195,8 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   html += html_because("disturbed", verdict.disturbance.value_or(""));
   html += html_because("skipped", verdict.skipped_because);
   html += html_because("calibrated", decided.calibrated);
-  html += html_steps(decided.steps);
   html += html_assertions(reported);
+  html += html_steps(decided.steps);
   html += html_regime(decided.regime);
   html += html_pictures(reported, room, open);
   for (const std::string& line : decided.program.lines) html += html_paragraph(line, "dim");
@@ -222,6 +219,7 @@ std::string html_scenario(const ReportedScenario& reported, PictureRoom& room, b
   append(summary, " <span class=\"dim\">{}{}{}</span>",
          html_text(counted_in_words(std::ssize(reported.cases), "assertion")),
          cost.empty() ? "" : " ", html_text(cost));
+  if (!open) summary += html_forest(cases_that(reported, true), ForestNames::names);
   return html_details(open, summary, html_verdict(reported, room, open), "scenario");
 }
 
@@ -321,6 +319,16 @@ std::string terms_of(const ReportedGate& gate) {
                      gate.device.empty() ? "" : ", on ", gate.device, gate.margin);
 }
 
+// Lists every device of a run once, with its driver.
+std::set<std::string> devices_of(const Report& run) {
+  std::set<std::string> devices;
+  for (const ReportedScenario& scenario : run.scenarios) {
+    if (scenario.decided != nullptr && !scenario.decided->device.empty())
+      devices.insert(scenario.decided->device);
+  }
+  return devices;
+}
+
 std::string html_headline(const Report& run) {
   const Headline answer = run.gate == nullptr ? answer_of(run) : answer_of(*run.gate);
   std::string html =
@@ -333,9 +341,10 @@ std::string html_headline(const Report& run) {
   html += html_paragraph(
       run.code ? fmt::format("Exit code {}: {}", status_of(*run.code), meaning_of(*run.code))
                : "No exit code of a verdict: what is not decided below has not passed");
-  html += html_paragraph(
-      fmt::format("{} on {}, scenarios of commit {}", run.run.date, run.run.host, run.run.commit),
-      "dim");
+  for (const std::string& device : devices_of(run)) html += html_paragraph(device);
+  html += html_paragraph(fmt::format("{} on {}, scenarios of commit {}, stepgate {}", run.run.date,
+                                     run.run.host, run.run.commit, run.run.stepgate),
+                         "dim");
   return html + "</header>\n";
 }
 
@@ -446,6 +455,23 @@ std::string html_sweeps(const Report& run, PictureRoom& room) {
   return html;
 }
 
+// Lists what did not pass of all scenarios; nothing where at most one did not.
+std::string html_overview(const Report& run) {
+  std::vector<const ReportedCase*> wrong;
+  int scenarios = 0;
+  for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}) {
+    for (const ReportedScenario& scenario : run.scenarios) {
+      scenarios += scenario.end == end ? 1 : 0;
+      for (const ReportedCase& one : scenario.cases) {
+        if (one.end == end) wrong.push_back(&one);
+      }
+    }
+  }
+  if (scenarios < 2 || wrong.empty()) return "";
+  return "<section>\n<h2>At a glance</h2>\n" + html_forest(wrong, ForestNames::titles) +
+         "</section>\n";
+}
+
 // Shows the worst scenarios first and opened. Passing ones are collapsed, unless the run has only
 // one scenario.
 std::string html_scenarios(const Report& run, std::string_view title,
@@ -476,7 +502,7 @@ void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes)
     out << html_gate(*run.gate);
   } else {
     PictureRoom room{.bytes_left = picture_bytes};
-    out << html_sweeps(run, room);
+    out << html_overview(run) << html_sweeps(run, room);
     out << html_scenarios(run, "What did not pass",
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
     out << html_scenarios(run, "What passes", {CaseEnd::passed}, room) << html_all_scenarios(run);
