@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-# look_at_report_test.py REPOSITORY STEPGATE FOLDER: pages of runs and gates are as ci/look_at_report wants them in a real
-# browser, and it finds each of the faults planted here. 77 where there is no Chromium, which CI does not excuse.
+# look_at_report_test.py REPOSITORY STEPGATE FOLDER PROGRAM CUDA: pages of runs, sweeps, gates and attached programs, and
+# pictures of stored runs, are as ci/look_at_report wants them in a real browser, and it finds each of the faults planted
+# here. PROGRAM takes part with the faked library CUDA. 77 where there is no Chromium, which CI does not excuse.
 import os
 import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 
-repository, stepgate, place = sys.argv[1:]
+repository, stepgate, place, program, cuda = sys.argv[1:]
 looker = os.path.join(repository, "ci/look_at_report")
 shutil.rmtree(place, ignore_errors=True)
 os.makedirs(place)
@@ -65,6 +67,50 @@ found = run(*common, "gate", "--base", stepgate, "--head", head, "--device", "si
 if found.returncode != 1:
     sys.exit(f"the gate ended with {found.returncode}:\n{found.stdout}{found.stderr}")
 
+write("sweep/graphs.toml", """claim = "a graph pays where kernels are short"
+model = { kind = "spin", kernels = 50 }
+[sweep]
+model.kernel_us = [1, 4, 40]
+[variant.baseline]
+[variant.fix]
+launch.via = "graph"
+[expect]
+pays = "fix.samples_per_s >= 1.5 * baseline.samples_per_s when model.kernel_us < 10"
+harms = "fix.samples_per_s >= 0.98 * baseline.samples_per_s"
+""")
+found = run(*common, "run", "sweep", "--device", "simulated", "--seed", "1", "--report", "sweep.html")
+if found.returncode != 1:
+    sys.exit(f"the sweep ended with {found.returncode}:\n{found.stdout}{found.stderr}")
+
+
+def attach(options, calls):
+    return subprocess.run([stepgate, "attach", *options, "--", program, "40", *calls], capture_output=True, text=True, cwd=place,
+                          env={**os.environ, "STEPGATE_CUPTI": cuda})
+
+
+attach(["--accept", "accepted.toml"], ["launch", "wait"])
+found = attach(["--against", "accepted.toml", "--report", "attach.html"], ["launch", "wait", "wait", "copy.pageable", "malloc", "free"])
+if found.returncode != 1:
+    sys.exit(f"the attached program ended with {found.returncode}:\n{found.stdout}{found.stderr}")
+
+with open(os.path.join(repository, "tests/baselines/round-numbers/device.toml"), encoding="utf-8") as file:
+    write("stored/usual/device.toml", file.read())
+write("kept.toml", """claim = "as fast as it was"
+model = { kind = "spin", kernels = 10 }
+[variant.fix]
+[expect]
+no_slide = "fix.samples_per_s >= 0.97 * stored.fix.samples_per_s"
+""")
+run(stepgate, "--baselines", "stored", "accept", "kept.toml", "--runs", "3", "--device", "simulated:usual", "--seed", "1", "--commit", "0123abc")
+run(stepgate, "--baselines", "stored", "history", "kept.toml", "--plot", "history.svg")
+
+pages = ["run.html", "gate.html", "sweep.html", "attach.html"]
+for page in pages:
+    try:
+        xml.etree.ElementTree.parse(os.path.join(place, page))
+    except xml.etree.ElementTree.ParseError as error:
+        failures.append(f"{page} is not well-formed: {error}")
+
 # Nothing is taken for looked at where there is no browser.
 for ci, code in [("", 77), ("true", 1)]:
     found = subprocess.run([sys.executable, looker, "run.html"], cwd=place, env={"PATH": place, "CI": ci}, capture_output=True, text=True)
@@ -77,13 +123,22 @@ if found.returncode == 77:
     sys.exit(77)
 if found.returncode != 0:
     failures.append("the pages as they are:\n" + found.stdout + found.stderr)
+found = run(looker, "--at", "380", "light", "sweep.html", "attach.html", "history.svg")  # what differs is their width
+if found.returncode != 0:
+    failures.append("pages on a telephone:\n" + found.stdout + found.stderr)
+with open(os.path.join(place, "history.svg"), encoding="utf-8") as file:
+    write("wide.svg", file.read().replace("max-width:100%", ""))
+found = run(looker, "--at", "380", "light", "wide.svg")
+if found.returncode != 1 or "scrolls sideways" not in found.stdout:
+    failures.append("a picture that is too wide was not seen:\n" + found.stdout + found.stderr)
 
 with open(os.path.join(place, "gate.html"), encoding="utf-8") as file:
     page = file.read()
 # Text of the page, its replacement, words of the complaint; at 380 px and dark where nothing else
 # is said.
 faults = [
-    (".scrolls{overflow-x:auto;", ".scrolls{", "scrolls sideways"),
+    (".scrolls{overflow-x:auto;", ".scrolls{", "scrolls sideways", "760", "dark"),
+    ("table.words,table.words :is(caption,tbody,tr,th,td){display:block}", ".scrolls{overflow-x:visible!important}", "scrolls sideways"),
     ("<main>", '<main><p style="width:500px">wide</p>', "beyond the edge"),
     ("--dim:#a7afb8", "--dim:#3a4149", "contrast"),
     ("--dim:#545b63", "--dim:#b0b0b0", "contrast", "380", "light"),

@@ -59,7 +59,11 @@ ul.assertions h4{display:inline;margin:0 0 0 .4em}
 .finding{border-left:4px solid var(--line);padding:.1rem 0 .1rem .8rem;margin-top:.9rem;margin-bottom:.9rem}
 .finding.bad{border-color:var(--bad)}.finding.open{border-color:var(--open)}.finding.good{border-color:var(--good)}
 .finding h3{display:inline;margin:0 0 0 .4em}
-.scrolls{overflow-x:auto;margin-top:.6rem;margin-bottom:.6rem}
+.scrolls{overflow-x:auto;margin-top:.6rem;margin-bottom:.6rem;
+background:linear-gradient(90deg,var(--paper) 40%,transparent) 0 0/2.5rem 100% no-repeat local,
+linear-gradient(-90deg,var(--paper) 40%,transparent) 100% 0/2.5rem 100% no-repeat local,
+linear-gradient(90deg,var(--line),transparent) 0 0/1rem 100% no-repeat scroll,
+linear-gradient(-90deg,var(--line),transparent) 100% 0/1rem 100% no-repeat scroll}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 caption{text-align:left;font-weight:600;padding:.3rem 0}
 th,td{padding:.25rem .8rem .25rem 0;text-align:right;border-top:1px solid var(--line);vertical-align:middle}
@@ -110,6 +114,13 @@ main{padding:.7rem}
 ul.assertions>li{grid-template-columns:minmax(0,1fr)}
 .verdict{font-size:1.5rem}
 details>:not(summary){margin-left:.6rem;margin-right:.6rem}
+table.words,table.words :is(caption,tbody,tr,th,td){display:block}
+table.words thead,table.words td:empty{display:none}
+table.words th,table.words td{border:0;padding:.05rem 0;white-space:normal;overflow-wrap:anywhere}
+table.words tbody th{min-width:0;font-weight:600}
+table.words tr{border-top:1px solid var(--line);padding:.3rem 0}
+table.words td:not([data-title=""])::before{content:attr(data-title) ": ";color:var(--dim)}
+table.words td p{display:inline}
 table.facts th{width:8rem}}
 @media print{
 body{font-size:10pt}main{max-width:none;padding:0}
@@ -196,15 +207,15 @@ std::string html_list(int level, std::string_view title, const std::vector<std::
   return list + "</ul>\n";
 }
 
-std::string html_table(std::string_view caption,
-                       const std::vector<std::vector<std::string>>& rows) {
+std::string html_table(std::string_view caption, const std::vector<std::vector<std::string>>& rows,
+                       std::string_view look) {
   if (rows.size() < 2) return "";
   std::vector<std::vector<std::string>> cells;
   for (auto row = rows.begin() + 1; row != rows.end(); ++row) {
     cells.emplace_back();
     for (const std::string& cell : *row) cells.back().push_back(html_text(cell));
   }
-  return html_table_of_html(caption, rows.front(), cells);
+  return html_table_of_html(caption, rows.front(), cells, look);
 }
 
 std::string html_table_of_html(std::string_view caption, const std::vector<std::string>& titles,
@@ -224,8 +235,10 @@ std::string html_table_of_html(std::string_view caption, const std::vector<std::
     for (std::size_t column = 0; column < row.size(); ++column) {
       if (column == 0) {
         append(table, "<th scope=\"row\">{}</th>", row[column]);
-      } else {
+      } else if (look.empty()) {
         append(table, "<td>{}</td>", row[column]);
+      } else {
+        append(table, "<td data-title=\"{}\">{}</td>", html_text(titles[column]), row[column]);
       }
     }
     table += "</tr>\n";
@@ -244,6 +257,7 @@ std::string embedded_picture(std::string_view svg, std::string_view words, int n
   std::string embedded(svg);
   take_out(embedded, text_style);
   take_out(embedded, " xmlns=\"http://www.w3.org/2000/svg\"");
+  take_out(embedded, fitting_style);
   // Text from a file cannot look like this, since its quotes are entities.
   replace_all(embedded, "<pattern id=\"", fmt::format("<pattern id=\"p{}-", number));
   replace_all(embedded, "\"url(#", fmt::format("\"url(#p{}-", number));

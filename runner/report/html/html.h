@@ -40,8 +40,11 @@ std::string html_list(int level, std::string_view title, const std::vector<std::
 
 // A table with the column titles in its first row and the row titles in its first column. It
 // scrolls in its own box on narrow pages. Returns nothing without rows. Cells are plain text.
-std::string html_table(std::string_view caption, const std::vector<std::vector<std::string>>& rows);
-// A table whose cells are HTML. `look` is "words" where most columns are not numbers.
+// `look` is that of html_table_of_html.
+std::string html_table(std::string_view caption, const std::vector<std::vector<std::string>>& rows,
+                       std::string_view look = {});
+// A table whose cells are HTML. `look` is "words" where most columns are not numbers: on narrow
+// pages the cells of a row then lie below each other, each after the title of its column.
 std::string html_table_of_html(std::string_view caption, const std::vector<std::string>& titles,
                                const std::vector<std::vector<std::string>>& rows,
                                std::string_view look = {});

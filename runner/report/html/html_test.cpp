@@ -247,10 +247,11 @@ TEST(HtmlReport, MarksWhatVariantsDoDifferently) {
   verdict.steps = described_steps(variants);
   const std::string page = page_of({verdict});
   EXPECT_TRUE(shows(page,
-                    "<th scope=\"row\">sync</th><td><p>baseline</p>\n</td>"
-                    "<td><p><mark>step</mark></p></td>"))
+                    "<th scope=\"row\">sync</th><td data-title=\"variants\"><p>baseline</p>\n</td>"
+                    "<td data-title=\"what it is\"><p><mark>step</mark></p></td>"))
       << page;
-  EXPECT_TRUE(shows(page, "<td><p>fix</p>\n</td><td><p><mark>none</mark></p></td>"));
+  EXPECT_TRUE(
+      shows(page, "<p>fix</p>\n</td><td data-title=\"what it is\"><p><mark>none</mark></p>"));
   EXPECT_FALSE(shows(page, "<mark>mlp"));
 }
 
@@ -322,6 +323,11 @@ TEST(Page, BeginsWithWhatDidNotPassOfSeveralScenarios) {
   EXPECT_NE(glance.find("open.line1"), std::string::npos);
   EXPECT_FALSE(shows(glance, "bad.line1")) << glance;
   EXPECT_FALSE(shows(page_of({verdict_on_page("bad", {Outcome::fails})}), "At a glance"));
+  std::vector<Verdict> lost{verdict_on_page("bad", {Outcome::fails}),
+                            verdict_on_page("later", {Outcome::undecided})};
+  lost[1].failed = "the device was lost at 'bad'";
+  lost[1].not_run = true;
+  EXPECT_FALSE(shows(page_of(lost), "At a glance"));
 }
 
 TEST(Page, KeepsForeignTextInItsPlace) {

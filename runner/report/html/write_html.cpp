@@ -200,7 +200,7 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   html += html_regime(decided.regime);
   html += html_pictures(reported, room, open);
   for (const std::string& line : decided.program.lines) html += html_paragraph(line, "dim");
-  html += html_table("The counts of a step", decided.program.counts);
+  html += html_table("The counts of a step", decided.program.counts, "words");
   html += html_table("Differences", decided.differences);
   html += html_table("The variants in numbers", decided.variants);
   if (decided.mechanism) html += html_mechanism(*decided.mechanism);
@@ -455,19 +455,20 @@ std::string html_sweeps(const Report& run, PictureRoom& room) {
   return html;
 }
 
-// Lists what did not pass of all scenarios; nothing where at most one did not.
+// Lists what was tried and did not pass; nothing where it is of one scenario, which says it.
 std::string html_overview(const Report& run) {
   std::vector<const ReportedCase*> wrong;
-  int scenarios = 0;
+  std::set<const ReportedScenario*> scenarios;
   for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}) {
     for (const ReportedScenario& scenario : run.scenarios) {
-      scenarios += scenario.end == end ? 1 : 0;
       for (const ReportedCase& one : scenario.cases) {
-        if (one.end == end) wrong.push_back(&one);
+        if (one.end != end || one.type == not_run) continue;
+        wrong.push_back(&one);
+        scenarios.insert(&scenario);
       }
     }
   }
-  if (scenarios < 2 || wrong.empty()) return "";
+  if (scenarios.size() < 2) return "";
   return "<section>\n<h2>At a glance</h2>\n" + html_forest(wrong, ForestNames::titles) +
          "</section>\n";
 }

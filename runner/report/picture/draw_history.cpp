@@ -84,13 +84,9 @@ class HistoryPicture {
     draw_runs();
     draw_labels();
     const double height = labels_top_ + static_cast<double>(label_rows_) * label_row + 8;
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-               "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\">\n",
-               picture_width, height) +
-           std::string(history_style) +
-           "<rect class=\"history-page\" width=\"100%\" height=\"100%\"/>\n" + svg_.body() +
-           "</svg>\n";
+    return svg_file(height, std::string(history_style) +
+                                "<rect class=\"history-page\" width=\"100%\" height=\"100%\"/>\n" +
+                                svg_.body());
   }
 
  private:

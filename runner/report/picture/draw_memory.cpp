@@ -88,13 +88,7 @@ class MemoryPicture {
         "changes for more than 12 of them, they are narrower",
         "style=\"fill:#666\"");
     top_ += 20;
-    std::string all = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
-        picture_width, top_);
-    all += text_style;
-    all += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-    return all + svg_.body() + "</svg>\n";
+    return svg_file(top_, std::string(text_style) + std::string(white_page) + svg_.body());
   }
 
  private:

@@ -57,11 +57,7 @@ class SweepPicture {
                 shortened(sweep_.curves[index].variant, 13, picture_width - sweep_right - 52));
       label += 20;
     }
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-               "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\">\n",
-               picture_width, sweep_height) +
-           std::string(text_style) + svg_.body() + "</svg>\n";
+    return svg_file(sweep_height, std::string(text_style) + svg_.body());
   }
 
  private:

@@ -63,14 +63,8 @@ class Timeline {
     Svg lines;  // behind all other shapes
     for (std::size_t index = 0; index < variants_.size(); ++index) draw_variant(index);
     draw_axis(lines, top_of_variants);
-    std::string all = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
-        picture_width, top_);
-    all += text_style;
-    all += patterns;
-    all += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-    return all + lines.body() + svg_.body() + "</svg>\n";
+    return svg_file(top_, std::string(text_style) + std::string(patterns) +
+                              std::string(white_page) + lines.body() + svg_.body());
   }
 
  private:

@@ -34,6 +34,13 @@ std::string_view name_of(Anchor anchor) {
 
 }  // namespace
 
+std::string svg_file(double height, std::string_view content) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "viewBox=\"0 0 {0:.0f} {1:.0f}\"{2}>\n{3}</svg>\n",
+      picture_width, height, fitting_style, content);
+}
+
 void Svg::box(const Box& box, std::string_view look) {
   append(body_, R"(<rect x="{}" y="{}" width="{}" height="{}" {}/>)", pixels(box.left),
          pixels(box.top), pixels(box.width), pixels(box.height), look);

@@ -16,6 +16,16 @@ constexpr std::string_view text_style =
     R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
 )svg";
 
+constexpr std::string_view white_page =
+    R"svg(<rect width="100%" height="100%" fill="#fff"/>
+)svg";
+
+// The style of a file's root: a window that is narrower shows all of it.
+constexpr std::string_view fitting_style = R"svg( style="max-width:100%;height:auto")svg";
+
+// A file of this height, as wide as every picture.
+std::string svg_file(double height, std::string_view content);
+
 // A rectangle on the picture, in pixels from its upper left corner.
 struct Box {
   double left = 0;
