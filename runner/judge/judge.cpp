@@ -304,6 +304,19 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   return verdict;
 }
 
+std::vector<AssertionVerdict> judge_counts(const Scenario& scenario,
+                                           std::span<const Subject> subjects,
+                                           const Traced& traced) {
+  Measurement measurement;
+  measurement.traced = traced;
+  std::vector<AssertionVerdict> verdicts;
+  for (const Expectation& assertion : scenario.expect) {
+    if (names_stored(assertion) || evidence_of(assertion) >= Evidence::timed) continue;
+    decide_counted(assertion, subjects, measurement, {}, verdicts.emplace_back(blank(assertion)));
+  }
+  return verdicts;
+}
+
 namespace {
 
 std::optional<std::string> unmet_link(const DeviceIdentity& device, std::size_t gpus) {

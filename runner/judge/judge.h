@@ -40,6 +40,10 @@ struct JudgeSettings {
 // `subjects` are the measured ones: first the scenario's variants, in order, then any anchors.
 Verdict judge(const Scenario&, std::span<const Subject>, const Measurement&, const JudgeSettings&);
 
+// The assertions of [expect] that a trace decides without any rounds, as judge decides them.
+std::vector<AssertionVerdict> judge_counts(const Scenario&, std::span<const Subject>,
+                                           const Traced&);
+
 // Skips timed and traced assertions where the regime fails, and leaves them undecided where it is
 // not established. `assertions` are the verdicts of the scenario's [expect], in order.
 void limit_to_regime(const Scenario&, const std::vector<AssertionVerdict>& regime,

@@ -40,6 +40,13 @@ Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeS
                settings_of(planned, std::move(settings)));
 }
 
+std::vector<AssertionVerdict> decide_counts(const Planned& planned, const Traced& traced) {
+  if (planned.scenario.calibrate || planned.scenario.requirements != Requirements{}) return {};
+  if (traced.rounds.empty() || !traced.unavailable.empty() || !traced.not_as_planned.empty())
+    return {};
+  return judge_counts(planned.scenario, subjects_of(planned.plans), traced);
+}
+
 std::optional<Decided> decide_before_rounds(const Planned& planned, const DeviceIdentity& device,
                                             JudgeSettings settings) {
   settings = settings_of(planned, std::move(settings));

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "judge/judge.h"
 #include "line/planned.h"
@@ -24,6 +25,11 @@ using AfterRound = std::function<void(const Measurement&)>;
 // signal arrives, after which there is no verdict. Skips what the device cannot do.
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
                    const ProgressSink& = {}, const AfterRound& = {});
+
+// Decides the counts of a scenario from its trace, before anything is timed. Empty where its
+// verdict may yet be another one: its step is calibrated, the device may not meet its requirements,
+// or the trace is none that judges trust.
+std::vector<AssertionVerdict> decide_counts(const Planned&, const Traced&);
 
 // Decides without rounds: from plans alone, or by skipping because the device cannot run the
 // scenario. nullopt for a scenario that must be measured.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "judge/judge.h"
+#include "line/planned.h"
 #include "measure/rounds/measure.h"
 #include "scenario/scenario.h"
 
@@ -15,6 +16,8 @@ namespace stepgate {
 // By default the callbacks do nothing.
 struct ProgressSink {
   std::function<void(const Scenario&)> tracing = [](const Scenario&) {};
+  // Called once a scenario is traced, or has a reason why it is not.
+  std::function<void(const Planned&, const Traced&)> traced = [](const Planned&, const Traced&) {};
   // Called before a program of the user is started, with its command line, secrets masked.
   std::function<void(const Scenario&, const std::string&)> starting = [](const Scenario&,
                                                                          const std::string&) {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -105,10 +106,17 @@ Timelines timelines_of(const Arguments& arguments) {
 bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all,
                      const Arguments& arguments, std::uint64_t seed) {
   const JudgeSettings settings = settings_for(all);
+  const auto scenarios = std::ranges::count_if(all, [](const Planned& planned) {
+    return !runs_programs(planned.scenario) && !is_planned_only(planned.scenario);
+  });
+  const Traces traces =
+      resolved_spec(arguments.device).starts_with("cuda") ? Traces::measured : Traces::simulated;
+  const ProgressSink progress =
+      tracing_progress(static_cast<std::size_t>(scenarios), traces, style_of(descriptor_of_text()));
   for (const PartOfRun& part : parts) {
     if (part.of_programs) continue;
     std::vector<Traced> traced =
-        trace_part(part, arguments, settings, seed, timelines_of(arguments), terminal_progress());
+        trace_part(part, arguments, settings, seed, timelines_of(arguments), progress);
     if (interrupted) return false;
     for (std::size_t index = 0; index < traced.size(); ++index) {
       Planned& planned = part.scenarios[index];
@@ -194,16 +202,9 @@ class RunOfParts {
                              position());
   }
 
-  // "[12/69, ~40 s left] "; nothing of a run of one. The time is that of the scenarios so far.
+  // Nothing of a run of one.
   std::string position() const {
-    if (all_.size() < 2) return "";
-    std::string left;
-    if (decided_ > 0) {
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - deciding_;
-      const double each = spent.count() / static_cast<double>(decided_);
-      left = fmt::format(", ~{:.0f} s left", each * static_cast<double>(all_.size() - decided_));
-    }
-    return fmt::format("[{}/{}{}] ", decided_ + 1, all_.size(), left);
+    return all_.size() < 2 ? "" : position_in_words(decided_, all_.size(), {deciding_, decided_});
   }
 
   const Scenario* decide_programs_of(const PartOfRun& part) {

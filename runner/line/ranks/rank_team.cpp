@@ -247,6 +247,7 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
     progress.tracing(planned.scenario);
     try {
       traced[index] = trace_planned(*device, arguments, planned, settings, seed);
+      progress.traced(planned, traced[index]);
     } catch (const DeviceLost&) {
       throw;  // later scenarios would hang too
     } catch (const DeviceError& error) {

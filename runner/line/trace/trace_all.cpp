@@ -100,6 +100,7 @@ std::vector<Traced> trace_all(const LineArguments& arguments, std::span<const Pl
       WallTimes& times = traced[index].wall_times;
       times[done == 0 ? WallPart::tracer : WallPart::trace_reading] += now - begun - times.sum();
       begun = now;
+      progress.traced(all[index], traced[index]);
       if (answer != tracer_lost_its_device) continue;
       ++done;
       give_up("the device was lost while '" + all[index].scenario.name + "' was traced");

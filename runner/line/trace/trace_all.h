@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs the tracing process of a run, which is this program again. It ends before timing starts,
-// since a process that has traced once stays slow.
+// since a process that has traced once stays slow. One process traces all scenarios, since each
+// would open CUDA and CUPTI again. So what counts decide is told as each trace is made.
 #pragma once
 
 #include <span>

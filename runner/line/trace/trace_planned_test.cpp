@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "device/simulated/simulated_device.h"
+#include "line/decide.h"
 #include "line/trace/trace_all.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
@@ -48,6 +49,38 @@ TEST(TracePlanned, KeepsTimelinesThatAreNotTheirPlans) {
   const StepPlan plan = planned.plans.front();
   planned.plans = {PlannedStep(plan, std::move(facts))};
   EXPECT_EQ(traced(planned, Timelines::judged).timelines.size(), 1U);
+}
+
+TEST(DecideCounts, DecidesFromATraceWhatTheVerdictSays) {
+  Planned planned = planned_with(10);
+  planned.scenario = parse_scenario(
+      "claim = \"a wait is a wait\"\nmodel = { kind = \"spin\", kernels = 10 }\n"
+      "[variant.only]\nsync.where = \"step\"\n[expect]\n"
+      "waits = \"only.host_waits_per_step == 1\"\nnone = \"only.host_waits_per_step == 0\"\n"
+      "launches = \"only.launches_per_step == 12\"\nidle = \"only.gpu_idle <= 50%\"\n",
+      "one.toml");
+  planned.plans = with_facts(build_step_plans(planned.scenario, 1));
+  const Traced trace = traced(planned, Timelines::judged);
+  planned.traced = trace;
+  const std::vector<AssertionVerdict> early = decide_counts(planned, trace);
+  const Verdict verdict = decide_without_rounds(planned, {}, 1, {}, "no device").verdict;
+  ASSERT_EQ(early.size(), 3U);
+  for (std::size_t index = 0; index < early.size(); ++index) {
+    EXPECT_EQ(early[index].name, verdict.assertions[index].name);
+    EXPECT_EQ(early[index].outcome, verdict.assertions[index].outcome);
+    EXPECT_EQ(early[index].reason, verdict.assertions[index].reason);
+  }
+  EXPECT_EQ(early[0].outcome, Outcome::passes) << early[0].reason;
+  EXPECT_EQ(early[1].outcome, Outcome::fails);
+
+  Traced contradicts = trace;
+  contradicts.not_as_planned = "one launch more";
+  EXPECT_TRUE(decide_counts(planned, contradicts).empty());
+  Traced none = trace;
+  none.unavailable = "no CUPTI";
+  EXPECT_TRUE(decide_counts(planned, none).empty());
+  planned.scenario.requirements.gpus = 2;
+  EXPECT_TRUE(decide_counts(planned, trace).empty()) << "it may be skipped";
 }
 
 TEST(TraceLine, SaysWhetherTimelinesAreDrawn) {

@@ -82,6 +82,13 @@ void print_not_accepted(std::ostream& out, const std::string& scenario, const st
   out << fmt::format("{}: not accepted: {}\n", scenario, one_line(reason));
 }
 
+void print_early(std::ostream& out, const std::string& scenario, const AssertionVerdict& count,
+                 Traces traces, Style style) {
+  out << fmt::format("{}{}.{} {} by its trace: {}\n",
+                     traces == Traces::simulated ? "SIMULATED " : "", scenario, count.name,
+                     coloured(count.outcome, style), one_line(count.reason));
+}
+
 void print_wall_times(std::ostream& out, const WallTimes& times, std::chrono::nanoseconds whole) {
   out << fmt::format("{:.2f} s on the clock:", seconds(whole));
   for (const WallPart part : all_wall_parts()) {

@@ -13,6 +13,7 @@
 #include "judge/stored/baseline.h"
 #include "judge/verdict/verdict.h"
 #include "measure/wall_times.h"
+#include "report/text/table.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -47,6 +48,11 @@ void print_not_accepted(std::ostream&, const std::string& scenario, const std::s
 // Prints the cost of a verdict before the first round: the minimum, and the cost for an assertion
 // that is one percent from its limit.
 void print_forecast(std::ostream&, const std::string& scenario, const Forecast&);
+
+enum class Traces { measured, simulated };
+// "a.no_waits fails by its trace: 3; it must be 0", of a scenario that is not decided yet.
+void print_early(std::ostream&, const std::string& scenario, const AssertionVerdict&, Traces,
+                 Style);
 
 // Prints one line with the parts of a run's wall time, in seconds; `whole` is the total.
 void print_wall_times(std::ostream&, const WallTimes&, std::chrono::nanoseconds whole);
