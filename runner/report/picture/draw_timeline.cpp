@@ -171,9 +171,11 @@ class Timeline {
 
   void draw_rank(const StepPlan& plan, const Trace& trace, const Window& window) {
     const Axis axis(window.begin, windows_.length, left_edge_);
-    draw_step_marks(axis, steps_of_the_host(trace));
-    begin_row("host", axis, window.host_recorded);
-    draw_host(plan, trace, axis);
+    const Axis of_host(window.begin - window.lead, windows_.length, left_edge_);
+    if (window.lead > TraceTime(0)) draw_lead(window.lead);
+    draw_step_marks(of_host, steps_of_the_host(trace));
+    begin_row("host", of_host, window.host_recorded);
+    draw_host(plan, trace, of_host);
     const MeetingsOfRanks meetings = meetings_of(trace);
     bool first = true;
     for (const auto& [stream, name] : names_of_streams(plan, trace)) {
@@ -182,6 +184,15 @@ class Timeline {
                   rows_of(plan, trace, meetings, stream));
       first = false;
     }
+  }
+
+  void draw_lead(TraceTime lead) {
+    svg_.text(left_edge_, top_ + 11, 11, Anchor::start,
+              fmt::format("the host is {} ahead of the device; its row shows when it issued the "
+                          "steps that the device works on",
+                          time_text(lead)),
+              "style=\"fill:#555\"");
+    top_ += 14;
   }
 
   // Draws the facts beside the name of the variant, or below a name that leaves no room.

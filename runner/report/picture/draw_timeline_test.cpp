@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <sstream>
 
 #include "report/picture/svg.h"
@@ -86,13 +89,42 @@ TEST(DrawTimeline, GivesAllVariantsOneScale) {
   EXPECT_LE(windows.length, step * 3);
 }
 
-TEST(DrawTimeline, GreysOutWhatNoRecordCovers) {
+// Returns a trace whose device lags by more than the length of the trace.
+FakeTrace far_ahead() {
   FakeTrace fake = fake_trace({.steps = 12});
-  // The device lags by more than the length of the trace.
   for (DeviceWork& work : fake.trace.work) {
     work.begin += TraceTime(10'000'000);
     work.end += TraceTime(10'000'000);
   }
+  return fake;
+}
+
+TEST(DrawTimeline, ShowsTheHostsWorkOfTheDrawnStepsWhereTheHostIsFarAhead) {
+  const FakeTrace ahead = far_ahead();
+  const std::vector<TracesOfRanks> traces{{&ahead.trace}};
+  const Window window = windows_of(traces, 2.1).of_variants[0][0];
+  const NumberedStep device = steps_of_the_device(ahead.trace)[1];
+  EXPECT_EQ(window.begin, device.when.begin);
+  EXPECT_GT(window.lead, TraceTime(0));
+  const std::vector<NumberedStep> host = steps_of_the_host(ahead.trace);
+  const auto same = std::ranges::find(host, device.number, &NumberedStep::number);
+  ASSERT_NE(same, host.end());
+  EXPECT_EQ(window.begin - window.lead, same->when.begin);
+  const std::string words = fmt::format("step {}</text>", device.number);
+  const std::string svg = picture_of({ahead});
+  EXPECT_EQ(times(svg, "the host is " + time_text(window.lead) + " ahead of the device"), 1);
+  EXPECT_EQ(times(svg, words), 2) << "on the host's row and on the device's";
+
+  const FakeTrace beside = fake_trace({.steps = 12});
+  EXPECT_EQ(windows_of(std::vector<TracesOfRanks>{{&beside.trace}}, 2.1).of_variants[0][0].lead,
+            TraceTime(0));
+  EXPECT_EQ(times(picture_of({beside}), "ahead of the device"), 0);
+}
+
+TEST(DrawTimeline, GreysOutWhatNoRecordCovers) {
+  FakeTrace fake = far_ahead();
+  fake.trace.spans.erase(fake.trace.spans.begin() + 1, fake.trace.spans.end());
+  fake.trace.calls.clear();
   const std::string svg = picture_of({fake});
   EXPECT_GE(times(svg, "fill=\"url(#none)\""), 2) << "one of them is the legend's";
   EXPECT_LT(times(picture_of({fake_trace({.steps = 12})}), "fill=\"url(#none)\""),

@@ -93,6 +93,23 @@ TraceTime beginning(const Trace& trace, const Stretch& host) {
   return steps.empty() ? host.begin : steps.front().when.begin;
 }
 
+// Returns how much earlier the host began the step with which the window begins, where the host is
+// recorded for less than half of what the window shows of the device.
+TraceTime lead_of(const Trace& trace, const Window& window, TraceTime length) {
+  const TraceTime end = std::min(window.device_recorded.end, window.begin + length);
+  const TraceTime both =
+      std::min(window.host_recorded.end, end) - std::max(window.host_recorded.begin, window.begin);
+  if (2 * both >= end - window.begin) return TraceTime(0);
+  for (const NumberedStep& drawn : steps_of_the_device(trace)) {
+    if (drawn.when.begin < window.begin) continue;
+    for (const NumberedStep& issued : steps_of_the_host(trace)) {
+      if (issued.number == drawn.number)
+        return std::max(drawn.when.begin - issued.when.begin, TraceTime(0));
+    }
+  }
+  return TraceTime(0);
+}
+
 }  // namespace
 
 std::vector<NumberedStep> steps_of_the_device(const Trace& trace) {
@@ -143,6 +160,12 @@ Windows windows_of(std::span<const TracesOfRanks> variants, double steps) {
   }
   const TraceTime wanted(std::llround(static_cast<double>(slowest.count()) * steps));
   windows.length = std::max({std::min(wanted, shortest), std::min(wanted, slowest), TraceTime(1)});
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    for (std::size_t rank = 0; rank < variants[variant].size(); ++rank) {
+      Window& window = windows.of_variants[variant][rank];
+      window.lead = lead_of(*variants[variant][rank], window, windows.length);
+    }
+  }
   return windows;
 }
 

@@ -34,6 +34,9 @@ struct Window {
   TraceTime begin{0};
   Stretch host_recorded;    // the time that the trace covers of the host and of the device
   Stretch device_recorded;  // likewise
+  // How far the host is ahead, where its work of the drawn steps lies before them: its row is drawn
+  // so much later. Otherwise 0.
+  TraceTime lead{0};
 };
 
 struct Windows {
@@ -44,7 +47,9 @@ struct Windows {
 using TracesOfRanks = std::vector<const Trace*>;
 
 // Each window begins with a step of the device from which both host and device are recorded, if
-// there is one. It is long enough for `steps` steps of the slowest variant, if the traces are.
+// there is one. If the host is recorded for less than half of what it shows of the device, the
+// host's row shows the steps that the device's rows show. A window is long enough for `steps` steps
+// of the slowest variant, if the traces are.
 Windows windows_of(std::span<const TracesOfRanks> variants, double steps);
 
 // Returns when the stream with the most work runs the work of each step.
