@@ -97,9 +97,8 @@ int main(int argc, char** argv) {
   stepgate::occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told
   try {
-    const stepgate::VisibleStreams visible(
-        stepgate::style_of(STDOUT_FILENO) == stepgate::Style::terminal,
-        stepgate::style_of(STDERR_FILENO) == stepgate::Style::terminal);
+    const stepgate::VisibleStreams visible(stepgate::style_of(STDOUT_FILENO).has_colours,
+                                           stepgate::style_of(STDERR_FILENO).has_colours);
     return stepgate::status_after_outputs(stepgate::run(argc, argv));
   } catch (const std::bad_alloc&) {  // while an error was printed, or before anything was
     return stepgate::status_of(stepgate::say_out_of_memory());

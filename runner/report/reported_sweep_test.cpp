@@ -88,7 +88,7 @@ TEST(ReportedSweep, HasARowForEachPoint) {
                                                {"8", "800/s", "1200/s", "passes"},
                                                {"64", "6400/s", "5000/s", "fails"}}));
   std::ostringstream text;
-  print_sweeps(text, report);
+  print_sweeps(text, report, Style::plain);
   const std::string crossing = "baseline and fix cross between batch.size 8 and 64, at about 29";
   EXPECT_NE(text.str().find(crossing), std::string::npos) << text.str();
   std::ostringstream html;

@@ -17,6 +17,8 @@
 
 namespace stepgate {
 
+// Tables fit the width of the style, and print_fitted (text/table.h) fits all other lines.
+
 // Prints a decided scenario: the device, a table of the variants, every assertion with its outcome
 // and reason, and a last line with the scenario's outcome and cost.
 void print_verdict(std::ostream&, const ReportedScenario&, Style);
@@ -32,9 +34,9 @@ void print_program(std::ostream&, const ReportedScenario&, Style);
 //              fix       none
 void print_steps(std::ostream&, const std::vector<ReportedThing>&);
 // Prints the mechanism as a section with a title.
-void print_mechanism(std::ostream&, const ReportedMechanism&);
+void print_mechanism(std::ostream&, const ReportedMechanism&, const Style&);
 // Prints the points of each sweep as a table, and where its curves cross.
-void print_sweeps(std::ostream&, const Report&);
+void print_sweeps(std::ostream&, const Report&, const Style&);
 // Prints one line for each decided scenario.
 void print_suite_table(std::ostream&, const Report&, Style);
 // Prints whether the suite as a whole fails and by which lines. Then prints how many scenarios have

@@ -65,7 +65,8 @@ Report report_counted(const Arguments& arguments, std::string verb, RunSoFar so_
   Report report = report_of(so_far);
   report.verb = std::move(verb);
   const ReportedScenario& decided = report.scenarios.back();
-  print_program(std::cout, decided, style_of(STDOUT_FILENO));
+  const Style style = style_of(STDOUT_FILENO);
+  print_fitted(std::cout, style, [&](std::ostream& out) { print_program(out, decided, style); });
   if (!arguments.json.empty()) {
     TextStream line;
     Measurement none;

@@ -178,11 +178,17 @@ class RunOfParts {
     const auto whole = std::chrono::steady_clock::now() - times_.begin;
     if (all_.size() > 1) json_->append(report, times_.by_part, whole);
     // Wall times are not part of the report, which must be equal for equal seeds.
-    if (arguments_.verbose) print_wall_times(std::cerr, times_.by_part, whole);
-    if (arguments_.verbose && all_.size() > 1) print_suite_table(std::cout, report, telling_.style);
-    print_sweeps(std::cout, report);
+    const Style& style = telling_.style;
+    if (arguments_.verbose) {
+      print_fitted(std::cerr, style_of(STDERR_FILENO),
+                   [&](std::ostream& out) { print_wall_times(out, times_.by_part, whole); });
+    }
     draw_sweeps(report);
-    print_tally(std::cout, report, telling_.style);
+    print_fitted(std::cout, style, [&](std::ostream& out) {
+      if (arguments_.verbose && all_.size() > 1) print_suite_table(out, report, style);
+      print_sweeps(out, report, style);
+      print_tally(out, report, style);
+    });
     reports_.end(report);
     return status_of(*report.code);
   }
@@ -240,7 +246,8 @@ class RunOfParts {
     ++decided_;
     is_over_ = arguments_.fail_fast && scenario.end == CaseEnd::failed;
     const auto print = telling_.verbose ? print_verdict : print_outcome;
-    print(std::cout, scenario, telling_.style);
+    print_fitted(std::cout, telling_.style,
+                 [&](std::ostream& out) { print(out, scenario, telling_.style); });
     std::cout << std::flush;  // shows every decided scenario in a log at once
     if (planned.traced) decided.wall_times += planned.traced->wall_times;
     json_->append(*info_, scenario, decided.measurement, decided.wall_times);
@@ -252,7 +259,9 @@ class RunOfParts {
   void begin(RunInfo info, const std::string& note) {
     info_ = std::move(info);
     json_.emplace(arguments_.json);
-    if (!info_->gated) std::cout << note << "\n\n";
+    if (!info_->gated) {
+      print_fitted(std::cout, telling_.style, [&](std::ostream& out) { out << note << "\n\n"; });
+    }
     reports_.begin(*info_, info_->gated ? "" : note);
   }
 
@@ -287,8 +296,11 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
   const std::uint64_t seed = seed_of(arguments);
   std::optional<TimeOfScope> planning(times.by_part[WallPart::planning]);
   all = plan_all(arguments, seed, Programs::kept);
-  for (const Planned& planned : all)
-    print_warnings(std::cout, replaced_settings(planned.scenario, arguments.overrides));
+  for (const Planned& planned : all) {
+    print_fitted(std::cout, style_of(descriptor_of_text()), [&](std::ostream& out) {
+      print_warnings(out, replaced_settings(planned.scenario, arguments.overrides));
+    });
+  }
   if (launched != nullptr) refuse_programs(all);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;

@@ -30,7 +30,8 @@ ProgressSink terminal_progress(Forecasts forecasts, std::string position) {
   };
   if (forecasts == Forecasts::hidden) return sink;
   sink.forecast = [](const Scenario& scenario, const Forecast& cost) {
-    print_forecast(std::cout, scenario.name, cost);
+    print_fitted(std::cout, style_of(STDOUT_FILENO),
+                 [&](std::ostream& out) { print_forecast(out, scenario.name, cost); });
     std::cout << std::flush;
   };
   return sink;
@@ -61,7 +62,9 @@ class TracingProgress {
       if (count.outcome != Outcome::fails) continue;
       ++failed_;
       line_.clear();
-      print_early(std::cout, planned.scenario.name, count, traces_, style_);
+      print_fitted(std::cout, style_, [&](std::ostream& out) {
+        print_early(out, planned.scenario.name, count, traces_, style_);
+      });
       std::cout << std::flush;
     }
   }

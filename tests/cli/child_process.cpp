@@ -27,12 +27,14 @@ void redirect(const char* path, int flags, int stream) {
   if (descriptor < 0 || ::dup2(descriptor, stream) < 0) ::_exit(cannot_start_code);
 }
 
-// Returns the environment without variables of CI systems, since the tests may run in one.
+// Returns the environment without variables of CI systems, since the tests may run in one, and
+// without the width of somebody's terminal.
 std::vector<char*> environment_of_tests() {
   std::vector<char*> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    if (!text.starts_with("GITHUB_ACTIONS=") && !text.starts_with("GITHUB_STEP_SUMMARY="))
+    if (!text.starts_with("GITHUB_ACTIONS=") && !text.starts_with("GITHUB_STEP_SUMMARY=") &&
+        !text.starts_with("COLUMNS="))
       kept.push_back(*variable);
   }
   kept.push_back(nullptr);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/command_line.h"
 
@@ -48,6 +49,31 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   // Exit codes have an order: a failed assertion is reported, whatever else went wrong.
   write("failed.toml", fails);
   EXPECT_EQ(simulate({"big.toml", "failed.toml"}).exit_code, 1);
+}
+
+// The suite has scenarios of two to eight variants.
+TEST_F(RunVerb, FitsATerminalOf80Columns) {
+  const auto widest_of = [&](const std::string& environment) {
+    const Finished run =
+        ChildProcess(
+            "/usr/bin/env",
+            {environment, STEPGATE_PROGRAM, "--baselines", STEPGATE_SOURCE_DIR "/baselines", "run",
+             STEPGATE_SOURCE_DIR "/scenarios", "--device", "simulated", "--seed", "1", "--verbose"},
+            place())
+            .wait();
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    std::istringstream text(run.out + run.err);
+    std::string widest;
+    for (std::string line; std::getline(text, line);) {
+      const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;
+      if (line.size() > widest.size() && !is_one_word) widest = line;
+    }
+    return widest;
+  };
+  const std::string fitted = widest_of("COLUMNS=80");
+  EXPECT_LE(fitted.size(), 80U) << fitted;
+  EXPECT_GT(fitted.size(), 70U) << fitted;
+  EXPECT_GT(widest_of("NO_COLOR=1").size(), 100U) << "what is no terminal is not fitted";
 }
 
 #ifndef STEPGATE_WITH_CUDA

@@ -14,12 +14,12 @@
 namespace stepgate {
 namespace {
 
-void print_numbers(std::ostream& out, const TextTable& rows) {
+void print_numbers(std::ostream& out, const TextTable& rows, const Style& style) {
   if (rows.empty()) return;
   std::vector<Align> alignment(rows.front().size(), Align::right);
   alignment.front() = Align::left;
   out << '\n';
-  print_table(out, alignment, rows);
+  print_table(out, alignment, rows, style.width);
 }
 
 void print_assertions(std::ostream& out, std::string_view title,
@@ -96,7 +96,7 @@ void print_finding(std::ostream& out, const ReportedFinding& found, Style style)
   }
 }
 
-void print_counts(std::ostream& out, const ReportedProgram& program) {
+void print_counts(std::ostream& out, const ReportedProgram& program, const Style& style) {
   for (const std::string& line : program.lines) out << "  " << one_line(line) << '\n';
   if (program.counts.empty()) return;
   std::vector<Align> alignment(program.counts.front().size(), Align::right);
@@ -104,7 +104,7 @@ void print_counts(std::ostream& out, const ReportedProgram& program) {
   std::vector<std::vector<std::string>> rows = program.counts;
   for (std::vector<std::string>& row : rows) row.back() = one_line(row.back());
   out << '\n';
-  print_table(out, alignment, rows);
+  print_table(out, alignment, rows, style.width);
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ void print_steps(std::ostream& out, const std::vector<ReportedThing>& steps) {
   }
 }
 
-void print_mechanism(std::ostream& out, const ReportedMechanism& mechanism) {
+void print_mechanism(std::ostream& out, const ReportedMechanism& mechanism, const Style& style) {
   out << "\nmechanism\n";
   if (!mechanism.unavailable.empty()) {
     out << "  " << mechanism.unavailable << '\n';
@@ -135,10 +135,10 @@ void print_mechanism(std::ostream& out, const ReportedMechanism& mechanism) {
   for (const auto& variant : mechanism.variants)
     out << fmt::format("  {:<{}}  {}\n", variant.variant, width, variant.diagnosis);
   for (const std::string& separation : mechanism.separations) out << "  " << separation << '\n';
-  print_numbers(out, mechanism.time);
-  print_numbers(out, mechanism.slowest);
+  print_numbers(out, mechanism.time, style);
+  print_numbers(out, mechanism.slowest, style);
   for (const std::string& ranks : mechanism.ranks) out << "  " << ranks << '\n';
-  print_numbers(out, mechanism.memory);
+  print_numbers(out, mechanism.memory, style);
   out << "  " << mechanism.cost << '\n';
 }
 
@@ -151,11 +151,11 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
   if (!decided.steps.empty()) out << "\nstep\n";
   print_steps(out, decided.steps);
   if (!decided.program.lines.empty()) out << "\nprogram\n";
-  print_counts(out, decided.program);
-  print_numbers(out, decided.variants);
+  print_counts(out, decided.program, style);
+  print_numbers(out, decided.variants, style);
   print_assertions(out, "regime", decided.regime, style);
   print_assertions(out, "expect", decided.assertions, style);
-  if (decided.mechanism) print_mechanism(out, *decided.mechanism);
+  if (decided.mechanism) print_mechanism(out, *decided.mechanism, style);
   if (!verdict.environment.empty()) out << "\nenvironment\n";
   for (const std::string& line : verdict.environment) out << "  " << one_line(line) << '\n';
   out << '\n';
@@ -166,9 +166,9 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
 void print_program(std::ostream& out, const ReportedScenario& scenario, Style style) {
   const ReportedVerdict& decided = *scenario.decided;
   out << one_line(decided.verdict.claim) << '\n';
-  print_counts(out, decided.program);
-  print_numbers(out, decided.differences);
-  if (decided.mechanism) print_mechanism(out, *decided.mechanism);
+  print_counts(out, decided.program, style);
+  print_numbers(out, decided.differences, style);
+  if (decided.mechanism) print_mechanism(out, *decided.mechanism, style);
   // Accepted counts make an assertion each: those that pass are one line.
   constexpr std::size_t most_passing = 4;
   std::vector<ReportedAssertion> shown = decided.assertions;
@@ -205,10 +205,10 @@ void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style st
       style);
 }
 
-void print_sweeps(std::ostream& out, const Report& report) {
+void print_sweeps(std::ostream& out, const Report& report, const Style& style) {
   for (const ReportedSweep& sweep : report.sweeps) {
     out << fmt::format("\nsweep of {}, samples a second and assertions\n", sweep.name);
-    print_numbers(out, sweep.table);
+    print_numbers(out, sweep.table, style);
     for (const std::string& crossing : sweep.crossings) out << "  " << crossing << '\n';
     out << '\n';
   }

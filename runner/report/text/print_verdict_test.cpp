@@ -3,6 +3,7 @@
 // the environment the files are rewritten instead; review the difference.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "judge/testing/fake_scenario.h"
 #include "report/testing/reports.h"
 #include "report/text/print_list.h"
+#include "report/times.h"
 #include "report/writers.h"
 
 namespace stepgate {
@@ -238,6 +240,59 @@ TEST(PrintVerdict, HeedsNoColor) {
   const int file = ::open("/dev/null", O_WRONLY);
   EXPECT_EQ(style_of(file), Style::plain);
   ::close(file);
+}
+
+TEST(Style, IsAsWideAsItsTerminalOrAsColumnsSays) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ::unsetenv("COLUMNS");
+  const winsize size{.ws_row = 24, .ws_col = 93, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(style_of(terminal).width, 93U);
+  ::setenv("COLUMNS", "120", 1);
+  EXPECT_EQ(style_of(terminal).width, 120U);
+  ::setenv("COLUMNS", "7", 1);
+  EXPECT_EQ(style_of(terminal).width, 40U) << "no table has room there";
+  ::setenv("COLUMNS", "wide", 1);
+  EXPECT_EQ(style_of(terminal).width, 93U);
+  ::unsetenv("COLUMNS");
+  ::close(terminal);
+  const int file = ::open("/dev/null", O_WRONLY);
+  EXPECT_EQ(style_of(file).width, any_width);
+  ::close(file);
+}
+
+TEST(PrintTable, PrintsColumnsThatDoNotFitInATableOfTheirOwn) {
+  const std::vector<std::vector<std::string>> rows{{"slowest", "one", "other", "third"},
+                                                   {"matmul", "25x 2.792 ms", "1x", "3x"}};
+  const std::vector<Align> alignment{Align::left, Align::right, Align::right, Align::right};
+  const auto printed_at = [&](std::size_t width) {
+    std::ostringstream out;
+    print_table(out, alignment, rows, width);
+    return out.str();
+  };
+  EXPECT_EQ(printed_at(any_width),
+            "  slowest           one  other  third\n"
+            "  matmul   25x 2.792 ms     1x     3x\n");
+  EXPECT_EQ(printed_at(37), printed_at(any_width));
+  EXPECT_EQ(printed_at(36),
+            "  slowest           one  other\n"
+            "  matmul   25x 2.792 ms     1x\n"
+            "\n"
+            "  slowest  third\n"
+            "  matmul      3x\n");
+  EXPECT_EQ(times(printed_at(1), "slowest"), 3) << "one column at least";
+}
+
+TEST(Fitted, BreaksLinesBetweenWordsAndGoesOnBelowTheLastColumn) {
+  EXPECT_EQ(fitted("note: a b c d e f g h\nshort\n", 14), "note: a b c d\n  e f g h\nshort\n");
+  EXPECT_EQ(fitted("  fix   one two three four\n", 18), "  fix   one two\n        three four\n");
+  EXPECT_EQ(fitted("      one two three four\n", 16), "      one two\n      three four\n");
+  EXPECT_EQ(fitted("a word_that_is_longer_than_a_line b", 10),
+            "a\n  word_that_is_longer_than_a_line\n  b");
+  EXPECT_EQ(fitted("\x1b[32mpasses\x1b[0m it is \u00e9\u00e9", 15),
+            "\x1b[32mpasses\x1b[0m it is \u00e9\u00e9");
+  EXPECT_EQ(fitted("", 10), "");
 }
 
 TEST(PrintVerdict, SaysThatTheSuiteAsAWholeFailsOrALineAmongOthers) {

@@ -197,8 +197,11 @@ int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
   GateLooks looks = looked.looks();
   const Report report =
       gate_report(info, std::move(looked.subject), std::move(looks), verdict, arguments.undecided);
-  if (arguments.verbose) print_gate_looks(std::cout, *report.gate);
-  print_gate(std::cout, report, style_of(descriptor_of_text()));
+  const Style style = style_of(descriptor_of_text());
+  print_fitted(std::cout, style, [&](std::ostream& out) {
+    if (arguments.verbose) print_gate_looks(out, *report.gate);
+    print_gate(out, report, style);
+  });
   TextStream json;
   write_gate_json(json, report);
   write_json_file(arguments, json.str());
