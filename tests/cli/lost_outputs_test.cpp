@@ -107,7 +107,7 @@ TEST_F(LostOutputs, AreNoHalfReports) {
     EXPECT_FALSE(contains(entry.path().string(), "unfinished")) << entry;
   // A report that had been written before the end says that it has not ended.
   const Finished grown =
-      shell("ulimit -f 19; exec $RUN fails.toml --no-trace --report r.html >/dev/null");
+      shell("ulimit -f 24; exec $RUN fails.toml --no-trace --report r.html >/dev/null");
   EXPECT_EQ(grown.exit_code, 1) << grown.err;
   EXPECT_TRUE(contains(grown.err, "r.html: cannot be written")) << grown.err;
   EXPECT_TRUE(contains(text_of(place() / "r.html"), "Not ended: still at work, or killed"));

@@ -262,6 +262,19 @@ TEST(Style, IsAsWideAsItsTerminalOrAsColumnsSays) {
   ::close(file);
 }
 
+TEST(ProgressLine, IsCutWhereTheTerminalEnds) {
+  ::setenv("COLUMNS", "40", 1);
+  std::ostringstream terminal;
+  {
+    ProgressLine line(&terminal);
+    line.show(std::string(200, 'x'));
+    EXPECT_EQ(terminal.str(), '\r' + std::string(36, 'x') + "\u2026");
+    line.show("short");
+  }
+  ::unsetenv("COLUMNS");
+  EXPECT_TRUE(terminal.str().ends_with("\rshort\r     \r")) << terminal.str();
+}
+
 TEST(PrintTable, PrintsColumnsThatDoNotFitInATableOfTheirOwn) {
   const std::vector<std::vector<std::string>> rows{{"slowest", "one", "other", "third"},
                                                    {"matmul", "25x 2.792 ms", "1x", "3x"}};

@@ -203,7 +203,9 @@ void ProgressLine::show(const std::string& scenario, std::int64_t rounds,
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
   clear();
-  const std::string line = one_line(text);
+  // A line that goes on in the next one could not be cleared. The ellipsis has three bytes.
+  const std::size_t width = width_of_terminal(STDERR_FILENO);
+  const std::string line = beginning_of(one_line(text), width > 4 ? width - 4 : any_width);
   as_it_is(*terminal_) << '\r' << line << std::flush;
   width_ = line.size();
 }
