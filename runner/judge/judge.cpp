@@ -198,7 +198,7 @@ void add_mechanism(const Scenario& scenario, std::span<const Subject> subjects,
                    const Measurement& measurement, Verdict& verdict) {
   const Traced& traced = *measurement.traced;
   subjects = subjects.first(std::min(subjects.size(), scenario.variants.size()));
-  verdict.calibrated = traced.calibrated;
+  if (traced.calibrated && !traced.calibrated->is_kept) verdict.calibrated = traced.calibrated;
   verdict.mechanism =
       mechanism_of(subjects, traced, verdict.variants,
                    pairs_to_explain(scenario, subjects, measurement, verdict.assertions));

@@ -29,7 +29,7 @@ std::optional<std::string> calibration_failure(const Planned& planned) {
     const std::string& failure = planned.traced->calibrated->failure;
     return failure.empty() ? std::nullopt : std::optional("cannot be calibrated: " + failure);
   }
-  if (!planned.scenario.calibrate) return std::nullopt;
+  if (!lacks_a_value(planned.scenario)) return std::nullopt;
   return "cannot be calibrated: " + (planned.traced ? planned.traced->unavailable : "not traced");
 }
 

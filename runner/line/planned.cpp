@@ -265,7 +265,7 @@ void refuse_planned_only(const std::vector<Planned>& all) {
 void refuse_calibration(const std::vector<Planned>& all) {
   std::vector<Diagnostic> wrong;
   for (const Planned& planned : all) {
-    if (!planned.scenario.calibrate) continue;
+    if (!lacks_a_value(planned.scenario)) continue;
     const std::string& knob = planned.scenario.calibrate->knob;
     const Place place{planned.scenario.file, 0, 0};
     const std::string message = "'" + knob + "' is to be calibrated, which `run` does";

@@ -56,7 +56,7 @@ std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
 // Returns the settings for a run of these scenarios together.
 JudgeSettings settings_for(std::span<const Planned>);
 
-// Throws RequestError for scenarios with [calibrate], which only a run can resolve.
+// Throws RequestError for scenarios whose knob only [calibrate] gives a value.
 void refuse_calibration(const std::vector<Planned>&);
 
 // Throws RequestError that names planned-only scenarios, for verbs that only measure.

@@ -566,9 +566,9 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
   }
   if (verdict.calibrated) {
     const Calibrated& found = *verdict.calibrated;
-    reported.calibrated =
-        fmt::format("{} = {}, where the metric is {} (\"{}\", {} trials)", found.knob, found.value,
-                    in_words(found.metric, found.unit), found.aim, found.trials);
+    reported.calibrated = fmt::format("{} = {}, where the metric is {} (\"{}\", {})", found.knob,
+                                      found.value, in_words(found.metric, found.unit), found.aim,
+                                      counted_in_words(found.trials, "trial"));
   }
   reported.steps = reported_steps(verdict.steps);
   reported.regime =

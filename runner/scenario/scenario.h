@@ -286,9 +286,16 @@ struct Calibration {
   std::string knob;  // "batch.sample_bytes"
   std::string text;  // as written: "fix.h2d_share ~= 30% within 5%"
   MetricOf metric;
-  double value = 0;   // target value of the metric in its base unit
-  double within = 0;  // relative tolerance
+  Relation relation = Relation::about;  // or at_least, at_most: a limit
+  double value = 0;                     // target value of the metric in its base unit
+  double within = 0;                    // relative tolerance; 0 for a limit
 };
+
+// Whether the aim is a limit. The file's own value of the knob then stays wherever the assertion is
+// true of it, and verbs that do not calibrate use that value.
+inline bool is_limit(const Calibration& calibration) {
+  return calibration.relation != Relation::about;
+}
 
 // A knob that a variant's own table sets.
 struct VariantOverride {
@@ -322,6 +329,11 @@ struct Scenario {
   std::vector<VariantOverride> overrides;  // in the order of the variants
   std::uint64_t fingerprint = 0;           // of all knobs and assertions, see fingerprint.h
 };
+
+// Whether a knob has no value before it is calibrated.
+inline bool lacks_a_value(const Scenario& scenario) {
+  return scenario.calibrate && !is_limit(*scenario.calibrate);
+}
 
 // The file's name without folder and extension, which all points of a sweep share.
 std::string name_of_file(const Scenario&);

@@ -82,7 +82,7 @@ Suite whole_suite(const DeviceProfile& profile) {
   std::ranges::sort(files);
   for (const auto& file : files) {
     const Scenario scenario = read_scenario(file, {});
-    if (is_planned_only(scenario) || scenario.calibrate) continue;
+    if (is_planned_only(scenario) || lacks_a_value(scenario)) continue;
     for (const Variant& variant : scenario.variants) {
       if (variant.gate.margin)
         suite.wider[fmt::format("{}/{}", scenario.name, variant.name)] = *variant.gate.margin;

@@ -23,10 +23,11 @@ struct Solution {
   int trials = 0;
 };
 
-// Multiplies or divides the start by four until the aim is enclosed. Then interpolates on
-// logarithmic axes, kept away from the ends so that every trial narrows the bracket (regula falsi
-// with a guard). `found` is false if the aim is beyond the values at `least` and `most`, or if the
-// trials are used up.
+// Multiplies or divides the start by four until the aim is enclosed, in both directions where the
+// first trials do not tell which one leads nearer. Then interpolates on logarithmic axes, kept away
+// from the ends so that every trial narrows the bracket (regula falsi with a guard). A value of NaN
+// says that there is none for an argument: a few others nearby are tried. `found` is false if the
+// aim is beyond the values at `least` and `most`, or if the trials are used up.
 Solution solve_monotone(const std::function<double(double)>&, const SolveRequest&);
 
 }  // namespace stepgate

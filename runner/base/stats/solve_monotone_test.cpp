@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -75,6 +76,38 @@ TEST(SolveMonotone, CopesWithNoiseSmallerThanItsTolerance) {
     found += solve_monotone(noisy, request_for(0.3)).found ? 1 : 0;
   }
   EXPECT_GE(found, 198);
+}
+
+// A share stays at 0 until a host is slower than its device.
+TEST(SolveMonotone, LooksBothWaysWhereTheStartTellsNoWay) {
+  for (const double edge : {1e2, 1e6}) {
+    const bool rises = edge > 4096;
+    const Solution found = solve_monotone(
+        [&](double size) { return std::max(0.0, rises ? 1 - edge / size : 1 - size / edge); },
+        request_for(0.3));
+    EXPECT_TRUE(found.found) << edge;
+    EXPECT_LE(found.trials, 16) << edge;
+  }
+}
+
+TEST(SolveMonotone, GoesNoFurtherWhereThereIsNoValue) {
+  double largest = 0;
+  const Solution found = solve_monotone(
+      [&](double size) {
+        largest = std::max(largest, size);
+        return size > 20000 ? std::nan("") : 1 / size;
+      },
+      {.aim = 1, .tolerance = 0.05, .start = 4096, .least = 1, .most = 1e9});
+  EXPECT_TRUE(found.found);
+  EXPECT_LT(largest, 1e6);
+}
+
+TEST(SolveMonotone, EndsWhereAValueIsMissingBetweenTwo) {
+  const Solution found = solve_monotone(
+      [](double size) { return size > 100 && size < 10000 ? std::nan("") : share_of(size); },
+      {.aim = 0.001, .tolerance = 0.01, .start = 50, .least = 4, .most = 1e9});
+  EXPECT_FALSE(found.found);
+  EXPECT_LT(found.trials, 24);
 }
 
 }  // namespace

@@ -592,7 +592,8 @@ std::optional<std::string> reason_for_baseline_reset(const Scenario& scenario,
                       libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
     // A calibrated knob differs from run to run, so its value does not change the scenario.
-    const bool is_calibrated = measurement.traced && measurement.traced->calibrated;
+    const bool is_calibrated = measurement.traced && measurement.traced->calibrated &&
+                               !measurement.traced->calibrated->is_kept;
     if (is_calibrated && latest(baseline, variant) == nullptr) continue;
     return matching.reason + raw_words_against_latest(baseline, variant, measurement, index);
   }

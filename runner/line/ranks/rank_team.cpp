@@ -238,12 +238,13 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
   fit_to_device(all, device->identity(), seed);
   device->refuse_other_plans(plans_of_ranks(all));
   for (const std::size_t index : tracing_order(all)) {
-    const Planned& planned = all[index];
+    Planned& planned = all[index];
     if (unmet_requirement(planned.scenario, device->identity())) continue;
-    if (planned.scenario.calibrate) {
+    if (lacks_a_value(planned.scenario)) {
       traced[index].unavailable = ranks_do_not_calibrate;
       continue;
     }
+    planned.scenario.calibrate.reset();  // within a limit or not, the file's own value stays
     progress.tracing(planned.scenario);
     try {
       traced[index] = trace_planned(*device, arguments, planned, settings, seed);

@@ -18,6 +18,7 @@ Calibrated calibrate_planned(Device& device, const LineArguments& arguments, con
   };
   return calibrate(device, calibration,
                    calibration_range(calibration, planned.scenario, planned.plans), plans_with,
+                   planned.plans,
                    {.rounds = trial_rounds,
                     .max_seconds = most_seconds,
                     .seed = seed_of(planned.scenario, seed)});

@@ -121,6 +121,7 @@ void apply_calibrations(std::vector<Planned>& all, const LineArguments& argument
   for (Planned& planned : all) {
     if (!planned.traced || !planned.traced->calibrated) continue;
     const Calibrated& found = *planned.traced->calibrated;
+    if (found.is_kept) continue;
     planned.scenario = with_knob(planned, arguments, found.knob, found.value);
     planned.plans = with_facts(build_step_plans(planned.scenario, seed));
   }

@@ -47,10 +47,12 @@ Traced trace_planned(Device& device, const LineArguments& arguments, const Plann
   if (planned.scenario.calibrate) {
     const TimeOfScope calibrating(calibration);
     found = calibrate_planned(device, arguments, planned, seed);
-    found_plans =
-        plans_on(device.identity(), with_knob(planned, arguments, found->knob, found->value), seed);
+    if (!found->is_kept) {
+      found_plans = plans_on(device.identity(),
+                             with_knob(planned, arguments, found->knob, found->value), seed);
+    }
   }
-  const std::vector<PlannedStep>& plans = found ? found_plans : planned.plans;
+  const std::vector<PlannedStep>& plans = found_plans.empty() ? planned.plans : found_plans;
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
   TraceRequest request = request_for(fewest + spare, fewest, seed_of(planned.scenario, seed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the value of a knob that makes one metric of a trace match the scenario's target, on the
-// present device. The caller makes the plans for a value.
+// Finds the value of a knob that makes one metric match the scenario's target, on the present
+// device. The caller makes the plans for a value.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,9 @@ struct CalibrationRange {
 CalibrationRange calibration_range(const Calibration&, const Scenario&,
                                    std::span<const PlannedStep> as_written);
 
-// Traces each trial in a few rounds and takes the median. Throws DeviceError.
+// Measures each trial in a few rounds and takes the median; `as_written` has the plans with the
+// file's own value. Throws DeviceError.
 Calibrated calibrate(Device&, const Calibration&, const CalibrationRange&, const PlansWith&,
-                     const TraceRequest&);
+                     std::span<const PlannedStep> as_written, const TraceRequest&);
 
 }  // namespace stepgate

@@ -36,21 +36,6 @@ constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
 constexpr int patience = 5;
 
-// Returns the untraced steps of a variant before the traced ones. A host that is slightly faster
-// than its device, or a loader that is slightly faster than the steps, gains only a fraction of a
-// step with each step.
-std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
-  const Subject subject = subject_of(plan);
-  const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_us > 0
-                                 ? time_to_settle_of_a_loader
-                                 : time_to_settle;
-  const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
-  const std::int64_t period = common_period(subject, most_traced_steps).value_or(1);
-  const auto& allocator = plan->allocator_simulation;
-  const std::int64_t settled = allocator ? allocator->settled_after.value_or(0) : 0;
-  return std::max({wash_out_steps(subject, step_time), patient, period, settled});
-}
-
 class Tracing {
  public:
   Tracing(Device& device, std::span<const PlannedStep> plans, const TraceRequest& request)
@@ -204,6 +189,18 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
   const std::int64_t fewest = std::clamp<std::int64_t>(
       time_to_trace / step_time / rounds, fewest_long_steps / rounds, most_short_steps / rounds);
   return (fewest + common - 1) / common * common;
+}
+
+std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
+  const Subject subject = subject_of(plan);
+  const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_us > 0
+                                 ? time_to_settle_of_a_loader
+                                 : time_to_settle;
+  const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
+  const std::int64_t period = common_period(subject, most_traced_steps).value_or(1);
+  const auto& allocator = plan->allocator_simulation;
+  const std::int64_t settled = allocator ? allocator->settled_after.value_or(0) : 0;
+  return std::max({wash_out_steps(subject, step_time), patient, period, settled});
 }
 
 nanoseconds pilot_step_time(LoadedStep& step) {

@@ -50,6 +50,11 @@ std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds
 // since the first one loads kernels. 1 ns where the device does not measure time.
 std::chrono::nanoseconds pilot_step_time(LoadedStep&);
 
+// Returns the steps of a variant that are run before steps are looked at, until its queue is as
+// deep as it gets. A host that is slightly faster than its device, or a loader that is slightly
+// faster than the steps, gains only a fraction of a step with each step.
+std::int64_t steps_until_steady(const PlannedStep&, std::chrono::nanoseconds step_time);
+
 // Returns one trace for every rank of a loaded step, once its queue is as deep as it gets. A trace
 // has `steps` steps and those that close it. A step takes about `step_time`, at least 1 ns. Empty
 // where the device recorded none.

@@ -124,12 +124,13 @@ struct Calibrated {
   double metric = 0;  // measured with that value, in the metric's base unit
   MetricUnit unit = MetricUnit::ratio;
   std::int64_t trials = 0;
-  std::string failure;  // why no value matches, in words; empty when one does
+  std::string failure;   // why no value matches, in words; empty when one does
+  bool is_kept = false;  // the aim is a limit that the file's own value is within
 };
 template <>
 inline constexpr auto fields_of<Calibrated> =
     fields<&Calibrated::knob, &Calibrated::value, &Calibrated::aim, &Calibrated::metric,
-           &Calibrated::unit, &Calibrated::trials, &Calibrated::failure>;
+           &Calibrated::unit, &Calibrated::trials, &Calibrated::failure, &Calibrated::is_kept>;
 
 struct Traced {
   std::optional<Calibrated> calibrated;  // absent where the scenario has no [calibrate]

@@ -96,8 +96,10 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
   const std::string_view first =
       scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
   if (const auto& aim = scenario.calibrate) {
-    text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
-                        row_of(aim->metric.metric).name, aim->value, aim->within);
+    text += fmt::format(
+        "{}:{}.{}{}{:a}~{:a}\n", aim->knob, aim->metric.variant, row_of(aim->metric.metric).name,
+        is_limit(*aim) ? fmt::format("?{}", static_cast<int>(aim->relation)) : "~=", aim->value,
+        aim->within);
   }
   append_assertions(text, scenario.regime, first);
   append_assertions(text, scenario.expect, first);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -449,11 +450,12 @@ class ScenarioReader {
     double value = 0;
   };
 
-  // The aim of "variant.metric ~= number"; nullopt for any other assertion.
+  // The aim of "variant.metric ~= number", or with a limit; nullopt for any other assertion.
   static std::optional<Aim> aim_of(const Expectation& assertion) {
     const bool single = assertion.left.size() == 1 && assertion.left.front().size() == 1 &&
                         assertion.right.size() == 1;
-    if (!single || assertion.relation != Relation::about) return std::nullopt;
+    constexpr std::array aims{Relation::about, Relation::at_least, Relation::at_most};
+    if (!single || std::ranges::find(aims, assertion.relation) == aims.end()) return std::nullopt;
     const auto* metric = std::get_if<MetricOf>(&assertion.left.front().front());
     double value = 1;
     for (const Factor& factor : assertion.right.front()) {
@@ -480,15 +482,16 @@ class ScenarioReader {
     const auto aim = aim_of(*assertion);
     if (!aim) {
       fail(draft.assertion.place, fmt::format("'{}' is no aim for a knob", draft.assertion.text),
-           "write one metric and its value: \"fix.h2d_share ~= 30% within 5%\"");
+           "write one metric and its value: \"fix.h2d_share ~= 30% within 5%\", or a limit: "
+           "\"fix.host_share >= 30%\"");
       return std::nullopt;
     }
     const MetricRow& metric = row_of(aim->metric.metric);
-    if (metric.evidence == Evidence::timed) {
+    if (metric.evidence == Evidence::timed && metric.metric != Metric::host_share) {
       fail(draft.assertion.place,
            fmt::format("no knob is calibrated to '{}', which is measured when all knobs are set",
                        metric.name),
-           "take a metric of the trace, such as h2d_share, data_share or gpu_idle");
+           "take host_share, or a metric of the trace, such as h2d_share, data_share or gpu_idle");
       return std::nullopt;
     }
     if (metric.metric == Metric::kernel_us) {
@@ -500,8 +503,12 @@ class ScenarioReader {
         std::any_of(overrides_.begin(), overrides_.end(),
                     [&](const Setting& setting) { return setting.field == draft.field; });
     if (given) return std::nullopt;
-    return Calibration{draft.name, draft.assertion.text, aim->metric, aim->value,
-                       *assertion->within};
+    return Calibration{.knob = draft.name,
+                       .text = draft.assertion.text,
+                       .metric = aim->metric,
+                       .relation = assertion->relation,
+                       .value = aim->value,
+                       .within = assertion->within.value_or(0)};
   }
 
   bool planned_only() const {

@@ -147,8 +147,7 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
 }
 
 bool calibrates(const GateRequest& request) {
-  return std::ranges::any_of(
-      request.scenarios, [](const Scenario& scenario) { return scenario.calibrate.has_value(); });
+  return std::ranges::any_of(request.scenarios, lacks_a_value);
 }
 
 GateScope scope_of(const GateRequest& request) {

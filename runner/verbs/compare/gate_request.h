@@ -51,7 +51,7 @@ std::vector<Finding> look_at_scenarios(GateRequest&);
 
 GateScope scope_of(const GateRequest&);
 
-bool calibrates(const GateRequest&);  // whether any scenario has [calibrate]
+bool calibrates(const GateRequest&);  // whether any scenario lacks a value
 
 // Returns whether both sides first start as workers that count. A gate that only times does not
 // need this, unless it must calibrate first.

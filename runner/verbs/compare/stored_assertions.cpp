@@ -63,7 +63,7 @@ StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double m
                                    std::uint64_t seed) {
   for (const Scenario& scenario : scenarios) {
     // A file that extends a sweep would be one again.
-    if (is_planned_only(scenario) || scenario.calibrate || scenario.point) {
+    if (is_planned_only(scenario) || lacks_a_value(scenario) || scenario.point) {
       left_out_.push_back(scenario.name);
     } else {
       extend(scenario, margin, seed);

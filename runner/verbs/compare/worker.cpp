@@ -58,7 +58,7 @@ std::string prepare(Planned& planned, Device& device, const Arguments& arguments
   } catch (const RequestError& error) {
     return error.diagnostics().front().message;
   }
-  if (!planned.scenario.calibrate) return "";
+  if (!lacks_a_value(planned.scenario)) return "";
   return calibrate(planned, device, arguments, seed, subject);
 }
 

@@ -39,7 +39,7 @@ using EachMutated = std::function<void(const Planned&, const Mutations&)>;
 // Returns the overrides, with the calibrated value for a scenario with [calibrate].
 std::vector<std::string> with_calibrated(const Planned& planned,
                                          std::vector<std::string> overrides) {
-  if (planned.traced && planned.traced->calibrated) {
+  if (planned.traced && planned.traced->calibrated && !planned.traced->calibrated->is_kept) {
     const Calibrated& found = *planned.traced->calibrated;
     overrides.push_back(found.knob + "=" + found.value);
   }
@@ -186,6 +186,7 @@ class Mutator {
 
   Planned planned_as(Scenario scenario) const {
     Planned planned{.scenario = std::move(scenario), .plans = {}};
+    planned.scenario.calibrate.reset();  // changed steps have the knob's value of the original
     planned.plans = plans_on(before_.device, planned.scenario, seed_);
     return planned;
   }
