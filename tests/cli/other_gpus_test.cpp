@@ -42,6 +42,7 @@ std::string what_does_not_hold(std::istream& results) {
 TEST_F(OtherGpus, RefuteWhatIsWrittenDownAndNothingElse) {
   constexpr Profile profiles[] = {{"baselines", "nvidia-h100-80gb-hbm3"},
                                   {"tests/profiles", "a100"},
+                                  {"tests/profiles", "b200"},
                                   {"tests/profiles", "l4"},
                                   {"tests/profiles", "rtx4090"},
                                   {"tests/profiles", "rtx5060"}};
