@@ -37,7 +37,7 @@ WORDS = [
     (r"\bLiveBecause\b|\bwithout_dnn\b|\bKeptMemory\b", "liveness reason, cudnn_unavailable_reason, persistent memory", None, None),
     (r"(?<!one )(?<!One )(?<!One)(?<!a )(?<!A)(?<!any )\b[Ss]entences?\b(?! (with|of a lost|goes))|[a-z_]sentence|(?<!One)Sentence[A-Z]", "assertion", None,
      r"library_notes|error_texts"),
-    (r"\b[Rr]efuted\b|Outcome::(holds|refuted)|\"(holds|refuted)\"", "passes, fails", None, r"docs/claims\.md|verdict/words|run_reader\.cpp|gate_records_test"),
+    (r"\b[Rr]efuted\b|Outcome::(holds|refuted)|\"(holds|refuted)\"", "passes, fails", None, r"docs/claims\.md|reported_figure|claims_test|scenarios/README\.md|verdict/words|run_reader\.cpp|gate_records_test"),
     (r"[Dd]uel", "comparison", None, None),
     (r"\b[Ss]ittings?\b|\b[Ee]ras?\b|new_era|\b[Dd]ealt\b|\bcoin deals", "session, baseline reset, randomised", None, None),
     (r"^\s*// ---", "no banner: a file of its own", r"\.(h|cpp|cu|cuh)$", None),

@@ -349,6 +349,11 @@ Report report_of(const RunSoFar& run) {
       own.cases.back().type = in_words(Outcome::fails);
     }
   }
+  for (const ReportedScenario& scenario : run.decided) {
+    if (scenario.decided == nullptr) continue;
+    report.figures.insert(report.figures.end(), scenario.decided->figures.begin(),
+                          scenario.decided->figures.end());
+  }
   report.sweeps = reported_sweeps(run.scenarios, run.decided);
   for (std::size_t index = run.decided.size(); index < run.scenarios.size(); ++index)
     report.scenarios.push_back(reported_unrun(*run.scenarios[index]));

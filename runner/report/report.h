@@ -23,6 +23,7 @@
 #include "judge/verdict/verdict.h"
 #include "judge/verdict/words.h"
 #include "report/exit_code.h"
+#include "report/reported_figure.h"
 #include "report/reported_program.h"
 #include "report/run_info.h"
 #include "scenario/scenario.h"
@@ -139,6 +140,7 @@ struct ReportedVerdict {
   std::string fault;       // "the device failed", "not run", "broken"; empty: its assertions decide
   std::string why;         // of the fault
   std::string calibrated;  // "batch.size = 64, where ..."; empty where nothing was
+  std::vector<ReportedFigure> figures;  // of the articles that the scenario answers
   std::vector<ReportedThing> steps;
   std::vector<ReportedAssertion> regime;
   std::vector<ReportedAssertion> assertions;
@@ -259,9 +261,10 @@ struct Report {
   std::vector<ReportedScenario> scenarios = {};
   CaseCounts counts = {};
   std::vector<TallyEntry> tally = {};
-  std::optional<ReportedSuite> suite = {};  // absent before the end of the run
-  std::vector<ReportedSweep> sweeps = {};   // of files of which more than one point was decided
-  bool failed_as_suite = false;             // although no scenario fails by itself
+  std::optional<ReportedSuite> suite = {};   // absent before the end of the run
+  std::vector<ReportedFigure> figures = {};  // of all scenarios, in order
+  std::vector<ReportedSweep> sweeps = {};    // of files of which more than one point was decided
+  bool failed_as_suite = false;              // although no scenario fails by itself
   // Exit code of the process; absent before the end, and where a signal ended it.
   std::optional<ExitCode> code = {};
   std::shared_ptr<const ReportedGate> gate = {};  // null for a run, and for an unfinished gate

@@ -570,6 +570,7 @@ ReportedVerdict reported_verdict(Verdict verdict, const Scenario* scenario) {
                                       found.value, in_words(found.metric, found.unit), found.aim,
                                       counted_in_words(found.trials, "trial"));
   }
+  reported.figures = reported_figures(verdict, scenario);
   reported.steps = reported_steps(verdict.steps);
   reported.regime =
       assertions_of(verdict.regime, scenario == nullptr ? nullptr : &scenario->regime);

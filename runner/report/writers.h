@@ -35,6 +35,8 @@ void print_program(std::ostream&, const ReportedScenario&, Style);
 void print_steps(std::ostream&, const std::vector<ReportedThing>&);
 // Prints the mechanism as a section with a title.
 void print_mechanism(std::ostream&, const ReportedMechanism&, const Style&);
+// Prints what the articles say beside what was measured, as a table.
+void print_figures(std::ostream&, const Report&, const Style&);
 // Prints the points of each sweep as a table, and where its curves cross.
 void print_sweeps(std::ostream&, const Report&, const Style&);
 // Prints one line for each decided scenario.

@@ -297,6 +297,14 @@ inline bool is_limit(const Calibration& calibration) {
   return calibration.relation != Relation::about;
 }
 
+// The source says a number of the ratio that an assertion of [expect] compares. Decides nothing.
+struct ArticleFigure {
+  std::string assertion;
+  std::string experiment;  // in words: "a device wait every step"
+  double low = 1;          // left metric / right metric; one number where both are equal
+  double high = 1;
+};
+
 // A knob that a variant's own table sets.
 struct VariantOverride {
   std::string variant;
@@ -326,6 +334,7 @@ struct Scenario {
   std::optional<Calibration> calibrate;    // also absent when the knob was given a value
   std::vector<Expectation> regime;         // if false, timed assertions are skipped
   std::vector<Expectation> expect;         // in the file's order
+  std::vector<ArticleFigure> article;      // in the file's order
   std::vector<VariantOverride> overrides;  // in the order of the variants
   std::uint64_t fingerprint = 0;           // of all knobs and assertions, see fingerprint.h
 };

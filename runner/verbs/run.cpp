@@ -186,6 +186,7 @@ class RunOfParts {
     draw_sweeps(report);
     print_fitted(std::cout, style, [&](std::ostream& out) {
       if (arguments_.verbose && all_.size() > 1) print_suite_table(out, report, style);
+      if (all_.size() > 1) print_figures(out, report, style);
       print_sweeps(out, report, style);
       print_tally(out, report, style);
     });

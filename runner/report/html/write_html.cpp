@@ -503,7 +503,10 @@ void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes)
     out << html_gate(*run.gate);
   } else {
     PictureRoom room{.bytes_left = picture_bytes};
-    out << html_overview(run) << html_sweeps(run, room);
+    out << html_overview(run)
+        << html_table("The articles' figures, and what is true of them here",
+                      figure_table(run.figures))
+        << html_sweeps(run, room);
     out << html_scenarios(run, "What did not pass",
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
     out << html_scenarios(run, "What passes", {CaseEnd::passed}, room) << html_all_scenarios(run);

@@ -144,6 +144,23 @@ Json json_of(const Mechanism& mechanism) {
       {"separations", std::move(separations)}};
 }
 
+Json json_of(const std::vector<ReportedFigure>& figures) {
+  Json all = Json::array();
+  for (const ReportedFigure& one : figures) {
+    Json interval = nullptr;
+    if (one.interval) interval = {one.interval->low, one.interval->high};
+    all.push_back({{"experiment", one.figure.experiment},
+                   {"assertion", one.figure.assertion},
+                   {"says", {one.figure.low, one.figure.high}},
+                   {"bad", one.bad},
+                   {"good", one.good},
+                   {"ratio", json_or_null(one.ratio)},
+                   {"interval", std::move(interval)},
+                   {"answer", in_words(one.answer)}});
+  }
+  return all;
+}
+
 Json json_of(const Calibrated& found) {
   return {{"knob", found.knob},
           {"value", found.value},
@@ -541,6 +558,8 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
             {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
             {"measurement", json_of(measurement)},
             {"wall_times", json_of(times)}};
+  if (const auto& figures = scenario.decided->figures; !figures.empty())
+    line["article"] = json_of(figures);
   if (verdict.program) line["program"] = json_of(*verdict.program);
   if (!verdict.program_base.empty()) line["program_base"] = json_of(verdict.program_base);
   write_line(out, line, run, measurement);

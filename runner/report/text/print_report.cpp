@@ -205,6 +205,14 @@ void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style st
       style);
 }
 
+void print_figures(std::ostream& out, const Report& report, const Style& style) {
+  if (report.figures.empty()) return;
+  out << "\nthe articles' figures, and what is true of them here\n";
+  const TextTable rows = figure_table(report.figures);
+  print_table(out, std::vector<Align>(rows.front().size(), Align::left), rows, style.width);
+  out << '\n';
+}
+
 void print_sweeps(std::ostream& out, const Report& report, const Style& style) {
   for (const ReportedSweep& sweep : report.sweeps) {
     out << fmt::format("\nsweep of {}, samples a second and assertions\n", sweep.name);

@@ -138,6 +138,18 @@ std::string fields_json_schema() {
         {"additionalProperties", {{"type", "array"}, {"minItems", 2}, {"maxItems", 16}}}}}};
   properties["regime"] = named_assertions("when one is false, timed assertions are skipped");
   properties["expect"] = named_assertions("what must be true, one sentence a line");
+  const Json ratio = {{"type", "number"}, {"exclusiveMinimum", 0}};
+  Json says = {
+      {"description", "the ratio of the assertion's left metric to its right one, or its range"},
+      {"oneOf",
+       Json::array(
+           {ratio, {{"type", "array"}, {"minItems", 1}, {"maxItems", 2}, {"items", ratio}}})}};
+  Json figure = object({{"experiment", text("what is compared, in words")}, {"says", says}},
+                       "an assertion of [expect] that compares a metric of two variants");
+  figure["required"] = Json::array({"experiment", "says"});
+  properties["article"] = {{"type", "object"},
+                           {"description", "what the source says of an assertion; decides nothing"},
+                           {"additionalProperties", std::move(figure)}};
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "stepgate scenario"}};
   schema.update(object(std::move(properties), "a training step, its variants, and assertions"));

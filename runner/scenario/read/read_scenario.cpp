@@ -220,6 +220,7 @@ class ScenarioReader {
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
+    scenario.article = figures(scenario);
     for (const auto* assertions : {&scenario.regime, &scenario.expect})
       for (const Expectation& assertion : *assertions) {
         require_its_metrics(assertion, scenario);
@@ -233,6 +234,31 @@ class ScenarioReader {
           "write one without 'when', or leave the value out");
     }
     return scenario;
+  }
+
+  // Leaves out figures of assertions that are about other points of a sweep.
+  std::vector<ArticleFigure> figures(const Scenario& scenario) {
+    std::vector<ArticleFigure> figures;
+    std::vector<std::string_view> names;
+    for (const AssertionDraft& assertion : draft_.expect) names.push_back(assertion.name);
+    for (const FigureDraft& figure : draft_.article) {
+      const std::string key = "article." + figure.name;
+      if (std::ranges::find(names, figure.name) == names.end()) {
+        fail(figure.place, fmt::format("'{}' is about no assertion of [expect]", key),
+             did_you_mean(figure.name, names, "take the name of one that compares two variants"));
+        continue;
+      }
+      const auto found = std::ranges::find(scenario.expect, figure.name, &Expectation::name);
+      if (found == scenario.expect.end() || figure.says.empty()) continue;
+      if (!compares_two_variants(*found)) {
+        fail(figure.place, fmt::format("'{}' is about an assertion without a ratio", key),
+             "take one that compares a metric of two variants: \"fix.samples_per_s >= 1.05 * "
+             "baseline.samples_per_s\"");
+        continue;
+      }
+      figures.push_back({figure.name, figure.experiment, figure.says.front(), figure.says.back()});
+    }
+    return figures;
   }
 
   // A percentile of too few steps is their maximum. Where the file does not set them, segments and

@@ -59,6 +59,11 @@ Named& named(std::vector<Named>& elements, const std::string& name) {
   return elements.back();
 }
 
+constexpr std::string_view a_figure =
+    "write [article], and below it faster = { experiment = \"a wait every step\", says = 1.29 }, "
+    "or "
+    "says = [1.05, 1.15]";
+
 class DraftReader {
  public:
   DraftReader(ScenarioDraft& draft, std::vector<Diagnostic>& diagnostics)
@@ -86,7 +91,7 @@ class DraftReader {
     std::string_view name;
     void (DraftReader::*read)(const TomlEntry&);
   };
-  static const std::array<TopLevelKey, 10> keys;
+  static const std::array<TopLevelKey, 11> keys;
 
   void fail(const Place& place, std::string message, std::string hint) {
     diagnostics_.push_back({place, std::move(message), std::move(hint)});
@@ -216,6 +221,50 @@ class DraftReader {
   void regime(const TomlEntry& entry) { assertions(entry, draft_.regime); }
   void expect(const TomlEntry& entry) { assertions(entry, draft_.expect); }
 
+  // A key of [article] is an assertion: faster = { experiment = "...", says = 1.29 }.
+  void article(const TomlEntry& entry) {
+    const auto* table = table_of(entry, entry.key, std::string(a_figure));
+    for (const TomlEntry& line : table ? *table : TomlTable()) figure(line);
+  }
+
+  void figure(const TomlEntry& line) {
+    const std::string name = "article." + line.key;
+    const auto* table = table_of(line, name, std::string(a_figure));
+    if (table == nullptr) return;
+    FigureDraft& draft = named(draft_.article, line.key);
+    draft.place = line.place;
+    for (const TomlEntry& entry : *table) {
+      if (entry.key == "experiment") {
+        if (const auto text = text_of(entry, name + ".experiment")) draft.experiment = text->text;
+      } else if (entry.key == "says") {
+        draft.says = numbers_of(entry.value);
+      } else {
+        unknown(entry.place, entry.key, {"experiment", "says"});
+      }
+    }
+    const auto is_not_positive = [](double number) { return !(number > 0); };
+    if (draft.experiment.empty() || draft.says.empty() || draft.says.size() > 2 ||
+        std::ranges::any_of(draft.says, is_not_positive) || draft.says.front() > draft.says.back())
+      fail(line.place, fmt::format("'{}' has no experiment, or says no ratio above 0", name),
+           std::string(a_figure));
+  }
+
+  // Empty where the value is neither a number nor a list of numbers.
+  static std::vector<double> numbers_of(const TomlValue& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value.content))
+      return {static_cast<double>(*whole)};
+    if (const auto* number = std::get_if<double>(&value.content)) return {*number};
+    std::vector<double> numbers;
+    const auto* list = std::get_if<TomlArray>(&value.content);
+    for (const TomlValue& one : list ? *list : TomlArray()) {
+      const bool is_list = std::holds_alternative<TomlArray>(one.content);
+      const std::vector<double> number = is_list ? std::vector<double>() : numbers_of(one);
+      if (number.empty()) return {};
+      numbers.push_back(number.front());
+    }
+    return numbers;
+  }
+
   void assertions(const TomlEntry& entry, std::vector<AssertionDraft>& into) {
     const auto* table =
         table_of(entry, entry.key, fmt::format("write [{}] and assertions below it", entry.key));
@@ -297,7 +346,7 @@ class DraftReader {
   std::vector<Diagnostic>& diagnostics_;
 };
 
-const std::array<DraftReader::TopLevelKey, 10> DraftReader::keys{{
+const std::array<DraftReader::TopLevelKey, 11> DraftReader::keys{{
     {"schema", &DraftReader::schema},
     {"claim", &DraftReader::claim},
     {"source", &DraftReader::source},
@@ -308,6 +357,7 @@ const std::array<DraftReader::TopLevelKey, 10> DraftReader::keys{{
     {"regime", &DraftReader::regime},
     {"variant", &DraftReader::variants},
     {"expect", &DraftReader::expect},
+    {"article", &DraftReader::article},
 }};
 
 }  // namespace

@@ -38,6 +38,13 @@ struct CalibrationDraft {
   PlacedText assertion;
 };
 
+struct FigureDraft {
+  std::string name;  // of the assertion
+  Place place;
+  std::string experiment;
+  std::vector<double> says;  // one number, or the ends of a range
+};
+
 struct VariantDraft {
   std::string name;
   Place place;
@@ -65,6 +72,7 @@ struct ScenarioDraft {
   std::vector<CalibrationDraft> calibrate;
   std::vector<AssertionDraft> regime;
   std::vector<AssertionDraft> expect;
+  std::vector<FigureDraft> article;
   std::vector<std::string> refused_keys;  // with errors in their values: not missing
 };
 
