@@ -36,9 +36,9 @@ bool Baselines::users_is_package() const {
 }
 
 Baselines default_baselines() {
-  std::filesystem::path users = in_environment("STEPGATE_BASELINES");
+  std::filesystem::path users = in_environment(baselines_variable);
   std::filesystem::path package = in_environment(profiles_variable);
-  return {.users = users.empty() ? "baselines" : users,
+  return {.users = users.empty() ? default_baselines_folder : users,
           .package = package.empty() ? installed_profiles() : package};
 }
 

@@ -12,6 +12,10 @@ namespace stepgate {
 // gate sets it, so that BASE and HEAD are simulated with the same profiles.
 inline constexpr const char* profiles_variable = "STEPGATE_PROFILES";
 
+// The environment variable with the user's folder, and where that is when nothing names another.
+inline constexpr const char* baselines_variable = "STEPGATE_BASELINES";
+inline constexpr const char* default_baselines_folder = "baselines";
+
 // Profiles lie in <folder>/<profile>/device.toml, stored runs in <users>/<device>/<scenario>.toml.
 struct Baselines {
   std::filesystem::path users;    // stored runs are read and written here alone
@@ -23,9 +27,9 @@ struct Baselines {
   bool users_is_package() const;
 };
 
-// The user's folder is the one in the environment variable STEPGATE_BASELINES, else baselines/ in
-// the working directory, which need not exist. The installed one is share/stepgate/baselines beside
-// the bin/ of this program.
+// The user's folder is the one in the environment, else the default one in the working directory,
+// which need not exist. The installed one is share/stepgate/baselines beside the bin/ of this
+// program.
 Baselines default_baselines();
 
 }  // namespace stepgate

@@ -21,6 +21,11 @@ struct RankArguments {
   std::string fault;                 // for tests: "1:load:KILL"
 };
 
+// Where scenarios lie when none are named.
+inline constexpr const char* default_scenarios = "scenarios";
+
+inline constexpr double usual_stall_seconds = 60;
+
 struct LineArguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> patterns;  // of file names, without folder and ending; empty: all
@@ -43,8 +48,7 @@ struct LineArguments {
 
 // Time limit in seconds for each answer of a process that this one starts, a worker or a rank.
 inline double stall_seconds_of(const LineArguments& arguments) {
-  constexpr double usual = 60;
-  return arguments.stall_seconds.value_or(usual);
+  return arguments.stall_seconds.value_or(usual_stall_seconds);
 }
 
 }  // namespace stepgate

@@ -57,6 +57,9 @@ struct WorkerArguments {
   std::filesystem::path folder;         // in which that runs; empty: ours
 };
 
+// The default of `read --skip-steps`: the profiler has its own warm-up.
+inline constexpr std::int64_t steps_before_those_of_a_profiler = 0;
+
 // Arguments of `stepgate attach` alone.
 struct AttachArguments {
   Command command;

@@ -15,6 +15,12 @@
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
+#include "compare/gate/gate_timing.h"
+#include "compare/gate/judge_comparison.h"
+#include "device/baselines.h"
+#include "program/count_steps.h"
+#include "report/exit_code.h"
+#include "scenario/scenario.h"
 #include "verbs/starters.h"
 #include "verbs/version.h"
 
@@ -100,6 +106,18 @@ std::string is_assignment(const std::string& text) {
   return equals == 0 || equals == std::string::npos ? "must be NAME=VALUE, not '" + text + "'" : "";
 }
 
+// Says in --help, the manual page and completions what holds where the option is left out. The
+// value is made of the constant that the code uses.
+template <class Value>
+CLI::Option* defaults_to(CLI::Option* option, const Value& value) {
+  return option->description(fmt::format("{} [default: {}]", option->get_description(), value));
+}
+
+template <class Choices, class Value>
+std::string name_among(const Choices& choices, Value value) {
+  return std::ranges::find(choices, value, &Choices::value_type::second)->first;
+}
+
 std::string is_text(const std::string& text) {
   return text.find_first_not_of(" \t") == std::string::npos ? "must say why" : "";
 }
@@ -128,10 +146,11 @@ class CommandLine {
     declare_gate();
     declare_attach();
     declare_read();
-    app_.add_option("--baselines", arguments_.device.baselines.users,
-                    "folder of stored runs and of device profiles, which win over those that are "
-                    "installed with this program; before the verb or behind it; if left out: "
-                    "$STEPGATE_BASELINES, else baselines/ here");
+    defaults_to(
+        app_.add_option("--baselines", arguments_.device.baselines.users,
+                        "folder of stored runs and of device profiles, which win over those that "
+                        "are installed with this program; before the verb or behind it"),
+        fmt::format("${}, else {}/ here", baselines_variable, default_baselines_folder));
     for (CLI::App* verb : app_.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();
   }
 
@@ -143,8 +162,8 @@ class CommandLine {
   }
 
   CLI::App* takes_files(CLI::App* added) {
-    added->add_option("files", arguments_.files, "scenario files, or folders of them")
-        ->default_str("scenarios");
+    defaults_to(added->add_option("files", arguments_.files, "scenario files, or folders of them"),
+                default_scenarios);
     added
         ->add_option("-k,--match", arguments_.patterns,
                      "only scenarios with this in their names, or whose names match it, as in "
@@ -222,24 +241,32 @@ class CommandLine {
   void takes_stall(CLI::App* added) {
     added
         ->add_option("--stall-seconds", arguments_.stall_seconds,
-                     "a process that is started for this, a worker or a rank, must answer within "
-                     "(60)")
+                     "seconds within which a process that is started for this, a worker or a "
+                     "rank, must answer")
+        ->check(is_seconds);
+    defaults_to(added->get_option("--stall-seconds"), usual_stall_seconds);
+  }
+
+  void takes_budget(CLI::App* added, const char* what, const std::string& otherwise) {
+    defaults_to(added->add_option("--budget", arguments_.budget_seconds, what), otherwise)
         ->check(is_seconds);
   }
 
-  void takes_budget(CLI::App* added, const char* what) {
-    added->add_option("--budget", arguments_.budget_seconds, what)->check(is_seconds);
+  void takes_budget_of_scenarios(CLI::App* added) {
+    takes_budget(added, "seconds a scenario may take",
+                 fmt::format("its measure.max_seconds, {} where nothing asks for more",
+                             MeasureKnobs{}.max_seconds));
   }
 
   void gives_verdict(CLI::App* added, const char* json) {
     added->add_option("--json", arguments_.json, json);
-    added
-        ->add_option_function<std::string>(
-            "--undecided",
-            [&arguments = arguments_](const std::string& name) {
-              arguments.undecided = undecided_policy(name);
-            },
-            "what an undecided verdict is")
+    CLI::Option* undecided = added->add_option_function<std::string>(
+        "--undecided",
+        [&arguments = arguments_](const std::string& name) {
+          arguments.undecided = undecided_policy(name);
+        },
+        "what an undecided verdict is");
+    defaults_to(undecided, name_among(undecided_policies(), arguments_.undecided))
         ->type_name("skip|fail|pass");
   }
 
@@ -257,17 +284,16 @@ class CommandLine {
       const char* page = std::getenv(step_summary_variable);
       if (page != nullptr) arguments.step_summary = page;
     });
-    if (is_github_workflow()) arguments_.annotations = Annotations::github;
-    added
-        ->add_option_function<std::string>(
-            "--annotations",
-            [&arguments = arguments_](const std::string& name) {
-              arguments.annotations = annotation_choice(name);
-            },
-            "github: print workflow commands that mark the lines of assertions that do not pass; "
-            "none. "
-            "github where GITHUB_ACTIONS is true")
+    CLI::Option* annotations = added->add_option_function<std::string>(
+        "--annotations",
+        [&arguments = arguments_](const std::string& name) {
+          arguments.annotations = annotation_choice(name);
+        },
+        "github: print workflow commands that mark the lines of assertions that do not pass");
+    defaults_to(annotations, fmt::format("{}, github where GITHUB_ACTIONS is true",
+                                         name_among(annotation_choices(), Annotations::none)))
         ->type_name("github|none");
+    if (is_github_workflow()) arguments_.annotations = Annotations::github;
   }
 
   void declare_looking() {
@@ -312,7 +338,8 @@ class CommandLine {
     CLI::Option* measure = devices->add_option(
         "--measure", arguments_.profile,
         "measure the local GPU's profile into this file, and of several GPUs their collectives");
-    devices->add_option("--date", arguments_.date, "the date to write into the profile");
+    devices->add_option("--date", arguments_.date,
+                        "the date to write into the profile; none when left out");
     // Both options are for tests with a simulated machine, whose profile is known.
     devices->add_option("--device", arguments_.device.spec)->needs(measure)->group("");
     devices->add_option("--seed", arguments_.seed)->check(is_seed())->needs(measure)->group("");
@@ -328,8 +355,8 @@ class CommandLine {
     takes_ranks(run);
     run->add_option("--rendezvous", arguments_.ranks.rendezvous,
                     "the file in which a launcher's ranks of several hosts find rank 0, which all "
-                    "must see; by default they meet in a folder of this user on one host");
-    takes_budget(run, "seconds a scenario may take");
+                    "must see; if left out, they meet in a folder of this user on one host");
+    takes_budget_of_scenarios(run);
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
     reports_to_ci(run);
     CLI::Option* trace = run->add_option(
@@ -404,13 +431,12 @@ class CommandLine {
         "--self-test", given.self_test,
         "what does the gate say where the answer is known? BASE (this program if left out) against "
         "itself, and against itself slower or faster by what is injected: the rates, and no file");
-    gate->add_option("--gates", given.gates, "of --self-test: so many of identical programs (100)")
-        ->needs(self_test)
-        ->check(is_whole(1, most_gates));
-    gate->add_option("--trial-gates", given.trial_gates,
-                     "of --self-test: so many of every injected difference (20)")
-        ->needs(self_test)
-        ->check(is_whole(1, most_gates));
+    CLI::Option* gates =
+        gate->add_option("--gates", given.gates, "of --self-test: so many of identical programs");
+    defaults_to(gates, given.gates)->needs(self_test)->check(is_whole(1, most_gates));
+    CLI::Option* trial_gates = gate->add_option(
+        "--trial-gates", given.trial_gates, "of --self-test: so many of every injected difference");
+    defaults_to(trial_gates, given.trial_gates)->needs(self_test)->check(is_whole(1, most_gates));
     gate->add_option("--head", given.head, "the stepgate or folder that would be merged");
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")
@@ -425,8 +451,11 @@ class CommandLine {
             "compare this alone; repeatable, all three when left out")
         ->type_name("counts|time|assertions")
         ->allow_extra_args(false);
-    gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
-    gate->add_option("--pairs", given.pairs, "pairs of launches at most")
+    defaults_to(
+        gate->add_option("--margin", given.margin, "how much slower head may be, in percent"),
+        given.margin);
+    defaults_to(gate->add_option("--pairs", given.pairs, "pairs of launches at most"),
+                most_pairs_of_a_gate)
         ->check(is_whole(1, most_gates));
     gate->add_option("--workload", given.workloads,
                      "only workloads that this pattern matches; repeatable")
@@ -437,14 +466,15 @@ class CommandLine {
                      "go on from what earlier gates of the same builds kept in this folder")
         ->check(is_folder_name);
     takes_stall(gate);
-    gate->add_option("--run-seconds", given.run_seconds,
-                     "HEAD's own run of its assertions must end within (1800)")
-        ->check(is_seconds);
+    CLI::Option* run_seconds =
+        gate->add_option("--run-seconds", given.run_seconds,
+                         "seconds within which HEAD's own run of its assertions must end");
+    defaults_to(run_seconds, given.run_seconds)->check(is_seconds);
     takes_tags(takes_device(takes_scenarios(gate)));
     takes_rank_count(gate);
-    takes_budget(gate,
-                 "seconds that timing may take (240, or what the fewest pairs need; 10 for each "
-                 "gate of --self-test)");
+    takes_budget(gate, "seconds that timing may take",
+                 fmt::format("{}, or what the fewest pairs need; {} for each gate of --self-test",
+                             most_timing_of_a_gate.count(), most_timing_of_a_tried_gate.count()));
     gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what passes");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
@@ -459,11 +489,15 @@ class CommandLine {
   }
 
   // The steps of a program: how many are counted, and what they are.
-  void takes_steps(CLI::App* added, const char* skip, const char* steps, const char* range_words) {
+  void takes_steps(CLI::App* added, std::int64_t skipped, const std::string& counted,
+                   const char* range_words) {
     constexpr std::int64_t most_steps = 100'000;
     AttachArguments& given = arguments_.attach;
-    added->add_option("--skip-steps", given.skip_steps, skip)->check(is_whole(0, most_steps));
-    added->add_option("--steps", given.steps, steps)->check(is_whole(1, most_steps));
+    CLI::Option* skip =
+        added->add_option("--skip-steps", given.skip_steps, "steps before those that are counted");
+    defaults_to(skip, skipped)->check(is_whole(0, most_steps));
+    CLI::Option* steps = added->add_option("--steps", given.steps, "steps that are counted");
+    defaults_to(steps, counted)->check(is_whole(1, most_steps));
     CLI::Option* range = added->add_option("--step-range", given.step_range, range_words);
     CLI::Option* kernel =
         added->add_option("--step-kernel", given.step_kernel,
@@ -498,8 +532,7 @@ class CommandLine {
     read->add_option("--cap", given.cap,
                      "memory, as \"60 GiB\": would the requests in a snapshot of PyTorch's "
                      "allocator fit into it? If left out: what there was when it was refused");
-    takes_steps(read, "steps before those that are counted (0)",
-                "steps that are counted (all that are recorded)",
+    takes_steps(read, steps_before_those_of_a_profiler, "all that are recorded",
                 "the annotation that begins a step; if left out: those of the profiler's step(), "
                 "ends of the optimizer, or 'step'");
     gives_verdict(read, "write counts, times and verdicts to this file, as one JSON object");
@@ -527,13 +560,15 @@ class CommandLine {
                      "fail where a step does more than this file accepts")
         ->excludes(accept);
     takes_steps(
-        attach, "steps before those that are counted (10)",
-        "steps that are counted (20, or the later half of a program with fewer)",
+        attach, StepChoice{}.skip,
+        fmt::format("{}, or the later half of a program with fewer", StepChoice{}.steps),
         "the NVTX range that begins a step; if left out: ends of PyTorch's optimizer, or 'step'");
     attach->add_option("--env", given.variables, "NAME=VALUE that the program sees; repeatable")
         ->allow_extra_args(false)
         ->check(is_assignment);
-    attach->add_option("--timeout", given.timeout_seconds, "seconds that the program may take")
+    attach
+        ->add_option("--timeout", given.timeout_seconds,
+                     "seconds that the program may take; no limit when left out")
         ->check(is_seconds);
     attach->add_flag("--stop", given.stop, "end the program once its steps are counted");
     attach->add_flag("--quiet", given.quiet,
@@ -580,9 +615,10 @@ class CommandLine {
     CLI::App* accept = verb("accept", "measure runs and store them as a baseline", accept_runs);
     takes_device(takes_scenarios(accept));
     takes_ranks(accept);
-    takes_budget(accept, "seconds a scenario may take");
-    accept->add_option("--runs", arguments_.runs, "how many runs of each, one process each")
-        ->check(is_whole(1, 1000));
+    takes_budget_of_scenarios(accept);
+    CLI::Option* runs =
+        accept->add_option("--runs", arguments_.runs, "how many runs of each, one process each");
+    defaults_to(runs, arguments_.runs)->check(is_whole(1, 1000));
     accept->add_option("--commit", arguments_.commit,
                        "what the runs are of; git's answer when left out");
     accept

@@ -216,7 +216,7 @@ int read_traces(const Arguments& arguments) {
     throw RequestError("--cap is about a snapshot of an allocator, and this is a trace",
                        "leave it out");
   StepChoice choice = choice_of(arguments.attach);
-  if (!arguments.attach.skip_steps) choice.skip = 0;  // the profiler has its own warm-up
+  if (!arguments.attach.skip_steps) choice.skip = steps_before_those_of_a_profiler;
   const std::vector<TracedSide> sides = sides_of(arguments.read, choice);
   const Scenario scenario = scenario_of(arguments, sides.size() > 1);
   const ReportFiles reports(arguments);

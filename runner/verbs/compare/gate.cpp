@@ -68,7 +68,8 @@ GateSubject subject_of(const GateRequest& request) {
 }
 
 RunInfo info_of(const GateRequest& request, const std::vector<std::filesystem::path>& files) {
-  return run_info_of(request.arguments, files.empty() ? "scenarios" : files.front(), request.seed);
+  return run_info_of(request.arguments, files.empty() ? default_scenarios : files.front(),
+                     request.seed);
 }
 
 // Launches a user's program again where HEAD does more: what one launch does by chance, the next
