@@ -63,6 +63,7 @@ int call_verb(int argc, char** argv) {
     return status_of(ExitCode::wrong_request);
   }
   if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
+  arguments.command = command_of(app, arguments);
   if (arguments.files.empty()) arguments.files = {default_scenarios};
   if (!arguments.patterns.empty()) arguments.files = files_that_match(arguments);
   return chosen(arguments);

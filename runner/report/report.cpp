@@ -13,6 +13,7 @@
 #include "base/text/number_words.h"
 #include "base/text/visible_text.h"
 #include "report/append.h"
+#include "report/command_again.h"
 #include "report/reported_sweep.h"
 
 namespace stepgate {
@@ -68,8 +69,8 @@ ReportedCase reported_regime(const std::string& scenario, const ReportedAssertio
   return reported;
 }
 
-ReportedScenario reported_unrun(const Scenario& scenario) {
-  ReportedScenario reported{.name = scenario.name};
+ReportedScenario reported_unrun(const Scenario& scenario, const RunInfo& run) {
+  ReportedScenario reported{.name = scenario.name, .again = command_again(run, scenario.file)};
   const std::string why = "the run ended before this was decided";
   for (const Expectation& assertion : scenario.expect) {
     const std::string message = fmt::format("{}: {}", assertion.text, why);
@@ -141,13 +142,14 @@ std::string among_others_in_words(const SuiteVerdict& suite) {
 
 // Marks assertions that are undecided alone but fail in the suite.
 void refute_among_others(ReportedScenario& scenario, const SuiteVerdict& suite,
-                         UndecidedPolicy policy) {
+                         UndecidedPolicy policy, const RunInfo& run) {
   if (scenario.decided == nullptr || !scenario.decided->fault.empty()) return;
   for (ReportedCase& one : scenario.cases) {
     if (one.assertion == nullptr || one.assertion->outcome != Outcome::undecided) continue;
     if (std::ranges::find(suite.failed_among_others, one.title) == suite.failed_among_others.end())
       continue;
     one = reported_case(*scenario.decided, *one.assertion, among_others_in_words(suite), policy);
+    scenario.again = command_again(run);  // alone it would be undecided
   }
 }
 
@@ -293,7 +295,7 @@ CaseEnd end_of_undecided(UndecidedPolicy policy) {
 }
 
 ReportedScenario reported_scenario(Verdict verdict, const Scenario* scenario,
-                                   UndecidedPolicy policy) {
+                                   UndecidedPolicy policy, const RunInfo& run) {
   ReportedScenario reported{.name = verdict.scenario};
   reported.decided =
       std::make_shared<const ReportedVerdict>(reported_verdict(std::move(verdict), scenario));
@@ -304,6 +306,8 @@ ReportedScenario reported_scenario(Verdict verdict, const Scenario* scenario,
       reported.cases.push_back(reported_regime(reported.name, assertion, policy));
   }
   sum_up(reported);
+  if (reported.end != CaseEnd::passed)
+    reported.again = command_again(run, scenario == nullptr ? "" : scenario->file);
   return reported;
 }
 
@@ -333,18 +337,18 @@ Report report_of(const RunSoFar& run) {
     report.ended_early |= scenario.decided->verdict.not_run;
     any_failed |= scenario.decided->verdict.outcome == Outcome::fails;
   }
-  ReportedScenario own{.name = "stepgate"};
+  ReportedScenario own{.name = "stepgate", .again = command_again(run.run)};
   for (const RunFailure& failure : run.failures)
     own.cases.push_back(own_case(failure, CaseEnd::error));
   if (run.suite) {
     report.suite = reported_suite(*run.suite, run.decided);
     report.failed_as_suite = !any_failed && !report.suite->failed.empty();
-    bool any_failed = false;
+    bool any_case_failed = false;
     for (ReportedScenario& scenario : report.scenarios) {
-      refute_among_others(scenario, *run.suite, run.undecided);
-      any_failed |= counts_of(scenario.cases)[CaseEnd::failed] > 0;
+      refute_among_others(scenario, *run.suite, run.undecided, run.run);
+      any_case_failed |= counts_of(scenario.cases)[CaseEnd::failed] > 0;
     }
-    if (run.suite->failed && !any_failed) {
+    if (run.suite->failed && !any_case_failed) {
       own.cases.push_back(own_case({"suite", {}, report.suite->failed.back()}, CaseEnd::failed));
       own.cases.back().type = in_words(Outcome::fails);
     }
@@ -356,7 +360,7 @@ Report report_of(const RunSoFar& run) {
   }
   report.sweeps = reported_sweeps(run.scenarios, run.decided);
   for (std::size_t index = run.decided.size(); index < run.scenarios.size(); ++index)
-    report.scenarios.push_back(reported_unrun(*run.scenarios[index]));
+    report.scenarios.push_back(reported_unrun(*run.scenarios[index], run.run));
   for (std::size_t index = 0; index < std::min(run.pictures.size(), report.scenarios.size());
        ++index)
     report.scenarios[index].pictures = run.pictures[index];

@@ -172,11 +172,12 @@ struct ReportedScenario {
   CaseEnd end = CaseEnd::error;                         // the worst of its cases
   std::shared_ptr<const ReportedVerdict> decided = {};  // null where there is no verdict
   std::span<const Picture> pictures = {};
+  std::string again = {};  // the command that shows it again; empty where it passed
 };
 
 // Makes a case for every assertion of [expect], and for every failed one of [regime]. The scenario
 // may be null.
-ReportedScenario reported_scenario(Verdict, const Scenario*, UndecidedPolicy);
+ReportedScenario reported_scenario(Verdict, const Scenario*, UndecidedPolicy, const RunInfo& = {});
 
 struct GateSubject {
   std::string base;  // as given

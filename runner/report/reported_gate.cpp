@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/append.h"
+#include "report/command_again.h"
 #include "report/report.h"
 
 namespace stepgate {
@@ -175,7 +176,7 @@ bool is_about(const ReportedCase& found, const ReportedCase& looked_at) {
 // finding.
 void add_part(Report& report, const std::string& name, std::span<const FindingKind> kinds,
               const std::vector<ReportedCase>& looked_at, UndecidedPolicy policy) {
-  ReportedScenario part{.name = name};
+  ReportedScenario part{.name = name, .again = command_again(report.run)};
   for (const Finding& finding : report.gate->verdict.findings) {
     if (std::ranges::find(kinds, finding.kind) != kinds.end())
       part.cases.push_back(found_case(finding, policy));
@@ -261,7 +262,8 @@ Report gate_that_has_not_ended(const RunInfo& run, const std::string& reason) {
                               .cases = {{.title = "gate.ended",
                                          .type = std::string(not_run),
                                          .why = reason,
-                                         .message = reason}}});
+                                         .message = reason}},
+                              .again = command_again(run)});
   count_and_name(report);
   return report;
 }

@@ -4,8 +4,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stepgate {
+
+// The command line of a run, without the files that it writes and without its seed.
+struct CommandOfRun {
+  std::vector<std::string> options;  // the verb and its options; empty: not known
+  std::vector<std::string> choice;   // what it is about: files, and options that choose among them
+  bool takes_seed = false;
+  bool takes_scenarios = false;
+};
 
 struct RunInfo {
   std::string stepgate;  // version
@@ -18,6 +27,7 @@ struct RunInfo {
   bool simulated = false;  // nothing was measured
   bool gated = true;  // false: simulated only because there was no GPU, which ends with exit code 4
   int scenarios = 0;  // number of scenarios in the JSON; 0: not known yet
+  CommandOfRun command;    // shows it again (command_again.h)
   bool has_rounds = true;  // false: JSON omits step times, which gates do not read
 };
 

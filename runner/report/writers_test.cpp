@@ -190,6 +190,26 @@ TEST(Writers, SayWhatBrokeAndWhatEndedTheRun) {
   }
 }
 
+TEST(Writers, EndWhatDidNotPassWithTheCommandThatShowsItAgain) {
+  RunSoFar run =
+      ended_run({verdict_of("torn", Outcome::fails), verdict_of("good", Outcome::passes)});
+  run.run.command = {.options = {"run", "--set", "a=b c"}, .choice = {"x"}, .takes_seed = true};
+  run.run.seed = 7;
+  for (ReportedScenario& scenario : run.decided)
+    scenario = reported_scenario(scenario.decided->verdict, nullptr, run.undecided, run.run);
+  const std::vector<Fact> facts{
+      {"stepgate run --set ", {WriterOf::json, WriterOf::annotations}},
+      {" --seed 7 x", {WriterOf::json, WriterOf::annotations}},
+  };
+  const Written all = write_run(report_of(run));
+  EXPECT_EQ(forgotten(all, facts), std::vector<std::string>());
+  expect_that_no_line_can_go(all, facts);
+  run = ended_run({verdict_of("good", Outcome::passes)});
+  run.run.command = {.options = {"run"}, .choice = {"x"}};
+  for (const std::string& text : write_run(report_of(run)))
+    EXPECT_EQ(text.find("stepgate run x"), std::string::npos) << text;
+}
+
 TEST(Writers, SayEveryFindingOfAGate) {
   for (const FindingKind kind : {FindingKind::scenario, FindingKind::counts, FindingKind::losses,
                                  FindingKind::time, FindingKind::assertion}) {

@@ -12,6 +12,7 @@
 #include "base/process/command.h"
 #include "compare/gate/gate_part.h"
 #include "line/line_arguments.h"
+#include "report/run_info.h"
 #include "report/writers.h"
 
 namespace stepgate {
@@ -95,6 +96,7 @@ struct StarterArguments {
 inline constexpr const char* step_summary_variable = "GITHUB_STEP_SUMMARY";
 
 struct Arguments : LineArguments {
+  CommandOfRun command;  // that these were read from
   std::string variant;
   std::string filter;
   bool verbose = false;    // run: the full story of what passes, too

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/process/command.h"
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
@@ -673,6 +674,21 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
+// Whether the option belongs to a command that shows a run again: none of what it writes, of the
+// seed, which it has anyway, and of earlier evidence, to which it would add.
+bool shows_again(std::string_view name) {
+  for (const std::string_view other :
+       {"json", "junit", "summary", "report", "annotations", "trace", "picture", "accept",
+        "as-scenario", "seed", "ledger", "subject", "help"}) {
+    if (name == other) return false;
+  }
+  return true;
+}
+
+bool chooses_scenarios(std::string_view name) {
+  return name == "match" || name == "tag" || name == "exclude-tag";
+}
+
 std::string nearest_in_words(std::string_view word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   return did_you_mean(word, candidates, "");
@@ -702,6 +718,42 @@ std::string suggestion_for(const CLI::App& app, std::span<const std::string_view
       return nearest_in_words(word, names);
   }
   return "";
+}
+
+CommandOfRun command_of(const CLI::App& app, const Arguments& arguments) {
+  const CLI::App& verb = *app.get_subcommands().front();
+  CommandOfRun command{.options = {verb.get_name()}, .choice = {}};
+  if (arguments.device.baselines.users != default_baselines_folder)
+    command.options.insert(command.options.end(),
+                           {"--baselines", arguments.device.baselines.users.string()});
+  const auto looks_like_option = [](const std::string& word) { return word.starts_with('-'); };
+  Command positional;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_lnames().empty()) {
+      positional = option->results();
+      command.takes_scenarios |= option->get_name(true) == "files";
+      continue;
+    }
+    const std::string& name = option->get_lnames().front();
+    command.takes_seed |= name == "seed";
+    if (option->count() == 0 || !shows_again(name)) continue;
+    Command& words = chooses_scenarios(name) ? command.choice : command.options;
+    if (option->get_items_expected_max() == 0) {
+      words.push_back("--" + name);
+      continue;
+    }
+    for (const std::string& value : option->results()) {
+      // A value that begins with a hyphen would be taken for an option.
+      if (looks_like_option(value)) {
+        words.push_back("--" + name + "=" + value);
+      } else {
+        words.insert(words.end(), {"--" + name, value});
+      }
+    }
+  }
+  if (std::ranges::any_of(positional, looks_like_option)) command.choice.emplace_back("--");
+  std::ranges::copy(positional, std::back_inserter(command.choice));
+  return command;
 }
 
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {

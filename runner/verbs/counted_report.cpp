@@ -59,8 +59,8 @@ RunSoFar counted_run(const Arguments& arguments, const Scenario& scenario) {
 Report report_counted(const Arguments& arguments, std::string verb, RunSoFar so_far,
                       Verdict verdict, const ReportFiles& files) {
   so_far.suite = judge_suite(std::array{verdict}, JudgeSettings().suite_alpha);
-  so_far.decided.push_back(
-      reported_scenario(std::move(verdict), so_far.scenarios.front(), arguments.undecided));
+  so_far.decided.push_back(reported_scenario(std::move(verdict), so_far.scenarios.front(),
+                                             arguments.undecided, so_far.run));
   so_far.ended = true;
   Report report = report_of(so_far);
   report.verb = std::move(verb);

@@ -114,6 +114,7 @@ RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& sce
           .host = host.data(),
           .seed = seed,
           .asked_for = arguments.device.spec,
+          .command = arguments.command,
           .has_rounds = rounds == nullptr || std::string_view(rounds) != "none"};
 }
 
@@ -123,6 +124,10 @@ RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
   const bool measures = needs_device(all);
   run.simulated = measures && opened.device->identity().kind == DeviceKind::simulated;
   run.gated = !(measures && opened.stand_in);
+  // A machine without a GPU would simulate.
+  if (measures && arguments.device.spec.empty() &&
+      opened.device->identity().kind == DeviceKind::cuda)
+    run.command.options.insert(run.command.options.end(), {"--device", "cuda"});
   return run;
 }
 
@@ -198,7 +203,8 @@ void MachineReports::begin(RunInfo run, const std::string& not_gated) {
 
 const ReportedScenario& MachineReports::add(Verdict verdict) {
   const Scenario* scenario = run_.scenarios.at(run_.decided.size());
-  return run_.decided.emplace_back(reported_scenario(std::move(verdict), scenario, run_.undecided));
+  return run_.decided.emplace_back(
+      reported_scenario(std::move(verdict), scenario, run_.undecided, run_.run));
 }
 
 void MachineReports::write() const {

@@ -200,7 +200,8 @@ RunInfo run_info_of(Texts& text) {
           .commit = text,
           .date = text,
           .host = text,
-          .asked_for = text};
+          .asked_for = text,
+          .command = {.options = {text, text}, .choice = {text}}};
 }
 
 void check_for_machines(const Report& report) {

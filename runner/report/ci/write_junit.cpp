@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "base/seconds.h"
+#include "report/command_again.h"
 #include "report/picture/svg.h"
 #include "report/writers.h"
 
@@ -21,8 +22,10 @@ double junit_time(const ReportedScenario& scenario) {
   return scenario.decided == nullptr ? 0 : seconds(scenario.decided->verdict.wall_time);
 }
 
-void write_case_end(std::ostream& out, const ReportedCase& one) {
-  const std::string message = xml_text(one.message);
+void write_case_end(std::ostream& out, const ReportedCase& one, const std::string& again) {
+  const bool says_again = one.end != CaseEnd::passed && !again.empty();
+  const std::string message =
+      xml_text(says_again ? one.message + "; " + again_in_words(again) : one.message);
   switch (one.end) {
     case CaseEnd::passed:
       fmt::print(out, "      <system-out>{}</system-out>\n", message);
@@ -49,7 +52,7 @@ void write_test_case(std::ostream& out, const ReportedScenario& scenario, const 
   if (one.place.line > 0) fmt::print(out, " line=\"{}\"", one.place.line);
   fmt::print(out, " time=\"{:.3f}\">\n",
              junit_time(scenario) / static_cast<double>(scenario.cases.size()));
-  write_case_end(out, one);
+  write_case_end(out, one, scenario.again);
   out << "    </testcase>\n";
 }
 

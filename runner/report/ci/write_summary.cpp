@@ -9,6 +9,7 @@
 #include "base/seconds.h"
 #include "base/text/visible_text.h"
 #include "report/append.h"
+#include "report/command_again.h"
 #include "report/writers.h"
 
 namespace stepgate {
@@ -116,6 +117,11 @@ std::vector<std::string> step_lines(const std::vector<ReportedThing>& steps) {
   return lines;
 }
 
+std::string summary_again(const std::string& command) {
+  if (command.empty()) return "";
+  return fmt::format("again: <code>{}</code>\n\n", markdown_text(command));
+}
+
 std::string summary_details(const ReportedScenario& scenario) {
   const ReportedVerdict& decided = *scenario.decided;
   std::string text = fmt::format("<details><summary>{}: {}</summary>\n\n",
@@ -137,7 +143,7 @@ std::string summary_details(const ReportedScenario& scenario) {
   }
   append_summary_list(text, "Environment", decided.verdict.environment);
   append_summary_list(text, "Notes", decided.verdict.notes);
-  return text + "</details>\n\n";
+  return text + summary_again(scenario.again) + "</details>\n\n";
 }
 
 std::string summary_table(const std::vector<ReportedScenario>& scenarios) {
@@ -184,6 +190,8 @@ std::string summary_markdown(const Report& run, std::size_t most_bytes) {
   text.add(fmt::format("stepgate {}, scenarios of commit {}, on {}, {}, seed {:016x}\n",
                        markdown_text(run.run.stepgate), markdown_text(run.run.commit),
                        markdown_text(run.run.host), markdown_text(run.run.date), run.run.seed));
+  if (const std::string again = summary_again(command_again(run)); !again.empty())
+    text.add("\n" + again);
   return text.text();
 }
 

@@ -13,6 +13,7 @@
 #include "base/text/number_words.h"
 #include "base/text/text_stream.h"
 #include "report/append.h"
+#include "report/command_again.h"
 #include "report/html/html.h"
 #include "report/picture/pictures.h"
 #include "report/writers.h"
@@ -187,6 +188,10 @@ std::string html_because(std::string what, const std::string& why) {
   return html_paragraph(what + ": " + why);
 }
 
+std::string html_again(const std::string& command) {
+  return command.empty() ? "" : fmt::format("<p>again: <code>{}</code></p>\n", html_text(command));
+}
+
 std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bool open) {
   const ReportedVerdict& decided = *reported.decided;
   const Verdict& verdict = decided.verdict;
@@ -206,15 +211,17 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   if (decided.mechanism) html += html_mechanism(*decided.mechanism);
   html += html_list(4, "Environment", verdict.environment);
   html += html_list(4, "Notes", verdict.notes);
-  return html + html_cost(decided);
+  return html + html_cost(decided) + html_again(reported.again);
 }
 
 std::string html_scenario(const ReportedScenario& reported, PictureRoom& room, bool open) {
   std::string summary = html_badge(reported.ended, tone_of(reported.end)) + " <h3>" +
                         html_text(reported.name) + "</h3>";
   if (reported.decided == nullptr)
-    return html_details(
-        open, summary, html_assertions(reported) + html_pictures(reported, room, open), "scenario");
+    return html_details(open, summary,
+                        html_assertions(reported) + html_pictures(reported, room, open) +
+                            html_again(reported.again),
+                        "scenario");
   const std::string& cost = reported.decided->cost;
   append(summary, " <span class=\"dim\">{}{}{}</span>",
          html_text(counted_in_words(std::ssize(reported.cases), "assertion")),
@@ -511,7 +518,7 @@ void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes)
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
     out << html_scenarios(run, "What passes", {CaseEnd::passed}, room) << html_all_scenarios(run);
   }
-  out << html_environment(run) << html_end();
+  out << html_environment(run) << html_again(command_again(run)) << html_end();
 }
 
 }  // namespace stepgate

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/visible_text.h"
+#include "report/command_again.h"
 #include "report/text/print_gate.h"
 #include "report/writers.h"
 
@@ -54,6 +55,10 @@ void print_last_line(std::ostream& out, const ReportedVerdict& decided, const st
   if (!verdict.skipped_because.empty()) out << ": " << one_line(verdict.skipped_because);
   if (verdict.planned_only && !verdict.program) out << " by its plans";
   out << (decided.cost.empty() ? "" : " ") << decided.cost << more << '\n';
+}
+
+void print_again(std::ostream& out, const std::string& command) {
+  if (!command.empty()) out << one_line(again_in_words(command)) << '\n';
 }
 
 // Returns names like " (a.line, b.line)"; of many names only the first ones.
@@ -161,6 +166,7 @@ void print_verdict(std::ostream& out, const ReportedScenario& scenario, Style st
   out << '\n';
   print_notes(out, verdict.notes);
   print_last_line(out, decided, decided.rates, style);
+  print_again(out, scenario.again);
 }
 
 void print_program(std::ostream& out, const ReportedScenario& scenario, Style style) {
@@ -183,6 +189,7 @@ void print_program(std::ostream& out, const ReportedScenario& scenario, Style st
   if (decided.assertions.empty() && decided.fault.empty()) return;
   out << '\n';
   print_last_line(out, decided, "", style);
+  print_again(out, scenario.again);
 }
 
 void print_outcome(std::ostream& out, const ReportedScenario& scenario, Style style) {
@@ -241,6 +248,7 @@ void print_suite_table(std::ostream& out, const Report& report, Style style) {
 void print_tally(std::ostream& out, const Report& report, Style style) {
   const std::string failed = coloured(Outcome::fails, style);
   for (const std::string& line : report.suite->failed) out << failed << ": " << line << '\n';
+  if (!report.suite->failed.empty()) print_again(out, command_again(report.run));
   std::int64_t scenarios = 0;
   std::string tally;
   for (const TallyEntry& row : report.tally) {
@@ -277,6 +285,7 @@ void print_gate(std::ostream& out, const Report& report, Style style) {
   for (const ReportedFinding& finding : gate.findings) print_finding(out, finding, style);
   if (!gate.findings.empty()) out << '\n';
   for (const std::string& unused : gate.verdict.unused) print_gate_note(out, unused);
+  print_again(out, command_again(report));
   if (report.simulated) out << "SIMULATED, nothing was measured: ";
   out << gate.answer << gate.policy << '\n' << std::flush;
 }
