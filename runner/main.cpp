@@ -21,6 +21,7 @@
 #include "verbs/command_line.h"
 #include "verbs/failure.h"
 #include "verbs/outputs.h"
+#include "verbs/settings.h"
 
 namespace stepgate {
 namespace {
@@ -48,11 +49,20 @@ namespace {
   std::set_terminate(end_in_words);
 }
 
+// Faults of the file are told by verbs that need it.
+Settings settings_for_help() {
+  try {
+    return settings_here();
+  } catch (const RequestError&) {
+    return {};
+  }
+}
+
 int call_verb(int argc, char** argv) {
   CLI::App app;
   Arguments arguments;
   Verb chosen = nullptr;
-  declare_verbs(app, arguments, chosen);
+  declare_verbs(app, arguments, chosen, settings_for_help());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -64,6 +74,7 @@ int call_verb(int argc, char** argv) {
   }
   if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
   arguments.command = command_of(app, arguments);
+  apply_settings(app, arguments);
   if (arguments.files.empty()) arguments.files = {default_scenarios};
   if (!arguments.patterns.empty()) arguments.files = files_that_match(arguments);
   return chosen(arguments);

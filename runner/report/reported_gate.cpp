@@ -220,6 +220,7 @@ std::string margin_in_words(const GateSubject& subject) {
   std::string words = fmt::format("{:.3g} %", 100 * subject.margin);
   if (subject.wider > 0)
     words += fmt::format(", more for {}", counted_in_words(subject.wider, "workload"));
+  if (!subject.margin_source.empty()) words += " by " + subject.margin_source;
   return words;
 }
 

@@ -31,6 +31,7 @@ struct GateArguments {
   std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: those of BASE
   std::filesystem::path accepted;                 // file of accepted changes
   std::string margin = "2%";
+  std::string margin_source;      // "stepgate.toml:2"; empty: an option, or the default
   bool stored = false;            // stored runs take the place of BASE
   bool soak = false;              // the beginning of HEAD's launch takes the place of BASE
   bool self_test = false;         // BASE is compared with itself, plus injections

@@ -114,6 +114,11 @@ CLI::Option* defaults_to(CLI::Option* option, const Value& value) {
   return option->description(fmt::format("{} [default: {}]", option->get_description(), value));
 }
 
+// Names the value of a file with its place, and the built-in one where no file has one.
+std::string otherwise(const std::optional<Setting>& setting, const std::string& built_in) {
+  return setting ? fmt::format("{} by {}", setting->value, source_in_words(*setting)) : built_in;
+}
+
 template <class Choices, class Value>
 std::string name_among(const Choices& choices, Value value) {
   return std::ranges::find(choices, value, &Choices::value_type::second)->first;
@@ -126,8 +131,8 @@ std::string is_text(const std::string& text) {
 // Has one function for each verb, and the options that several verbs share.
 class CommandLine {
  public:
-  CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen)
-      : app_(app), arguments_(arguments), chosen_(chosen) {}
+  CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen, const Settings& settings)
+      : app_(app), arguments_(arguments), chosen_(chosen), settings_(settings) {}
 
   void declare() {
     app_.name("stepgate");
@@ -151,7 +156,8 @@ class CommandLine {
         app_.add_option("--baselines", arguments_.device.baselines.users,
                         "folder of stored runs and of device profiles, which win over those that "
                         "are installed with this program; before the verb or behind it"),
-        fmt::format("${}, else {}/ here", baselines_variable, default_baselines_folder));
+        fmt::format("${}, else {}", baselines_variable,
+                    otherwise(settings_.baselines, std::string(default_baselines_folder))));
     for (CLI::App* verb : app_.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();
   }
 
@@ -213,9 +219,9 @@ class CommandLine {
   }
 
   CLI::App* takes_device(CLI::App* added) {
-    added
-        ->add_option("--device", arguments_.device.spec,
-                     "the first GPU when left out; `stepgate devices` lists what there is")
+    defaults_to(added->add_option("--device", arguments_.device.spec,
+                                  "`stepgate devices` lists what there is"),
+                otherwise(settings_.device, "the first GPU"))
         ->type_name("cuda[:index]|simulated[:profile]|reference");
     added
         ->add_option("--seed", arguments_.seed,
@@ -267,7 +273,8 @@ class CommandLine {
           arguments.undecided = undecided_policy(name);
         },
         "what an undecided verdict is");
-    defaults_to(undecided, name_among(undecided_policies(), arguments_.undecided))
+    defaults_to(undecided, otherwise(settings_.undecided,
+                                     name_among(undecided_policies(), arguments_.undecided)))
         ->type_name("skip|fail|pass");
   }
 
@@ -454,7 +461,7 @@ class CommandLine {
         ->allow_extra_args(false);
     defaults_to(
         gate->add_option("--margin", given.margin, "how much slower head may be, in percent"),
-        given.margin);
+        otherwise(settings_.margin, given.margin));
     defaults_to(gate->add_option("--pairs", given.pairs, "pairs of launches at most"),
                 most_pairs_of_a_gate)
         ->check(is_whole(1, most_gates));
@@ -648,6 +655,7 @@ class CommandLine {
   CLI::App& app_;
   Arguments& arguments_;
   Verb& chosen_;
+  const Settings& settings_;
 };
 
 const CLI::App* verb_named(const CLI::App& app, std::string_view name) {
@@ -756,8 +764,8 @@ CommandOfRun command_of(const CLI::App& app, const Arguments& arguments) {
   return command;
 }
 
-void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
-  CommandLine(app, arguments, chosen).declare();
+void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen, const Settings& settings) {
+  CommandLine(app, arguments, chosen, settings).declare();
 }
 
 }  // namespace stepgate

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "verbs/settings.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -15,8 +16,10 @@ namespace stepgate {
 // '--budget'?". Empty where no name is similar, or where the error is another one.
 std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed);
 
-// Adds the verbs and their options to the parser, which stores the chosen verb in `chosen`.
-void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen);
+// Adds the verbs and their options to the parser, which stores the chosen verb in `chosen`. Help
+// shows the settings as defaults, with their places.
+void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen,
+                   const Settings& settings = {});
 
 // The command of the verb that was parsed.
 CommandOfRun command_of(const CLI::App&, const Arguments&);

@@ -67,6 +67,18 @@ class ProgramGate : public CommandLine {
 const std::string here = "pass  # HERE";
 const Words times{"--only", "time", "--margin", "3%"};
 
+TEST_F(ProgramGate, TakesTheMarginOfTheBaseFolderAndNotOfHead) {
+  for (const char* repository : {".git/HEAD", "base/.git/HEAD", "head/.git/HEAD"})
+    write(repository, "");
+  write("stepgate.toml", "margin = \"50%\"\n");
+  write("head/stepgate.toml", "margin = \"50%\"\n");
+  EXPECT_TRUE(contains(gate().out, "; margin 2 %\n"));
+  write("base/stepgate.toml", "margin = \"3%\"\n");
+  const Finished run = gate();
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "; margin 3 % by base/stepgate.toml:1\n")) << run.out;
+}
+
 TEST_F(ProgramGate, AWaitThatHeadAddsBlocksWithItsLine) {
   EXPECT_EQ(gate().exit_code, 0) << gate().out;
   head(here, "cuda.fake_call(b'cudaStreamSynchronize_v3020', (ctypes.c_uint64 * 1)(0), 0)");

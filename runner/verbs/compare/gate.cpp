@@ -62,6 +62,7 @@ GateSubject subject_of(const GateRequest& request) {
           .head = gate.head_command.value_or(gate.head),
           .both = {},
           .margin = request.settings.margin,
+          .margin_source = gate.margin_source,
           .only = {gate.only.begin(), gate.only.end()},
           .wider = std::ssize(request.settings.wider),
           .most_timing = request.most_timing};

@@ -54,14 +54,24 @@ void check_folders_of_program(const GateArguments& gate) {
 
 }  // namespace
 
-double margin_of(const std::string& option) {
+std::optional<double> fraction_of_margin(const std::string& text) {
   constexpr double smallest = 1e-4;
-  const auto margin = parse_quantity(option);
-  if (margin && margin->dimension == Dimension::plain && margin->value >= smallest &&
-      margin->value <= 1)
-    return margin->value;
+  const auto margin = parse_quantity(text);
+  const bool is_fraction = margin && margin->dimension == Dimension::plain &&
+                           margin->value >= smallest && margin->value <= 1;
+  return is_fraction ? std::optional(margin->value) : std::nullopt;
+}
+
+std::string hint_for_margin(const std::string& text) {
+  if (parse_number(text) && fraction_of_margin(text + "%"))
+    return fmt::format("did you mean '{}%'?", text);
+  return "say how much slower is allowed, as in 1%";
+}
+
+double margin_of(const std::string& option) {
+  if (const auto margin = fraction_of_margin(option)) return *margin;
   throw RequestError("--margin '" + option + "' is not from 0.01% to 100%",
-                     "say how much slower is allowed, as in --margin 1%");
+                     hint_for_margin(option));
 }
 
 GateRequest request_of(const Arguments& arguments) {

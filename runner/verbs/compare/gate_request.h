@@ -35,6 +35,9 @@ struct GateRequest {
 
 // How much slower the option allows: "1%" is 0.01. Throws RequestError.
 double margin_of(const std::string& option);
+// nullopt for a text that is no margin, and how to write one.
+std::optional<double> fraction_of_margin(const std::string& text);
+std::string hint_for_margin(const std::string& text);
 
 // As it was asked for, before any file of it is read. Throws RequestError for a wrong margin.
 GateRequest request_of(const Arguments&);

@@ -16,6 +16,7 @@
 #include "device/baselines.h"
 #include "device/cuda/gpu_index.h"
 #include "program/held.h"
+#include "verbs/settings.h"
 
 namespace stepgate {
 namespace {
@@ -115,6 +116,7 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 std::vector<std::string> environment_of(const Arguments& arguments, ComparisonSide side) {
   const GateArguments& gate = arguments.gate;
   std::vector<std::string> environment = worker_environment(gate.passed_variables);
+  set_variable(environment, settings_variable, "none");  // options say everything
   if (const auto& package = arguments.device.baselines.package; !package.empty())
     set_variable(environment, profiles_variable, std::filesystem::absolute(package).string());
   if (gate.of_program()) {
