@@ -17,7 +17,7 @@ file(GLOB_RECURSE data RELATIVE ${SOURCE} ${SOURCE}/docs/* ${SOURCE}/examples/* 
   ${SOURCE}/scenarios/*.md ${SOURCE}/scenarios/scenario.schema.json ${SOURCE}/baselines/device.toml ${SOURCE}/baselines/*.md
   ${SOURCE}/ci/buildkite/* ${SOURCE}/ci/github/* ${SOURCE}/ci/gitlab/* ${SOURCE}/ci/jenkins/* ${SOURCE}/ci/jobs/*)
 list(FILTER data EXCLUDE REGEX "__pycache__")
-list(APPEND data LICENSE README.md SECURITY.md python/pyproject.toml ci/WORKER.md ci/worker_example.py ci/recompute.py ci/compare_simulated.py)
+list(APPEND data CHANGELOG.md LICENSE README.md SECURITY.md python/pyproject.toml ci/WORKER.md ci/worker_example.py ci/recompute.py ci/compare_simulated.py)
 list(TRANSFORM data PREPEND share/stepgate/)
 list(APPEND expected ${data})
 file(GLOB_RECURSE found RELATIVE "${prefix}" "${prefix}/*")
