@@ -152,6 +152,7 @@ class CommandLine {
     declare_gate();
     declare_attach();
     declare_read();
+    declare_compare();
     defaults_to(
         app_.add_option("--baselines", arguments_.device.baselines.users,
                         "folder of stored runs and of device profiles, which win over those that "
@@ -545,6 +546,18 @@ class CommandLine {
                 "ends of the optimizer, or 'step'");
     gives_verdict(read, "write counts, times and verdicts to this file, as one JSON object");
     reports_to_ci(read);
+  }
+
+  void declare_compare() {
+    constexpr int two = 2;
+    CLI::App* compare =
+        verb("compare", "what differs between two results, `run --json a.json` and b.json? No GPU",
+             compare_files);
+    compare->add_option("results", arguments_.files, "the result of before, and that of after")
+        ->required()
+        ->expected(two);
+    compare->add_option("--json", arguments_.json,
+                        "write every difference to this file, as one JSON object");
   }
 
   void declare_attach() {

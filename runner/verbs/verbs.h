@@ -23,6 +23,7 @@ int accept_runs(const Arguments&);
 int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
+int compare_files(const Arguments&);
 int attach_program(const Arguments&);
 int read_traces(const Arguments&);
 int work_for_gate(const Arguments&);

@@ -31,6 +31,11 @@ double reach(const Prediction& prediction, double above) {
   return std::sqrt(square);
 }
 
+// The square of the standard error of the mean.
+double squared_error(const Moments& moments) {
+  return moments.variance / static_cast<double>(moments.count - 1);
+}
+
 }  // namespace
 
 Prediction predict(double new_run, std::span<const std::vector<double>> earlier_units) {
@@ -75,6 +80,23 @@ PredictionInterval interval_of(const Prediction& prediction, double error) {
 
 double smallest_shown(const Prediction& prediction, double error, double power) {
   return reach(prediction, error) + reach(prediction, 1 - power);
+}
+
+UnpairedDifference unpaired_difference(std::span<const double> before,
+                                       std::span<const double> after, double confidence) {
+  const Moments first = moments_of(before);
+  const Moments second = moments_of(after);
+  const double one = squared_error(first);
+  const double other = squared_error(second);
+  const double both = one + other;
+  const double mean = second.mean - first.mean;
+  if (both <= 0) return {.mean = mean, .low = mean, .high = mean};
+  const double degrees = both * both /
+                         (one * one / static_cast<double>(first.count - 1) +
+                          other * other / static_cast<double>(second.count - 1));
+  const boost::math::students_t distribution(degrees);
+  const double reach = boost::math::quantile(distribution, 0.5 + confidence / 2) * std::sqrt(both);
+  return {.mean = mean, .low = mean - reach, .high = mean + reach};
 }
 
 }  // namespace stepgate

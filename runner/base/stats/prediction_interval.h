@@ -5,6 +5,8 @@
 // Earlier runs come in units: what is drawn once for several of them, such as the device, makes
 // these one unit, and the new run is one of a unit of its own. Assumes that units are exchangeable
 // and normal, and so are runs within them; a change of theta shifts the new run by theta.
+//
+// unpaired_difference is for two samples of which neither is stored.
 #pragma once
 
 #include <cstdint>
@@ -46,5 +48,17 @@ PredictionInterval interval_of(const Prediction&, double error);
 
 // The distance beyond the margin of a true difference that is shown with the given power.
 double smallest_shown(const Prediction&, double error, double power);
+
+// The difference of the means of two samples that were not taken in pairs.
+struct UnpairedDifference {
+  double mean = 0;  // of `after` less that of `before`
+  double low = 0;   // of the two-sided interval
+  double high = 0;
+};
+
+// With the interval of Welch, The generalization of "Student's" problem (1947), which takes the
+// values of each sample as independent. Each needs at least two values, and not all of both equal.
+UnpairedDifference unpaired_difference(std::span<const double> before,
+                                       std::span<const double> after, double confidence);
 
 }  // namespace stepgate

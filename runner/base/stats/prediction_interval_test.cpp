@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -218,6 +219,32 @@ TEST_P(Pools, WouldBeWrongMuchMoreOftenIfTheirRunsWereCounted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Pools, testing::Values(Pool{3, 5}, Pool{6, 5}, Pool{8, 3}));
+
+TEST(UnpairedDifference, IsThatOfAnExampleByHand) {
+  // Variances 2.5 and 10 of five values each: the squared error is 2.5, with 5.882 degrees, of
+  // which the 97.5 % point is 2.4587.
+  const std::vector<double> before{1, 2, 3, 4, 5};
+  const std::vector<double> after{2, 4, 6, 8, 10};
+  const UnpairedDifference found = unpaired_difference(before, after, 0.95);
+  EXPECT_DOUBLE_EQ(found.mean, 3);
+  EXPECT_NEAR((found.high - found.low) / 2, 2.4587 * std::sqrt(2.5), 2e-3);
+  EXPECT_NEAR((found.high + found.low) / 2, 3, 1e-12);
+}
+
+TEST(UnpairedDifference, HasTheTrueDifferenceAsOftenAsItSays) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> narrow(0, 1), wide(0.5, 4);
+  constexpr int trials = 4000;
+  int covered = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> before(6), after(11);
+    for (double& value : before) value = narrow(random);
+    for (double& value : after) value = wide(random);
+    const UnpairedDifference found = unpaired_difference(before, after, 0.95);
+    covered += found.low <= 0.5 && 0.5 <= found.high ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(covered) / trials, 0.95, 0.015);
+}
 
 }  // namespace
 }  // namespace stepgate
