@@ -82,7 +82,7 @@ TEST_F(LostOutputs, HideNoOutcomeFromBeforeTheRunEndedEarly) {
   long_one.replace(long_one.find("rounds = 12"), 11, "rounds = 400");
   write("long.toml", long_one);
   for (const auto& [first, code] : {std::pair{"fails.toml", 1}, {"holding.toml", 2}}) {
-    const Finished run = shell(std::string("ulimit -f 5; exec $RUN --no-trace --ledger l ") +
+    const Finished run = shell(std::string("ulimit -f 8; exec $RUN --no-trace --ledger l ") +
                                first + " long.toml --junit j.xml >/dev/null");
     EXPECT_EQ(run.exit_code, code) << run.err;
     EXPECT_TRUE(contains(run.err, "long.toml: cannot be written: File too large")) << run.err;
