@@ -147,6 +147,8 @@ for name in ["build", "own", "release"] + jobs:
             expect(kept and all(s.get("if") == "always()" for s in kept), f"{place}: a failed job keeps no report")
             expect(any((s.get("with") or {}).get("path") == "out" for s in kept), f"{place}: report.html is not kept")
         for step in job["steps"]:
+            if "actions/checkout" in step.get("uses", "") and writes and name == "gate":
+                expect(step.get("with", {}).get("ref") == "${{ github.sha }}", f"{place}: a token that writes beside what others wrote")
             if "actions/checkout" in step.get("uses", "") and not writes:
                 expect(step.get("with", {}).get("persist-credentials") is False, f"{place}: the token stays on disk")
             script = step.get("run", "")
@@ -162,7 +164,8 @@ for name in ["build", "own", "release"] + jobs:
                 expect(step["with"]["path"] == "downloaded" and "own/ci/jobs/take downloaded head" in text,
                        f"{place}: what the change's build left is more than files")
     if name not in ("build", "own", "release"):
-        handles_codes(text, file)
+        answers = "own/ci/jobs/answer " in text
+        handles_codes(read("jobs/answer") if answers else text, "jobs/answer" if answers else file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
 gate = parsed(read("github/gate.yml")) or {}
 expect("workflow_run" in (gate.get(True) or {}), "github/gate.yml: the change brings its own gate")

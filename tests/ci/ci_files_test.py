@@ -37,7 +37,9 @@ faults = [
     ("github/gate.yml", "  workflow_run:\n    workflows: [stepgate build]\n    types: [completed]", "  pull_request:",
      "the change brings its own gate"),
     ("github/gate.yml", "  workflow_run:", "  pull_request_target:", "pull_request_target runs with secrets"),
-    ("github/gate.yml", "            4) state", "            5) state", "no branch for exit code 4"),
+    ("jobs/answer", "  4) state", "  5) state", "no branch for exit code 4"),
+    ("github/gate.yml", "ref: ${{ github.sha }}\n          path: own\n          sparse-checkout: ci/jobs\n          persist-credentials: false\n      - uses: actions/download-artifact@v5\n        continue",
+     "ref: ${{ github.event.workflow_run.head_sha }}\n          path: own\n          sparse-checkout: ci/jobs\n          persist-credentials: false\n      - uses: actions/download-artifact@v5\n        continue", "beside what others wrote"),
     ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
     ("github/gate.yml", "own/ci/jobs/confined out own/ci/jobs/gate", "own/ci/jobs/gate", "unconfined"),
     ("github/gate.yml", "exec own/ci/jobs/confined", "own/ci/jobs/confined", "hears of no end"),
@@ -661,6 +663,48 @@ for said, refused in [("x.cpp:1:2: warning: unused [-Wunused]", True), ("x.cu(3)
         file.write(said + "\n")
     ended = run("bash", "-c", f"set -euo pipefail; . ci/packages.sh; refuse_warnings {log}", cwd=repository)
     expect(ended.returncode == refused and (said in ended.stderr) == refused, f"refuse_warnings: {said}: {ended}")
+
+# The answer to a pull request, with a gh that keeps what it was asked for.
+answers = os.path.join(place, "answers")
+os.mkdir(answers)
+with open(os.path.join(answers, "gh"), "w") as file:
+    file.write("""#!/bin/sh
+printf '%s\\n' "$*" >>"$0.asked"
+for word; do case $word in body=@*) cp "${word#body=@}" "$0.body" ;; esac; done
+case "$*" in
+  */commits/*/pulls*) cat "$0.number" ;;
+  *comments*--jq* | *--paginate*) cat "$0.comments" ;;
+esac
+""")
+os.chmod(os.path.join(answers, "gh"), 0o755)
+hostile = "holds\n~~~~\n# free text @somebody [a](b)\n::error::no\n" + 70000 * "x"
+summary = os.path.join(answers, "summary.md")
+
+
+def answer(code, number, comments, *of_summary):
+    for name, text in [("asked", ""), ("body", ""), ("number", number), ("comments", comments)]:
+        with open(os.path.join(answers, "gh." + name), "w") as file:
+            file.write(text)
+    ended = run("ci/jobs/answer", code, "0123abc", "https://example.org/1", *of_summary, cwd=repository,
+                env={**os.environ, "PATH": answers + ":" + os.environ["PATH"], "GITHUB_REPOSITORY": "o/r"})
+    expect(ended.returncode == 0, f"jobs/answer: {ended}")
+    return [open(os.path.join(answers, "gh." + name)).read() for name in ["asked", "body"]]
+
+
+with open(summary, "w") as file:
+    file.write(hostile)
+asked, body = answer("1", "17\n", "", summary)
+expect("statuses/0123abc -f state=failure" in asked and "issues/17/comments -F body=@" in asked and "PATCH" not in asked,
+       f"jobs/answer: a first comment: {asked}")
+expect(body.count("~~~~") == 2 and body.endswith("\n~~~~\n") and len(body) < 61000 and "blocked: fails" in body,
+       "jobs/answer: the summary leaves its fence")
+asked, body = answer("0", "17\n", "5\n8\n", summary)
+expect("-X PATCH repos/o/r/issues/comments/8 " in asked and "state=success" in asked, f"jobs/answer: a second comment: {asked}")
+asked, body = answer("", "", "", summary)
+expect("state=error" in asked and "comments" not in asked and body == "", f"jobs/answer: no pull request: {asked}")
+os.symlink("/etc/passwd", os.path.join(answers, "link"))
+asked, body = answer("4", "17\n", "", os.path.join(answers, "link"))
+expect("root:" not in body and "not gated" in body, "jobs/answer: follows a link of the gate's folder")
 
 # Folders of scenarios, by the GPUs that a machine says it has.
 os.mkdir(os.path.join(place, "smi"))
