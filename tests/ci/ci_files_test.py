@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ci_files_test.py REPOSITORY FOLDER: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
+# ci_files_test.py REPOSITORY FOLDER STEPGATE: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
 # planted here; and the scripts that those files start hand exit codes on and let nothing in.
 import os
 import re
@@ -11,7 +11,7 @@ import tempfile
 import time
 import yaml
 
-repository, place = sys.argv[1:]
+repository, place, built = sys.argv[1:]
 checker = os.path.join(repository, "tests/ci/check_ci_files.py")
 failures = []
 
@@ -154,13 +154,31 @@ def fake_cuobjdump(text, code=0):
     fake("cuobjdump", f"cat <<'END'\n{text}END\nexit {code}\n")
 
 
+# A compute-sanitizer that finds what a program leaves behind, where it is asked about leaks.
+sanitizer = f"""echo "$@" >>{place}/sanitizer.calls
+leaks=
+while [ $# -gt 0 ]; do case $1 in
+  --leak-check) leaks=$STEPGATE_KEEP_LEAKS; shift 2 ;;
+  --*) shift 2 ;;
+  *) "$@"; code=$?; [ "$code$leaks" != 01 ] || {{ echo "========= Leaked 1,048,576 bytes at 0x1"; exit 1; }}; exit $code ;;
+esac; done
+"""
+kinds = ["mlp", "spin", "transformer", "elementwise", "chase", "recommender"]
+
+
+def lists(kinds):
+    text = "".join(f"\n{'':25}{kind:17}what it is" for kind in kinds)
+    return f"""[ "$1" != fields ] || {{ echo "model.kind             kinds{text}"; exit 0; }}\n"""
+
+
+says_kinds = lists(kinds)
 jobs = os.path.join(repository, "ci/jobs")
 out = os.path.join(place, "out")
 head = fake("head", "exit 0\n")
 ledger = tempfile.mkdtemp()
 for code in [0, 1, 2, 3, 4, 77, 139]:
-    stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\nexit {code}\n')
-    fake("compute-sanitizer", "while [ $# -gt 0 ]; do case $1 in --tool|--error-exitcode) shift 2 ;; *) exec \"$@\" ;; esac; done\n")
+    stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\n{says_kinds}exit {code}\n')
+    fake("compute-sanitizer", sanitizer)
     fake_cuobjdump(good)
     path = {"PATH": place + ":" + os.environ["PATH"]}
     for words in [["gate", stepgate, head, repository, out, ledger], ["nightly", stepgate, repository, out, ledger],
@@ -191,13 +209,33 @@ for spoil in [f"mkfifo {out}/exit_code", f"ln -s /dev/full {out}/exit_code", f"m
 shutil.rmtree(out)
 
 # The job ends with the worst code of its parts.
-stepgate = fake("stepgate", 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
+stepgate = fake("stepgate", says_kinds + 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
 ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
 expect(ended.returncode == 1, f"weekly: 77, 1 and 3 make {ended.returncode}")
 for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
-    stepgate = fake("stepgate", f'case "$*" in *" history "*) exit {code} ;; *) exit 0 ;; esac\n')
+    stepgate = fake("stepgate", says_kinds + f'case "$*" in *" history "*) exit {code} ;; *) exit 0 ;; esac\n')
     ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
     expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
+
+# Every kind of model is looked at for leaks, and a week is red where a kind is new, a leak is there or the planted one is overlooked.
+called = open(os.path.join(place, "sanitizer.calls")).read()
+expect(called.count("--tool memcheck --target-processes all --error-exitcode 1 --leak-check full") == 7 * called.count("planted_leak.toml") > 0,
+       "weekly: not every kind of model is looked at for leaks: " + called)
+program = subprocess.run([built, "fields", "model.kind"], capture_output=True, text=True, check=True).stdout
+for listed, tool, job, part, words in [
+        (says_kinds, sanitizer, 0, "kinds: 0", ""), (lists([*kinds, "convolution"]), sanitizer, 1, "kinds: 1", "no scenario for models of kind 'convolution'"),
+        (lists([]), sanitizer, 1, "kinds: 1", "names no kind"), (f"[ $1 != fields ] || {{ cat <<'END'\n{program}END\nexit 0; }}\n", sanitizer, 0, "kinds: 0", ""),
+        (says_kinds, sanitizer.replace("Leaked", "Lost"), 1, "planted-leak: 1", "overlooked a planted leak"),
+        (says_kinds, sanitizer.replace("leaks=$STEPGATE_KEEP_LEAKS", "leaks="), 1, "planted-leak: 1", "overlooked a planted leak"),
+        (says_kinds, 'case "$*" in *llama_block*) echo "========= Leaked 64 bytes at 0x1"; exit 1 ;; esac\n' + sanitizer, 1, "memcheck-transformer: 1", "Leaked 64 bytes"),
+        (says_kinds, 'case "$*" in *planted_leak*) exit 3 ;; esac\n' + sanitizer, 3, "planted-leak: 3", "overlooked a planted leak")]:
+    stepgate = fake("stepgate", listed + "exit 0\n")
+    fake("compute-sanitizer", tool)
+    ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
+    said = "".join(open(os.path.join(out, name)).read() for name in os.listdir(out) if name.endswith(".log"))
+    expect(ended.returncode == job and part in ended.stdout and words in said, f"weekly: not {job}, '{part}', '{words}': {ended}\n{said}")
+    shutil.rmtree(out)
+os.makedirs(out)
 
 # A night in which everything passes, but what kernels take is too much, or cannot be looked at.
 stepgate = fake("stepgate", "exit 0\n")

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -226,7 +227,10 @@ CudaBuffers::~CudaBuffers() {
       }
     }
   }
-  for (void* left : overwritten_) (void)cudaFree(left);
+  // ci/jobs/weekly sets the variable to have a leak that compute-sanitizer must find.
+  if (!std::getenv("STEPGATE_KEEP_LEAKS")) {
+    for (void* left : overwritten_) (void)cudaFree(left);
+  }
   (void)cudaGetLastError();  // the next launch must not see what failed here
 }
 
