@@ -113,7 +113,7 @@ TEST(ReportedFigures, AreInTheTextThePageAndTheJsonOfARun) {
   run.decided.push_back(reported_scenario(verdict, &scenario, UndecidedPolicy::skip));
   const Report report = report_of(run);
   std::ostringstream text;
-  print_figures(text, report, {});
+  print_figures(text, report, Style::plain);
   std::ostringstream page;
   write_html(page, report);
   std::ostringstream json;
@@ -127,7 +127,7 @@ TEST(ReportedFigures, AreInTheTextThePageAndTheJsonOfARun) {
   EXPECT_EQ(figure.at("says"), nlohmann::json({1.29, 1.29}));
   EXPECT_EQ(figure.at("interval"), nlohmann::json({1.35, 1.37}));
   std::ostringstream none;
-  print_figures(none, report_of(ended_run({verdict})), {});
+  print_figures(none, report_of(ended_run({verdict})), Style::plain);
   EXPECT_EQ(none.str(), "") << "a run without figures";
 }
 

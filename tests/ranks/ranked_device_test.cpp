@@ -355,7 +355,8 @@ TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
   EXPECT_EQ(mechanism.ranks->shown, 2) << "which comes last";
   EXPECT_FALSE(mechanism.ranks->metrics.contains(Metric::skew_us)) << "which all of them have";
   std::ostringstream printed;
-  print_mechanism(printed, reported_mechanism({.rounds = 2, .steps = 1, .variants = {mechanism}}));
+  print_mechanism(printed, reported_mechanism({.rounds = 2, .steps = 1, .variants = {mechanism}}),
+                  Style::plain);
   EXPECT_NE(printed.str().find("; rank 1 at comm_us, exposed_comm_us"), std::string::npos)
       << printed.str();
   EXPECT_NE(printed.str().find("; rank 2 at comm_overlap"), std::string::npos) << printed.str();
