@@ -172,6 +172,19 @@ def lists(kinds):
 
 
 says_kinds = lists(kinds)
+# A program of one benchmark, of which the test says how long its kernel takes.
+fake("nvidia-smi", "echo 'GPU of a test, 1.2'\n")
+fake("kernels_bench", f"""for word; do case $word in --benchmark_out=*) file=${{word#*=}} ;; esac; done
+python3 -c "import json; print(json.dumps(dict(benchmarks=[dict(name='add', run_type='iteration', real_time=float(t), time_unit='us') for t in '$(cat {place}/took)'.split()])))" >"$file"
+""")
+
+
+def kernels_take(*times):
+    with open(os.path.join(place, "took"), "w") as file:
+        file.write(" ".join(map(str, times)))
+
+
+kernels_take(10, 10.1, 10.2)
 jobs = os.path.join(repository, "ci/jobs")
 out = os.path.join(place, "out")
 head = fake("head", "exit 0\n")
@@ -246,10 +259,24 @@ for text, code, job, words in [
     fake_cuobjdump(text, code)
     ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env=path)
     expect(ended.returncode == job and words in ended.stdout, f"nightly: {text!r} and {code} of cuobjdump: {ended}")
+# A kernel that becomes slower is a warning in the night's page, and fails in the next. Without the program the night says so.
+fake_cuobjdump(good)
+for times, job, words in [((12, 12.1, 12.2), 0, "warning: add"), ((12, 12.1, 12.2), 1, "slower 2 times in a row"), ((10, 10.1, 10.2), 0, "1 compared")]:
+    kernels_take(*times)
+    ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env=path)
+    page = open(os.path.join(out, "summary.md")).read()
+    expect(ended.returncode == job and words in ended.stdout and words in page, f"nightly: kernels take {times}: {ended}")
+    shutil.rmtree(out)
+expect(os.listdir(os.path.join(ledger, "benchmarks")) == ["GPU-of-a-test--1.2.json"], "nightly: another name of the device and driver")
+os.rename(os.path.join(place, "kernels_bench"), os.path.join(place, "hidden"))
+ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env=path)
+expect(ended.returncode == 4 and "no " + os.path.join(place, "kernels_bench") in open(os.path.join(out, "benchmarks.log")).read(), f"nightly without benchmarks: {ended}")
+os.rename(os.path.join(place, "hidden"), os.path.join(place, "kernels_bench"))
 few = os.path.join(place, "few programs")
 os.makedirs(few)
 for program in ["bash", "cat", "dirname", "mkdir", "python3", "realpath", "rm", "tee"]:
     os.symlink(shutil.which(program), os.path.join(few, program))
+os.symlink(os.path.join(place, "nvidia-smi"), os.path.join(few, "nvidia-smi"))
 ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env={"PATH": few})
 expect(ended.returncode == 4 and "not checked: no cuobjdump" in ended.stdout, f"nightly without cuobjdump: {ended}")
 
