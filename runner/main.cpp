@@ -50,7 +50,7 @@ namespace {
 }
 
 // Faults of the file are told by verbs that need it.
-Settings settings_for_help() {
+RepositorySettings settings_for_help() {
   try {
     return settings_here();
   } catch (const RequestError&) {

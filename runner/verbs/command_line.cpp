@@ -115,7 +115,8 @@ CLI::Option* defaults_to(CLI::Option* option, const Value& value) {
 }
 
 // Names the value of a file with its place, and the built-in one where no file has one.
-std::string otherwise(const std::optional<Setting>& setting, const std::string& built_in) {
+std::string otherwise(const std::optional<RepositorySetting>& setting,
+                      const std::string& built_in) {
   return setting ? fmt::format("{} by {}", setting->value, source_in_words(*setting)) : built_in;
 }
 
@@ -131,7 +132,7 @@ std::string is_text(const std::string& text) {
 // Has one function for each verb, and the options that several verbs share.
 class CommandLine {
  public:
-  CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen, const Settings& settings)
+  CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen, const RepositorySettings& settings)
       : app_(app), arguments_(arguments), chosen_(chosen), settings_(settings) {}
 
   void declare() {
@@ -668,7 +669,7 @@ class CommandLine {
   CLI::App& app_;
   Arguments& arguments_;
   Verb& chosen_;
-  const Settings& settings_;
+  const RepositorySettings& settings_;
 };
 
 const CLI::App* verb_named(const CLI::App& app, std::string_view name) {
@@ -777,7 +778,8 @@ CommandOfRun command_of(const CLI::App& app, const Arguments& arguments) {
   return command;
 }
 
-void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen, const Settings& settings) {
+void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen,
+                   const RepositorySettings& settings) {
   CommandLine(app, arguments, chosen, settings).declare();
 }
 

@@ -19,7 +19,7 @@ std::string suggestion_for(const CLI::App& app, std::span<const std::string_view
 // Adds the verbs and their options to the parser, which stores the chosen verb in `chosen`. Help
 // shows the settings as defaults, with their places.
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen,
-                   const Settings& settings = {});
+                   const RepositorySettings& settings = {});
 
 // The command of the verb that was parsed.
 CommandOfRun command_of(const CLI::App&, const Arguments&);

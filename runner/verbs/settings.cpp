@@ -63,16 +63,16 @@ void refuse_link(const Path& file, const std::string& name) {
       {{name, 0, 0}, "is a link, and settings are a file", "put the file itself there"});
 }
 
-std::optional<Setting> setting(TomlKeys& keys, std::string_view key) {
+std::optional<RepositorySetting> setting(TomlKeys& keys, std::string_view key) {
   const TomlEntry* entry = keys.optional(key);
   if (entry == nullptr) return std::nullopt;
   const auto* text = std::get_if<std::string>(&entry->value.content);
-  if (text != nullptr) return Setting{*text, entry->value.place};
+  if (text != nullptr) return RepositorySetting{*text, entry->value.place};
   keys.wrong_type(*entry, "a string");
   return std::nullopt;
 }
 
-void check_margin(const Setting& margin, TomlKeys::Faults& faults) {
+void check_margin(const RepositorySetting& margin, TomlKeys::Faults& faults) {
   if (fraction_of_margin(margin.value)) return;
   faults.push_back({margin.place,
                     fmt::format("'margin' must be from 0.01% to 100%, but is '{}'", margin.value),
@@ -80,7 +80,7 @@ void check_margin(const Setting& margin, TomlKeys::Faults& faults) {
 }
 
 // A change must not turn a measurement into a simulation, which passes everywhere.
-void check_device(const Setting& device, TomlKeys::Faults& faults) {
+void check_device(const RepositorySetting& device, TomlKeys::Faults& faults) {
   if (gpu_index_in(device.value)) return;
   faults.push_back(
       {device.place,
@@ -88,7 +88,7 @@ void check_device(const Setting& device, TomlKeys::Faults& faults) {
        "ask for any other with --device"});
 }
 
-void check_undecided(const Setting& undecided, TomlKeys::Faults& faults) {
+void check_undecided(const RepositorySetting& undecided, TomlKeys::Faults& faults) {
   const auto policies = undecided_policies();
   if (policies.contains(undecided.value)) return;
   faults.push_back(
@@ -98,7 +98,7 @@ void check_undecided(const Setting& undecided, TomlKeys::Faults& faults) {
 }
 
 // Stored runs are written there as well: not into a folder that a commit names on the machine.
-void check_baselines(Setting& baselines, const Path& file, TomlKeys::Faults& faults) {
+void check_baselines(RepositorySetting& baselines, const Path& file, TomlKeys::Faults& faults) {
   const Path folder = Path(baselines.value).lexically_normal();
   if (folder.empty() || folder.is_absolute() || *folder.begin() == "..") {
     faults.push_back(
@@ -111,17 +111,17 @@ void check_baselines(Setting& baselines, const Path& file, TomlKeys::Faults& fau
   baselines.value = (file.parent_path() / folder).string();
 }
 
-Settings read_settings(const Path& file) {
+RepositorySettings read_settings(const Path& file) {
   const Path shown =
       file.is_absolute() ? file.lexically_proximate(std::filesystem::current_path()) : file;
   refuse_link(file, shown.string());
   const TomlTable table = read_toml(shown, "a file of settings");
   TomlKeys::Faults faults;
   TomlKeys keys(table, {shown.string(), 0, 0}, "a file of settings", faults, way_out);
-  Settings settings{.margin = setting(keys, "margin"),
-                    .device = setting(keys, "device"),
-                    .baselines = setting(keys, "baselines"),
-                    .undecided = setting(keys, "undecided")};
+  RepositorySettings settings{.margin = setting(keys, "margin"),
+                              .device = setting(keys, "device"),
+                              .baselines = setting(keys, "baselines"),
+                              .undecided = setting(keys, "undecided")};
   keys.refuse_the_rest();
   if (settings.margin) check_margin(*settings.margin, faults);
   if (settings.device) check_device(*settings.device, faults);
@@ -131,9 +131,9 @@ Settings read_settings(const Path& file) {
   return settings;
 }
 
-Settings settings_from(const Path& begin) {
+RepositorySettings settings_from(const Path& begin) {
   const auto file = file_for(begin);
-  return file ? read_settings(*file) : Settings{};
+  return file ? read_settings(*file) : RepositorySettings{};
 }
 
 bool names_baselines(const CLI::App& app) {
@@ -152,7 +152,7 @@ Path side_that_judges(const std::string& verb, const CLI::App& app, const Argume
 
 }  // namespace
 
-Settings settings_here() {
+RepositorySettings settings_here() {
   return settings_from(".");
 }
 
@@ -164,7 +164,7 @@ void apply_settings(const CLI::App& app, Arguments& arguments) {
     if (name == other) return;
   }
   if (arguments.gate.of_commands()) return;
-  const Settings settings = settings_from(side_that_judges(name, app, arguments));
+  const RepositorySettings settings = settings_from(side_that_judges(name, app, arguments));
   const auto is_open = [&](const char* option) {
     const CLI::Option* found = verb.get_option_no_throw(option);
     return found != nullptr && !found->get_group().empty() && found->count() == 0;
@@ -181,7 +181,7 @@ void apply_settings(const CLI::App& app, Arguments& arguments) {
   }
 }
 
-std::string source_in_words(const Setting& setting) {
+std::string source_in_words(const RepositorySetting& setting) {
   return fmt::format("{}:{}", setting.place.file, setting.place.line);
 }
 

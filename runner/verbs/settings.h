@@ -18,22 +18,22 @@ inline constexpr const char* settings_file = "stepgate.toml";
 inline constexpr const char* settings_variable = "STEPGATE_SETTINGS";
 
 // A value with the place where it stands.
-struct Setting {
+struct RepositorySetting {
   std::string value;
   Place place;
 };
 
-struct Settings {
-  std::optional<Setting> margin;
-  std::optional<Setting> device;
-  std::optional<Setting> baselines;  // a folder, as seen from the working folder
-  std::optional<Setting> undecided;
+struct RepositorySettings {
+  std::optional<RepositorySetting> margin;
+  std::optional<RepositorySetting> device;
+  std::optional<RepositorySetting> baselines;  // a folder, as seen from the working folder
+  std::optional<RepositorySetting> undecided;
 };
 
 // The settings of the working folder: its stepgate.toml, or that of the nearest folder above it, up
 // to the root of its repository. Outside a repository only its own counts. Throws RequestError with
 // all faults of the file.
-Settings settings_here();
+RepositorySettings settings_here();
 
 // Fills in what neither the command line nor the environment says of the parsed verb. A gate takes
 // the settings from BASE's side, so that a change cannot loosen the gate that judges it: from the
@@ -41,6 +41,6 @@ Settings settings_here();
 void apply_settings(const CLI::App&, Arguments&);
 
 // "stepgate.toml:2", for people.
-std::string source_in_words(const Setting&);
+std::string source_in_words(const RepositorySetting&);
 
 }  // namespace stepgate
