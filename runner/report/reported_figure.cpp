@@ -48,6 +48,10 @@ std::optional<RatioInterval> interval_of(const Expectation& assertion,
   return RatioInterval{limit_of(assertion) * std::exp(*low), limit_of(assertion) * std::exp(*high)};
 }
 
+bool is_counted(const AssertionVerdict& decided) {
+  return decided.evidence < Evidence::timed;
+}
+
 ReportedFigure reported(const ArticleFigure& figure, const Expectation& assertion,
                         const AssertionVerdict& decided) {
   ReportedFigure reported{.figure = figure};
@@ -58,7 +62,7 @@ ReportedFigure reported(const ArticleFigure& figure, const Expectation& assertio
   if (decided.estimate) {
     reported.ratio = decided.estimate->value;
     reported.interval = interval_of(assertion, decided);
-  } else if (decided.evidence<Evidence::timed&& * decided.right> 0) {
+  } else if (is_counted(decided) && *decided.right > 0) {
     reported.ratio = *decided.left / *decided.right * limit_of(assertion);
   }
   if (reported.ratio)

@@ -39,7 +39,7 @@ TEST(ArticleFigure, IsRefutedByASmallerEffectOrTheOpposite) {
   EXPECT_EQ(answer_to(less, {1.1, 1.2}), FigureAnswer::refuted);
 }
 
-Scenario scenario_of(const std::string& says) {
+Scenario scenario_that_says(const std::string& says) {
   return parse_scenario(
       "claim = \"c\"\nmodel.kind = \"spin\"\n[variant.bad]\nsync.where = \"step\"\n[variant.fix]\n"
       "[expect]\n"
@@ -68,7 +68,7 @@ Verdict verdict_of(double ratio, double low, double high) {
 }
 
 TEST(ReportedFigures, HaveBothSidesAndTheRatioWithoutItsLimit) {
-  const Scenario scenario = scenario_of("1.29");
+  const Scenario scenario = scenario_that_says("1.29");
   const auto rows = figure_table(reported_figures(verdict_of(1.36, 1.35, 1.37), &scenario));
   const std::vector<std::vector<std::string>> expected{
       {"experiment", "bad", "good", "ratio", "article", "here", "assertion"},
@@ -81,7 +81,7 @@ TEST(ReportedFigures, HaveBothSidesAndTheRatioWithoutItsLimit) {
 
 // Five rounds that agree decide an assertion and close no confidence sequence.
 TEST(ReportedFigures, HaveTheRangeOfRoundsThatAreTooFewForAnInterval) {
-  const Scenario scenario = scenario_of("1.29");
+  const Scenario scenario = scenario_that_says("1.29");
   Verdict verdict = verdict_of(1.2, 1.1, 1.3);
   AssertionVerdict& faster = verdict.assertions[0];
   faster.estimate->interval.reset();
@@ -94,7 +94,7 @@ TEST(ReportedFigures, HaveTheRangeOfRoundsThatAreTooFewForAnInterval) {
 }
 
 TEST(ReportedFigures, AreOpenWhereNothingIsKnownOrTheRegimeIsAnother) {
-  const Scenario scenario = scenario_of("1.36");
+  const Scenario scenario = scenario_that_says("1.36");
   Verdict verdict = verdict_of(1.36, 1.35, 1.37);
   EXPECT_EQ(reported_figures(verdict, &scenario)[0].answer, FigureAnswer::holds);
   verdict.assertions[0].outcome = Outcome::skipped;
@@ -107,7 +107,7 @@ TEST(ReportedFigures, AreOpenWhereNothingIsKnownOrTheRegimeIsAnother) {
 }
 
 TEST(ReportedFigures, AreInTheTextThePageAndTheJsonOfARun) {
-  const Scenario scenario = scenario_of("1.29");
+  const Scenario scenario = scenario_that_says("1.29");
   const Verdict verdict = verdict_of(1.36, 1.35, 1.37);
   RunSoFar run = ended_run({});
   run.decided.push_back(reported_scenario(verdict, &scenario, UndecidedPolicy::skip));
@@ -132,7 +132,7 @@ TEST(ReportedFigures, AreInTheTextThePageAndTheJsonOfARun) {
 }
 
 TEST(ReportedFigures, DecideNothing) {
-  EXPECT_EQ(scenario_of("1.29").fingerprint, scenario_of("5").fingerprint);
+  EXPECT_EQ(scenario_that_says("1.29").fingerprint, scenario_that_says("5").fingerprint);
 }
 
 }  // namespace
