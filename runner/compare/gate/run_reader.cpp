@@ -72,9 +72,10 @@ std::optional<GrowthSinceStored> since_stored(const Json& assertion) {
 }
 
 std::int64_t bytes_of(const HeadAssertion& assertion) {
-  return static_cast<std::int64_t>(sizeof assertion + assertion.scenario.size() +
-                                   assertion.name.size() + assertion.reason.size() +
-                                   assertion.place.file.size());
+  return static_cast<std::int64_t>(
+      sizeof assertion + assertion.scenario.size() + assertion.name.size() +
+      assertion.reason.size() + assertion.place.file.size() +
+      (assertion.since_stored ? assertion.since_stored->anchor.size() : 0));
 }
 
 // Assertions of a broken scenario do not count. Stops at the limit in bytes.

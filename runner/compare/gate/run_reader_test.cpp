@@ -46,5 +46,31 @@ TEST(RunReader, MakesTextsShortAndPrintable) {
   EXPECT_EQ(run.assertions[0].reason.size(), longest_text_of_run + 3);
 }
 
+TEST(RunReader, ReadsHowMuchASlowStepAndItsAnchorGrew) {
+  const RunOfProgram run = read(
+      {R"({"scenario":"a","expect":[{"name":"n","outcome":"fails","stored":{"raw":{"ratio":1.2},)"
+       R"("anchor":{"name":"hbm.1","ratio":1.1,"interval":[1,1.15]}}},{"name":"m","stored":7},)"
+       R"({"name":"k","stored":{"raw":{"ratio":"2"},"anchor":{"interval":[1]}}}]})"});
+  ASSERT_EQ(run.assertions.size(), 3U);
+  ASSERT_TRUE(run.assertions[0].since_stored);
+  EXPECT_EQ(run.assertions[0].since_stored->step, 1.2);
+  EXPECT_EQ(run.assertions[0].since_stored->anchor, "hbm.1");
+  EXPECT_EQ(run.assertions[0].since_stored->most_anchor_growth, 1.15);
+  EXPECT_FALSE(run.assertions[1].since_stored);
+  ASSERT_TRUE(run.assertions[2].since_stored);
+  EXPECT_EQ(run.assertions[2].since_stored->step, 1) << "no reason to excuse anything";
+}
+
+TEST(RunReader, CountsTheNamesOfAnchorsAmongTheBytesOfAssertions) {
+  const std::string anchor(longest_text_of_run, 'x');
+  const std::string line = R"({"scenario":"a","expect":[{"name":"n","stored":{"raw":{},)"
+                           R"("anchor":{"name":")" +
+                           anchor + "\"}}}]}";
+  RunReader reader;
+  std::size_t lines = 0;
+  while (lines < 3000 && !reader.take(line)) ++lines;
+  EXPECT_LT(lines, 2100U) << "of 4 MiB / 2000 bytes";
+}
+
 }  // namespace
 }  // namespace stepgate
