@@ -198,6 +198,30 @@ TEST(Plan, WaitsAfterEveryPieceOfWorkWhenAsked) {
   EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1);
 }
 
+TEST(Plan, WaitsAfterOnePhaseWhenAsked) {
+  const auto phases_around_the_wait = [](const Knobs& knobs) {
+    const StepPlan plan = plan_of(knobs);
+    const auto wait = std::ranges::find(plan.operations, Phase::sync, &Operation::phase);
+    EXPECT_NE(wait, plan.operations.end());
+    const bool is_last = wait + 1 == plan.operations.end();
+    return std::pair(std::prev(wait)->phase, is_last ? Phase::sync : std::next(wait)->phase);
+  };
+  Knobs knobs = small_mlp();
+  knobs.optim.kind = OptimKind::adamw;
+  const std::pair after_update(Phase::optimizer, Phase::sync);
+  knobs.sync.where = SyncWhere::forward;
+  EXPECT_EQ(phases_around_the_wait(knobs), std::pair(Phase::forward, Phase::backward));
+  knobs.sync.where = SyncWhere::backward;
+  EXPECT_EQ(phases_around_the_wait(knobs), std::pair(Phase::backward, Phase::optimizer));
+  knobs.sync.where = SyncWhere::update;
+  EXPECT_EQ(phases_around_the_wait(knobs), after_update);
+  knobs.save = {.every = 1, .via = SaveVia::beside};  // whose wait comes before the update
+  for (const SyncWhere where : {SyncWhere::forward, SyncWhere::backward, SyncWhere::update}) {
+    knobs.sync.where = where;
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1);
+  }
+}
+
 struct InputCase {
   TransferKnobs transfer;
   double host_waits, pageable_copies, pinned_allocs;

@@ -87,6 +87,17 @@ TEST(PausesOfTheHost, ComeInOneOfSoManySteps) {
   EXPECT_EQ(std::get<HostWork>(pause->action).nanoseconds, 5000);
 }
 
+TEST(ASlowRank, IsSlowInOneOfSoManySteps) {
+  Knobs knobs = small_mlp();
+  knobs.ranks = {.count = 2, .slow_us = 5, .slow_rank = 1, .slow_every = 3};
+  const StepPlan plan = plan_of(knobs);
+  const auto work =
+      std::ranges::find(plan.operations, "host work of the slow rank", &Operation::name);
+  ASSERT_NE(work, plan.operations.end());
+  EXPECT_EQ(work->every, 3);
+  EXPECT_EQ(std::get<HostWork>(work->action).rank, 1);
+}
+
 TEST(JitterOfTheHost, KeepsItsMeanAndDependsOnTheSeed) {
   const HostWork steady{.nanoseconds = 1000};
   HostWork varied{.nanoseconds = 1000, .variation = 0.5, .seed = 1};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/compose/build_parts.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/require.h"
@@ -144,6 +146,15 @@ bool waits_after(SyncWhere where, const Operation& operation, const Operation* n
   return false;
 }
 
+// Updates that wait for a copy of the state begin with that wait, which is no phase of its own
+// here.
+const Operation* first_not_saving(std::span<const Operation> operations, std::size_t from) {
+  const auto found = std::ranges::find_if(operations.subspan(from), [](const Operation& operation) {
+    return operation.phase != Phase::save;
+  });
+  return found == operations.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 void build_log(StepBuilder& builder, const Knobs& knobs, int loss) {
@@ -172,9 +183,10 @@ void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
   for (std::size_t index = 0; index < before.size(); ++index) {
     const Operation& operation = before[index];
     const Operation* next = index + 1 < before.size() ? &before[index + 1] : nullptr;
+    const Operation* after_saving = first_not_saving(before, index + 1);
     std::vector<Operation>& operations = builder.plan().operations;
     operations.push_back(operation);
-    if (!waits_after(knobs.sync.where, operation, next)) continue;
+    if (!waits_after(knobs.sync.where, operation, after_saving)) continue;
     const std::size_t first = operations.size();
     waits.append(operation.stream);
     // Between two captured operations a wait is captured too, which find_capture_errors then

@@ -28,6 +28,16 @@ bool leaves_elements_out(const Knobs& knobs) {
                        : std::any_of(sizes.begin(), sizes.end(), leaves_a_rest);
 }
 
+// A step of a model without gradients has neither a backward pass nor an update.
+bool waits_for_a_phase_that_is_not_there(const Knobs& knobs) {
+  const ModelKind kind = knobs.model.kind;
+  const bool learns =
+      kind != ModelKind::spin && kind != ModelKind::elementwise && kind != ModelKind::chase;
+  const SyncWhere where = knobs.sync.where;
+  return !learns &&
+         (where == SyncWhere::micro || where == SyncWhere::backward || where == SyncWhere::update);
+}
+
 bool cannot_be_split(const BatchKnobs& batch) {
   const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
   return batch.sizes.empty() ? leaves_a_rest(batch.size)
@@ -136,6 +146,10 @@ constexpr std::array clashes{
                       knobs.transfer.host == HostMemory::resident;
              },
              "a batch that is resident needs no device buffer", "write transfer.host = \"pinned\""},
+    KnobRule{"sync.where", waits_for_a_phase_that_is_not_there,
+             "kernels that only spin, move memory or follow a chain have no backward pass and no "
+             "update to wait after",
+             "write sync.where = \"step\""},
     KnobRule{"eval.every",
              [](const Knobs& knobs) { return knobs.eval.every > 1 && !knobs.batch.sizes.empty(); },
              "'batch.sizes' takes turns, and 'eval.every' would evaluate only some of them",
