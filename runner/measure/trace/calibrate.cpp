@@ -103,8 +103,8 @@ double traced_metric(Device& device, const PlannedStep& plan, Metric metric,
   return median(std::move(values));
 }
 
-// Runs steps that are not traced, as rounds do. In a process that traces, calls take the host
-// longer, which makes its share larger than the same step's in a round.
+// Runs steps that are not traced, as rounds do, since the calls of traced ones take the host
+// longer. In a process that has traced, those of other steps do too: the share is rather too large.
 double host_share(Device& device, const PlannedStep& plan, const TraceRequest& request) {
   const std::unique_ptr<LoadedStep> step = device.load_into(only_slot, plan);
   const std::chrono::nanoseconds step_time = pilot_step_time(*step);
