@@ -47,12 +47,13 @@ bool is_out_of_reach(const Json& assertion) {
          missing->get<double>() > most_within_reach;
 }
 
-double number_of(const Json& object, const char* key) {
+std::optional<double> number_of(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 1;
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
 }
 
-// nullopt where the assertion is not about stored times.
+// nullopt where the assertion is not about stored times, or does not say how much they grew.
 std::optional<GrowthSinceStored> since_stored(const Json& assertion) {
   const auto stored = assertion.find("stored");
   if (stored == assertion.end() || !stored->is_object()) return std::nullopt;
@@ -60,10 +61,13 @@ std::optional<GrowthSinceStored> since_stored(const Json& assertion) {
   const auto anchor = stored->find("anchor");
   if (raw == stored->end() || !raw->is_object() || anchor == stored->end() || !anchor->is_object())
     return std::nullopt;
-  GrowthSinceStored growth{.step = number_of(*raw, "ratio"),
+  const auto step = number_of(*raw, "ratio");
+  const auto anchor_growth = number_of(*anchor, "ratio");
+  if (!step || !anchor_growth) return std::nullopt;
+  GrowthSinceStored growth{.step = *step,
                            .anchor = text_of(*anchor, "name"),
-                           .anchor_growth = number_of(*anchor, "ratio")};
-  growth.most_anchor_growth = growth.anchor_growth;
+                           .anchor_growth = *anchor_growth,
+                           .most_anchor_growth = *anchor_growth};
   const auto interval = anchor->find("interval");
   if (interval != anchor->end() && interval->is_array() && interval->size() == 2 &&
       interval->back().is_number())
