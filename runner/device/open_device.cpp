@@ -51,7 +51,8 @@ DeviceProfile profile_named(std::string_view name, const DeviceChoice& choice) {
   for (const auto& [other, file] : files) others.push_back(other);
   throw RequestError(
       fmt::format("there is no device profile '{}' in {}", name, fmt::join(folders, " or ")),
-      others.empty() ? "name a folder that has some: --baselines DIR, or STEPGATE_BASELINES"
+      others.empty() ? "an installed stepgate brings some; else name a folder that has them: "
+                       "--baselines DIR, or STEPGATE_BASELINES"
                      : fmt::format("profiles there: {}", fmt::join(others, ", ")));
 }
 

@@ -716,6 +716,12 @@ std::string nearest_in_words(std::string_view word, const std::vector<std::strin
   return did_you_mean(word, candidates, "");
 }
 
+std::string hint_for_no_verb(const CLI::App& app, std::string_view word) {
+  if (word.ends_with(".toml")) return fmt::format("say what to do with it: stepgate run {}", word);
+  const std::string near = nearest_in_words(word, verbs_of(app));
+  return !near.empty() ? near : fmt::format("'{}' is no verb; `stepgate --help` lists them", word);
+}
+
 }  // namespace
 
 std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed) {
@@ -726,7 +732,7 @@ std::string suggestion_for(const CLI::App& app, std::span<const std::string_view
     if (!word.starts_with('-')) {
       if (verb != nullptr) continue;
       verb = verb_named(app, word);
-      if (verb == nullptr) return nearest_in_words(word, verbs_of(app));
+      if (verb == nullptr) return hint_for_no_verb(app, word);
       continue;
     }
     word = word.substr(0, word.find('='));

@@ -108,6 +108,17 @@ TEST(CommandLine, AnOptionThatDoesNotSayItsDefaultIsFound) {
   EXPECT_EQ(silent_options(declared.app, unseen), std::vector<std::string>{"gate --planted"});
 }
 
+TEST(CommandLine, SaysWhatAMistypedVerbMayMean) {
+  const Declared declared;
+  const auto said = [&](std::vector<std::string_view> typed) {
+    return suggestion_for(declared.app, typed);
+  };
+  EXPECT_EQ(said({"rn", "a.toml"}), "did you mean 'run'?");
+  EXPECT_EQ(said({"a.toml"}), "say what to do with it: stepgate run a.toml");
+  EXPECT_EQ(said({"memory", "a.toml"}), "'memory' is no verb; `stepgate --help` lists them");
+  EXPECT_EQ(said({"run", "a.toml"}), "");
+}
+
 // The program's own checks refuse a default that the help makes up.
 TEST(CommandLine, TakesEveryDefaultThatIsOneWord) {
   int tried = 0;

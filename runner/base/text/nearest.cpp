@@ -16,6 +16,7 @@ namespace {
 
 // No name that we suggest is longer, and computing the distance takes quadratic time.
 constexpr std::size_t longest_word = 64;
+constexpr std::size_t shortest_part = 4;
 
 std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
@@ -40,6 +41,17 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Parts of names are joined by '_': step_ms begins step_ms_mean, and step ends every_step.
+bool begins_with_part(std::string_view name, std::string_view part) {
+  return part.size() >= shortest_part && name.size() > part.size() && name.starts_with(part) &&
+         name[part.size()] == '_';
+}
+
+bool ends_with_part(std::string_view name, std::string_view part) {
+  return part.size() >= shortest_part && name.size() > part.size() && name.ends_with(part) &&
+         name[name.size() - part.size() - 1] == '_';
+}
+
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word,
@@ -54,7 +66,12 @@ std::optional<std::string_view> nearest(std::string_view word,
     fewest = edits;
     found = candidate;
   }
-  return found;
+  if (found) return found;
+  const auto shares_a_part = [&](std::string_view candidate) {
+    return begins_with_part(candidate, word) || ends_with_part(word, candidate);
+  };
+  const auto part = std::ranges::find_if(candidates, shares_a_part);
+  return part != candidates.end() ? std::optional(*part) : std::nullopt;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,

@@ -42,6 +42,14 @@ TEST(Nearest, GivesUpOnWordsThatNobodyMistyped) {
   EXPECT_EQ(nearest(std::string(100000, 'p'), words), std::nullopt);
 }
 
+TEST(Nearest, KnowsHowANameBeginsAndEnds) {
+  constexpr std::array<std::string_view, 4> names{"step", "step_ms_mean", "step_ms_p50", "no"};
+  EXPECT_EQ(nearest("step_ms", names), "step_ms_mean");
+  EXPECT_EQ(nearest("every_step", names), "step");
+  EXPECT_EQ(nearest("everystep", names), std::nullopt) << "no part of a name";
+  EXPECT_EQ(nearest("in_no", names), std::nullopt) << "too short to mean anything";
+}
+
 TEST(DidYouMean, FallsBackToTheOtherHint) {
   EXPECT_EQ(did_you_mean("pined", words, "no"), "did you mean 'pinned'?");
   EXPECT_EQ(did_you_mean("zebra", words, "see the list"), "see the list");

@@ -91,8 +91,7 @@ double state_bytes(const StepPlan& plan) {
   return bytes;
 }
 
-// Adds the counts of collectives that are not sums over single operations, and the bytes of a
-// rank's state.
+// Adds the counts of collectives that are not sums over single operations.
 void count_collectives(const StepPlan& plan, PlanFacts& facts) {
   const CollectiveCounts sum = collective_counts(plan);
   facts.counts[Metric::collectives_per_step] = sum.collectives;
@@ -100,7 +99,6 @@ void count_collectives(const StepPlan& plan, PlanFacts& facts) {
   facts.counts[Metric::unbucketed_per_step] = std::max(sum.small_reductions - 1, 0.0);
   facts.counts[Metric::late_collectives_per_step] = sum.late;
   facts.counts[Metric::early_comm_waits_per_step] = sum.early_waits;
-  facts.counts[Metric::state_bytes] = state_bytes(plan);
 }
 
 struct Counter {
@@ -376,6 +374,7 @@ void count(const StepPlan& plan, PlanFacts& facts) {
                      static_cast<double>(plan.loader.restart_every)
                : 0;
   count_kinds_of_waits(plan, facts);
+  facts.counts[Metric::state_bytes] = state_bytes(plan);
   if (plan.ranks.count > 1) count_collectives(plan, facts);
   facts.may_differ = that_may_differ(plan);
 }

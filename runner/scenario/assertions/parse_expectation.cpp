@@ -423,6 +423,12 @@ class AssertionParser {
           relation_at_,
           fmt::format("{} cannot be compared with {}", powers_text(left), powers_text(right)),
           unit_hint(left));
+    } else if (const MetricOf* of = on_both_sides(expectation)) {
+      text_.fail(relation_at_,
+                 fmt::format("'{}{}' is compared with itself, so every step satisfies this or none "
+                             "does",
+                             of->variant.empty() ? "" : of->variant + ".", metric_text(*of)),
+                 "name another variant, or another metric");
     } else if (names_a_share(expectation) && decided_by_ranges(expectation)) {
       fail_beyond_a_share(*decided_by_ranges(expectation));
     } else if (expectation.relation == Relation::equal &&
@@ -444,6 +450,13 @@ class AssertionParser {
           "else",
           fmt::format("write {0}.samples_per_s >= 0.99 * stored.{0}.samples_per_s", variant));
     }
+  }
+
+  // The metric that is all of either side, but for factors; nullptr where there is none.
+  static const MetricOf* on_both_sides(const Expectation& expectation) {
+    const MetricOf* left = only_metric(expectation.left);
+    const MetricOf* right = only_metric(expectation.right);
+    return left != nullptr && right != nullptr && *left == *right ? left : nullptr;
   }
 
   static bool names_a_share(const Expectation& expectation) {

@@ -118,6 +118,20 @@ TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
             Evidence::traced);
 }
 
+TEST(ParseExpectation, RefusesAMetricComparedWithItself) {
+  for (const char* text :
+       {"fix.samples_per_s >= 0.9 * fix.samples_per_s", "2 * fix.peak_live < 1 * fix.peak_live",
+        "fix.step_ms_mean ~= fix.step_ms_mean within 3%", "fix.need == fix.need"}) {
+    std::vector<Diagnostic> diagnostics;
+    EXPECT_FALSE(parse_expectation("line", text, start, variants, diagnostics)) << text;
+    EXPECT_NE(diagnostics.at(0).message.find("compared with itself"), std::string::npos) << text;
+  }
+  for (const char* text :
+       {"fix.samples_per_s >= 0.9 * baseline.samples_per_s", "fix.peak_live < 2 * fix.need",
+        "fix.samples_per_s >= 0.9 * stored.fix.samples_per_s"})
+    parsed(text);
+}
+
 // A limit that no share can reach is a forgotten percent sign. The table of metrics says which are
 // shares.
 TEST(ParseExpectation, RefusesALimitThatNoShareCanReach) {

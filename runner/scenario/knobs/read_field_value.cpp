@@ -121,7 +121,9 @@ class ValueReader {
         field_.values.word.empty() ? std::string() : fmt::format(" or \"{}\"", field_.values.word);
     return fail(fmt::format("'{}' must be {}{}, but is {}", field_.name,
                             kind_text(field_.values.kind), or_word, type_text(value_)),
-                fmt::format("write {}", example_of(field_)));
+                field_.values.kind == FieldKind::choice
+                    ? possible_values()
+                    : fmt::format("write {}", example_of(field_)));
   }
 
   std::optional<FieldValue> in_range(double value, FieldValue result) {

@@ -136,12 +136,33 @@ TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
   EXPECT_EQ(scenario.measure.rounds, 3);
 }
 
+// What is written below [variant.fix] is that variant's, as people forget who end with a table.
+TEST(ReadScenario, SaysWhereAKeyOfTheFileStandsInAVariant) {
+  EXPECT_EQ(
+      refusal("claim = \"x\"\n[variant.fix]\nexpect = []\n[expect]\n"
+              "a = \"fix.launches_per_step == 3\""),
+      "scenarios/good.toml:3:1: 'expect' stands in a variant; write [expect] on a line of its own, "
+      "and its keys below");
+  EXPECT_EQ(
+      refusal("[variant.fix]\nclaim = \"x\"\n[expect]\n"
+              "a = \"fix.launches_per_step == 3\""),
+      "scenarios/good.toml: no 'claim'; say in one sentence what the scenario shows: claim = "
+      "\"...\"\nscenarios/good.toml:2:1: 'claim' stands in a variant; write claim = ... above the "
+      "first table");
+}
+
 TEST(ReadScenario, RefusesOverridesByTheirText) {
   EXPECT_EQ(refusal(good, {"batch.sise=128"}),
             "--set batch.sise=128: unknown key 'batch.sise'; did you mean 'batch.size'?");
   EXPECT_EQ(refusal(good, {"batch.size=many"}),
             "--set batch.size=many: 'batch.size' must be a whole number, but is a string; write "
             "batch.size = 64");
+  EXPECT_EQ(refusal(good, {"fix.batch.size=128"}),
+            "--set fix.batch.size=128: unknown key 'fix.batch.size'; that sets it in every "
+            "variant; for one, write batch.size below [variant.fix]");
+  EXPECT_EQ(refusal(good, {"launch.via=7"}),
+            "--set launch.via=7: 'launch.via' has no choice '7'; 'launch.via' may be stream or "
+            "graph");
   EXPECT_EQ(refusal(good, {"batch.size"}),
             "--set batch.size: no '=' in it; write --set batch.size=128");
   EXPECT_EQ(

@@ -72,9 +72,7 @@ class DraftReader {
   void read(const TomlTable& file) {
     for (const TomlEntry& entry : file) {
       const std::size_t before = diagnostics_.size();
-      const auto key = std::find_if(keys.begin(), keys.end(), [&](const TopLevelKey& candidate) {
-        return candidate.name == entry.key;
-      });
+      const auto key = std::ranges::find(keys, entry.key, &TopLevelKey::name);
       if (key != keys.end()) {
         (this->*key->read)(entry);
       } else if (is_group(entry.key)) {
@@ -90,6 +88,7 @@ class DraftReader {
   struct TopLevelKey {
     std::string_view name;
     void (DraftReader::*read)(const TomlEntry&);
+    bool is_table = true;
   };
   static const std::array<TopLevelKey, 11> keys;
 
@@ -313,9 +312,19 @@ class DraftReader {
       } else {
         std::vector<std::string_view> names{"like"};
         for (const FieldGroup& group : field_groups()) names.push_back(group.name);
-        unknown(entry.place, entry.key, names);
+        unknown_in_variant(entry, names);
       }
     }
+  }
+
+  // In TOML a key below [variant.fix] is that variant's, also where it is meant for the file.
+  void unknown_in_variant(const TomlEntry& entry, const std::vector<std::string_view>& names) {
+    const auto key = std::ranges::find(keys, entry.key, &TopLevelKey::name);
+    if (key == keys.end()) return unknown(entry.place, entry.key, names);
+    fail(entry.place, fmt::format("'{}' stands in a variant", entry.key),
+         key->is_table
+             ? fmt::format("write [{}] on a line of its own, and its keys below", entry.key)
+             : fmt::format("write {} = ... above the first table", entry.key));
   }
 
   void group(const TomlEntry& entry, std::vector<Setting>& into, FieldScope widest) {
@@ -347,11 +356,11 @@ class DraftReader {
 };
 
 const std::array<DraftReader::TopLevelKey, 11> DraftReader::keys{{
-    {"schema", &DraftReader::schema},
-    {"claim", &DraftReader::claim},
-    {"source", &DraftReader::source},
-    {"tags", &DraftReader::tags},
-    {"extends", &DraftReader::extends},
+    {"schema", &DraftReader::schema, false},
+    {"claim", &DraftReader::claim, false},
+    {"source", &DraftReader::source, false},
+    {"tags", &DraftReader::tags, false},
+    {"extends", &DraftReader::extends, false},
     {"sweep", &DraftReader::sweep},
     {"calibrate", &DraftReader::calibrate},
     {"regime", &DraftReader::regime},
@@ -363,7 +372,12 @@ const std::array<DraftReader::TopLevelKey, 11> DraftReader::keys{{
 }  // namespace
 
 std::string hint_for_unknown_field(std::string_view name) {
+  constexpr std::string_view table = "variant.";
+  if (name.starts_with(table)) name.remove_prefix(table.size());
   const std::string_view key = name.substr(name.find('.') + 1);
+  if (key != name && field_named(key) != nullptr)
+    return fmt::format("that sets it in every variant; for one, write {} below [variant.{}]", key,
+                       name.substr(0, name.find('.')));
   if (std::string familiar = familiar_hint(key, FamiliarPlace::knob); !familiar.empty())
     return familiar;
   std::vector<std::string_view> names;

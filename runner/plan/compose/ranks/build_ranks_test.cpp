@@ -112,6 +112,10 @@ TEST(Ranks, KeepWhatTheyShareOnce) {
     EXPECT_NEAR(a_parameter(Shard::gradients), 2 + 14 / n, least_to_compare);
     EXPECT_NEAR(a_parameter(Shard::parameters), 16 / n, least_to_compare);
   }
+  const StepPlan alone = plan_of(sharded(Shard::none, 1));
+  EXPECT_NEAR(value(alone, Metric::state_bytes) / (static_cast<double>(alone.param_bytes) / 2), 16,
+              least_to_compare)
+      << "a step without other ranks has a state too";
 }
 
 TEST(Ranks, ThatShareSendAsMuch) {
