@@ -68,8 +68,11 @@ std::optional<std::string> reason_against_gate(const Verdict& self_check) {
   if (self_check.broken) return *self_check.broken;
   for (const AssertionVerdict& assertion : self_check.assertions) {
     if (assertion.outcome == Outcome::passes) continue;
-    return fmt::format("the gate fails against itself: {} {} ({})", assertion.text,
-                       predicate_of(assertion.outcome), assertion.reason);
+    const bool wants_time = assertion.outcome == Outcome::undecided;
+    return fmt::format("the gate {} itself: {} {} ({}){}",
+                       wants_time ? "cannot tell the step from" : "fails against", assertion.text,
+                       predicate_of(assertion.outcome), assertion.reason,
+                       wants_time ? "; --budget SECONDS gives it longer" : "");
   }
   return std::nullopt;
 }

@@ -66,7 +66,8 @@ TEST(Acceptance, WantsARunThatIsWholeAndCanBeTrusted) {
 TEST(Acceptance, WantsTheGateShownEqualToItselfAndNotJustNotFailed) {
   EXPECT_EQ(reason_against_gate(verdict_with(Outcome::passes)), std::nullopt);
   EXPECT_EQ(reason_against_gate(verdict_with(Outcome::undecided)),
-            "the gate fails against itself: text of line is undecided (numbers)");
+            "the gate cannot tell the step from itself: text of line is undecided (numbers); "
+            "--budget SECONDS gives it longer");
   EXPECT_EQ(reason_against_gate(verdict_with(Outcome::fails)),
             "the gate fails against itself: text of line fails (numbers)");
 }

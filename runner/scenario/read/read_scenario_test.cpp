@@ -136,7 +136,8 @@ TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
   EXPECT_EQ(scenario.measure.rounds, 3);
 }
 
-// What is written below [variant.fix] is that variant's, as people forget who end with a table.
+// A key below [variant.fix] belongs to that variant, which people forget who end a file with a
+// table.
 TEST(ReadScenario, SaysWhereAKeyOfTheFileStandsInAVariant) {
   EXPECT_EQ(
       refusal("claim = \"x\"\n[variant.fix]\nexpect = []\n[expect]\n"
