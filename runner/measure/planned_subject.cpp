@@ -72,6 +72,10 @@ Arithmetic arithmetic_of(const StepPlan& plan) {
 
 }  // namespace
 
+std::int64_t loader_turn(const LoaderKnobs& loader) {
+  return loader.depth > 0 && loader.wait_us > 0 ? loader.workers : 1;
+}
+
 Subject subject_of(const PlannedStep& step) {
   const StepPlan& plan = step;
   const PlanFacts& facts = step.facts();
@@ -90,6 +94,7 @@ Subject subject_of(const PlannedStep& step) {
                   .against_interleaving = facts.against_interleaving,
                   .steps_in_flight = plan.steps_in_flight,
                   .loader_depth = plan.loader.depth,
+                  .loader_turn = loader_turn(plan.loader),
                   .prefetch_depth = facts.prefetch_depth,
                   .libraries = {},
                   .planned_memory = planned_memory(plan, facts.held),

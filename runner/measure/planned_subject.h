@@ -15,6 +15,10 @@ namespace stepgate {
 Subject subject_of(const PlannedStep&);
 std::vector<Subject> subjects_of(std::span<const PlannedStep>);
 
+// Returns Subject::loader_turn: of w steps with w workers that began together one waits, where the
+// loader makes batches ahead.
+std::int64_t loader_turn(const LoaderKnobs&);
+
 // Measures the plans as subjects. The device loads each one and adds its libraries. Needs at least
 // one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);

@@ -42,13 +42,18 @@ std::int64_t period_of(std::span<const Subject> subjects, std::int64_t most) {
 
 }  // namespace
 
+std::int64_t whole_turns(std::int64_t period, std::int64_t turn, std::int64_t most) {
+  const std::int64_t both = std::lcm(period, turn);
+  return both <= most ? both : period;
+}
+
 std::optional<std::int64_t> common_period(const Subject& subject, std::int64_t most) {
   std::int64_t period = 1;
   for (const PeriodicWork& work : subject.periodic) {
     period = std::lcm(period, work.every);
     if (period > most) return std::nullopt;
   }
-  return period > most ? std::nullopt : std::optional(period);
+  return whole_turns(period, subject.loader_turn, most);
 }
 
 UncoveredWork uncovered_work(std::span<const PeriodicWork> periodic, std::int64_t segment_steps,

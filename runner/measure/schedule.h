@@ -16,8 +16,12 @@
 
 namespace stepgate {
 
-// Returns the number of steps after which all periodic work has completed whole periods; nullopt if
-// it exceeds `most`.
+// Returns the steps of whole periods that are whole turns of a loader as well, or `period` where
+// those are more than `most`.
+std::int64_t whole_turns(std::int64_t period, std::int64_t turn, std::int64_t most);
+
+// Returns the number of steps after which all periodic work has completed whole periods, and the
+// loader its turn if that fits; nullopt if the periods exceed `most`.
 std::optional<std::int64_t> common_period(const Subject&, std::int64_t most);
 
 // Describes periodic work whose period does not divide the length of a segment.

@@ -119,5 +119,19 @@ TEST(Segments, HoldAsManyStartsOfTheLoaderAsOthers) {
   EXPECT_EQ(common_period(subject_of(with_facts(plan)), 99), std::nullopt);
 }
 
+// With two workers a segment of seven steps has three waits for a batch or four. Whole periods of
+// what the step does come before whole turns.
+TEST(Segments, HoldWholeTurnsOfALoadersWorkersWhereTheyFit) {
+  StepPlan plan = plans_named({"a"}).front();
+  plan.loader = {.wait_us = 6000, .depth = 4, .workers = 2};
+  const auto period = [&] { return common_period(subject_of(with_facts(plan)), 200); };
+  EXPECT_EQ(steps_of(subject_of(with_facts(plan)), {}, 3ms) % 2, 0);
+  EXPECT_EQ(period(), 2);
+  plan.loader.wait_us = 0;
+  EXPECT_EQ(period(), 1) << "nothing to wait for";
+  plan.loader = {.wait_us = 6000, .depth = 2, .workers = 3, .restart_every = 160};
+  EXPECT_EQ(period(), 160) << "480 steps are too many";
+}
+
 }  // namespace
 }  // namespace stepgate

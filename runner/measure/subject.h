@@ -66,8 +66,10 @@ struct Subject {
   std::string anchor;                  // measured beside it: "hbm.1"; empty: none is
   // Why its steps cannot run between those of other variants, in words; empty: they can.
   std::string against_interleaving;
-  int steps_in_flight = 8;           // the host is never further ahead of the device than this
-  std::int64_t loader_depth = 0;     // batches made ahead; 0: the host makes each
+  int steps_in_flight = 8;        // the host is never further ahead of the device than this
+  std::int64_t loader_depth = 0;  // batches made ahead; 0: the host makes each
+  // Steps of which one waits for the loader: workers that began together finish together.
+  std::int64_t loader_turn = 1;
   int prefetch_depth = 0;            // steps that the host starts before step 0
   std::vector<DeviceKey> libraries;  // that the steps depend on besides the device (device.h)
   std::optional<MemoryUse> planned_memory;                  // planned_memory.h

@@ -186,6 +186,8 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_traced_steps) common = both;
   }
+  for (const PlannedStep& plan : plans)
+    common = whole_turns(common, loader_turn(plan->loader), most_traced_steps);
   const std::int64_t fewest = std::clamp<std::int64_t>(
       time_to_trace / step_time / rounds, fewest_long_steps / rounds, most_short_steps / rounds);
   return (fewest + common - 1) / common * common;

@@ -2,7 +2,6 @@
 #include "plan/count/facts_of.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -113,17 +112,6 @@ std::vector<PeriodicWork> periodic_work(const StepPlan& plan,
   return found;
 }
 
-// Workers that began together finish together: of w steps one waits for a batch, and the others
-// find theirs. Segments of other lengths would have one such wait more or less, which is w times
-// what it is of a step.
-std::optional<PeriodicWork> turns_of_workers(const LoaderKnobs& loader) {
-  if (loader.depth == 0 || loader.workers == 1 || loader.wait_us == 0) return std::nullopt;
-  return PeriodicWork{.name = "batches that the loader's workers finish together",
-                      .every = loader.workers,
-                      .rough_seconds = 1e-6 * loader.wait_us,
-                      .counts = {}};
-}
-
 }  // namespace
 
 PlanFacts facts_of(const StepPlan& plan) {
@@ -138,7 +126,6 @@ PlanFacts facts_of(const StepPlan& plan) {
   facts.prefetch_depth = prefetch_depth(plan);
   facts.uses_managed_memory = uses_managed_memory(plan);
   facts.against_interleaving = reason_against_interleaving(plan, facts.periodic);
-  if (auto turns = turns_of_workers(plan.loader)) facts.periodic.push_back(std::move(*turns));
   count(plan, facts);
   return facts;
 }
