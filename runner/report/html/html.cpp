@@ -69,7 +69,7 @@ caption{text-align:left;font-weight:600;padding:.3rem 0}
 th,td{padding:.25rem .8rem .25rem 0;text-align:right;border-top:1px solid var(--line);vertical-align:middle}
 thead th{border-top:0;color:var(--dim);font-weight:600;vertical-align:bottom}
 th:first-child,table.words th,table.words td{text-align:left}table.words tbody th{white-space:normal;overflow-wrap:anywhere;min-width:13rem}
-td,tbody th{white-space:nowrap}td p{white-space:normal}
+td,tbody th{white-space:nowrap}td p,table.words td:last-child{white-space:normal}table.words td:last-child{overflow-wrap:anywhere}
 tbody th{font-weight:500}
 table.facts{width:100%}table.facts th,table.facts td{text-align:left;white-space:normal;overflow-wrap:anywhere;vertical-align:top}
 table.facts th{width:14rem;color:var(--dim)}

@@ -512,7 +512,7 @@ void write_html(std::ostream& out, const Report& run, std::size_t picture_bytes)
     PictureRoom room{.bytes_left = picture_bytes};
     out << html_overview(run)
         << html_table("The articles' figures, and what is true of them here",
-                      figure_table(run.figures))
+                      figure_table(run.figures), "words")
         << html_sweeps(run, room);
     out << html_scenarios(run, "What did not pass",
                           {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
