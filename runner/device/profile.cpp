@@ -43,6 +43,7 @@ constexpr ProfileLimits processors{1, 100'000};
 constexpr ProfileLimits memory{1 << 20, largest_memory_bytes};
 constexpr ProfileLimits times{0, longest_cost_nanoseconds};
 constexpr ProfileLimits rates{1e9, 1e18};  // the upper limit is a thousand times the fastest GPU
+constexpr ProfileLimits clocks{1e8, 1e10};
 constexpr ProfileLimits copied{1, largest_memory_bytes};
 constexpr ProfileLimits staged{0, largest_memory_bytes};
 constexpr ProfileLimits ranks{2, 64};
@@ -109,6 +110,8 @@ constexpr ProfileRow profile_rows[] = {
      true},
     {"compute", "l2_bytes", staged, [](DeviceProfile& p) -> Target { return &p.compute.l2_bytes; },
      true},
+    {"compute", "sm_clock_hertz", clocks,
+     [](DeviceProfile& p) -> Target { return &p.compute.sm_clock_hertz; }, true},
     {"pinned", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
     {"pinned", "ns", times, [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
     {"pageable", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},

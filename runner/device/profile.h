@@ -79,6 +79,8 @@ struct ComputeCosts {
   std::int64_t memory_latency_nanoseconds = 294;
   std::int64_t l1_bytes = 192LL * 1024;
   std::int64_t l2_bytes = 40'000'000;
+  // Clock of the multiprocessors. A file may leave it out.
+  double sm_clock_hertz = 1.7e9;
 };
 
 // Relative standard deviations of step times, and disturbances that happen now and then.

@@ -181,6 +181,7 @@ class SimulatedStep : public LoadedStep {
     add_worst(scored, result);
     std::vector<Trace> traces;
     if (observe.trace) traces = ranks_.take_recording(observe.steps);
+    for (Trace& trace : traces) trace.clocks = clocks_of(trace);
     for (std::size_t rank = 0; rank < traces.size(); ++rank)
       note_held_memory(ranks_.all()[rank], traces[rank].memory);
     ranks_.drain();
@@ -189,6 +190,13 @@ class SimulatedStep : public LoadedStep {
     give_traces(std::move(traces), result);
     machine_->now = ranks_.host_now();
     return result;
+  }
+
+  // The clock never changes, so that one reading at the end tells it.
+  std::vector<ClockReading> clocks_of(const Trace& trace) const {
+    if (trace.work.empty()) return {};
+    const DeviceWork& last = std::ranges::max(trace.work, {}, &DeviceWork::end);
+    return {{.at = last.end, .hertz = machine_->profile.compute.sm_clock_hertz}};
   }
 
   void note_held_memory(const Timeline& rank, MemoryUse& memory) const {

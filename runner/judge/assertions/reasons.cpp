@@ -197,6 +197,9 @@ std::string absent_reason(const MetricOf& metric) {
     case Metric::pool_returns_per_step:
       return fmt::format("what '{}' does every so many steps comes round too late to count its {}",
                          metric.variant, row_of(metric.metric).name);
+    case Metric::cycles_per_load:
+      return fmt::format("the traced steps of '{}' do not tell the clock, hence no {}",
+                         metric.variant, row_of(metric.metric).name);
     case Metric::kernel_gbps:
       return fmt::format(
           "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",

@@ -60,6 +60,12 @@ class ReportedValue {
   const std::map<Metric, double>& values_;
 };
 
+std::string cycles_in_words(const std::map<Metric, double>& values) {
+  const auto cycles = values.find(Metric::cycles_per_load);
+  if (cycles == values.end()) return "";
+  return fmt::format("; a load takes {:.0f} cycles", cycles->second);
+}
+
 std::string bound_in_words(TimePart part, const TimeBreakdown& time,
                            const std::map<Metric, double>& values) {
   const ReportedValue reported(values);
@@ -71,7 +77,8 @@ std::string bound_in_words(TimePart part, const TimeBreakdown& time,
       return fmt::format("memory-bound: kernels and fills that device memory limits run {}",
                          of_time);
     case TimePart::latency:
-      return fmt::format("latency-bound: kernels whose loads wait for each other run {}", of_time);
+      return fmt::format("latency-bound: kernels whose loads wait for each other run {}{}", of_time,
+                         cycles_in_words(values));
     case TimePart::copies:
       return fmt::format("copy-bound: copies run with no kernel beside them {}{}{}", of_time,
                          reported(Metric::copy_bytes_per_step, "; it copies ", " a step"),

@@ -134,6 +134,27 @@ void add_kernel_speed(const Trace& trace, const PlannedStep& plan, Values& value
   add_ratio(values, Metric::kernel_gbps, bytes, time);
 }
 
+// Adds no value where the clock is not known.
+void add_load_latency(const Trace& whole, const Trace& trace, const PlannedStep& plan,
+                      Values& values) {
+  std::set<std::pair<int, std::int64_t>> launches;
+  double loads = 0;
+  double time = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    const auto* launch = std::get_if<LaunchKernel>(&operation_at(plan, work.operation).action);
+    const auto loads_of = launch ? kernel(launch->kernel).cost.dependent_loads : nullptr;
+    if (!loads_of) continue;
+    time += seconds(work);
+    if (!launches.emplace(work.operation, work.step).second) continue;
+    loads += static_cast<double>(loads_of(launch->shape, launch->dtype, launch->attributes).count);
+  }
+  double hertz = 0;
+  for (const ClockReading& reading : whole.clocks) hertz += reading.hertz;
+  const auto readings = static_cast<double>(whole.clocks.size());
+  add_ratio(values, Metric::cycles_per_load, time * hertz, loads * readings);
+}
+
 double loader_seconds(const Trace& trace, const StepPlan& plan) {
   double sum = 0;
   for (const HostSpan& span : trace.spans) {
@@ -225,6 +246,7 @@ TimeBreakdown add_times(const Trace& whole, const Trace& trace, const PlannedSte
   add_short_kernels(trace, values);
   add_copy_speed(trace, values);
   add_kernel_speed(trace, plan, values);
+  add_load_latency(whole, trace, plan, values);
   add_phase_times(trace, plan, values);
   if (plan->ranks.count > 1) {
     add_communication(whole, plan, window, device, values);

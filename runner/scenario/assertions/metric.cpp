@@ -205,6 +205,8 @@ constexpr std::array metric_rows{
     share(Metric::slow_step_share, timed,
           "share of a round's steps that take more than twice as long as their median"),
     row(Metric::steps_per_s, timed, per_second, "steps in a second", Better::more),
+    row(Metric::cycles_per_load, traced, count,
+        "chase: cycles of the multiprocessors' clock from one load to the next"),
 };
 
 static_assert([] {
@@ -276,6 +278,8 @@ std::string_view reason_against(Metric metric, ModelKind model) {
   if (metric == Metric::tokens_per_s && model != ModelKind::transformer)
     return "its samples are no sequences of tokens";
   if (metric == Metric::mfu && !multiplies) return "it computes no GEMMs";
+  if (metric == Metric::cycles_per_load && model != ModelKind::chase)
+    return "none of its loads waits for the one before";
   return {};
 }
 

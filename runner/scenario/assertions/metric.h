@@ -135,6 +135,8 @@ enum class Metric {
   slow_step_share,
   // A timed metric.
   steps_per_s,
+  // A traced metric.
+  cycles_per_load,
 };
 
 // Which values of a metric are better; `neither` for a metric that only describes a step.

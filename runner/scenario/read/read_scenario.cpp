@@ -362,7 +362,9 @@ class ScenarioReader {
       if (reason.empty()) continue;
       fail(assertion.place,
            fmt::format("'{}' has no {}: {}", of.variant, row_of(of.metric).name, reason),
-           "compare samples_per_s, or set 'model.kind' to transformer");
+           of.metric == Metric::cycles_per_load
+               ? "set 'model.kind' to chase"
+               : "compare samples_per_s, or set 'model.kind' to transformer");
       return;
     }
   }
