@@ -333,6 +333,14 @@ TEST(Sgd, StepsAgainstTheGradient) {
                            }}});
 }
 
+TEST(MovingAverage, KeepsADecayOfItselfAndTakesInTheRestOfTheWeights) {
+  expect_formulas("moving_average",
+                  {{0, [](const KernelTrial& t, std::int64_t i) {
+                      const double decay = t.attributes.as<kernels::MovingAverage>().decay;
+                      return decay * value_at(t, 0, i) + (1 - decay) * value_at(t, 1, i);
+                    }}});
+}
+
 TEST(AdamW, FollowsTheTextbookUpdate) {
   const Formula m = [](const KernelTrial& t, std::int64_t i) {
     return t.attributes.as<kernels::Adamw>().beta1 * value_at(t, 2, i) +

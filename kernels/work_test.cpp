@@ -89,6 +89,7 @@ TEST(Work, AgreesWithHandValues) {
       hand<kernels::AccumulateLoss>({}, DType::fp32, {}, {8, 4, 1}),
       hand<kernels::MeanLoss>({}, DType::fp32, {4}, {4, 8, 1}),
       hand<kernels::Sgd>({2, 3}, DType::tf32, {0.1}, {48, 24, 12}),
+      hand<kernels::MovingAverage>({2, 3}, DType::bf16, {0.9}, {36, 24, 18}),
       hand<kernels::Adamw>({2, 3}, DType::bf16, {}, {80, 60, 96}),
       hand<kernels::SquareSums>({10, 2}, DType::bf16, {}, {20, 8, 20}),
       hand<kernels::Clip>({3}, DType::fp32, {}, {44, 32, 3}),

@@ -73,6 +73,20 @@ void sgd_reference(const CallOf<kernels::Sgd>& call) {
   }
 }
 
+constexpr auto moving_average_operands = operands_of<kernels::MovingAverage>({
+    {"average", Access::read_write, extent::elements, OperandFormat::single},
+    {"weights", Access::read, extent::elements},
+});
+
+void moving_average_reference(const CallOf<kernels::MovingAverage>& call) {
+  auto* average = static_cast<float*>(call.buffers[0]);
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const double weight = number_at(call.buffers[1], call.dtype, i);
+    average[i] =
+        static_cast<float>(average[i] + (1 - call.attributes.decay) * (weight - average[i]));
+  }
+}
+
 // An operand of a foreach pass; all passes have the shape and attributes of adamw.
 using Tensor = OperandOf<kernels::Adamw>;
 
@@ -264,6 +278,8 @@ void square_sums_reference(const CallOf<kernels::SquareSums>& call) {
 std::vector<Kernel> optimizer_kernels() {
   std::vector<Kernel> all{
       row<kernels::Sgd, sgd_reference>(sgd_operands, flops_an_element<2>),
+      row<kernels::MovingAverage, moving_average_reference>(moving_average_operands,
+                                                            flops_an_element<3>),
       row<kernels::Clip, clip_reference>(clip_operands, [](const auto& s) { return s.partials; }),
       row<kernels::SquareSums, square_sums_reference>(
           square_sums_operands, [](const auto& shape) { return 2 * shape.numbers; })};

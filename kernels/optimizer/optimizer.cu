@@ -196,6 +196,44 @@ Launch kernels::Sgd::prepare(const Shape& shape, DType dtype, const Attributes& 
 
 namespace {
 
+template <class Number>
+struct Follow {
+  float* average;
+  const Number* weights;
+  float share;  // of the new weights
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    auto kept = load<count>(average, first);
+    const auto weight = load<count>(weights, first);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      kept.values[i] = fmaf(share, to_float(weight.values[i]) - kept.values[i], kept.values[i]);
+    }
+    store<count>(average, first, kept);
+  }
+};
+
+}  // namespace
+
+Launch kernels::MovingAverage::prepare(const Shape& shape, DType dtype,
+                                       const Attributes& attributes, const LaunchContext&) {
+  const auto share = static_cast<float>(1 - attributes.decay);
+  const std::int64_t parameters = elements_of(shape);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [parameters, share](void* const* buffers, cudaStream_t stream) {
+      const Follow<Number> element{static_cast<float*>(buffers[0]),
+                                   static_cast<const Number*>(buffers[1]), share};
+      launch_elementwise<mixed_count>(
+          "moving_average", parameters, element,
+          all_aligned_to_packs<mixed_count>(element.average, element.weights), stream);
+    };
+  });
+}
+
+namespace {
+
 using Pass = ForeachPass;
 
 constexpr bool is_controlled(Pass pass) {

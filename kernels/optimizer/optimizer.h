@@ -64,6 +64,18 @@ struct Sgd {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// A moving average of the weights: average += (1 - decay) * (weights - average).
+//   shape     rows x columns parameters
+//   operands  average (fp32), weights
+struct MovingAverage {
+  static constexpr std::string_view name = "moving_average";
+  using Shape = MatrixShape;
+  struct Attributes {
+    double decay = 0;
+  };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 }  // namespace kernels
 
 // AdamW as a "foreach" optimizer computes it: one pass over all tensors for each elementary

@@ -144,6 +144,7 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::AccumulateLoss>({{}}),
       recipe<kernels::MeanLoss>({{}}, {{1}, {7}}),
       recipe<kernels::Sgd>(matrices, {{0.125}, {0.01}}),
+      recipe<kernels::MovingAverage>(matrices, {{0.75}, {0.999}}),
       recipe<kernels::SquareSums>({{1, 1},
                                    {7, 1},
                                    {33, 1},

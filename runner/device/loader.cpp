@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "device/thread_clock.h"
 
 namespace stepgate {
 namespace {
@@ -36,6 +37,12 @@ void pass_time(std::chrono::nanoseconds duration) {
   const auto sleep = sleep_within(duration);
   if (sleep.count() > 0) std::this_thread::sleep_for(sleep);
   while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+void compute_for(std::chrono::nanoseconds duration) {
+  const auto end = thread_processor_time() + duration;
+  while (thread_processor_time() < end) {
   }
 }
 
@@ -73,7 +80,7 @@ void Loader::stop() {
 }
 
 void Loader::take(std::int64_t index) {
-  if (plan_.depth == 0) return pass_time(loading_time(plan_, seed_, index));
+  if (plan_.depth == 0) return make(index);
   if (index == end_) {
     stop();
     end_ = next_start(plan_, index);
@@ -87,6 +94,11 @@ void Loader::take(std::int64_t index) {
   changed_.notify_all();
 }
 
+void Loader::make(std::int64_t index) const {
+  const auto duration = loading_time(plan_, seed_, index);
+  plan_.busy ? compute_for(duration) : pass_time(duration);
+}
+
 void Loader::work() {
   std::unique_lock lock(mutex_);
   // This wait can be interrupted, since starting a worker may take seconds.
@@ -98,7 +110,7 @@ void Loader::work() {
     if (stopping_) return;
     const std::int64_t index = next_to_make_++;
     lock.unlock();
-    pass_time(loading_time(plan_, seed_, index));
+    make(index);
     lock.lock();
     ready_[static_cast<std::size_t>(index % plan_.depth)] = index;
     changed_.notify_all();

@@ -24,6 +24,8 @@ std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
 
 // Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
 void pass_time(std::chrono::nanoseconds);
+// Uses this much processor time of the calling thread.
+void compute_for(std::chrono::nanoseconds);
 // The part of this time that pass_time sleeps.
 std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds);
 
@@ -43,6 +45,7 @@ class Loader {
   void start();
   void stop();
   void work();
+  void make(std::int64_t index) const;
 
   LoaderKnobs plan_;
   std::uint64_t seed_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "device/thread_clock.h"
 
@@ -46,6 +47,32 @@ TEST(Loader, SharesItsWorkAmongItsWorkers) {
   const auto elapsed = steady_clock::now() - begin;
   EXPECT_GE(elapsed, milliseconds(30));
   EXPECT_LT(elapsed, milliseconds(100));  // one worker would need 120
+}
+
+TEST(Loader, OfBusyWorkersPassesProcessorTimeWhichSleepingOnesDoNot) {
+  for (const bool busy : {false, true}) {
+    Loader loader({.wait_us = 10000, .busy = busy}, 1, 0);
+    const nanoseconds before = thread_processor_time();
+    loader.take(0);
+    const nanoseconds used = thread_processor_time() - before;
+    EXPECT_EQ(used >= milliseconds(10), busy);
+  }
+}
+
+// Twice as many busy workers as processors take at least twice as long for a batch.
+TEST(Loader, OfBusyWorkersIsNoFasterThanTheProcessors) {
+  const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  if (processors == 0 || processors > 32) GTEST_SKIP() << "more than 64 workers would be needed";
+  const std::int64_t workers = 2 * processors;
+  const auto time_to_make = [&](bool busy) {
+    const auto begin = steady_clock::now();
+    Loader loader({.wait_us = 20000, .depth = workers, .workers = workers, .busy = busy}, 1, 0);
+    for (std::int64_t index = 0; index < 2 * workers; ++index) loader.take(index);
+    return steady_clock::now() - begin;
+  };
+  const auto computing = time_to_make(true);
+  EXPECT_GE(computing, milliseconds(4 * 20));
+  EXPECT_LT(time_to_make(false), computing) << "they sleep side by side";
 }
 
 TEST(Loader, EndsWhileItsWorkersWait) {

@@ -63,6 +63,8 @@ constexpr ProfileRow profile_rows[] = {
     {"", "multiprocessors", processors,
      [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
     {"", "memory_bytes", memory, [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
+    {"host", "processors", processors,
+     [](DeviceProfile& p) -> Target { return &p.host.processors; }, true},
     {"host", "launch_ns", times,
      [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
     {"host", "product_ns", times,

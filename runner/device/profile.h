@@ -46,6 +46,8 @@ struct CollectiveCosts {
 };
 
 struct HostCosts {
+  // Processors that the threads of a process share. A file may leave it out.
+  std::int64_t processors = 16;
   std::int64_t launch_nanoseconds = 0;
   std::int64_t gemm_nanoseconds = 0;  // launching a matrix product through cuBLASLt
   std::int64_t graph_launch_nanoseconds = 0;

@@ -42,6 +42,7 @@ class ProfileFile : public testing::Test {
     profile.compute.fp32_flops_per_second = 5e13;
     profile.compute.tf32_flops_per_second = 4e14;
     profile.compute.bf16_flops_per_second = 8e14;
+    profile.host.processors = 32;
     profile.compute.sm_clock_hertz = 1.98e9;
     profile.host.launch_nanoseconds = 3400;
     profile.noise.slower_after_steps = 500;  // the file has these only where they are not zero

@@ -45,7 +45,9 @@ enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer, weights };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
 enum class OptimKind { sgd, adamw, lion };
-enum class OptimImpl { fused, per_tensor, foreach };
+enum class OptimImpl { fused, per_tensor, foreach, operations };
+// When 16-bit weights are copied from their fp32 master.
+enum class MasterCast { update, forward };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each value also fuses what the previous one does
 // How the algorithm of a GEMM is chosen: by the heuristics of the library, or by measuring once

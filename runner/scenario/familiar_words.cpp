@@ -82,7 +82,8 @@ constexpr std::array rows{
     FamiliarWord{"garbage collection, gc.collect, gc pause", "host.pause_us, host.pause_every"},
     FamiliarWord{"cpu offload, zero offload, offloading", "memory.offload, memory.offload_via"},
     // The network and its numbers.
-    FamiliarWord{"amp, autocast, mixed precision, precision, dtype", "model.dtype, optim.master"},
+    FamiliarWord{"amp, autocast, mixed precision, precision, dtype",
+                 "model.dtype, optim.master, optim.cast"},
     FamiliarWord{"bfloat16, torch.bfloat16", "model.dtype = \"bf16\""},
     FamiliarWord{"float16, half, torch.float16, fp16 training", "model.dtype = \"fp16\""},
     FamiliarWord{"float32, float, single, torch.float32", "model.dtype = \"fp32\""},
@@ -125,6 +126,7 @@ constexpr std::array rows{
     FamiliarWord{"optimizer, optim, adam, torch.optim", "optim.kind, optim.impl"},
     FamiliarWord{"foreach, fused, fused adam, multi tensor, apex", "optim.impl"},
     FamiliarWord{"master weights", "optim.master"},
+    FamiliarWord{"ema, moving average, swa, AveragedModel", "optim.average"},
     FamiliarWord{"clip_grad_norm, max_grad_norm, gradient clipping", "optim.clip"},
     FamiliarWord{"learning rate, lr, scheduler, weight_decay, momentum, beta", "",
                  "a step here has fixed rates, since they cost no time; leave it out"},

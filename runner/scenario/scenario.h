@@ -73,6 +73,7 @@ struct LoaderKnobs {
   std::int64_t workers = 1;
   std::int64_t restart_every = 0;  // workers restart after so many batches; 0: never
   double start_us = 0;             // from a worker's start to its first batch
+  bool busy = false;               // wait_us is processor time, which threads compete for
   bool operator==(const LoaderKnobs&) const = default;
 };
 
@@ -140,8 +141,10 @@ struct MemoryKnobs {
 struct OptimKnobs {
   OptimKind kind = OptimKind::sgd;
   OptimImpl impl = OptimImpl::fused;
-  bool master = false;  // fp32 weights that the 16-bit weights are copied from
-  double clip = 0;      // largest global norm of gradients; 0: no limit
+  bool master = false;                   // fp32 weights that the 16-bit weights are copied from
+  MasterCast cast = MasterCast::update;  // when they are
+  double average = 0;  // decay of a moving average of the weights; 0: there is none
+  double clip = 0;     // largest global norm of gradients; 0: no limit
   bool operator==(const OptimKnobs&) const = default;
 };
 

@@ -36,6 +36,7 @@ void append_transformers(std::vector<ModelCase>& cases) {
   scaled.model.positions = 7;
   scaled.model.vocab_multiple = 4;  // a row that is no token
   scaled.optim.master = true;
+  scaled.optim.average = 0.9;
   scaled.launch.fuse = Fuse::none;
   cases.push_back({"fp16_transformer", scaled});
   Knobs llama = plain;
@@ -99,6 +100,9 @@ void append_recommenders(std::vector<ModelCase>& cases) {
   Knobs passes = plain;
   passes.optim.impl = OptimImpl::foreach;
   cases.push_back({"foreach_recommender", passes});
+  passes.optim.impl = OptimImpl::operations;
+  passes.optim.average = 0.9;
+  cases.push_back({"operations_recommender", passes});
 }
 
 void append_chase(std::vector<ModelCase>& cases) {

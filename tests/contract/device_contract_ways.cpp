@@ -113,10 +113,14 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
         }
 }
 
-// Adds steps that allocate and release each gradient separately. Foreach optimizers are left out,
-// since their passes round differently.
+bool is_updated_in_passes(const Knobs& model) {
+  return model.optim.impl == OptimImpl::foreach || model.optim.impl == OptimImpl::operations;
+}
+
+// Adds steps that allocate and release each gradient separately. Updates in passes are left out,
+// since they round differently.
 void append_own_gradients(const Knobs& model, std::vector<Knobs>& ways) {
-  if (model.optim.impl == OptimImpl::foreach) return;
+  if (is_updated_in_passes(model)) return;
   for (const AllocKnobs& alloc : allocations)
     for (const LaunchVia via : launch_kinds) {
       if (alloc.when != AllocWhen::op) continue;
@@ -216,9 +220,9 @@ Knobs mix(const Knobs& model, Random& random) {
   knobs.host.launch_us = random.below(2) == 0 ? 0 : 1;
   const bool has_tables = model.model.kind == ModelKind::recommender;
   if (model.model.kind == ModelKind::mlp || has_tables) {
-    // Foreach passes round differently.
-    const bool in_passes = model.optim.impl == OptimImpl::foreach;
-    if (random.below(2) == 0 && !in_passes) knobs.optim.impl = OptimImpl::per_tensor;
+    // Passes round differently.
+    if (random.below(2) == 0 && !is_updated_in_passes(model))
+      knobs.optim.impl = OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
     knobs.model.inplace = random.below(2) == 0;
   }

@@ -162,6 +162,8 @@ TEST(RecommenderNumbers, AreNearlyTheSameInPasses) {
   const std::vector<float> expected = losses_of(knobs, 20);
   knobs.optim.impl = OptimImpl::foreach;
   const std::vector<float> losses = losses_of(knobs, 20);
+  knobs.optim.impl = OptimImpl::operations;
+  EXPECT_EQ(losses_of(knobs, 20), losses) << "tensor by tensor";
   for (std::size_t step = 0; step < losses.size(); ++step)
     EXPECT_NEAR(losses[step], expected[step], 1e-5 * expected[step]) << step;
 }

@@ -219,8 +219,31 @@ TEST(SimulatedDevice, ALoaderThatIsAwaitedSleepsAllButTheEnd) {
   const nanoseconds inline_loader = processor_time_of_a_step(knobs);
   EXPECT_GE(inline_loader, microseconds(150));
   EXPECT_LT(inline_loader, microseconds(200));
+  knobs.loader.busy = true;
+  EXPECT_GE(processor_time_of_a_step(knobs), microseconds(1000))
+      << "it computes, and sleeps nowhere";
   knobs.loader.depth = 2;
   EXPECT_LT(processor_time_of_a_step(knobs), microseconds(50));
+}
+
+// Eight workers make a batch of 4 ms every 500 us where each has a processor of its own; the first
+// eight batches of a load are there sooner.
+TEST(SimulatedDevice, SharesItsProcessorsAmongBusyWorkersAndTheStep) {
+  Knobs knobs = spinning(1, 50);
+  knobs.loader = {.wait_us = 4000, .depth = 8, .workers = 8};
+  const auto on = [&](std::int64_t processors) {
+    DeviceProfile profile = round_profile();
+    profile.host.processors = processors;
+    return step_time(knobs, profile);
+  };
+  const nanoseconds asleep = on(1);
+  EXPECT_GT(asleep, microseconds(470));
+  EXPECT_LE(asleep, microseconds(500));
+  knobs.loader.busy = true;
+  EXPECT_EQ(on(9), asleep);
+  EXPECT_NEAR(static_cast<double>(on(3).count()), 3.0 * static_cast<double>(asleep.count()), 1e4);
+  knobs.loader.workers = 16;
+  EXPECT_EQ(on(9), asleep) << "eight places ahead keep eight of them";
 }
 
 std::string refusal_of(const std::function<void()>& load) {

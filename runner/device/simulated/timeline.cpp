@@ -19,6 +19,13 @@ Nanoseconds scaled(Nanoseconds time, double factor) {
   return static_cast<Nanoseconds>(std::llround(static_cast<double>(time) * factor));
 }
 
+// Factor by which busy workers are slower because they share the processors with each other and
+// with the thread that issues the step. No more of them work at once than batches are ahead.
+double wait_for_processors(const LoaderKnobs& loader, const HostCosts& host) {
+  const auto threads = static_cast<double>(std::min(loader.workers, loader.depth) + 1);
+  return std::max(1.0, threads / static_cast<double>(host.processors));
+}
+
 }  // namespace
 
 Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const LoadDraw& draw,
@@ -338,13 +345,14 @@ Nanoseconds Timeline::all_work_end() const {
 }
 
 void Timeline::take_batch(std::int64_t step) {
-  const Nanoseconds cost = loading_time(plan_.loader, loader_seed_, step).count();
+  Nanoseconds cost = loading_time(plan_.loader, loader_seed_, step).count();
   if (plan_.loader.depth == 0) {
     host_ += cost;
     waited_ += cost;
-    idle_ += sleep_within(std::chrono::nanoseconds(cost)).count();
+    if (!plan_.loader.busy) idle_ += sleep_within(std::chrono::nanoseconds(cost)).count();
     return;
   }
+  if (plan_.loader.busy) cost = scaled(cost, wait_for_processors(plan_.loader, profile_.host));
   if (step != first_step_ && restarts_before(plan_.loader, step)) {
     std::ranges::fill(worker_free_, host_ + nanoseconds_of(plan_.loader.start_us));
     std::ranges::fill(taken_, host_);

@@ -125,12 +125,22 @@ class Mlp {
                       : activations_[static_cast<std::size_t>(index)];
   }
 
-  void add_moments() {
+  // Adds what the update keeps besides the weights.
+  void add_state(const Buffer& weights) {
     if (tables_) {
       update_.weights = weights_;
       update_.gradients = gradients_;
       add_update_buffers(builder_, knobs_, parameters_, update_);
       return;
+    }
+    if (knobs_.optim.average > 0) {
+      Buffer average = weights;
+      average.name = "average weights";
+      average.purpose = Purpose::optimizer_state;
+      average.bytes = shape_.parameters() * word_bytes;
+      average.dtype = DType::fp32;
+      average.numbers_of = weights.name;
+      average_ = builder_.add(average);
     }
     if (knobs_.memory.offload == Offload::optimizer) {
       offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
@@ -161,7 +171,7 @@ class Mlp {
                                .purpose = Purpose::gradients,
                                .bytes = weights.bytes,
                                .dtype = weights.dtype});
-    add_moments();
+    add_state(weights);
   }
 
   void add_visitors(const Buffer& weights) {
@@ -325,6 +335,9 @@ class Mlp {
                    .gradients = from(gradients_of(layer)),
                    .moments = moments,
                    .counter = builder_.whole(ends_.counter)});
+    if (average_)
+      launch_average(builder_, name + ", average", count, knobs_.optim.average,
+                     builder_.plan().dtype, from({*average_, layer}), from(weights_of(layer)));
   }
 
   StepBuilder& builder_;
@@ -332,6 +345,7 @@ class Mlp {
   MlpShape shape_;
   std::int64_t layers_, hidden_, rows_;
   int weights_ = 0, gradients_ = 0, labels_ = 0;
+  std::optional<int> average_;  // of the weights
   std::vector<int> moments_, activations_, activation_gradients_;
   std::vector<int> gemms_, gemm_gradients_;  // by layer, where activations do not overwrite them
   std::optional<EmbeddingTables> tables_;

@@ -111,9 +111,10 @@ struct Effect {
   std::string operator()(const TakeBatch&) const {
     const LoaderKnobs& loader = plan.loader;
     const std::string cost = seconds_text(loader.wait_us * 1e-6);
-    if (loader.depth == 0) return fmt::format("{} inline", cost);
-    std::string words = fmt::format("{} each, {} ahead, {} worker{}", cost, loader.depth,
-                                    loader.workers, loader.workers == 1 ? "" : "s");
+    const char* kind = loader.busy ? "busy " : "";
+    if (loader.depth == 0) return fmt::format("{} {}inline", cost, kind);
+    std::string words = fmt::format("{} each, {} ahead, {} {}worker{}", cost, loader.depth,
+                                    loader.workers, kind, loader.workers == 1 ? "" : "s");
     if (loader.restart_every > 0)
       words += fmt::format(", started anew every {} batches", loader.restart_every);
     return words;

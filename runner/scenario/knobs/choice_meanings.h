@@ -119,8 +119,13 @@ inline constexpr Meanings<OptimKind> meanings<OptimKind>{
     "w -= rate * gradient", "torch.optim.AdamW, two moments", "Lion, one moment"};
 template <>
 inline constexpr Meanings<OptimImpl> meanings<OptimImpl>{
-    "one kernel for all tensors: fused=True", "one kernel for each tensor: foreach=False",
-    "one kernel for each operation of the rule: foreach=True"};
+    "one kernel for all tensors: fused=True", "one kernel for each tensor",
+    "one kernel for each operation of the rule: foreach=True",
+    "one kernel for each operation on each tensor: foreach=False"};
+template <>
+inline constexpr Meanings<MasterCast> meanings<MasterCast>{
+    "by the kernel that updates both",
+    "tensor by tensor before every forward pass, as autocast does"};
 template <>
 inline constexpr Meanings<LaunchVia> meanings<LaunchVia>{"one launch after the other",
                                                          "one CUDA graph a step"};

@@ -54,11 +54,14 @@ std::vector<Knobs> steps_of_every_kind() {
   for (const HostMemory host : {HostMemory::pinned, HostMemory::managed})
     steps.emplace_back().transfer.host = host;
   steps.emplace_back().batch.sizes = {16, 24};
-  steps.emplace_back().loader.depth = 2;
+  steps.emplace_back().loader = {.wait_us = 100, .depth = 2};
   steps.emplace_back().eval.every = 1;
   steps.emplace_back().save.every = 1;
   steps.emplace_back().host = {.step_us = 100, .pause_us = 100};
   steps.emplace_back().memory.offload = Offload::activations;
+  Knobs& mixed = steps.emplace_back();
+  mixed.model = {.kind = ModelKind::transformer, .dtype = DType::bf16};
+  mixed.optim.master = true;
   Knobs& lengths = steps.emplace_back();
   lengths.model.kind = ModelKind::transformer;
   lengths.batch.lengths = {8, 24};

@@ -239,6 +239,10 @@ constexpr std::array field_rows{
         "loader.depth", whole(0, 64), "batches ready ahead; 0 loads on the step's own thread"),
     field<&Knobs::loader, &LoaderKnobs::workers>("loader.workers", whole(1, 64),
                                                  "threads that load; needs a depth"),
+    field<&Knobs::loader, &LoaderKnobs::busy>(
+        "loader.busy", yes_or_no(),
+        "whether that is processor time, for which the threads compete, instead of a sleep",
+        &with_loading),
     field<&Knobs::loader, &LoaderKnobs::restart_every>(
         "loader.restart_every", whole(0, 1000000),
         "batches after which these threads end and start anew, with nothing ahead; 0 never",
@@ -333,11 +337,20 @@ constexpr std::array field_rows{
                                             &with_parameters),
     field<&Knobs::optim, &OptimKnobs::impl>(
         "optim.impl", one_of(choices<OptimImpl>),
-        "one kernel for all tensors, one for each, or one for each operation of the rule",
+        "one kernel for all tensors, one for each tensor, one for each operation of the rule, or "
+        "one for each operation on each tensor",
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::master>(
         "optim.master", yes_or_no(), "fp32 weights besides those of 16 bits, which follow them",
         &for_transformer),
+    field<&Knobs::optim, &OptimKnobs::cast>("optim.cast", one_of(choices<MasterCast>),
+                                            "when the weights are copied from their master of fp32",
+                                            &with_a_master),
+    field<&Knobs::optim, &OptimKnobs::average>(
+        "optim.average", number(0, 0.999999),
+        "decay of a moving average of the weights, in fp32, of which every update takes in "
+        "1 - decay of the new weights; 0 is none",
+        &with_parameters),
     field<&Knobs::optim, &OptimKnobs::clip>("optim.clip", number(0, 1e6),
                                             "largest global norm of the gradients; 0 is any",
                                             &for_transformer),

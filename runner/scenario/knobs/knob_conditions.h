@@ -161,6 +161,10 @@ inline constexpr KnobCondition with_workers{
     .holds = [](const Knobs& knobs) { return knobs.loader.depth > 0; },
     .hint = "remove it, or write loader.depth = 2",
     .message = "'{}' is about threads of the loader, which has none when 'loader.depth' is 0"};
+inline constexpr KnobCondition with_loading{
+    .holds = [](const Knobs& knobs) { return knobs.loader.wait_us > 0; },
+    .hint = "remove it, or write loader.wait_us = 1000",
+    .message = "'{}' says how a batch is made, and 'loader.wait_us' is 0"};
 inline constexpr KnobCondition without_sizes{
     .holds = [](const Knobs& knobs) { return knobs.batch.sizes.empty(); },
     .hint = "keep one of them",
@@ -169,6 +173,10 @@ inline constexpr KnobCondition with_sizes{
     .holds = [](const Knobs& knobs) { return !knobs.batch.sizes.empty(); },
     .hint = "remove it, or give 'batch.sizes' a list",
     .message = "'{}' orders 'batch.sizes', which is not there"};
+inline constexpr KnobCondition with_a_master{
+    .holds = [](const Knobs& knobs) { return is_transformer(knobs) && knobs.optim.master; },
+    .hint = "remove it, or write optim.master = true",
+    .message = "'{}' is about a master of the weights, and 'optim.master' is false"};
 inline constexpr KnobCondition where_offloaded{
     .holds = [](const Knobs& knobs) { return knobs.memory.offload != Offload::none; },
     .hint = "remove it, or write memory.offload = \"activations\"",

@@ -79,6 +79,10 @@ bool has_many_tensors(const Knobs& knobs) {
   return is_transformer(knobs) || knobs.model.kind == ModelKind::recommender;
 }
 
+bool launches_passes(const Knobs& knobs) {
+  return knobs.optim.impl == OptimImpl::foreach || knobs.optim.impl == OptimImpl::operations;
+}
+
 bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
@@ -246,23 +250,37 @@ constexpr std::array clashes{
              },
              "a transformer is trained by adamw or lion", "write optim.kind = \"adamw\""},
     KnobRule{"optim.impl",
-             [](const Knobs& knobs) {
-               return !has_many_tensors(knobs) && knobs.optim.impl == OptimImpl::foreach;
-             },
-             "'foreach' is only for transformer and recommender",
+             [](const Knobs& knobs) { return !has_many_tensors(knobs) && launches_passes(knobs); },
+             "'foreach' and 'operations' are only for transformer and recommender",
              "write optim.impl = \"fused\" or \"per_tensor\""},
     KnobRule{"optim.impl",
-             [](const Knobs& knobs) {
-               return knobs.optim.master && knobs.optim.impl == OptimImpl::foreach;
-             },
-             "'foreach' updates the weights themselves, not a master of them",
+             [](const Knobs& knobs) { return knobs.optim.master && launches_passes(knobs); },
+             "'foreach' and 'operations' update the weights themselves, not a master of them",
              "write optim.impl = \"fused\", or remove 'optim.master'"},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) {
-               return knobs.optim.kind != OptimKind::adamw &&
-                      knobs.optim.impl == OptimImpl::foreach && has_many_tensors(knobs);
+               return knobs.optim.kind != OptimKind::adamw && launches_passes(knobs) &&
+                      has_many_tensors(knobs);
              },
-             "'foreach' are the passes of adamw", "write optim.impl = \"fused\""},
+             "'foreach' and 'operations' are the passes of adamw", "write optim.impl = \"fused\""},
+    KnobRule{"optim.average",
+             [](const Knobs& knobs) { return offloads_weights(knobs) && knobs.optim.average > 0; },
+             "an average stays on the device, where the weights are a few layers at a time",
+             "remove 'optim.average', or write memory.offload = \"optimizer\""},
+    KnobRule{"optim.cast",
+             [](const Knobs& knobs) {
+               return knobs.optim.master && knobs.optim.cast == MasterCast::forward &&
+                      shards(knobs);
+             },
+             "a rank has the master of its own part alone, and gathers weights that are cast",
+             "write ranks.shard = \"none\", or optim.cast = \"update\""},
+    KnobRule{"save.via",
+             [](const Knobs& knobs) {
+               return knobs.optim.master && knobs.optim.cast == MasterCast::forward &&
+                      knobs.save.every > 0 && knobs.save.via == SaveVia::beside;
+             },
+             "the next forward pass casts the weights while they are copied beside it",
+             "write save.via = \"waited\", or optim.cast = \"update\""},
     KnobRule{"memory.offload",
              [](const Knobs& knobs) {
                return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::adamw;

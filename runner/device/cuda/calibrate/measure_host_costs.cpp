@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "device/cuda/calibrate/graph_of_kernels.h"
 #include "device/cuda/calibrate/measure_costs.h"
@@ -105,6 +106,7 @@ void measure_host_registration(const CostBench& bench, HostCosts& costs) {
 
 HostCosts measure_host_costs(const CostBench& bench) {
   HostCosts costs;
+  costs.processors = std::max(1U, std::thread::hardware_concurrency());
   measure_launches(bench, costs);
   measure_calls(bench, costs);
   measure_allocations(costs);

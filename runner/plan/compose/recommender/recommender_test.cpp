@@ -105,6 +105,7 @@ TEST(Recommender, UpdatesAllTensorsAtOnceOneByOneOrInPasses) {
   }
   EXPECT_EQ(launches(OptimKind::adamw, OptimImpl::foreach),
             2 + 9);  // also the norm, which foreach reads
+  EXPECT_EQ(launches(OptimKind::adamw, OptimImpl::operations), 2 + 9 * (2 * layers + tables));
 }
 
 TEST(Recommender, CopiesOneIndexATableAndALabelOfEverySample) {

@@ -192,8 +192,16 @@ class Transformer {
     return StepBuilder::Operand::from(flat, table_.first_of(table_.positions()));
   }
 
+  void cast_weights(const std::string& name) {
+    for (const ParameterTensor& tensor : table_.tensors())
+      builder_.launch<kernels::Narrow>(name + "cast " + tensor.name, {.numbers = tensor.elements},
+                                       {StepBuilder::Operand::from(*update_.master, tensor.first),
+                                        StepBuilder::Operand::from(update_.weights, tensor.first)});
+  }
+
   void forward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
+    if (update_.master && knobs_.optim.cast == MasterCast::forward) cast_weights(name);
     embed(name, part);
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];

@@ -361,6 +361,66 @@ TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
   EXPECT_EQ(launches_of(updated(OptimImpl::per_tensor), "adamw_clipped"), tensors);
   EXPECT_EQ(launches_of(updated(OptimImpl::foreach), "adamw_clipped"), 0);
   EXPECT_EQ(launches_of(updated(OptimImpl::foreach), "foreach_addcdiv"), 1);
+  EXPECT_EQ(launches_of(updated(OptimImpl::operations), "adamw_clipped"), 0);
+  EXPECT_EQ(launches_of(updated(OptimImpl::operations), "foreach_addcdiv"), tensors);
+}
+
+TEST(Transformer, HasAMovingAverageInFp32ThatAsManyLaunchesFollowAsUpdate) {
+  const auto averaged = [](OptimImpl impl) {
+    return transformer_with([=](Knobs& knobs) {
+      knobs.optim.impl = impl;
+      knobs.optim.average = 0.999;
+    });
+  };
+  const ParameterTable table(transformer_shape(small_transformer()));
+  const auto tensors = std::ssize(table.tensors());
+  const StepPlan without = plan_of(small_transformer());
+  EXPECT_EQ(launches_of(without, "moving_average"), 0);
+  const StepPlan fused = averaged(OptimImpl::fused);
+  EXPECT_EQ(launches_of(fused, "moving_average"), 1);
+  EXPECT_EQ(launches_of(averaged(OptimImpl::foreach), "moving_average"), 1);
+  EXPECT_EQ(launches_of(averaged(OptimImpl::per_tensor), "moving_average"), tensors);
+  EXPECT_EQ(launches_of(averaged(OptimImpl::operations), "moving_average"), tensors);
+  EXPECT_EQ(
+      counted(fused, Metric::peak_live).value(),
+      counted(without, Metric::peak_live).value() + 4 * static_cast<double>(table.elements()));
+}
+
+// The name of the buffer that the average follows, if that is updated before.
+std::string followed(const StepPlan& plan) {
+  bool is_updated = false;
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr) continue;
+    if (launch->kernel.name() == "moving_average")
+      return is_updated ? buffer_at(plan, launch->operands[1].buffer).name : "the old weights";
+    is_updated = is_updated || launch->kernel.name().starts_with("adamw");
+  }
+  return "nothing";
+}
+
+TEST(Transformer, AveragesTheNewWeightsOrTheirMaster) {
+  Knobs knobs = small_transformer();
+  knobs.model.dtype = DType::bf16;
+  EXPECT_EQ(followed(plan_of(knobs)), "nothing");
+  knobs.optim.average = 0.999;
+  EXPECT_EQ(followed(plan_of(knobs)), "weights");
+  knobs.optim.master = true;
+  EXPECT_EQ(followed(plan_of(knobs)), "master weights");
+}
+
+TEST(Transformer, CastsEveryTensorBeforeTheForwardPassOfEveryPart) {
+  const auto cast = [](std::int64_t parts, MasterCast when) {
+    return transformer_with([=](Knobs& knobs) {
+      knobs.optim.master = true;
+      knobs.optim.cast = when;
+      knobs.batch.accumulate = parts;
+    });
+  };
+  const auto tensors = std::ssize(ParameterTable(transformer_shape(small_transformer())).tensors());
+  EXPECT_EQ(launches_of(cast(2, MasterCast::update), "narrow"), 0);
+  EXPECT_EQ(launches_of(cast(1, MasterCast::forward), "narrow"), tensors);
+  EXPECT_EQ(launches_of(cast(2, MasterCast::forward), "narrow"), 2 * tensors);
 }
 
 TEST(Transformer, WithAMasterPassesSixteenBytesAParameter) {

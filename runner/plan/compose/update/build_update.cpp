@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/compose/update/build_update.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,13 +22,18 @@ constexpr double growth_interval = 2000;
 constexpr double growth = 2;
 constexpr double backoff = 0.5;
 
+// Whether every operation of the rule is a launch. Such launches read the control.
+bool launches_passes(const OptimKnobs& knobs) {
+  return knobs.impl == OptimImpl::foreach || knobs.impl == OptimImpl::operations;
+}
+
 // Whether the global norm is needed: to clip, or to detect numbers that are not finite before they
 // reach a transformer's 16-bit weights or their master.
 bool needs_norm(const Knobs& knobs) {
   const bool looks_for_infinities =
       knobs.model.kind == ModelKind::transformer && is_16_bit(knobs.model.dtype);
   return knobs.optim.clip > 0 || knobs.optim.master || looks_for_infinities ||
-         knobs.optim.impl == OptimImpl::foreach;
+         launches_passes(knobs.optim);
 }
 
 int add_state(StepBuilder& builder, const char* name, std::int64_t elements) {
@@ -52,12 +58,20 @@ class Update {
 
   void build() {
     if (buffers_.control) find_norm();
-    if (knobs_.optim.impl == OptimImpl::per_tensor) {
-      for (const ParameterTensor& tensor : parameters_.tensors())
-        update(tensor.name + ": update", tensor.first, tensor.elements);
-      return;
+    switch (knobs_.optim.impl) {
+      case OptimImpl::per_tensor:
+        for (const ParameterTensor& tensor : parameters_.tensors())
+          update(tensor.name + ": update", tensor.first, tensor.elements);
+        return;
+      case OptimImpl::operations:
+        for (const ParameterTensor& tensor : parameters_.tensors())
+          launch_passes(tensor.name + ": ", tensor.first, tensor.elements);
+        return;
+      case OptimImpl::foreach:
+        return launch_passes("", 0, parameters_.elements());
+      case OptimImpl::fused:
+        break;
     }
-    if (knobs_.optim.impl == OptimImpl::foreach) return foreach_passes();
     if (!is_sharded()) return update("update all parameters", 0, parameters_.elements());
     for (std::size_t bucket = 0; bucket < buffers_.pieces.size(); ++bucket) update_part(bucket);
     if (!shards_weights(knobs_))
@@ -139,6 +153,7 @@ class Update {
     for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
     if (buffers_.control) update.control = builder_.whole(*buffers_.control);
     launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat, update);
+    if (buffers_.average) follow(name + ": average", piece.flat.elements, piece.packed, update);
     if (shards_weights(knobs_)) return;
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
     const BufferUse all = StepBuilder::part(buffers_.weights, piece.bucket.first * bytes,
@@ -160,32 +175,46 @@ class Update {
     for (const int moment : buffers_.moments) update.moments.push_back(from(moment));
     if (buffers_.control) update.control = builder_.whole(*buffers_.control);
     launch_update(builder_, knobs_.optim.kind, name, {first, count}, update);
+    if (buffers_.average) follow(name + ", average", count, first, update);
   }
 
-  template <ForeachPass pass>
-  void foreach_pass(const std::string& name, const std::vector<StepBuilder::Operand>& operands) {
-    builder_.launch<kernels::Foreach<pass>>(name, {.columns = parameters_.elements()}, operands,
-                                            adamw_rates);
+  // Lets the average, from its element `first` on, follow the weights of this update or their
+  // master.
+  void follow(const std::string& name, std::int64_t count, std::int64_t first,
+              const UpdateOperands& update) {
+    launch_average(builder_, name, count, knobs_.optim.average,
+                   update.master ? DType::fp32 : builder_.plan().dtype,
+                   StepBuilder::Operand::from(*buffers_.average, first),
+                   update.master.value_or(update.weights));
   }
 
-  // Launches one pass over all parameters for each operation of the rule, in PyTorch's order.
-  void foreach_passes() {
-    const BufferUse weights = builder_.whole(buffers_.weights);
-    const BufferUse gradients = builder_.whole(buffers_.gradients);
-    const BufferUse m = builder_.whole(buffers_.moments[0]);
-    const BufferUse v = builder_.whole(buffers_.moments[1]);
-    const BufferUse denominators = builder_.whole(buffers_.denominator);
+  // Launches one pass over so many parameters for each operation of the rule, in PyTorch's order.
+  void launch_passes(const std::string& prefix, std::int64_t first, std::int64_t count) {
+    const auto from = [&](int flat) { return StepBuilder::Operand::from(flat, first); };
+    const StepBuilder::Operand weights = from(buffers_.weights);
+    const StepBuilder::Operand gradients = from(buffers_.gradients);
+    const StepBuilder::Operand m = from(buffers_.moments[0]);
+    const StepBuilder::Operand v = from(buffers_.moments[1]);
+    const auto denominators = StepBuilder::Operand::from(buffers_.denominator, 0);
     const BufferUse control = builder_.whole(*buffers_.control);
-    foreach_pass<ForeachPass::unscale>("unscale the gradients", {gradients, control});
-    builder_.reads_gradients(0, {.elements = parameters_.elements()});
-    foreach_pass<ForeachPass::decay>("decay the weights", {weights, control});
-    foreach_pass<ForeachPass::lerp>("first moments", {m, gradients, control});
-    foreach_pass<ForeachPass::mul>("decay the second moments", {v, control});
-    foreach_pass<ForeachPass::addcmul>("second moments", {v, gradients, control});
-    foreach_pass<ForeachPass::sqrt>("root of the second moments", {denominators, v});
-    foreach_pass<ForeachPass::div>("correct the bias", {denominators, control});
-    foreach_pass<ForeachPass::add>("add epsilon", {denominators});
-    foreach_pass<ForeachPass::addcdiv>("move the weights", {weights, m, denominators, control});
+    const auto pass = [&]<ForeachPass of>(const char* name,
+                                          const std::vector<StepBuilder::Operand>& operands) {
+      builder_.launch<kernels::Foreach<of>>(prefix + name, {.columns = count}, operands,
+                                            adamw_rates);
+    };
+    using enum ForeachPass;
+    pass.operator()<unscale>("unscale the gradients", {gradients, control});
+    builder_.reads_gradients(0, {first, count});
+    pass.operator()<decay>("decay the weights", {weights, control});
+    pass.operator()<lerp>("first moments", {m, gradients, control});
+    pass.operator()<mul>("decay the second moments", {v, control});
+    pass.operator()<addcmul>("second moments", {v, gradients, control});
+    pass.operator()<sqrt>("root of the second moments", {denominators, v});
+    pass.operator()<div>("correct the bias", {denominators, control});
+    pass.operator()<add>("add epsilon", {denominators});
+    pass.operator()<addcdiv>("move the weights", {weights, m, denominators, control});
+    if (buffers_.average)
+      follow(prefix + "average", count, first, {.weights = weights, .gradients = gradients});
   }
 
   StepBuilder& builder_;
@@ -194,6 +223,10 @@ class Update {
   const UpdateBuffers& buffers_;
   int gathered_ = 0;  // event, of a sharded update
 };
+
+std::int64_t largest_of(const ParameterList& parameters) {
+  return std::ranges::max(parameters.tensors(), {}, &ParameterTensor::elements).elements;
+}
 
 std::int64_t elements_of(const std::vector<UpdatedPiece>& pieces) {
   std::int64_t elements = 0;
@@ -223,19 +256,23 @@ void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const Paramete
                         UpdateBuffers& buffers) {
   buffers.pieces = updated_pieces(knobs, parameters.places(), parameters.elements());
   const std::int64_t elements = elements_of(buffers.pieces);
-  if (knobs.optim.master) {
-    buffers.master = builder.add({.name = "master weights",
-                                  .purpose = Purpose::optimizer_state,
-                                  .bytes = elements * word_bytes,
-                                  .content = Content::weights,
-                                  .parts = parameters.contents(),
-                                  .numbers_of = "weights",
-                                  .pieces = pieces_of_content(knobs, buffers.pieces)});
-  }
+  const auto copy_of_weights = [&](const char* name) {
+    return builder.add({.name = name,
+                        .purpose = Purpose::optimizer_state,
+                        .bytes = elements * word_bytes,
+                        .content = Content::weights,
+                        .parts = parameters.contents(),
+                        .numbers_of = "weights",
+                        .pieces = pieces_of_content(knobs, buffers.pieces)});
+  };
+  if (knobs.optim.master) buffers.master = copy_of_weights("master weights");
+  if (knobs.optim.average > 0) buffers.average = copy_of_weights("average weights");
   for (const char* name : moments_of(knobs.optim.kind))
     buffers.moments.push_back(add_state(builder, name, elements));
-  if (knobs.optim.impl == OptimImpl::foreach)
-    buffers.denominator = add_state(builder, "denominators", elements);
+  if (launches_passes(knobs.optim))
+    buffers.denominator =
+        add_state(builder, "denominators",
+                  knobs.optim.impl == OptimImpl::foreach ? elements : largest_of(parameters));
   if (!needs_norm(knobs)) return;
   buffers.control = builder.add({.name = "update control",
                                  .purpose = Purpose::bookkeeping,

@@ -21,10 +21,12 @@ struct UpdateBuffers {
   int counter = 0;             // of steps
   std::optional<int> control;  // factor of the gradients (kernels/update_control.h)
   std::optional<int> master;   // fp32 weights
+  std::optional<int> average;  // of the weights, in fp32
   int partials = 0;            // of the global norm
   std::vector<int> moments;    // of the rule
-  int denominator = 0;         // foreach: passed from pass to pass
-  // The parts of the flat buffers that this rank updates; master and moments hold only these.
+  int denominator = 0;         // foreach and operations: passed from pass to pass
+  // The parts of the flat buffers that this rank updates; master, average and moments hold only
+  // these.
   std::vector<UpdatedPiece> pieces;
   std::optional<int> square_sum;  // sharded: of the pieces' gradients, then over all ranks
 };

@@ -44,6 +44,13 @@ std::span<const char* const> moments_of(OptimKind kind) {
   return std::span(moment_names).first(rule_of(kind).moments);
 }
 
+void launch_average(StepBuilder& builder, const std::string& name, std::int64_t elements,
+                    double decay, DType dtype, const StepBuilder::Operand& average,
+                    const StepBuilder::Operand& weights) {
+  builder.launch_as<kernels::MovingAverage>(dtype, name, {.columns = elements}, {average, weights},
+                                            {.decay = decay});
+}
+
 void launch_update(StepBuilder& builder, OptimKind kind, const std::string& name,
                    const RankPiece& parameters, const UpdateOperands& update) {
   const UpdateRule& rule = rule_of(kind);

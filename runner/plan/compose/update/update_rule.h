@@ -26,6 +26,11 @@ struct UpdateOperands {
   BufferUse counter;                 // number of steps so far
 };
 
+// Launches the moving average of so many weights in storage `dtype`.
+void launch_average(StepBuilder&, const std::string& name, std::int64_t elements, double decay,
+                    DType, const StepBuilder::Operand& average,
+                    const StepBuilder::Operand& weights);
+
 // Launches the update of the parameters of a range of the flat buffer. With a master, a control is
 // required.
 void launch_update(StepBuilder&, OptimKind, const std::string& name, const RankPiece&,
