@@ -53,6 +53,21 @@ TEST(Plan, UpdatesEveryTensorByItselfWhenAsked) {
   EXPECT_EQ(value(knobs, Metric::launches_per_step), fused - 1 + 2 * 3);
 }
 
+TEST(Plan, AveragesTheWeightsOfAnMlpByAsManyLaunchesAsItUpdatesThem) {
+  for (const auto& [impl, launches] :
+       {std::pair(OptimImpl::fused, 1), std::pair(OptimImpl::per_tensor, 2 * 3)}) {
+    Knobs knobs = small_mlp();
+    knobs.optim.impl = impl;
+    const StepPlan without = plan_of(knobs);
+    knobs.optim.average = 0.99;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_EQ(value(plan, Metric::launches_per_step),
+              value(without, Metric::launches_per_step) + launches);
+    EXPECT_EQ(value(plan, Metric::peak_live),
+              value(without, Metric::peak_live) + static_cast<double>(plan.param_bytes));
+  }
+}
+
 TEST(Plan, CountsOneLaunchForAGraph) {
   Knobs knobs = small_mlp();
   knobs.launch.via = LaunchVia::graph;

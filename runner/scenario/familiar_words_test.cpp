@@ -96,6 +96,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"batch_size", "batch.size"},
       {"clip_grad_norm_", "optim.clip"},
       {"fused adam", "optim.impl"},
+      {"EMA", "optim.average"},
       {"warmup", "measure.warmup"},
       {"all_reduce", "all_reduces_per_step"},
       {"zebra", ""},
