@@ -521,6 +521,32 @@ TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
   EXPECT_TRUE(contains(run.out, "blocks     time  sync_every_step/baseline")) << run.out;
 }
 
+TEST_F(StoredGates, CompareEachPointOfASweepWithItsOwnRuns) {
+  // The GEMMs of the larger point alone are limited by arithmetic.
+  write("swept.toml",
+        "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, dtype = \"tf32\" }\n"
+        "batch.size = 512\nhost.step_us = 100\nsync = { where = \"step\", how = \"device\" }\n"
+        "[sweep]\nmodel.hidden = [64, 1024]\n"
+        "[variant.step]\n[expect]\none_wait = \"step.host_waits_per_step == 1\"\n");
+  accept({"swept"});
+  const Finished same = gate_of_stored({"swept"});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_TRUE(contains(same.out, "stored     2 scenarios")) << same.out;
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
+  for (const char* point : {"swept@model.hidden=64", "swept@model.hidden=1024"})
+    head_knows_the_runs_of(point);
+  const Finished slower = gate_of_stored({"swept"});
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+  EXPECT_TRUE(contains(slower.out, "blocks     time  swept@model.hidden=1024/step\n"))
+      << slower.out;
+  EXPECT_FALSE(contains(slower.out, "swept@model.hidden=64/step")) << slower.out;
+  std::filesystem::remove(place() / "other/simulated/nvidia-h200/swept@model.hidden=64.toml");
+  const Finished lacking = gate_of_stored({"swept"}, {"--set", "model.hidden=64"});
+  EXPECT_EQ(lacking.exit_code, 4) << lacking.out << lacking.err;
+  EXPECT_TRUE(contains(lacking.out, "not gated  time  swept@model.hidden=64/step\n"))
+      << lacking.out;
+}
+
 TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
   const Finished run = gate_of_stored({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;

@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-// The prefix of the assertions' names: "as-stored-fix-time".
+// The prefix of the assertions' names: "as-stored-0-fix-time", of the first point of a sweep.
 constexpr std::string_view mark = "as-stored-";
 constexpr std::string_view time_name = "time";
 
@@ -33,11 +33,14 @@ bool is_compared(const PlanFacts& facts, Metric metric) {
          !facts.may_differ.contains(metric);
 }
 
-std::string assertions_of(const StepPlan& plan, double margin) {
+// `point` is the scenario's index among those of its file, and `condition` chooses it there.
+std::string assertions_of(const StepPlan& plan, double margin, std::size_t point,
+                          const std::string& condition) {
   const PlanFacts facts = facts_of(plan);
   const auto line = [&](std::string_view name, const std::string& assertion) {
-    return fmt::format("{} = {}\n", toml_string(fmt::format("{}{}-{}", mark, plan.variant, name)),
-                       toml_string(assertion));
+    return fmt::format("{} = {}\n",
+                       toml_string(fmt::format("{}{}-{}-{}", mark, point, plan.variant, name)),
+                       toml_string(assertion + condition));
   };
   std::string text = line(time_name, fmt::format("{0}.step_ms_mean <= {1:.6g} * "
                                                  "stored.{0}.step_ms_mean",
@@ -61,32 +64,39 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double margin,
                                    std::uint64_t seed) {
-  for (const Scenario& scenario : scenarios) {
-    // A file that extends a sweep would be one again.
-    if (is_planned_only(scenario) || lacks_a_value(scenario) || scenario.point) {
-      left_out_.push_back(scenario.name);
-    } else {
-      extend(scenario, margin, seed);
-    }
+  while (!scenarios.empty()) {
+    const Scenario& first = scenarios.front();
+    const auto same_file = [&](const Scenario& one) { return one.file == first.file; };
+    const auto points =
+        scenarios.first(static_cast<std::size_t>(std::ranges::count_if(scenarios, same_file)));
+    scenarios = scenarios.subspan(points.size());
+    if (!is_planned_only(first) && !lacks_a_value(first)) extend(points, margin, seed);
   }
 }
 
-void StoredAssertions::extend(const Scenario& scenario, double margin, std::uint64_t seed) {
-  const std::filesystem::path file = folder_.path() / (scenario.name + ".toml");
+void StoredAssertions::extend(std::span<const Scenario> points, double margin, std::uint64_t seed) {
+  const Scenario& first = points.front();
+  const std::filesystem::path file = folder_.path() / (name_of_file(first) + ".toml");
   TextStream out;
   // A path is UTF-8, and a JSON string is a valid TOML string.
-  out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
+  out << "extends = " << nlohmann::json(std::filesystem::absolute(first.file).string()).dump()
       << "\n[expect]\n";
-  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
-  for (std::size_t index = 0; index < plans.size(); ++index) {
-    const double own = scenario.variants[index].gate.margin.value_or(0);
-    out << assertions_of(plans[index], std::max(own, margin));
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    const Scenario& scenario = points[point];
+    const std::string condition =
+        scenario.point ? fmt::format(" when {} == {}", scenario.point->knob, scenario.point->value)
+                       : "";
+    const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+    for (std::size_t index = 0; index < plans.size(); ++index) {
+      const double own = scenario.variants[index].gate.margin.value_or(0);
+      out << assertions_of(plans[index], std::max(own, margin), point, condition);
+    }
+    extended_.push_back({file, scenario});
   }
   if (!write_temporary_file(file, out.str()))
     throw std::system_error(errno, std::generic_category(), "write a temporary scenario");
   files_.push_back(file);
-  bases_ += root_of_bases(scenario.file).string() + ':';
-  extended_.push_back({file, scenario});
+  bases_ += root_of_bases(first.file).string() + ':';
 }
 
 void StoredAssertions::translate(Finding& finding) const {
@@ -96,7 +106,7 @@ void StoredAssertions::translate(Finding& finding) const {
   replace_all(finding.words, found->file.string(), found->scenario.file);
   if (finding.place.file == found->file.string()) finding.place = {};
   if (!finding.what.starts_with(mark)) return;
-  const std::string rest = finding.what.substr(mark.size());
+  const std::string rest = finding.what.substr(finding.what.find('-', mark.size()) + 1);
   const std::size_t end = rest.rfind('-');
   finding.workload += "/" + rest.substr(0, end);
   finding.what = rest.substr(end + 1);

@@ -20,15 +20,13 @@ namespace stepgate {
 class StoredAssertions {
  public:
   // `margin` is the allowed increase of the step time over the stored runs, unless the variant's
-  // own margin is larger. Planned-only and calibrated scenarios are left out. `seed` is that of the
-  // contents.
+  // own margin is larger. Planned-only and calibrated scenarios are left out. The points of a sweep
+  // follow each other. `seed` is that of the contents.
   StoredAssertions(std::span<const Scenario>, double margin, std::uint64_t seed);
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
   // The folders of the extended scenarios, in the format of STEPGATE_BASES.
   const std::string& bases() const { return bases_; }
-  // Names of the left-out scenarios.
-  const std::vector<std::string>& left_out() const { return left_out_; }
 
   // Changes findings about a temporary file into findings about the scenario and its variant: kind,
   // workload, name, place and the file name in texts.
@@ -39,12 +37,12 @@ class StoredAssertions {
     std::filesystem::path file;
     Scenario scenario;
   };
-  void extend(const Scenario&, double margin, std::uint64_t seed);
+  // Extends one file, whose scenario is given, or the points of its sweep.
+  void extend(std::span<const Scenario> points, double margin, std::uint64_t seed);
 
   TemporaryFolder folder_;
   std::vector<std::filesystem::path> files_;
   std::string bases_;
-  std::vector<std::string> left_out_;
   std::vector<Extended> extended_;
 };
 
