@@ -3,7 +3,9 @@
 // tests/scripts/cli/trace.txt tests the assertions that a trace decides.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/cli/command_line.h"
 
@@ -25,6 +27,22 @@ TEST_F(TracedRun, WritesATraceForEveryVariantAndOnePicture) {
     EXPECT_GT(trace.at("traceEvents").size(), 100U);
   }
   EXPECT_TRUE(text_of(place() / "out" / "p.svg").starts_with("<svg"));
+}
+
+TEST_F(TracedRun, TracesEachPointOfASweep) {
+  write("swept.toml",
+        "claim = \"c\"\nmodel.kind = \"spin\"\n[sweep]\nmodel.kernels = [2, 8]\n[variant.step]\n"
+        "[expect]\nfew  = \"step.launches_per_step == 4 when model.kernels == 2\"\n"
+        "many = \"step.launches_per_step == 10 when model.kernels == 8\"\n");
+  const Finished run = simulate({"swept.toml", "--json", "r.json"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  std::ifstream file(place() / "r.json");
+  std::string line;
+  for (const int launches : {4, 10}) {
+    ASSERT_TRUE(std::getline(file, line));
+    const auto traced = Json::parse(line).at("mechanism").at("variants").at(0);
+    EXPECT_EQ(traced.at("values").at("launches_per_step"), launches);
+  }
 }
 
 TEST_F(TracedRun, SaysWhichValueAKnobWasCalibratedToAndAcceptsItNextTime) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "line/trace/trace_all.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <sstream>
 #include <system_error>
 
 #include "base/files/temporary_folder.h"
@@ -37,17 +40,19 @@ constexpr std::string_view timelines_too = "timelines";
 }  // namespace
 
 std::string to_line(const TraceLine& line) {
-  return line.scenario + between_paths + line.into + between_paths +
-         std::string(line.with_timelines ? timelines_too : "");
+  return fmt::format("{1}{0}{2}{0}{3}{0}{4}", between_paths, line.file, line.scenario, line.into,
+                     line.with_timelines ? timelines_too : "");
 }
 
 TraceLine read_trace_line(const std::string& line) {
-  const std::size_t at = line.find(between_paths);
-  const std::size_t end = line.rfind(between_paths);
-  if (at == end) return {};
-  return {.scenario = line.substr(0, at),
-          .into = line.substr(at + 1, end - at - 1),
-          .with_timelines = line.substr(end + 1) == timelines_too};
+  std::vector<std::string> parts;
+  std::istringstream rest(line + between_paths);
+  for (std::string part; std::getline(rest, part, between_paths);) parts.push_back(part);
+  if (parts.size() != 4) return {};
+  return {.file = parts[0],
+          .scenario = parts[1],
+          .into = parts[2],
+          .with_timelines = parts[3] == timelines_too};
 }
 
 std::vector<std::size_t> tracing_order(std::span<const Planned> all) {
@@ -90,7 +95,8 @@ std::vector<Traced> trace_all(const LineArguments& arguments, std::span<const Pl
       const std::size_t index = order[done];
       progress.tracing(all[index].scenario);
       const std::string answer =
-          child.exchange(to_line({.scenario = all[index].scenario.file,
+          child.exchange(to_line({.file = all[index].scenario.file,
+                                  .scenario = all[index].scenario.name,
                                   .into = file_of(index).string(),
                                   .with_timelines = timelines == Timelines::drawn}));
       traced[index] = read(file_of(index));

@@ -32,7 +32,8 @@ std::vector<Traced> trace_all(const LineArguments&, std::span<const Planned>, st
 
 // A request that the tracing process traces a scenario into a file.
 struct TraceLine {
-  std::string scenario;
+  std::string file;
+  std::string scenario;  // by name, since the points of a sweep are of one file
   std::string into;
   bool with_timelines = false;
 };

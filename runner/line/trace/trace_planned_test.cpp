@@ -85,14 +85,17 @@ TEST(DecideCounts, DecidesFromATraceWhatTheVerdictSays) {
 
 TEST(TraceLine, SaysWhetherTimelinesAreDrawn) {
   for (const bool with_timelines : {false, true}) {
-    const TraceLine read = read_trace_line(
-        to_line({.scenario = "a b.toml", .into = "/tmp/0", .with_timelines = with_timelines}));
-    EXPECT_EQ(read.scenario, "a b.toml");
+    const TraceLine read = read_trace_line(to_line({.file = "a b.toml",
+                                                    .scenario = "a b@batch.size=2",
+                                                    .into = "/tmp/0",
+                                                    .with_timelines = with_timelines}));
+    EXPECT_EQ(read.file, "a b.toml");
+    EXPECT_EQ(read.scenario, "a b@batch.size=2");
     EXPECT_EQ(read.into, "/tmp/0");
     EXPECT_EQ(read.with_timelines, with_timelines);
   }
-  EXPECT_EQ(read_trace_line("a.toml").scenario, "");
-  EXPECT_EQ(read_trace_line("a.toml\tb.json").scenario, "") << "a line of another program";
+  EXPECT_EQ(read_trace_line("a.toml").file, "");
+  EXPECT_EQ(read_trace_line("a.toml\tb.json").file, "") << "a line of another program";
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ int trace_for_run(const LineArguments& arguments) {
   const JudgeSettings settings = settings_for(all);
   for (std::string line; std::getline(std::cin, line) && !line.empty();) {
     const TraceLine asked = read_trace_line(line);
-    const auto planned = std::ranges::find(all, asked.scenario,
-                                           [](const Planned& one) { return one.scenario.file; });
+    const auto planned = std::ranges::find_if(all, [&](const Planned& one) {
+      return one.scenario.file == asked.file && one.scenario.name == asked.scenario;
+    });
     if (planned == all.end()) break;
     Traced result;
     bool is_lost = false;
