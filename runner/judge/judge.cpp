@@ -150,6 +150,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
                    const JudgeSettings& settings) {
   Verdict verdict;
   verdict.scenario = scenario.name;
+  verdict.point = scenario.point;
   verdict.claim = scenario.claim;
   verdict.steps = described_steps(scenario.variants);
   verdict.device = device;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -184,10 +185,11 @@ struct GateSubject {
   std::string head;
   std::optional<Introduction> both;  // absent where one of them sent no hello
   double margin = 0;
-  std::string margin_source = {};           // "stepgate.toml:2"; empty: the command line
-  std::vector<GatePart> only = {};          // compared parts; empty means all
-  std::int64_t wider = 0;                   // number of workloads with a wider margin
-  std::chrono::nanoseconds most_timing{0};  // limit of the comparison; 0 where there is none
+  std::string margin_source = {};                 // "stepgate.toml:2"; empty: the command line
+  std::vector<GatePart> only = {};                // compared parts; empty means all
+  std::int64_t wider = 0;                         // number of workloads with a wider margin
+  std::chrono::nanoseconds most_timing{0};        // limit of the comparison; 0 where there is none
+  std::map<std::string, SweepPoint> points = {};  // of scenarios of sweeps, by name
 };
 
 // The program as given, with its description of itself, if any (`hello` may be null).

@@ -321,6 +321,7 @@ struct SweepPoint {
   std::string knob;                      // "batch.size"
   std::string value;                     // as files write it
   double number = 0;                     // in base units
+  bool is_whole = true;                  // of a knob of whole numbers or bytes
   std::vector<std::string> values = {};  // all values that the file sweeps
 };
 

@@ -51,15 +51,15 @@ int list_scenarios(const Arguments& arguments) {
 
 namespace {
 
-// Returns, by scenario, the plans of scenarios with a requested variant.
-std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments) {
-  std::vector<std::vector<PlannedStep>> scenarios;
+// Returns the scenarios with a requested variant, each with the plans of these.
+std::vector<Planned> plans_asked_for(const Arguments& arguments) {
+  std::vector<Planned> scenarios;
   for (Planned& planned : plan_all(arguments, 1)) {
     std::erase_if(planned.plans, [&](const StepPlan& plan) {
       return !arguments.variant.empty() && plan.variant != arguments.variant;
     });
     refuse_shares_of_a_device(planned);
-    if (!planned.plans.empty()) scenarios.push_back(std::move(planned.plans));
+    if (!planned.plans.empty()) scenarios.push_back(std::move(planned));
   }
   if (!scenarios.empty()) return scenarios;
   throw RequestError("no variant is named '" + arguments.variant + "'",
@@ -67,15 +67,14 @@ std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments
 }
 
 // Writes a line for every variant with its own allocator.
-void write_memory_lines(const std::vector<std::vector<PlannedStep>>& scenarios,
-                        const std::filesystem::path& file) {
+void write_memory_lines(const std::vector<Planned>& scenarios, const std::filesystem::path& file) {
   TextStream lines;
-  for (const std::vector<PlannedStep>& plans : scenarios) {
-    for (const StepPlan& plan : plans) {
+  for (const Planned& planned : scenarios) {
+    for (const StepPlan& plan : planned.plans) {
       if (!plan.allocator) continue;
       MemoryHistory history;
       (void)run_allocator(plan, plan.counted_steps, &history);
-      write_memory_json(lines, plan, history);
+      write_memory_json(lines, planned.scenario, plan, history);
     }
   }
   if (lines.view().empty())
@@ -88,11 +87,11 @@ void write_memory_lines(const std::vector<std::vector<PlannedStep>>& scenarios,
 
 int print_plans(const Arguments& arguments) {
   check_outputs(arguments);
-  std::vector<std::vector<PlannedStep>> scenarios = plans_asked_for(arguments);
+  std::vector<Planned> scenarios = plans_asked_for(arguments);
   if (!arguments.json.empty()) write_memory_lines(scenarios, arguments.json);
   bool first = true;
-  for (std::vector<PlannedStep>& plans : scenarios) {
-    for (PlannedStep& plan : plans) {
+  for (Planned& planned : scenarios) {
+    for (PlannedStep& plan : planned.plans) {
       // With several batch sizes in turn, the largest one needs the most memory.
       if (arguments.memory && plan->batch_sizes.size() > 1) plan = with_facts(largest_turn(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
@@ -101,8 +100,9 @@ int print_plans(const Arguments& arguments) {
     }
     if (arguments.picture.empty()) continue;
     TextStream picture;
-    draw_memory(picture, plans);
-    write_file(picture_file(arguments.picture, plans.front(), scenarios.size()), picture.str());
+    draw_memory(picture, planned.plans);
+    write_file(picture_file(arguments.picture, planned.plans.front(), scenarios.size()),
+               picture.str());
   }
   return 0;
 }

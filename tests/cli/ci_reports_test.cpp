@@ -383,6 +383,28 @@ TEST_F(JsonSchema, DescribesWhatAllocatorsDo) {
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
 }
 
+TEST_F(JsonSchema, DescribesThePointsOfASweep) {
+  write("swept.toml",
+        "claim = \"c\"\nmodel.kind = \"mlp\"\nalloc.with = \"caching\"\nalloc.when = \"op\"\n"
+        "[sweep]\nmodel.workspace = [\"1 MiB\", \"2 MiB\"]\n[variant.step]\n"
+        "[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n");
+  ASSERT_EQ(simulate({"swept.toml", "--json", "run.json"}).exit_code, 0);
+  const Finished plan = stepgate({"plan", "--memory", "--json", "memory.json", "swept.toml"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  const Finished both = stepgate({"compare", "run.json", "run.json", "--json", "compare.json"});
+  ASSERT_EQ(both.exit_code, 0) << both.err;
+  for (const char* file : {"run.json", "memory.json", "compare.json"}) {
+    const Finished found = validated(file);
+    EXPECT_EQ(found.exit_code, 0) << file << found.out << found.err;
+    std::ifstream lines(place() / file);
+    const std::string text{std::istreambuf_iterator<char>(lines), {}};
+    for (const char* point : {"1048576", "2097152"}) {
+      EXPECT_TRUE(contains(text, std::string("\"point\":{\"model.workspace\":") + point + "}"))
+          << file << text;
+    }
+  }
+}
+
 TEST_F(JsonSchema, DescribesEveryOutcome) {
   write("mixed/holding.toml", holding);
   write("mixed/failed.toml", fails);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "tests/cli/command_line.h"
 
@@ -99,6 +101,37 @@ TEST_F(CompareVerb, NamesAChangedCountAndAnAssertionThatIsGone) {
   EXPECT_EQ(compare("a.json", "b.json").exit_code, 1);
   EXPECT_EQ(exact(),
             (std::vector<std::string>{"a.line", "a/baseline.launches_per_step", "a.other"}));
+}
+
+TEST_F(CompareVerb, MatchesPointsOfASweepByTheValueOfTheKnob) {
+  for (const auto& [file, values] : {std::pair{"a", "[1, 2, 8]"}, std::pair{"b", "[2, 8, 32]"}}) {
+    write("swept.toml",
+          std::string("claim = \"c\"\nmodel.kind = \"spin\"\n[sweep]\nbatch.size = ") + values +
+              "\n[variant.step]\n[expect]\n"
+              "no_waits = \"step.host_waits_per_step == 0\"\n");
+    ASSERT_EQ(simulate({"swept.toml", "--json", std::string(file) + ".json"}).exit_code, 0);
+  }
+  // Another version may spell a value otherwise.
+  edit("b.json", "\"swept@batch.size=8\"", "\"swept@batch.size=8.0\"");
+  const Finished both = compare("a.json", "b.json");
+  EXPECT_EQ(both.exit_code, 1) << both.out << both.err;
+  EXPECT_TRUE(contains(both.out, "matched by the value of the knob\n")) << both.out;
+  EXPECT_EQ(compared()["points"], Json::parse(R"([{"scenario": "swept", "knob": "batch.size",
+      "both": [2, 8], "before": [1], "after": [32]}])"));
+  std::set<Json> differ;
+  const Json all = compared();
+  for (const Json& each : all["exact"]) differ.insert(each.at("point"));
+  EXPECT_EQ(differ, (std::set<Json>{{{"batch.size", 1}}, {{"batch.size", 32}}}));
+  for (const Json& time : all["times"]["ratios"])
+    EXPECT_TRUE(contains(time["workload"].get<std::string>(),
+                         "=" + time["point"]["batch.size"].dump() + "/"));
+  EXPECT_EQ(all["times"]["ratios"].size(), 2U);
+  // A result of an earlier version has names alone.
+  std::string old = text_of(place() / "a.json");
+  for (std::size_t at; (at = old.find(",\"point\":{")) != std::string::npos;)
+    old.erase(at, old.find('}', at) - at + 1);
+  write("old.json", old);
+  EXPECT_EQ(compare("old.json", "a.json").exit_code, 0);
 }
 
 TEST_F(CompareVerb, ComparesNoTwoDevices) {

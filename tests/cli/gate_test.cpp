@@ -539,6 +539,7 @@ TEST_F(StoredGates, CompareEachPointOfASweepWithItsOwnRuns) {
   EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
   EXPECT_TRUE(contains(slower.out, "blocks     time  swept@model.hidden=1024/step\n"))
       << slower.out;
+  EXPECT_EQ(lines()[1]["point"], Json({{"model.hidden", 1024}}));
   EXPECT_FALSE(contains(slower.out, "swept@model.hidden=64/step")) << slower.out;
   std::filesystem::remove(place() / "other/simulated/nvidia-h200/swept@model.hidden=64.toml");
   const Finished lacking = gate_of_stored({"swept"}, {"--set", "model.hidden=64"});

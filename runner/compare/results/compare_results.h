@@ -8,11 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "scenario/scenario.h"
+
 namespace stepgate {
+
+// A knob of a sweep and the values of its points, which are matched by them.
+struct MatchedPoints {
+  std::string scenario;  // name of the file
+  std::string knob;
+  std::vector<SweepPoint> both = {};    // that both results have, the smallest first
+  std::vector<SweepPoint> before = {};  // that only one has
+  std::vector<SweepPoint> after = {};
+};
 
 // How the times of a step, or of HEAD in a gate, relate. Ratios are after over before.
 struct TimeOfBoth {
   std::string workload;  // "scenario/variant"
+  std::optional<SweepPoint> point = {};
   double ratio = 1;
   double low = 1;  // of the interval at 95 %, where there is one
   double high = 1;
@@ -20,7 +32,8 @@ struct TimeOfBoth {
 };
 
 struct ResultDifference {
-  std::string what;    // "driver", "fix.launches_per_step", "a.faster"
+  std::string what;  // "driver", "fix.launches_per_step", "a.faster"
+  std::optional<SweepPoint> point = {};
   std::string before;  // in words; empty: not there
   std::string after;
 };
@@ -32,6 +45,7 @@ struct ComparedResults {
   std::vector<ResultDifference> provenance;  // devices and versions
   std::vector<ResultDifference> facts;       // steps, counts, outcomes, findings
   std::vector<TimeOfBoth> times;
+  std::vector<MatchedPoints> sweeps = {};
   bool same_device = true;
 };
 

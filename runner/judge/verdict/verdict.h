@@ -176,6 +176,7 @@ struct VariantSummary {
 
 struct Verdict {
   std::string scenario;
+  std::optional<SweepPoint> point;
   std::string claim;
   std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;

@@ -313,6 +313,7 @@ std::vector<VariantHistory> histories_of(const Baseline& kept, const Scenario& s
   for (const Variant& variant : scenario.variants) {
     auto history = HistoryBuilder(baseline, variant.name).build();
     if (!history) continue;
+    history->point = scenario.point;
     history->limit = limit_of_variant(scenario, variant.name);
     all.push_back(std::move(*history));
   }

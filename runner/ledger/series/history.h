@@ -63,6 +63,7 @@ enum class HistoryOutcome {
 struct VariantHistory {
   std::string file;  // of the stored runs
   std::string scenario;
+  std::optional<SweepPoint> point = {};  // of the scenario
   std::string variant;
   std::string device;  // "NVIDIA H200", "a simulated NVIDIA H200"
   std::string anchor;  // of the latest run; empty where a ledger has only step times

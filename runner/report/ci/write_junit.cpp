@@ -69,6 +69,8 @@ void write_suite_properties(std::ostream& out, const Report& run,
   if (scenario.decided != nullptr) {
     const ReportedVerdict& decided = *scenario.decided;
     write_suite_property(out, "claim", decided.verdict.claim);
+    if (const auto& point = decided.verdict.point)
+      write_suite_property(out, xml_text(point->knob), point->value);
     write_suite_property(out, "outcome", scenario.ended);
     write_suite_property(out, "device", decided.device.empty() ? decided.where : decided.device);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes a run or a gate as an HTML page.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -196,6 +197,11 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
   const ReportedVerdict& decided = *reported.decided;
   const Verdict& verdict = decided.verdict;
   std::string html = html_paragraph(verdict.claim);
+  if (const auto& point = verdict.point) {
+    html += html_paragraph(fmt::format("sweep: {} = {} of {}", point->knob, point->value,
+                                       fmt::join(point->values, ", ")),
+                           "dim");
+  }
   html += html_because(decided.fault, decided.why);
   html += html_because("disturbed", verdict.disturbance.value_or(""));
   html += html_because("skipped", verdict.skipped_because);

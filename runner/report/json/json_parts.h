@@ -2,17 +2,30 @@
 // JSON parts that several reports share.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "scenario/knobs/described_step.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
 template <class Value>
 nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+// The knob's value as a number of the knob's kind, sizes in bytes.
+inline nlohmann::ordered_json value_json(const SweepPoint& point) {
+  if (point.is_whole) return static_cast<std::int64_t>(point.number);
+  return point.number;
+}
+
+// Adds "point": {"batch.size": 8} to the line of a point of a sweep. Other lines have no such key.
+inline void add_point(nlohmann::ordered_json& line, const std::optional<SweepPoint>& point) {
+  if (point) line["point"][point->knob] = value_json(*point);
 }
 
 // [{"variant": "fix", "model": "mlp, layers 4, ...", "batch": ..., "other": ""}, ...]

@@ -68,25 +68,27 @@ Json history_json(const VariantHistory& history) {
                      {"normalised", unit.normalised},
                      {"runs", unit.runs}});
   }
-  return {{"schema", "stepgate.history/2"},
-          {"kind", "history"},
-          {"scenario", history.scenario},
-          {"variant", history.variant},
-          {"file", history.file},
-          {"device", history.device},
-          {"anchor", history.anchor},
-          {"outcome", in_words(history.outcome)},
-          {"error", history.error},
-          {"limit", json_or_null(history.limit)},
-          {"oldest", history.oldest},
-          {"normalised", trend_json(history.drift)},
-          {"raw", trend_json(history.raw_drift)},
-          {"alarm", alarm_json(history)},
-          {"changes", changes_json(history)},
-          {"unit", in_words(history.unit)},
-          {"units", std::move(units)},
-          {"runs", runs_json(history)},
-          {"periods", std::move(periods)}};
+  Json line{{"schema", "stepgate.history/2"},
+            {"kind", "history"},
+            {"scenario", history.scenario},
+            {"variant", history.variant},
+            {"file", history.file},
+            {"device", history.device},
+            {"anchor", history.anchor},
+            {"outcome", in_words(history.outcome)},
+            {"error", history.error},
+            {"limit", json_or_null(history.limit)},
+            {"oldest", history.oldest},
+            {"normalised", trend_json(history.drift)},
+            {"raw", trend_json(history.raw_drift)},
+            {"alarm", alarm_json(history)},
+            {"changes", changes_json(history)},
+            {"unit", in_words(history.unit)},
+            {"units", std::move(units)},
+            {"runs", runs_json(history)},
+            {"periods", std::move(periods)}};
+  add_point(line, history.point);
+  return line;
 }
 
 }  // namespace

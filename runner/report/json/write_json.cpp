@@ -439,7 +439,12 @@ Json side_json(const std::string& given, const Hello* hello) {
   return side;
 }
 
-Json finding_json(const Finding& finding) {
+void add_point_of_workload(Json& line, const std::string& workload, const GateSubject& subject) {
+  const auto point = subject.points.find(workload.substr(0, workload.find('/')));
+  if (point != subject.points.end()) add_point(line, point->second);
+}
+
+Json finding_json(const Finding& finding, const GateSubject& subject) {
   Json line{{"kind", "finding"},
             {"of", name_of(finding.kind)},
             {"severity", name_of(finding.severity)},
@@ -458,10 +463,11 @@ Json finding_json(const Finding& finding) {
                         {"why", finding.accepted->why},
                         {"until", finding.accepted->until}};
   }
+  add_point_of_workload(line, finding.workload, subject);
   return line;
 }
 
-Json workload_json(const WorkloadVerdict& workload) {
+Json workload_json(const WorkloadVerdict& workload, const GateSubject& subject) {
   Json line{{"kind", "workload"},
             {"workload", workload.name},
             {"outcome", in_words(workload.outcome)},
@@ -470,6 +476,7 @@ Json workload_json(const WorkloadVerdict& workload) {
             {"base_step_seconds", json_or_null(workload.base_step_seconds)},
             {"head_step_seconds", json_or_null(workload.head_step_seconds)}};
   line["timed"] = workload.timed ? json_of_evidence(*workload.timed) : Json(nullptr);
+  add_point_of_workload(line, workload.name, subject);
   return line;
 }
 
@@ -558,6 +565,7 @@ void write_json(std::ostream& out, const RunInfo& run, const ReportedScenario& s
             {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
             {"measurement", json_of(measurement)},
             {"wall_times", json_of(times)}};
+  add_point(line, verdict.point);
   if (const auto& figures = scenario.decided->figures; !figures.empty())
     line["article"] = json_of(figures);
   if (verdict.program) line["program"] = json_of(*verdict.program);
@@ -610,9 +618,10 @@ void write_gate_json(std::ostream& out, const Report& report) {
   out << json_line(first) << '\n';
   if (comparison) {
     for (const WorkloadVerdict& workload : comparison->workloads)
-      out << json_line(workload_json(workload)) << '\n';
+      out << json_line(workload_json(workload, subject)) << '\n';
   }
-  for (const Finding& finding : verdict.findings) out << json_line(finding_json(finding)) << '\n';
+  for (const Finding& finding : verdict.findings)
+    out << json_line(finding_json(finding, subject)) << '\n';
   for (const std::string& unused : verdict.unused)
     out << json_line<Json>({{"kind", "unused"}, {"words", unused}}) << '\n';
   out << json_line<Json>(

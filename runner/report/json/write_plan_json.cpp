@@ -32,20 +32,22 @@ void write_unlisted(std::ostream& out, const std::string& file, const RequestErr
   out << json_line(unlisted) << '\n';
 }
 
-void write_memory_json(std::ostream& out, const StepPlan& plan, const MemoryHistory& history) {
+void write_memory_json(std::ostream& out, const Scenario& scenario, const StepPlan& plan,
+                       const MemoryHistory& history) {
   RecordJson buffers = RecordJson::array();
   for (const Buffer& buffer : plan.buffers) buffers.push_back(buffer.name);
   RecordJson operations = RecordJson::array();
   for (const Operation& operation : plan.operations)
     operations.push_back({{"name", operation.name}, {"phase", name_of(operation.phase)}});
-  out << json_line(RecordJson{{"schema", "stepgate.memory/1"},
-                              {"scenario", plan.scenario},
-                              {"variant", plan.variant},
-                              {"buffers", std::move(buffers)},
-                              {"operations", std::move(operations)},
-                              {"events", record_json(history.events)},
-                              {"segments", record_json(history.segments)}})
-      << '\n';
+  RecordJson line{{"schema", "stepgate.memory/1"},
+                  {"scenario", plan.scenario},
+                  {"variant", plan.variant},
+                  {"buffers", std::move(buffers)},
+                  {"operations", std::move(operations)},
+                  {"events", record_json(history.events)},
+                  {"segments", record_json(history.segments)}};
+  add_point(line, scenario.point);
+  out << json_line(line) << '\n';
 }
 
 }  // namespace stepgate

@@ -20,6 +20,6 @@ void write_unlisted(std::ostream&, const std::string& file, const RequestError&)
 
 // Writes one JSON object on one line, a memory_line of docs/json_schema.json: the events in order,
 // and the segments at the end. Addresses and sizes are in bytes.
-void write_memory_json(std::ostream&, const StepPlan&, const MemoryHistory&);
+void write_memory_json(std::ostream&, const Scenario&, const StepPlan&, const MemoryHistory&);
 
 }  // namespace stepgate

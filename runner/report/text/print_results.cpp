@@ -8,18 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text/json_line.h"
 #include "base/text/number_words.h"
 #include "judge/verdict/words.h"
 #include "report/text/table.h"
 
 namespace stepgate {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view unpaired =
-    "unpaired: the two runs were not interleaved; drift between them is not excluded";
 
 void print_differences(std::ostream& out, std::string_view title,
                        const std::vector<ResultDifference>& differences) {
@@ -40,26 +34,36 @@ std::string interval_in_words(const TimeOfBoth& time) {
              : "without rounds there is no interval";
 }
 
+std::string values_in_words(const std::vector<SweepPoint>& points) {
+  std::string words;
+  for (const SweepPoint& point : points) words += (words.empty() ? "" : ", ") + point.value;
+  return words.empty() ? "-" : words;
+}
+
+void print_points(std::ostream& out, const std::vector<MatchedPoints>& sweeps) {
+  if (sweeps.empty()) return;
+  out << "points of sweeps, matched by the value of the knob\n";
+  std::vector<std::vector<std::string>> rows{
+      {"scenario", "knob", "in both", "before alone", "after alone"}};
+  for (const MatchedPoints& sweep : sweeps) {
+    rows.push_back({sweep.scenario, sweep.knob, values_in_words(sweep.both),
+                    values_in_words(sweep.before), values_in_words(sweep.after)});
+  }
+  print_table(out, {Align::left, Align::left, Align::left, Align::left, Align::left}, rows);
+  out << '\n';
+}
+
+}  // namespace
+
 std::string answer_of(const ComparedResults& both) {
   if (!both.same_device) return "not comparable: the devices differ";
   if (both.facts.empty()) return "nothing exact differs";
   return counted_in_words(std::ssize(both.facts), "fact") + " differ";
 }
 
-Json json_of(const std::vector<ResultDifference>& differences) {
-  Json all = Json::array();
-  for (const ResultDifference& each : differences) {
-    all.push_back({{"what", each.what},
-                   {"before", each.before.empty() ? Json(nullptr) : Json(each.before)},
-                   {"after", each.after.empty() ? Json(nullptr) : Json(each.after)}});
-  }
-  return all;
-}
-
-}  // namespace
-
 void print_results(std::ostream& out, const ComparedResults& both) {
   print_differences(out, "devices and versions that differ", both.provenance);
+  print_points(out, both.sweeps);
   print_differences(out, "steps, counts and outcomes that differ", both.facts);
   if (!both.times.empty()) {
     out << "time of " << (both.kind == "gate" ? "HEAD over BASE" : "a step")
@@ -71,27 +75,6 @@ void print_results(std::ostream& out, const ComparedResults& both) {
     out << '\n';
   }
   out << answer_of(both) << '\n';
-}
-
-void write_results_json(std::ostream& out, const ComparedResults& both) {
-  Json times = Json::array();
-  for (const TimeOfBoth& time : both.times) {
-    times.push_back(
-        {{"workload", time.workload},
-         {"ratio", time.ratio},
-         {"interval", time.has_interval ? Json({time.low, time.high}) : Json(nullptr)}});
-  }
-  out << json_line(Json{{"schema", "stepgate.compare/1"},
-                        {"of", both.kind},
-                        {"before", both.first},
-                        {"after", both.second},
-                        {"same_device", both.same_device},
-                        {"provenance", json_of(both.provenance)},
-                        {"exact", json_of(both.facts)},
-                        {"times", {{"what", unpaired}, {"confidence", 0.95}, {"ratios", times}}},
-                        {"answer", answer_of(both)},
-                        {"exit_code", status_of(exit_code(both))}})
-      << '\n';
 }
 
 ExitCode exit_code(const ComparedResults& both) {

@@ -115,7 +115,8 @@ class ScenarioReader {
     if (!draft_.sweep) return std::nullopt;
     const Field& field = *draft_.sweep->field;
     SweepPoint point{std::string(field.name), field_value_text(field, value_of_point()),
-                     number_in(value_of_point()).value_or(0)};
+                     number_in(value_of_point()).value_or(0),
+                     std::holds_alternative<std::int64_t>(value_of_point())};
     for (const FieldValue& value : draft_.sweep->values)
       point.values.push_back(field_value_text(field, value));
     return point;

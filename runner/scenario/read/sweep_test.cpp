@@ -61,6 +61,7 @@ TEST_F(Sweep, OfSizesIsNamedWithoutBlanks) {
   ASSERT_EQ(scenarios.size(), 2U);
   EXPECT_EQ(scenarios[1].name, "graphs@model.workspace=32MiB");
   EXPECT_EQ(scenarios[1].point->number, 32 * 1024 * 1024);
+  EXPECT_TRUE(scenarios[1].point->is_whole);
 }
 
 TEST_F(Sweep, IsDecidedByTheCommandLine) {

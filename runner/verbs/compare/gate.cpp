@@ -58,6 +58,10 @@ std::string base_in_words(const Arguments& arguments) {
 
 GateSubject subject_of(const GateRequest& request) {
   const GateArguments& gate = request.arguments.gate;
+  std::map<std::string, SweepPoint> points;
+  for (const Scenario& scenario : request.scenarios) {
+    if (scenario.point) points.emplace(scenario.name, *scenario.point);
+  }
   return {.base = base_in_words(request.arguments),
           .head = gate.head_command.value_or(gate.head),
           .both = {},
@@ -65,7 +69,8 @@ GateSubject subject_of(const GateRequest& request) {
           .margin_source = gate.margin_source,
           .only = {gate.only.begin(), gate.only.end()},
           .wider = std::ssize(request.settings.wider),
-          .most_timing = request.most_timing};
+          .most_timing = request.most_timing,
+          .points = std::move(points)};
 }
 
 RunInfo info_of(const GateRequest& request, const std::vector<std::filesystem::path>& files) {
