@@ -299,7 +299,8 @@ for tests, fuzzing, job in [("exit 0", "exit 0", 0), ("exit 8", "exit 0", 1), ("
 # ci/gate --base in a repository of its own, where a build is a program that says how it was called.
 clone = os.path.join(place, "a clone")
 os.makedirs(os.path.join(clone, "ci"))
-shutil.copy(os.path.join(repository, "ci/gate"), os.path.join(clone, "ci/gate"))
+for name in ["gate", "scenario_folders"]:
+    shutil.copy(os.path.join(repository, "ci", name), os.path.join(clone, "ci", name))
 with open(os.path.join(clone, "ci/packages.sh"), "w") as file:
     file.write("""say() { :; }
 install_packages() { :; }
@@ -318,20 +319,24 @@ def git(*words):
     expect(ended.returncode == 0, f"git {words}: {ended.stderr}")
 
 
-def gate(*words):
-    return run(os.path.join(clone, "ci/gate"), *words, cwd=place)
+def gate(*words, gpus=1):
+    smi = fake("gpus/nvidia-smi", "echo GPU of a test\n" * gpus)
+    return run(os.path.join(clone, "ci/gate"), *words, cwd=place, env={**os.environ, "PATH": os.path.dirname(smi) + ":" + os.environ["PATH"]})
 
 
 def write(name, text):
+    os.makedirs(os.path.dirname(os.path.join(clone, name)), exist_ok=True)
     with open(os.path.join(clone, name), "w") as file:
         file.write(text)
 
 
+write("scenarios/a.toml", "")
+write("scenarios/ranks/b.toml", "")
 git("init", "-q", "-b", "main")
 git("add", ".")
 git("commit", "-q", "-m", "a gate")
 old, new = "build/gate/base/build/host/runner/stepgate", "build/host/runner/stepgate"
-terms = f"--baselines build/gate/base/baselines gate --base {old} --head {new} --head-files scenarios "
+terms = f"--baselines build/gate/base/baselines gate --base {old} --head {new} --head-files=scenarios "
 ended = gate("--base", "main", "--margin", "1 %")
 expect(ended.returncode == 77, f"ci/gate: 77 makes {ended.returncode}: {ended.stderr}")
 said = ended.stdout.split("\n")
@@ -340,6 +345,13 @@ expect("1 %" in said, f"ci/gate takes an argument apart: {said}")
 write("accepted.toml", "")  # the working tree is not clean either
 said = " ".join(gate("--base", "main").stdout.split())
 expect(said == f"BASE {terms}--accepted accepted.toml build/gate/base/scenarios", f"ci/gate, accepted: {said}")
+said = " ".join(gate("--base", "main", gpus=2).stdout.split())
+expect(said == f"BASE {terms}--head-files=scenarios/ranks --accepted accepted.toml build/gate/base/scenarios build/gate/base/scenarios/ranks",
+       f"ci/gate, two GPUs: {said}")
+shutil.rmtree(os.path.join(clone, "scenarios/ranks"))
+said = " ".join(gate("--base", "main", gpus=2).stdout.split())
+expect(said == f"BASE {terms}--accepted accepted.toml build/gate/base/scenarios build/gate/base/scenarios/ranks",
+       f"ci/gate, two GPUs, no scenarios of ranks: {said}")
 tried = os.path.join(clone, "build/gate/base")
 os.remove(os.path.join(tried, "ci/gate"))
 with open(os.path.join(tried, "more.toml"), "w") as file:
