@@ -235,6 +235,14 @@ expect((gate.get("variables") or {}).get("GIT_STRATEGY") == "none", f"{file}: th
 expect((pipeline.get("stepgate-build-head") or {}).get("artifacts", {}).get("paths") == ["head"],
        f"{file}, stepgate-build-head: the change hands over more than a program")
 
+answer = pipeline.get("stepgate-answer") or {}
+script = "".join(answer.get("script", []))
+expect((answer.get("variables") or {}).get("GIT_STRATEGY") == "none" and "head" not in script and "build-head" not in str(answer.get("needs")),
+       f"{file}, stepgate-answer: a token that writes beside what the change left")
+expect("trusted/ci/jobs/answer " in script and all(rule.get("when") == "always" for rule in answer.get("rules") or [{}]),
+       f"{file}, stepgate-answer: nobody hears of a gate that fails")
+expect((answer.get("environment") or {}).get("name") == "stepgate-answer", f"{file}, stepgate-answer: the token is every job's")
+
 # Buildkite
 for name in jobs + ["own"]:
     file = f"buildkite/{name}.yml"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ci_files_test.py REPOSITORY FOLDER STEPGATE: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
 # planted here; and the scripts that those files start hand exit codes on and let nothing in.
+import json
 import os
 import re
 import shutil
@@ -57,6 +58,9 @@ faults = [
     ("github/nightly.yml", "  schedule:", "  repository_dispatch:", "nothing starts it"),
     ("github/weekly.yml", "timeout-minutes: 180", "continue-on-error: true", "no timeout"),
     ("github/refresh.yml", "ci/jobs/refresh", "ci/jobs/renew", "there is no program ci/jobs/renew"),
+    ("gitlab/stepgate.yml", "    name: stepgate-answer\n", "    name: stepgate\n", "the token is every job's"),
+    ("gitlab/stepgate.yml", "$STEPGATE_NOTES\n      when: always", "$STEPGATE_NOTES", "nobody hears of a gate that fails"),
+    ("gitlab/stepgate.yml", "    - job: stepgate-build-base\n", "    - job: stepgate-build-head\n", "beside what the change left"),
     ("gitlab/stepgate.yml", "exit_codes: [77]", "exit_codes: [1, 77]", "only 77 may be orange"),
     ("gitlab/stepgate.yml", "  resource_group: gpu\n", "", "two jobs at once"),
     ("gitlab/stepgate.yml", "    when: always\n", "", "no report when it fails"),
@@ -782,6 +786,51 @@ expect("state=error" in asked and "comments" not in asked and body == "", f"jobs
 os.symlink("/etc/passwd", os.path.join(answers, "link"))
 asked, body = answer("4", "17\n", "", os.path.join(answers, "link"))
 expect("root:" not in body and "not gated" in body, "jobs/answer: follows a link of the gate's folder")
+
+# The same on GitLab, with a curl that keeps what it was asked for.
+curl = os.path.join(answers, "curl")
+with open(curl, "w") as file:
+    file.write("""#!/bin/sh
+printf '%s\\n' "$*" >>"$0.asked"
+for word; do case $word in
+  body@*) cp "${word#body@}" "$0.body" ;;
+  /dev/fd/*) cat "$word" >>"$0.token" ;;
+  */user) echo '{"id": 3}' ;;
+  */notes?*page=1) cat "$0.notes" ;;
+  */notes?*page=*) echo '[]' ;;
+esac; done
+""")
+os.chmod(curl, 0o755)
+gitlab = {"GITLAB_CI": "true", "CI_API_V4_URL": "https://gitlab/api/v4", "CI_MERGE_REQUEST_PROJECT_ID": "7", "CI_MERGE_REQUEST_IID": "9"}
+
+
+def note(code, notes, *of_summary, token="secret"):
+    for name, text in [("asked", ""), ("body", ""), ("token", ""), ("notes", json.dumps(notes))]:
+        with open(f"{curl}.{name}", "w") as file:
+            file.write(text)
+    ended = run("ci/jobs/answer", code, "0123abc", "https://example.org/1", *of_summary, cwd=repository,
+                env={**os.environ, **gitlab, "PATH": answers + ":" + os.environ["PATH"], "STEPGATE_TOKEN": token})
+    return [ended] + [open(f"{curl}.{name}").read() for name in ["asked", "body", "token"]]
+
+
+marker = "<!-- stepgate/gate -->"
+others = [{"id": 4, "author": {"id": 3}, "body": "ours, of something else"}, {"id": 5, "author": {"id": 8}, "body": marker + " of somebody"}]
+ended, asked, body, token = note("1", others, summary)
+notes = "https://gitlab/api/v4/projects/7/merge_requests/9/notes"
+expect(ended.returncode == 0 and asked.splitlines()[-1].endswith(" " + notes) and "PUT" not in asked, f"jobs/answer: a first note: {ended} {asked}")
+expect("secret" not in asked and "PRIVATE-TOKEN: secret" in token, f"jobs/answer: the token is an argument: {asked}")
+expect(body.count("~~~~") == 2 and body.endswith("\n~~~~\n") and len(body) < 61000 and "blocked: fails" in body,
+       "jobs/answer: the summary leaves its fence in a note")
+full = others + [{"id": 6, "author": {"id": 3}, "body": marker + "old"}] + 97 * others[:1]
+ended, asked, body, token = note("0", full)
+expect("-X PUT --data-urlencode body@" in asked and asked.endswith(f"{notes}/6\n") and "page=2" in asked and "passes" in body,
+       f"jobs/answer: a second note: {ended} {asked}")
+ended, asked, body, token = note("0", [], token="")
+expect(ended.returncode == 2 and "no STEPGATE_TOKEN" in ended.stderr and asked == "", f"jobs/answer: no token: {ended} {asked}")
+with open(curl, "w") as file:
+    file.write("#!/bin/sh\necho '{\"message\": \"403 Forbidden\"}'\nexit 22\n")
+ended = note("0", [])[0]
+expect(ended.returncode != 0, f"jobs/answer: GitLab refuses, and nobody hears of it: {ended}")
 
 # Folders of scenarios, by the GPUs that a machine says it has.
 os.mkdir(os.path.join(place, "smi"))
