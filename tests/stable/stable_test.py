@@ -2,6 +2,7 @@
 """stable_test.py PROGRAM SOURCES FOLDER [VERSION]: today's program reads the files of every version in tests/stable, and writes at least the keys
 that it wrote then, with values of the same types; a renamed key is found or refused. With a VERSION the files of that version are recorded
 instead, as is done once for a release."""
+import datetime
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ RECORDED = SOURCES / "tests/stable"
 RUN = ["run", "scenario.toml", "--device", "simulated:round-numbers", "--subject", "the change", "--ledger", "ledger", "--json", "run.json"]
 GATE = ["gate", "--base", "./stepgate", "--head", "./stepgate", "scenario.toml", "--device", "simulated:round-numbers", "--seed", "1", "--json", "gate.json"]
 ACCEPT = ["accept", "scenario.toml", "--device", "simulated:round-numbers", "--seed", "1", "--commit", "0123abc"]
+HISTORY = ["history", "scenario.toml", "--json", "history.json"]
 WORKER = ["worker", "scenario.toml", "--device", "simulated:round-numbers", "--seed", "1", "--counts"]
 TIMING = ["worker", "scenario.toml", "--device", "simulated:round-numbers", "--seed", "1"]
 REQUESTS = [{"do": "hello", "protocol": 1}, {"do": "count", "work": "scenario/baseline"}, {"do": "count", "work": "scenario/fix"}]
@@ -76,11 +78,12 @@ def write_all(folder):
     assert (codes := {code: stepgate(*words, cwd=folder).returncode for code, words in CODES.items()}) == {code: code for code in CODES}, codes
     for words in (ACCEPT, [*RUN, "--seed", "1"], GATE):
         assert (done := stepgate(*words, cwd=folder)).returncode == 0, done
+    assert (done := stepgate(*HISTORY, cwd=folder)).returncode == 4, done  # one run shows no drift
     said = conversation(folder, WORKER, REQUESTS) + conversation(folder, TIMING, TIMED_REQUESTS)
     (folder / "worker.jsonl").write_text("".join(json.dumps(line) + "\n" for pair in said for line in pair))
 
 
-FILES = ["run.json", "gate.json", "worker.jsonl"]
+FILES = ["run.json", "gate.json", "history.json", "worker.jsonl"]
 KEPT = ["ledger/simulated/gpu-of-round-numbers/scenario.toml", "baselines/simulated/gpu-of-round-numbers/scenario.toml"]
 
 
@@ -96,13 +99,20 @@ def read_ledger(folder, ledger):
 def read_history(folder, baseline):
     (folder / KEPT[1]).parent.mkdir(parents=True, exist_ok=True)
     (folder / KEPT[1]).write_text(baseline)
-    history = stepgate("history", "scenario.toml", "--json", "history.json", cwd=folder)
+    history = stepgate(*HISTORY, cwd=folder)
     return history, lines_of(folder / "history.json") if history.returncode == 4 else []
 
 
 def replay(worker, requests):
     """A worker that answers as the recorded one did."""
     return f"python3 {SOURCES}/tests/stable/replay.py {worker} {len(requests)}"
+
+
+def gate_accepting(folder, accepted):
+    """A gate of a HEAD that waits in every step, which somebody accepts."""
+    (folder / "accepted.toml").write_text(accepted)
+    base = f"./stepgate {' '.join(WORKER)}"
+    return stepgate("gate", "--only", "counts", "--base-command", base, "--head-command", f"{base} --set sync.where=step", "--accepted", "accepted.toml", cwd=folder)
 
 
 def check(version):
@@ -131,6 +141,12 @@ def check(version):
     for key in ("format", "commit", "date"):
         history, _ = read_history(folder, re.sub(rf"^{key} ", "planted ", baseline, count=1, flags=re.M))
         assert history.returncode == 2, (key, history)
+    # Accepted changes, of which the date is over one day.
+    in_a_month = datetime.date.today() + datetime.timedelta(days=30)
+    accepted = re.sub(r'^(until +)= ".*"$', rf'\1= "{in_a_month}"', (before / "accepted.toml").read_text(), flags=re.M)
+    one_less = accepted.rpartition("[[accepted]]")[0]
+    for text, code in ((accepted, 0), (one_less, 1), *((re.sub(rf"^{key} ", "planted ", accepted, count=1, flags=re.M), 2) for key in ("workload", "what", "at_most", "who", "why", "until"))):
+        assert (gate := gate_accepting(folder, text)).returncode == code, (text, gate)
     # A worker of then beside one of today.
     head = f"./stepgate {' '.join(WORKER)}"
     for worker, code in ((before / "worker.jsonl", 0), (folder / "planted.jsonl", 3)):
@@ -141,7 +157,8 @@ def check(version):
 
 def record(version):
     (RECORDED / version).mkdir()
-    shutil.copy(RECORDED / "scenario.toml", RECORDED / version)
+    for name in ("scenario.toml", "accepted.toml"):
+        shutil.copy(RECORDED / name, RECORDED / version)
     folder = fresh(version, RECORDED / version)
     write_all(folder)
     for name in FILES:
