@@ -2,6 +2,7 @@
 // `stepgate history` reads the stored runs of `accept` or of a ledger, on all devices, and says
 // whether step times drift over weeks. Measures nothing.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "line/planned.h"
 #include "report/picture/pictures.h"
 #include "report/text/print_history.h"
+#include "report/text/table.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
@@ -148,13 +150,15 @@ int show_history(const Arguments& arguments) {
   Stored stored = read_stored(scenarios, arguments);
   judge_drifts(stored.histories);
   const ExitCode code = code_of(stored);
-  for (const VariantHistory& history : stored.histories) print_history(std::cout, history);
-  for (const std::string& variant : stored.missing)
-    std::cout << variant
-              << (arguments.ledger.empty() ? ": no run is stored; `stepgate accept` stores one\n"
-                                           : ": the ledger has no step time of it; a run with "
-                                             "--ledger that is trusted keeps one\n");
-  print_history_end(std::cout, stored.histories, stored.missing.size(), code);
+  print_fitted(std::cout, style_of(STDOUT_FILENO), [&](std::ostream& out) {
+    for (const VariantHistory& history : stored.histories) print_history(out, history);
+    for (const std::string& variant : stored.missing)
+      out << variant
+          << (arguments.ledger.empty() ? ": no run is stored; `stepgate accept` stores one\n"
+                                       : ": the ledger has no step time of it; a run with "
+                                         "--ledger that is trusted keeps one\n");
+    print_history_end(out, stored.histories, stored.missing.size(), code);
+  });
   if (!arguments.plot.empty()) draw_all(stored, arguments.plot);
   if (!arguments.json.empty()) {
     TextStream json;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The verbs that run nothing: list, plan, fields.
+#include <unistd.h>
+
 #include <iostream>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "report/picture/pictures.h"
 #include "report/text/print_list.h"
 #include "report/text/print_plan.h"
+#include "report/text/table.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/outputs.h"
@@ -44,8 +47,11 @@ int list_for_programs(const Arguments& arguments) {
 
 int list_scenarios(const Arguments& arguments) {
   if (arguments.as_json) return list_for_programs(arguments);
-  for (const std::filesystem::path& file : scenario_files(arguments))
-    print_listed(std::cout, read_scenario(file));
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    const Scenario scenario = read_scenario(file);
+    print_fitted(std::cout, style_of(STDOUT_FILENO),
+                 [&](std::ostream& out) { print_listed(out, scenario); });
+  }
   return 0;
 }
 
@@ -96,7 +102,8 @@ int print_plans(const Arguments& arguments) {
       if (arguments.memory && plan->batch_sizes.size() > 1) plan = with_facts(largest_turn(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
       const auto print = arguments.memory ? print_memory : print_plan;
-      print(std::cout, plan);
+      print_fitted(std::cout, style_of(STDOUT_FILENO),
+                   [&](std::ostream& out) { print(out, plan); });
     }
     if (arguments.picture.empty()) continue;
     TextStream picture;

@@ -3,6 +3,7 @@
 // interruption. tests/scripts/cli/run.txt tests exit codes and printed output.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -51,6 +52,16 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   EXPECT_EQ(simulate({"big.toml", "failed.toml"}).exit_code, 1);
 }
 
+std::string widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string widest;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;
+    if (line.size() > widest.size() && !is_one_word) widest = line;
+  }
+  return widest;
+}
+
 // The suite has scenarios of two to eight variants.
 TEST_F(RunVerb, FitsATerminalOf80Columns) {
   const auto widest_of = [&](const std::string& environment) {
@@ -62,18 +73,36 @@ TEST_F(RunVerb, FitsATerminalOf80Columns) {
             place())
             .wait();
     EXPECT_EQ(run.exit_code, 0) << run.err;
-    std::istringstream text(run.out + run.err);
-    std::string widest;
-    for (std::string line; std::getline(text, line);) {
-      const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;
-      if (line.size() > widest.size() && !is_one_word) widest = line;
-    }
-    return widest;
+    return widest_line(run.out + run.err);
   };
   const std::string fitted = widest_of("COLUMNS=80");
   EXPECT_LE(fitted.size(), 80U) << fitted;
   EXPECT_GT(fitted.size(), 70U) << fitted;
   EXPECT_GT(widest_of("NO_COLOR=1").size(), 100U) << "what is no terminal is not fitted";
+}
+
+TEST_F(RunVerb, FitsATerminalOf80ColumnsAsDoTheVerbsThatRunNothing) {
+  const std::vector<std::vector<std::string>> verbs{
+      {"list"}, {"plan"}, {"plan", "--memory"}, {"history"}};
+  for (const std::vector<std::string>& verb : verbs) {
+    std::vector<std::string> words{"COLUMNS=80", STEPGATE_PROGRAM, "--baselines",
+                                   STEPGATE_SOURCE_DIR "/baselines"};
+    words.insert(words.end(), verb.begin(), verb.end());
+    for (const auto& file : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
+      const bool needs_a_device = file.path().stem() == "capped_share" && verb.front() == "plan";
+      if (file.path().extension() == ".toml" && !needs_a_device)
+        words.push_back(file.path().string());
+    }
+    const auto widest_of = [&](const std::string& environment) {
+      words.front() = environment;
+      const Finished shown = ChildProcess("/usr/bin/env", words, place()).wait();
+      EXPECT_FALSE(shown.out.empty()) << shown.err;
+      return widest_line(shown.out);
+    };
+    const std::string fitted = widest_of("COLUMNS=80");
+    EXPECT_LE(fitted.size(), 80U) << fitted;
+    EXPECT_GT(widest_of("NO_COLOR=1").size(), 80U) << verb.back() << ": nothing had to be fitted";
+  }
 }
 
 #ifndef STEPGATE_WITH_CUDA
