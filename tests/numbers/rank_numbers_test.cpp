@@ -144,7 +144,50 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   Knobs each = of_ranks(parts, 2);
   each.ranks.sync_each_part = true;
   expect_alike(numbers_of(each), once, GetParam());
-  expect_alike(numbers_of(of_ranks(parts, 2, Shard::optimizer)), once, GetParam());
+  for (const Shard shard : {Shard::optimizer, Shard::gradients}) {
+    const Numbers sharded = numbers_of(of_ranks(parts, 2, shard));
+    EXPECT_EQ(sharded.losses, once.losses) << static_cast<int>(shard);
+    EXPECT_EQ(sharded.weights, once.weights) << static_cast<int>(shard);
+  }
+  const StepPlan plan = plan_of(of_ranks(parts, 2, Shard::parameters));
+  const Numbers sharded = numbers_of(plan, 1);
+  EXPECT_EQ(sharded.losses, once.losses);
+  EXPECT_EQ(sharded.weights, part_of_rank_0(plan, once.weights));
+}
+
+Knobs each_part_sharded(DType dtype, Shard shard) {
+  Knobs parts = model_of(dtype);
+  parts.batch.size = 6;
+  parts.batch.accumulate = 3;
+  Knobs knobs = of_ranks(parts, 2, shard);
+  knobs.ranks.sync_each_part = true;
+  return knobs;
+}
+
+// A rank adds up its part of every part's mean over ranks, where others reduce a sum of parts.
+TEST_P(RankNumbers, OfPartsThatAreReducedIntoARanksPartToo) {
+  Knobs whole = each_part_sharded(GetParam(), Shard::none);
+  whole.ranks.sync_each_part = false;
+  const Numbers once = numbers_of(whole);
+  for (const ZeroGrad zero : {ZeroGrad::none, ZeroGrad::memset}) {
+    Knobs gradients = each_part_sharded(GetParam(), Shard::gradients);
+    gradients.memory.zero_grad = zero;
+    const Numbers found = numbers_of(gradients);
+    expect_alike(found, once, GetParam());
+    Knobs parameters = each_part_sharded(GetParam(), Shard::parameters);
+    parameters.memory.zero_grad = zero;
+    parameters.ranks.communicators = 2;
+    const StepPlan plan = plan_of(parameters);
+    for (const std::uint64_t order : {1, 5}) {
+      const Numbers sharded = numbers_of(plan, order);
+      EXPECT_EQ(sharded.losses, found.losses);
+      EXPECT_EQ(sharded.weights, part_of_rank_0(plan, found.weights));
+    }
+  }
+  if (GetParam() != DType::bf16) return;
+  Knobs wide = each_part_sharded(GetParam(), Shard::gradients);
+  wide.ranks.gradient_dtype = GradientDtype::fp32;
+  expect_alike(numbers_of(wide), once, GetParam());
 }
 
 // The host checks reduced gradients without changing them.
@@ -306,6 +349,20 @@ TEST(RankFaults, ADivisionThatIsLeftOutShowsInTheGradients) {
   const Numbers found = numbers_of(without(plan_of(knobs), "divide bucket 0 by the ranks"), 1, 1);
   EXPECT_GT(largest_difference(found.gradients, expected.gradients),
             100 * bound_of(DType::fp32).gradient);
+}
+
+TEST(RankFaults, APartThatIsLeftOutOfTheSumShowsInTheGradients) {
+  const StepPlan plan = plan_of(each_part_sharded(DType::fp32, Shard::gradients));
+  const std::vector<float> expected = numbers_of(plan, 1, 1).gradients;
+  for (const char* const fault :
+       {"add bucket 0 to the sum", "reduce bucket 0", "wait for bucket 0"}) {
+    double largest = 0;
+    for (std::uint64_t order = 1; order <= 5; ++order) {
+      const auto found = numbers_of(without(plan, fault), order, 1).gradients;
+      largest = std::max(largest, largest_difference(found, expected));
+    }
+    EXPECT_GT(largest, 100 * bound_of(DType::fp32).gradient) << fault;
+  }
 }
 
 TEST(RankFaults, AReductionThatIsLeftOutEndsInOtherWeights) {

@@ -260,13 +260,17 @@ std::vector<RanksCase> other_ways() {
 std::vector<RanksCase> ranks_cases() {
   std::vector<RanksCase> cases;
   for (const DType dtype : {DType::fp32, DType::bf16}) {
-    cases.push_back(
-        {dtype == DType::fp32 ? "fp32_gradients" : "bf16_gradients", dtype, Shard::gradients, 1});
-    cases.push_back({dtype == DType::fp32 ? "fp32_parameters" : "bf16_parameters", dtype,
-                     Shard::parameters, 1});
+    const std::string format = dtype == DType::fp32 ? "fp32" : "bf16";
+    for (const Shard shard : {Shard::gradients, Shard::parameters}) {
+      const std::string what = shard == Shard::gradients ? "gradients" : "parameters";
+      const std::string name = format + "_" + what;
+      cases.push_back({name, dtype, shard, 1});
+      cases.push_back({name + "_accumulate_2", dtype, shard, 2});
+      cases.push_back({name + "_of_each_part", dtype, shard, 2, {.sync_each_part = true}});
+    }
     for (const Shard shard : {Shard::none, Shard::optimizer}) {
       for (const std::int64_t accumulate : {1, 2}) {
-        cases.push_back({fmt::format("{}_{}_accumulate_{}", dtype == DType::fp32 ? "fp32" : "bf16",
+        cases.push_back({fmt::format("{}_{}_accumulate_{}", format,
                                      shard == Shard::none ? "whole" : "sharded", accumulate),
                          dtype, shard, accumulate});
       }

@@ -376,12 +376,12 @@ constexpr std::array clashes{
              "write model.tied = false, or ranks.shard = \"gradients\""},
     KnobRule{"ranks.shard",
              [](const Knobs& knobs) {
-               return shards(knobs) && knobs.batch.accumulate > 1 &&
-                      (knobs.ranks.sync_each_part || shards_gradients(knobs.ranks.shard));
+               return shards(knobs) && knobs.batch.accumulate > 1 && knobs.ranks.sync_each_part &&
+                      !shards_gradients(knobs.ranks.shard);
              },
-             "what a rank has of the gradients after one part of the batch cannot take up the next",
-             "write batch.accumulate = 1, or ranks.shard = \"optimizer\" without "
-             "'ranks.sync_each_part'"},
+             "the gradients that other ranks update stay unreduced after a part of the batch, and "
+             "the next part would be added to them",
+             "remove 'ranks.sync_each_part', or write ranks.shard = \"gradients\""},
     KnobRule{"batch.tensors",
              [](const Knobs& knobs) {
                return knobs.batch.sample_bytes &&

@@ -132,6 +132,50 @@ TEST(Ranks, ThatShareSendAsMuch) {
   }
 }
 
+StepPlan without(StepPlan plan, const std::string& operation) {
+  const auto removed =
+      std::erase_if(plan.operations, [&](const Operation& one) { return one.name == operation; });
+  EXPECT_GT(removed, 0) << operation;
+  return plan;
+}
+
+Knobs in_parts(Shard shard, bool sync_each_part) {
+  Knobs knobs = sharded(shard);
+  knobs.batch.accumulate = 4;
+  knobs.ranks.sync_each_part = sync_each_part;
+  return knobs;
+}
+
+// Without a reduction of every part, a rank has all gradients of a batch until its last part.
+TEST(Ranks, ReducePartsIntoWhatTheyKeepOrKeepAllGradientsForThem) {
+  for (const Shard shard : {Shard::gradients, Shard::parameters}) {
+    const StepPlan one = plan_of(sharded(shard));
+    const StepPlan last = plan_of(in_parts(shard, false));
+    const StepPlan each = plan_of(in_parts(shard, true));
+    const double buckets = value(one, Metric::reduce_scatters_per_step);
+    EXPECT_EQ(value(last, Metric::reduce_scatters_per_step), buckets);
+    EXPECT_EQ(value(each, Metric::reduce_scatters_per_step), 4 * buckets);
+    EXPECT_EQ(launches_of(each, "add"), launches_of(last, "add") + 3 * buckets);
+    EXPECT_EQ(value(each, Metric::state_bytes), value(one, Metric::state_bytes));
+    EXPECT_FALSE(find_race(last));
+    EXPECT_FALSE(find_race(each)) << *find_race(each);
+    EXPECT_TRUE(find_race(without(each, "wait until the gradients are reduced")));
+    EXPECT_TRUE(find_race(without(each, "wait for bucket 3")));
+  }
+  const auto gathers = [](Shard shard, bool each) {
+    return value(plan_of(in_parts(shard, each)), Metric::all_gathers_per_step);
+  };
+  EXPECT_EQ(gathers(Shard::parameters, false), 4 * (12 + 2 + 12));
+  EXPECT_EQ(gathers(Shard::parameters, true), 4 * (12 + 2 + 12));
+  EXPECT_EQ(gathers(Shard::gradients, true), 8);
+  // With weights sharded, gradients that wait for the last part are what there is most of.
+  const double gradients = static_cast<double>(plan_of(gpt()).param_bytes);
+  const auto need = [](bool each) {
+    return value(plan_of(in_parts(Shard::parameters, each)), Metric::need);
+  };
+  EXPECT_GT(need(false), need(true) + 0.4 * gradients);
+}
+
 // The forward pass gathers the embeddings, twelve blocks and the head. The backward pass gathers
 // the blocks again, except the head, which is still there; it does not read the embeddings.
 TEST(Ranks, GatherWeightsUnitByUnit) {
@@ -272,13 +316,6 @@ TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
   const StepPlan plan = plan_of(knobs);
   EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 2 * 3);  // a weight and a bias per layer
   EXPECT_EQ(value(plan, Metric::payload_bytes_per_step), static_cast<double>(plan.param_bytes));
-}
-
-StepPlan without(StepPlan plan, const std::string& operation) {
-  const auto removed =
-      std::erase_if(plan.operations, [&](const Operation& one) { return one.name == operation; });
-  EXPECT_GT(removed, 0) << operation;
-  return plan;
 }
 
 TEST(RanksRace, WithoutAWait) {

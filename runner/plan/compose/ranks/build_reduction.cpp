@@ -19,6 +19,22 @@
 namespace stepgate {
 namespace {
 
+// The operations of the backward pass of one part of the batch.
+struct BackwardPass {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::vector<BackwardPass> backward_passes(const StepPlan& plan, std::size_t first) {
+  std::vector<BackwardPass> passes;
+  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+    if (plan.operations[index].phase != Phase::backward) continue;
+    if (passes.empty() || passes.back().end != index) passes.push_back({index, index});
+    passes.back().end = index + 1;
+  }
+  return passes;
+}
+
 // A range of the flat buffer of gradients and the buffer that holds it. That is the flat buffer
 // itself. If a rank keeps only its part, it is the memory of a bucket until the bucket is reduced.
 struct GradientPlace {
@@ -51,10 +67,11 @@ class BucketPlaces {
     }
   }
 
-  std::vector<GradientPlace> add_buffers() {
+  std::vector<GradientPlace> add_buffers(const std::string& of_part) {
     for (std::size_t index = 0; index < stretches_.size(); ++index) {
+      const std::string name = "gradients in bucket " + std::to_string(index) + of_part;
       places_.push_back(
-          {stretches_[index], builder_.add({.name = "gradients in bucket " + std::to_string(index),
+          {stretches_[index], builder_.add({.name = name,
                                             .purpose = Purpose::activations,
                                             .bytes = stretches_[index].elements * element_bytes_,
                                             .dtype = builder_.plan().dtype})});
@@ -101,25 +118,25 @@ class BucketPlaces {
 
 // Returns a place for each bucket, in the order of the flat buffer. Neighbours share one place if
 // an operand of a kernel spans them, such as the weight and the bias of a norm. Redirects uses of
-// `gradients` by the operations from `first` on to these places, and shrinks that buffer to a
-// rank's part of all buckets.
+// the flat buffer by these operations of backward passes to the places.
 std::vector<GradientPlace> give_buckets_their_own(StepBuilder& builder, const LearnedParts& learned,
-                                                  std::vector<Bucket> buckets, std::size_t first,
-                                                  std::int64_t ranks) {
+                                                  std::vector<Bucket> buckets,
+                                                  const BackwardPass& pass,
+                                                  const std::string& of_part) {
   StepPlan& plan = builder.plan();
   BucketPlaces places(builder, learned, std::move(buckets));
   const auto fills_all = [&](const Operation& operation) {
     const auto* fill = std::get_if<FillZero>(&operation.action);
     return fill && places.is_of_all(*fill);
   };
-  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+  for (std::size_t index = pass.begin; index < pass.end; ++index) {
     if (fills_all(plan.operations[index])) continue;
     if (plan.operations[index].phase == Phase::backward)
       for_each_use(plan.operations[index], [&](BufferUse& use) { places.join_for(use); });
   }
-  std::vector<GradientPlace> made = places.add_buffers();
+  std::vector<GradientPlace> made = places.add_buffers(of_part);
   std::vector<Operation> moved;
-  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+  for (std::size_t index = pass.begin; index < pass.end; ++index) {
     Operation& operation = plan.operations[index];
     if (fills_all(operation)) {
       for (Operation& fill : places.fills(operation)) moved.push_back(std::move(fill));
@@ -129,11 +146,33 @@ std::vector<GradientPlace> give_buckets_their_own(StepBuilder& builder, const Le
       for_each_use(operation, [&](BufferUse& use) { places.move(use); });
     moved.push_back(std::move(operation));
   }
-  plan.operations.resize(first);
-  plan.operations.insert(plan.operations.end(), std::make_move_iterator(moved.begin()),
+  const auto begin = plan.operations.begin() + static_cast<std::ptrdiff_t>(pass.begin);
+  const auto end = plan.operations.begin() + static_cast<std::ptrdiff_t>(pass.end);
+  const auto rest = plan.operations.erase(begin, end);
+  plan.operations.insert(rest, std::make_move_iterator(moved.begin()),
                          std::make_move_iterator(moved.end()));
-  plan.buffers[static_cast<std::size_t>(learned.gradients)].bytes /= ranks;
   return made;
+}
+
+// The places of every part's gradients, where a rank keeps only its part of the sum. All parts of a
+// batch add to the same places, unless each is reduced.
+std::vector<std::vector<GradientPlace>> places_of_parts(StepBuilder& builder, const Knobs& knobs,
+                                                        const LearnedParts& learned,
+                                                        const std::vector<Bucket>& buckets,
+                                                        std::size_t first) {
+  StepPlan& plan = builder.plan();
+  plan.buffers[static_cast<std::size_t>(learned.gradients)].bytes /= knobs.ranks.count;
+  if (!reduces_every_part_apart(knobs)) {
+    const BackwardPass all{first, plan.operations.size()};
+    return {give_buckets_their_own(builder, learned, buckets, all, "")};
+  }
+  std::vector<std::vector<GradientPlace>> places;
+  for (std::size_t part = 0; part < backward_passes(plan, first).size(); ++part) {
+    places.push_back(give_buckets_their_own(builder, learned, buckets,
+                                            backward_passes(plan, first)[part],
+                                            " of part " + std::to_string(part)));
+  }
+  return places;
 }
 
 // The place that contains the bucket.
@@ -142,22 +181,6 @@ const GradientPlace& place_of(const std::vector<GradientPlace>& places, const Bu
       places, [&](const GradientPlace& one) { return bucket.first < end_of(one.stretch); });
   require(place != places.end(), "every bucket has a place");
   return *place;
-}
-
-// The operations of the backward pass of one part of the batch.
-struct BackwardPass {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-std::vector<BackwardPass> backward_passes(const StepPlan& plan, std::size_t first) {
-  std::vector<BackwardPass> passes;
-  for (std::size_t index = first; index < plan.operations.size(); ++index) {
-    if (plan.operations[index].phase != Phase::backward) continue;
-    if (passes.empty() || passes.back().end != index) passes.push_back({index, index});
-    passes.back().end = index + 1;
-  }
-  return passes;
 }
 
 class GradientReduction {
@@ -170,21 +193,22 @@ class GradientReduction {
         buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
         stream_(communication_stream(builder)),
         pieces_(updated_pieces(knobs, learned.tensors, learned.elements)) {
-    places_ = {{{.elements = learned.elements}, learned.gradients}};
-    if (shards_gradients(knobs))
-      places_ = give_buckets_their_own(builder, learned, buckets_, first, knobs.ranks.count);
+    if (shards_gradients(knobs)) {
+      places_ = places_of_parts(builder, knobs, learned, buckets_, first);
+    } else {
+      places_ = {{{{.elements = learned.elements}, learned.gradients}}};
+    }
+    const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
       reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
     }
     if (knobs.ranks.gradient_dtype == GradientDtype::fp32) {
-      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
       wire_ = builder.add({.name = "gradients on the wire",
                            .purpose = Purpose::activations,
                            .bytes = most * word_bytes});
     }
     if (knobs.ranks.check_each_bucket) {
-      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
       const std::int64_t bytes = square_sum_pieces(most) * word_bytes;
       checked_ = builder.add(
           {.name = "square sums of a bucket", .purpose = Purpose::bookkeeping, .bytes = bytes});
@@ -193,10 +217,17 @@ class GradientReduction {
                            .purpose = Purpose::bookkeeping,
                            .bytes = bytes});
     }
+    if (reduces_every_part_apart(knobs)) {
+      summand_ = builder.add({.name = "reduced gradients of a part",
+                              .purpose = Purpose::activations,
+                              .bytes = most / knobs.ranks.count * bytes_of(plan_.dtype),
+                              .dtype = plan_.dtype});
+    }
     passes_ = backward_passes(plan_, first);
     require(!passes_.empty(), "a model that learns has a backward pass");
     for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
       if (knobs.ranks.sync_each_part || pass + 1 == passes_.size()) {
+        part_ = pass;
         reduce_after(passes_[pass]);
         if (knobs.ranks.spare_sms > 0) spare_multiprocessors(passes_[pass]);
       }
@@ -270,6 +301,7 @@ class GradientReduction {
     if (divides_before()) act(stream_, "divide " + name + " by the ranks", divided(bucket));
     act(stream_, "reduce " + name, collective(bucket));
     if (wire_) act(stream_, "narrow " + name, narrow(bucket));
+    if (adds_to_earlier_parts()) act(stream_, "add " + name + " to the sum", addition(bucket));
     act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
     if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
       act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
@@ -277,7 +309,7 @@ class GradientReduction {
 
   // The range in which the backward pass leaves the bucket's gradients.
   BufferUse written(const Bucket& bucket) const {
-    const GradientPlace& place = place_of(places_, bucket);
+    const GradientPlace& place = place_of(places_[std::min(part_, places_.size() - 1)], bucket);
     return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
   }
 
@@ -290,6 +322,22 @@ class GradientReduction {
                ? elements_of(learned_.gradients, piece.packed, piece.flat.elements, 0)
                : elements_of(learned_.gradients, piece.flat.first, piece.flat.elements,
                              piece.flat.rank_stride);
+  }
+
+  bool adds_to_earlier_parts() const { return summand_ && part_ > 0; }
+
+  // The range to which a reduction brings the rank's part.
+  BufferUse reduced(std::size_t index) const {
+    return adds_to_earlier_parts() ? elements_of(*summand_, 0, pieces_[index].flat.elements, 0)
+                                   : kept(index);
+  }
+
+  LaunchKernel addition(std::size_t index) const {
+    const BufferUse sum = kept(index);
+    return {.kernel = KernelRef(kernels::Add::name),
+            .shape = kernels::Add::Shape{1, pieces_[index].flat.elements},
+            .dtype = plan_.dtype,
+            .operands = {sum, reduced(index), sum}};
   }
 
   // The bucket in the wider dtype of communication; all buckets use one buffer in turns.
@@ -306,7 +354,7 @@ class GradientReduction {
     return {.kind = knobs_.ranks.shard == Shard::none ? CollectiveKind::all_reduce
                                                       : CollectiveKind::reduce_scatter,
             .from = wire_ ? whole_on_wire(index) : written(buckets_[index]),
-            .to = wire_ ? kept_on_wire(index) : kept(index),
+            .to = wire_ ? kept_on_wire(index) : reduced(index),
             .dtype = wire_ ? DType::fp32 : plan_.dtype,
             .reduction = divides_before() ? Reduction::sum : Reduction::average};
   }
@@ -338,7 +386,7 @@ class GradientReduction {
                                       buckets_[index].elements);
   }
   LaunchKernel narrow(std::size_t index) const {
-    const BufferUse to = kept(index);
+    const BufferUse to = reduced(index);
     return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
   }
 
@@ -372,8 +420,11 @@ class GradientReduction {
   std::vector<Bucket> buckets_;
   int stream_;
   std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
-  std::vector<GradientPlace> places_;
+  // By part of the batch; one for all unless each part is reduced apart.
+  std::vector<std::vector<GradientPlace>> places_;
+  std::size_t part_ = 0;               // whose reductions are being inserted
   std::optional<int> wire_;            // buffer, where gradients are converted
+  std::optional<int> summand_;         // buffer, where every part is reduced apart
   std::optional<int> checked_, read_;  // buffers, where the host checks every bucket
   std::vector<int> ready_, reduced_;   // events, by bucket
   std::vector<BackwardPass> passes_;

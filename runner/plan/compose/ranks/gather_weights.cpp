@@ -2,6 +2,7 @@
 #include "plan/compose/ranks/gather_weights.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ struct Visit {
   std::size_t first = 0;  // first and last operation that uses the unit
   std::size_t last = 0;
   Phase phase = Phase::forward;  // of the first
+  std::size_t pass = 0;
   int buffer = 0;
 };
 
@@ -61,21 +63,27 @@ class Gathering {
 
   // Finds all visits, in the order of their first uses.
   void find_visits(std::size_t first) {
+    std::size_t pass = 0;
+    std::optional<Phase> phase;
     for (std::size_t index = first; index < plan_.operations.size(); ++index) {
       Operation& operation = plan_.operations[index];
       if (operation.phase == Phase::optimizer) continue;
       for_each_use(operation, [&](const BufferUse& use) {
-        if (uses_weights(use)) visit(unit_of(use), index, operation.phase);
+        if (!uses_weights(use)) return;
+        if (phase && *phase != operation.phase) ++pass;
+        phase = operation.phase;
+        visit(unit_of(use), index, operation.phase, pass);
       });
     }
   }
-  void visit(std::size_t unit, std::size_t index, Phase phase) {
-    const auto same_pass = [&](const Visit& one) { return one.unit == unit && one.phase == phase; };
+  void visit(std::size_t unit, std::size_t index, Phase phase, std::size_t pass) {
+    const auto same_pass = [&](const Visit& one) { return one.unit == unit && one.pass == pass; };
     auto found = std::ranges::find_if(visits_, same_pass);
     if (found == visits_.end() && !visits_.empty() && visits_.back().unit == unit)
       found = std::prev(visits_.end());
     if (found == visits_.end()) {
-      visits_.push_back({.unit = unit, .first = index, .last = index, .phase = phase});
+      visits_.push_back(
+          {.unit = unit, .first = index, .last = index, .phase = phase, .pass = pass});
       return;
     }
     found->last = index;

@@ -31,6 +31,12 @@ constexpr bool shards_weights(const Knobs& knobs) {
   return shards_the_update(knobs) && knobs.ranks.shard == Shard::parameters;
 }
 
+// Whether the gradients of every part of a batch are reduced apart, and a rank adds up its part of
+// them. Otherwise gradients add up before they are reduced.
+constexpr bool reduces_every_part_apart(const Knobs& knobs) {
+  return shards_gradients(knobs) && knobs.batch.accumulate > 1 && knobs.ranks.sync_each_part;
+}
+
 // The buckets that 'ranks' requests; with sharded weights one for each unit. Tensors are in the
 // order of the forward pass.
 std::vector<Bucket> gradient_buckets(const Knobs&, std::span<const FlatTensor> tensors,

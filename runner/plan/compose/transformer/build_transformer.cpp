@@ -8,6 +8,7 @@
 
 #include "base/require.h"
 #include "plan/compose/model_ends.h"
+#include "plan/compose/ranks/shard.h"
 #include "plan/compose/transformer/transformer_block.h"
 #include "plan/compose/update/build_update.h"
 
@@ -293,8 +294,9 @@ class Transformer {
 
   void backward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
-    const bool accumulate = part > 0 || zeroes();
-    if (part == 0 && zeroes())
+    const bool is_first = part == 0 || reduces_every_part_apart(knobs_);
+    const bool accumulate = !is_first || zeroes();
+    if (is_first && zeroes())
       builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
     blocks.add_to_gradients(accumulate);
     builder_.launch<kernels::Matmul>(
