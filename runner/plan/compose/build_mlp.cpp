@@ -36,7 +36,6 @@ class Mlp {
     if (!tables_) name_parameters();
     builder_.enter(Phase::forward);
     if (visitors_) visitors_->begin();
-    const int last_reader = static_cast<int>(builder_.plan().operations.size());
     if (tables_)
       tables_->look_up(batch, sample_bytes, weights_, activations_.front(), labels_);
     else
@@ -60,7 +59,7 @@ class Mlp {
     if (tables_) tables_->add_gradient(activation_gradient(-1), gradients_, !accumulates());
     builder_.enter(Phase::optimizer);
     if (!visitors_) optimize();
-    ModelParts parts{.loss = ends_.loss, .last_reader = last_reader, .weights = weights_};
+    ModelParts parts{.loss = ends_.loss, .weights = weights_};
     if (!visitors_) parts.learned = LearnedParts{weights_, gradients_, places(), elements()};
     return parts;
   }

@@ -44,7 +44,6 @@ class Elementwise {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
-    const int last_reader = static_cast<int>(builder_.plan().operations.size());
     builder_.launch<kernels::Ingest>(
         "ingest the batch", {knobs_.batch.size, knobs_.model.hidden, sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(features_), builder_.whole(labels_)});
@@ -56,7 +55,7 @@ class Elementwise {
         "square the result", {.numbers = elements_, .pieces = pieces_},
         {builder_.whole(result_), builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, pieces_);
-    return {.loss = ends_.loss, .last_reader = last_reader};
+    return {.loss = ends_.loss};
   }
 
  private:
@@ -132,7 +131,6 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   const int word =
       builder.add({.name = "spin word", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.enter(Phase::forward);
-  const int last_reader = static_cast<int>(builder.plan().operations.size());
   builder.launch_as<kernels::Ingest>(
       DType::fp32, "ingest the batch", {rows, features, words},
       {builder.whole(batch), builder.whole(ends.row_losses), builder.whole(labels)});
@@ -142,7 +140,7 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
                                      {.microseconds = static_cast<double>(knobs.model.kernel_us)});
   }
   report_loss(builder, ends, rows * features);
-  return {ends.loss, last_reader};
+  return {.loss = ends.loss};
 }
 
 // Builds dependent loads through the lines of a footprint. The loss depends on the last line, so
@@ -164,7 +162,6 @@ ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
       builder.add({.name = "position", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.plan().param_bytes = knobs.model.footprint_bytes;
   builder.enter(Phase::forward);
-  const int last_reader = static_cast<int>(builder.plan().operations.size());
   builder.launch_as<kernels::Ingest>(
       DType::fp32, "ingest the batch", {rows, features, words},
       {builder.whole(batch), StepBuilder::Operand::from(ends.row_losses, 0),
@@ -175,7 +172,7 @@ ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
                                      StepBuilder::Operand::from(ends.row_losses, losses - 1)},
                                     {.accesses = knobs.model.accesses});
   report_loss(builder, ends, losses);
-  return {ends.loss, last_reader};
+  return {.loss = ends.loss};
 }
 
 }  // namespace

@@ -30,9 +30,8 @@ struct LearnedParts {
 
 // Buffers and operations of the model that the rest of the step uses.
 struct ModelParts {
-  int loss = 0;         // buffer: the step's loss, one fp32
-  int last_reader = 0;  // index of the last operation that reads the batch
-  int weights = 0;      // of a model that learns: buffer of all parameters
+  int loss = 0;     // buffer: the step's loss, one fp32
+  int weights = 0;  // of a model that learns: buffer of all parameters
   // Set for models that learn, where the update reads all gradients together.
   std::optional<LearnedParts> learned = {};
 };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/random.h"
@@ -15,6 +16,7 @@
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
+#include "plan/analyse/operation_uses.h"
 #include "plan/compose/build_input.h"
 #include "plan/compose/build_model.h"
 #include "plan/compose/build_parts.h"
@@ -103,6 +105,18 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   return wrong_resizing(variant);
 }
 
+// Index of the last operation from `first` on that reads the batch.
+std::size_t last_reader(StepPlan& plan, int batch, std::size_t first) {
+  std::optional<std::size_t> last;
+  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+    for_each_use(plan.operations[index], [&](const BufferUse& use) {
+      if (use.buffer == batch) last = index;
+    });
+  }
+  require(last.has_value(), "a model reads its batch");
+  return *last;
+}
+
 void capture(StepPlan& plan, std::size_t first, std::size_t last) {
   for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
 }
@@ -161,7 +175,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     const bool evaluates = knobs.eval.every > 0;
     const InputParts of_evaluation = input;
     if (evaluates) input.release_batch = false;
-    hand_back(plan, input, static_cast<std::size_t>(model.last_reader), captured);
+    hand_back(plan, input, last_reader(plan, input.batch, first), captured);
     if (evaluates) build_evaluation(builder, of_turn, model.weights, of_evaluation, sample_bytes);
     loss = model.loss;
   }

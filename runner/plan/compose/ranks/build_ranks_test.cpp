@@ -195,6 +195,21 @@ TEST(Ranks, GatherWeightsUnitByUnit) {
   EXPECT_EQ(value(beside, Metric::streams), 3);
 }
 
+// Weights that are gathered before the batch is read are among the operations that come before it.
+TEST(Ranks, HandTheirBatchBackWhenItIsReadWhateverIsGatheredBefore) {
+  Knobs knobs = sharded(Shard::parameters);
+  knobs.transfer = {.stream = CopyStream::side, .buffers = 2};
+  for (const std::int64_t ahead : {0, 1, 4}) {
+    knobs.ranks.gather_ahead = ahead;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+    const auto place_of = [&](const std::string& name) {
+      return std::ranges::find(plan.operations, name, &Operation::name) - plan.operations.begin();
+    };
+    EXPECT_EQ(place_of("batch is consumed"), place_of("ingest the batch") + 1);
+  }
+}
+
 // Two units are gathered at a time, whatever the depth: apart from a rank's state, a model twice as
 // deep needs only more memory for activations.
 TEST(Ranks, HaveTwoGatheredBlocksAtATime) {

@@ -29,7 +29,6 @@ class Transformer {
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
     ingest(batch, sample_bytes);
-    const int last_reader = static_cast<int>(builder_.plan().operations.size()) - 1;
     builder_.need_share(share_of_rows());
     TransformerBlocks blocks(builder_, shape_, table_,
                              {update_.weights, update_.gradients, temporaries_},
@@ -46,7 +45,6 @@ class Transformer {
     builder_.enter(Phase::optimizer);
     build_update(builder_, knobs_, table_, update_);
     return {.loss = ends_.loss,
-            .last_reader = last_reader,
             .weights = update_.weights,
             .learned = LearnedParts{update_.weights, update_.gradients, table_.places(),
                                     table_.elements()}};
