@@ -340,6 +340,14 @@ std::optional<std::string> unmet_link(const DeviceIdentity& device, std::size_t 
 
 std::optional<std::string> unmet_requirement(const Scenario& scenario,
                                              const DeviceIdentity& device) {
+  const auto has_slower_links = [](const Variant& variant) {
+    const RanksKnobs& ranks = variant.knobs.ranks;
+    return ranks.count > 1 && ranks.collectives.link_gbps > 0;
+  };
+  if (device.kind == DeviceKind::cuda && std::ranges::any_of(scenario.variants, has_slower_links)) {
+    return fmt::format("needs --device simulated, since 'ranks.link_gbps' slows down no link of {}",
+                       device.name);
+  }
   const Requirements& needs = scenario.requirements;
   if (needs.compute && device.compute_capability < *needs.compute) {
     return fmt::format("needs compute capability {:.1f}, {} has {:.1f}", *needs.compute,

@@ -401,6 +401,22 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
             "needs 1 GiB of free device memory, small has 0 B");
 }
 
+TEST(Judge, SkipsOnGpusWhatHasSlowerLinksThanTheirs) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  DeviceIdentity device;
+  device.name = "a GPU";
+  RanksKnobs& ranks = scenario.variants.back().knobs.ranks;
+  ranks.collectives.link_gbps = 12;
+  device.kind = DeviceKind::cuda;
+  EXPECT_FALSE(unmet_requirement(scenario, device)) << "one rank has no link";
+  ranks.count = 2;
+  EXPECT_EQ(unmet_requirement(scenario, device),
+            "needs --device simulated, since 'ranks.link_gbps' slows down no link of a GPU");
+  device.kind = DeviceKind::simulated;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+}
+
 TEST(Judge, SkipsWhatNeedsMoreGpusThanThereAreForAStepWhetherItSaysSoOrNot) {
   Scenario scenario =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "base/stats/quantile.h"
 
 namespace stepgate {
@@ -45,8 +46,11 @@ std::vector<std::int64_t>& times_of(CollectiveCosts& costs, CollectiveKind kind)
     case CollectiveKind::reduce_scatter:
       return costs.reduce_scatter_nanoseconds;
     case CollectiveKind::all_gather:
+      return costs.all_gather_nanoseconds;
+    case CollectiveKind::broadcast:
       break;
   }
+  require(false, "no profile has times of broadcasts");
   return costs.all_gather_nanoseconds;
 }
 

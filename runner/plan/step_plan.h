@@ -202,6 +202,7 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   BufferUse from;             // of all_gather this rank's part, of others the whole
   BufferUse to;               // of reduce_scatter this rank's part, of others the whole
+                              // broadcast: `from` is read on rank 0 alone
   DType dtype = DType::fp32;  // of the numbers, as they are on the wire
   Reduction reduction = Reduction::average;
   int communicator = 0;  // those of one take their turns in the order in which they were issued
@@ -215,7 +216,7 @@ inline std::int64_t payload_bytes(const Collective& collective) {
 
 // Bytes that a rank sends in NCCL's ring algorithms: (n-1)/n of the payload for n ranks, and twice
 // that for an all-reduce, which scatters and gathers. Tree algorithms send as many on average over
-// ranks.
+// ranks, and so does a broadcast, which the last rank passes on to nobody.
 inline double ring_wire_bytes(CollectiveKind kind, std::int64_t payload, int ranks) {
   const double trips = kind == CollectiveKind::all_reduce ? 2 : 1;
   return trips * (ranks - 1) * static_cast<double>(payload) / ranks;

@@ -151,6 +151,9 @@ constexpr std::array rows{
     FamiliarWord{"no_sync", "ranks.sync_each_part, batch.accumulate"},
     FamiliarWord{"allreduce, nccl, collective, reduce_scatter, allgather",
                  "all_reduces_per_step, collectives_per_step, comm_us, exposed_comm_us"},
+    FamiliarWord{"broadcast_buffers", "ranks.broadcast, ranks.broadcast_calls"},
+    FamiliarWord{"SyncBatchNorm, sync_batchnorm", "ranks.forward_reduces"},
+    FamiliarWord{"ethernet, infiniband, network, nodes", "ranks.link_gbps"},
     FamiliarWord{"nvlink, p2p", "ranks.link, requires.link"},
     // How it is measured.
     FamiliarWord{"warmup, warm up, burn in", "measure.warmup"},

@@ -184,6 +184,7 @@ struct CollectiveKnobs {
   // The most thread blocks of a collective; absent: as many as NCCL chooses.
   std::optional<std::int64_t> max_ctas = {};
   RankLinks links = RankLinks::usual;
+  double link_gbps = 0;  // the most that simulated links move, in GB/s; 0: the device's own rate
   bool operator==(const CollectiveKnobs&) const = default;
 };
 
@@ -200,12 +201,15 @@ struct RanksKnobs {
   std::int64_t communicators = 1;  // 2: weights are gathered by a second one
   std::int64_t gather_ahead = 1;   // blocks whose weights are gathered in advance
   CollectiveKnobs collectives = {};
-  std::int64_t spare_sms = 0;      // left free by GEMMs for concurrent reductions
-  bool sync_each_part = false;     // with batch.accumulate: reduce after every part
-  bool check_each_bucket = false;  // the host checks that a bucket's gradients are finite
-  double slow_us = 0;              // extra busy host time of one rank, a step
-  std::int64_t slow_rank = 0;      // the rank that slow_us applies to
-  std::int64_t slow_every = 1;     // steps between those that slow_us applies to
+  std::int64_t spare_sms = 0;        // left free by GEMMs for concurrent reductions
+  bool sync_each_part = false;       // with batch.accumulate: reduce after every part
+  bool check_each_bucket = false;    // the host checks that a bucket's gradients are finite
+  std::int64_t broadcast_bytes = 0;  // of buffers that rank 0 sends to all before a forward pass
+  std::int64_t broadcast_calls = 1;  // collectives that they come in
+  std::int64_t forward_reduces = 0;  // all-reduces of statistics that a forward pass waits for
+  double slow_us = 0;                // extra busy host time of one rank, a step
+  std::int64_t slow_rank = 0;        // the rank that slow_us applies to
+  std::int64_t slow_every = 1;       // steps between those that slow_us applies to
   bool operator==(const RanksKnobs&) const = default;
 };
 

@@ -58,6 +58,12 @@ void RankMeeting::carry_out() const {
     for (const Come& one : come_) std::memcpy(one.to, whole.data(), whole.size());
     return;
   }
+  if (made.kind == CollectiveKind::broadcast) {
+    const Come& root = come_.front();
+    for (const Come& one : come_)
+      std::memmove(one.to, root.from, static_cast<std::size_t>(made.to.bytes));
+    return;
+  }
   const std::int64_t elements = made.from.bytes / bytes_of(made.dtype);
   std::vector<double> sums(static_cast<std::size_t>(elements));
   for (const Come& one : come_) {

@@ -66,6 +66,12 @@ TEST(RankMeeting, AllGatherPutsThePartsTogether) {
   EXPECT_EQ(made[1], made[0]);
 }
 
+TEST(RankMeeting, BroadcastGivesEveryRankWhatRank0Has) {
+  const auto made = met(of_words(CollectiveKind::broadcast, 3, 2), {1, 2, 3}, {4, 5, 6});
+  EXPECT_EQ(made[0], (Words{1, 2, 3}));
+  EXPECT_EQ(made[1], made[0]);
+}
+
 // All sharded steps gather in place like this.
 TEST(RankMeeting, APartMayLieInTheWhole) {
   Words first = {1, 2, 0, 0}, second = {0, 0, 3, 4};

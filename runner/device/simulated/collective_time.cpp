@@ -26,6 +26,8 @@ CopyCost table_of(const CollectiveCosts& costs, CollectiveKind kind) {
       return {costs.bytes, costs.reduce_scatter_nanoseconds};
     case CollectiveKind::all_gather:
       return {costs.bytes, costs.all_gather_nanoseconds};
+    case CollectiveKind::broadcast:
+      break;
   }
   require(false, "every collective has its times");
   return {};
@@ -95,6 +97,10 @@ bool leaves_room(const LaunchKernel& launch, const CtasOfCollectives& ctas) {
 
 std::int64_t collective_time(const DeviceProfile& profile, const RanksPlan& ranks,
                              CollectiveKind kind, std::int64_t bytes) {
+  if (kind == CollectiveKind::broadcast) {
+    const std::int64_t alike = std::llround(static_cast<double>(bytes) / share_sent(ranks.count));
+    return collective_time(profile, ranks, CollectiveKind::all_gather, alike);
+  }
   const auto without_limit = [&](std::int64_t moved) {
     return ranks.collectives.links == RankLinks::no_p2p
                ? collective_time_over_pcie(profile, kind, ranks.count, moved)
@@ -103,7 +109,12 @@ std::int64_t collective_time(const DeviceProfile& profile, const RanksPlan& rank
   const std::int64_t time = without_limit(bytes);
   const std::int64_t latency = std::min(time, without_limit(0));
   const double bandwidth = ctas_of_collectives(profile, ranks).bandwidth;
-  return latency + std::llround(static_cast<double>(time - latency) / bandwidth);
+  const double moving = static_cast<double>(time - latency) / bandwidth;
+  const double gbps = ranks.collectives.link_gbps;
+  if (gbps == 0) return latency + std::llround(moving);
+  // A GB/s is a byte a nanosecond.
+  const double over_link = ring_wire_bytes(kind, bytes, ranks.count) / gbps;
+  return latency + whole_nanoseconds(std::max(moving, over_link));
 }
 
 Contention contention_of(const DeviceProfile& profile, int ranks) {
@@ -145,6 +156,10 @@ std::vector<std::int64_t> kernels_beside_collectives(const StepPlan& plan,
 std::string what_is_guessed_of_collectives(const DeviceProfile& profile, const RanksPlan& plan) {
   const int ranks = plan.count;
   if (ranks == 1) return "";
+  if (plan.collectives.link_gbps > 0) {
+    return fmt::format("collectives take what a ring over links of {} GB/s would",
+                       plan.collectives.link_gbps);
+  }
   if (plan.collectives.links == RankLinks::no_p2p) {
     return "nobody measured collectives without peer access; they take what a ring over the PCIe "
            "bus would";

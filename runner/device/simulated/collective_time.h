@@ -43,8 +43,10 @@ CtasOfCollectives ctas_of_collectives(const DeviceProfile&, const RanksPlan&);
 // collective take.
 bool leaves_room(const LaunchKernel&, const CtasOfCollectives&);
 
-// Time in nanoseconds, without noise, with the links and the limit of thread blocks that the plan's
-// knobs set.
+// Time in nanoseconds, without noise, with the links and the limits of rate and thread blocks that
+// the plan's knobs set. A limit of rate is one of bus bandwidth as nccl-tests has it, and the time
+// of an empty collective is added to that of the bytes. Nobody measured broadcasts: one takes the
+// time of an all-gather that sends as many bytes over each link.
 std::int64_t collective_time(const DeviceProfile&, const RanksPlan&, CollectiveKind,
                              std::int64_t bytes);
 

@@ -99,6 +99,36 @@ TEST(CollectiveTime, ContendsAsTheNearestTableHasIt) {
   EXPECT_EQ(contention_of(profile, 1).collective_stretch, 1);
 }
 
+// Gigabytes a second are bytes a nanosecond. An all-reduce sends its bytes 1.5 times on four ranks.
+TEST(CollectiveTime, OverASlowerLinkIsThatOfItsBytes) {
+  const DeviceProfile profile = with_links();
+  RanksPlan ranks{.count = 4};
+  const auto time = [&](CollectiveKind kind, std::int64_t bytes) {
+    return collective_time(profile, ranks, kind, bytes);
+  };
+  const std::int64_t own = time(all_reduce, 100'000'000);
+  const std::int64_t latency = time(all_reduce, 0);
+  ranks.collectives.link_gbps = 0.5;
+  EXPECT_EQ(time(all_reduce, 0), latency);
+  EXPECT_EQ(time(all_reduce, 100'000'000), latency + 300'000'000);
+  EXPECT_EQ(time(all_gather, 100'000'000), time(all_gather, 0) + 150'000'000);
+  ranks.collectives.link_gbps = 10'000;
+  EXPECT_EQ(time(all_reduce, 100'000'000), own) << "a limit makes no link faster";
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, ranks),
+            "collectives take what a ring over links of 10000 GB/s would");
+}
+
+// A broadcast sends its bytes over each link, and an all-gather on four ranks three quarters.
+TEST(CollectiveTime, OfABroadcastIsThatOfAGatherThatSendsAsMuch) {
+  const DeviceProfile profile = with_links();
+  RanksPlan ranks{.count = 4};
+  EXPECT_EQ(collective_time(profile, ranks, CollectiveKind::broadcast, 75'000),
+            collective_time(profile, ranks, all_gather, 100'000));
+  ranks.collectives.link_gbps = 0.5;
+  EXPECT_EQ(collective_time(profile, ranks, CollectiveKind::broadcast, 75'000'000),
+            collective_time(profile, ranks, all_gather, 0) + 150'000'000);
+}
+
 TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
   DeviceProfile profile = with_links();
   EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 4}), "");

@@ -33,11 +33,23 @@ std::vector<RankKind> different_ranks(const StepPlan& plan) {
   return different;
 }
 
+bool broadcasts(const Operation& operation) {
+  const auto* collective = std::get_if<Collective>(&operation.action);
+  return collective != nullptr && collective->kind == CollectiveKind::broadcast;
+}
+
+std::string what_is_guessed(const StepPlan& plan, const DeviceProfile& profile) {
+  std::string guessed = what_is_guessed_of_collectives(profile, plan.ranks);
+  if (std::ranges::none_of(plan.operations, broadcasts)) return guessed;
+  if (!guessed.empty()) guessed += "; ";
+  return guessed + "a broadcast takes what an all-gather of as many bytes over each link does";
+}
+
 }  // namespace
 
 RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
                              const LoadDraw& draw, Nanoseconds start)
-    : ranks_(different_ranks(plan)), guessed_(what_is_guessed_of_collectives(profile, plan.ranks)) {
+    : ranks_(different_ranks(plan)), guessed_(what_is_guessed(plan, profile)) {
   if (plan.ranks.count == 1) {
     timelines_.emplace_back(plan, profile, draw, start);
     return;

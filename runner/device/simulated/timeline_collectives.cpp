@@ -20,6 +20,8 @@ const char* call_of(CollectiveKind kind) {
       return "ncclReduceScatter";
     case CollectiveKind::all_gather:
       return "ncclAllGather";
+    case CollectiveKind::broadcast:
+      return "ncclBroadcast";
   }
   require(false, "every collective is a call");
   return "";

@@ -109,8 +109,10 @@ constexpr std::array count_words{
                "takes part in reduce-scatters {}x a step"},
     CountWords{Metric::all_gathers_per_step, TimePart::communication,
                "takes part in all-gathers {}x a step"},
+    CountWords{Metric::broadcasts_per_step, TimePart::communication,
+               "takes part in broadcasts {}x a step"},
     CountWords{Metric::payload_bytes_per_step, TimePart::communication,
-               "reduces or gathers {} a step"},
+               "reduces, gathers or broadcasts {} a step"},
 };
 
 // Returns the phase that has at least half of all differences.

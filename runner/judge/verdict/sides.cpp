@@ -120,10 +120,11 @@ std::optional<double> amount_per_step(const Subject& subject, const DeviceIdenti
 
 bool counts_no_ranks(const Subject& subject, Metric metric) {
   using enum Metric;
-  constexpr std::array of_ranks{
-      all_reduces_per_step,   reduce_scatters_per_step,  all_gathers_per_step,
-      payload_bytes_per_step, collectives_per_step,      wire_bytes_per_step,
-      unbucketed_per_step,    late_collectives_per_step, early_comm_waits_per_step};
+  constexpr std::array of_ranks{all_reduces_per_step,      reduce_scatters_per_step,
+                                all_gathers_per_step,      broadcasts_per_step,
+                                payload_bytes_per_step,    collectives_per_step,
+                                wire_bytes_per_step,       unbucketed_per_step,
+                                late_collectives_per_step, early_comm_waits_per_step};
   return subject.ranks == 1 && !subject.is_counted &&
          std::ranges::find(of_ranks, metric) != of_ranks.end();
 }

@@ -369,6 +369,8 @@ double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
       return work.collective == CollectiveKind::reduce_scatter ? 1 : 0;
     case Metric::all_gathers_per_step:
       return work.collective == CollectiveKind::all_gather ? 1 : 0;
+    case Metric::broadcasts_per_step:
+      return work.collective == CollectiveKind::broadcast ? 1 : 0;
     case Metric::payload_bytes_per_step:
       return work.kind == WorkKind::collective ? static_cast<double>(work.bytes) : 0;
     default:

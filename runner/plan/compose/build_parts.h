@@ -19,6 +19,13 @@ namespace stepgate {
 // rank.
 void build_reduction(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
 
+// Inserts the broadcasts and small reductions of 'ranks' into the forward passes among the
+// operations from `first` on, which belong to one model. The compute stream waits for each
+// reduction, and for all broadcasts together. One of sync_each_part's parts after the first
+// broadcasts as well, as a forward pass of DistributedDataParallel does after gradients were
+// reduced.
+void build_forward_collectives(StepBuilder&, const Knobs&, std::size_t first);
+
 // Appends the evaluation of [eval] on the step's batch, with these weights of an mlp. Afterwards
 // the batch is no longer read: its event is recorded again, and its buffer is released if the step
 // must release it. The evaluation is never part of the step's graph.

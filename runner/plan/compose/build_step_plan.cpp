@@ -170,6 +170,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     InputParts input = build_input(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
+    build_forward_collectives(builder, of_turn, first);
     if (model.learned) build_reduction(builder, knobs, *model.learned, first);
     if (captured) capture(plan, first, plan.operations.size());
     const bool evaluates = knobs.eval.every > 0;

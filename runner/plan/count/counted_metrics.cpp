@@ -55,7 +55,7 @@ CollectiveCounts collective_counts(const StepPlan& plan) {
   CollectiveCounts sum;
   const std::ptrdiff_t last_kernel = last_backward_kernel(plan);
   std::set<int> recorded;  // events recorded after reductions of gradients
-  std::set<int> reduces;   // streams with such reductions
+  std::set<int> streams;   // with such reductions
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     const double share = share_of_steps(operation);
@@ -64,13 +64,15 @@ CollectiveCounts collective_counts(const StepPlan& plan) {
       sum.collectives += share;
       sum.wire_bytes +=
           share * ring_wire_bytes(collective->kind, payload_bytes(*collective), plan.ranks.count);
-      if (collective->kind == CollectiveKind::all_gather) continue;
+      const bool reduces = collective->kind == CollectiveKind::all_reduce ||
+                           collective->kind == CollectiveKind::reduce_scatter;
+      if (!reduces || operation.phase == Phase::forward) continue;
       if (is_small(*collective)) sum.small_reductions += share;
       if (operation.phase != Phase::backward) continue;
-      reduces.insert(operation.stream);
+      streams.insert(operation.stream);
       if (is_late) sum.late += share;
     } else if (const auto* record = std::get_if<RecordEvent>(&operation.action)) {
-      if (reduces.contains(operation.stream)) recorded.insert(record->event);
+      if (streams.contains(operation.stream)) recorded.insert(record->event);
     } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&operation.action)) {
       const bool for_others = operation.stream == compute_stream && recorded.contains(wait->event);
       if (for_others && operation.phase == Phase::backward && !is_late) sum.early_waits += share;
@@ -161,6 +163,9 @@ struct Counter {
         break;
       case CollectiveKind::all_gather:
         tally.all_gathers = 1;
+        break;
+      case CollectiveKind::broadcast:
+        tally.broadcasts = 1;
         break;
     }
     return tally;

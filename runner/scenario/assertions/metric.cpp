@@ -164,8 +164,10 @@ constexpr std::array metric_rows{
     row(Metric::all_reduces_per_step, exact, count, "all-reduces that a rank takes part in"),
     row(Metric::reduce_scatters_per_step, exact, count, "reduce-scatters, likewise"),
     row(Metric::all_gathers_per_step, exact, count, "all-gathers, likewise"),
+    row(Metric::broadcasts_per_step, exact, count, "broadcasts, likewise"),
     row(Metric::payload_bytes_per_step, exact, bytes,
-        "bytes of the whole tensors that these reduce or gather, as nccl-tests counts them"),
+        "bytes of the whole tensors that these reduce, gather or broadcast, as nccl-tests counts "
+        "them"),
     row(Metric::collectives_per_step, plan, count, "all of them"),
     row(Metric::wire_bytes_per_step, plan, bytes,
         "bytes that a rank sends where they go round a ring: of n ranks (n-1)/n of a payload, of "

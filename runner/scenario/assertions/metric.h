@@ -113,6 +113,7 @@ enum class Metric {
   all_reduces_per_step,
   reduce_scatters_per_step,
   all_gathers_per_step,
+  broadcasts_per_step,
   payload_bytes_per_step,
   // Plan metrics.
   collectives_per_step,

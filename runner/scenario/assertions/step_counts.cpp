@@ -11,7 +11,8 @@ std::string_view name_of(Phase phase) {
 }
 
 std::string_view name_of(CollectiveKind kind) {
-  constexpr std::array<std::string_view, 3> names{"all-reduce", "reduce-scatter", "all-gather"};
+  constexpr std::array<std::string_view, 4> names{"all-reduce", "reduce-scatter", "all-gather",
+                                                  "broadcast"};
   return names[static_cast<std::size_t>(kind)];
 }
 

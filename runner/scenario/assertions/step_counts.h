@@ -30,7 +30,7 @@ constexpr int phase_count = 10;
 
 std::string_view name_of(Phase);  // "data wait"
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather };
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, broadcast };
 std::string_view name_of(CollectiveKind);  // "all-reduce"
 
 // Counts of some work, such as that of a step or a phase.
@@ -49,6 +49,7 @@ struct Tally {
   double all_reduces = 0;
   double reduce_scatters = 0;
   double all_gathers = 0;
+  double broadcasts = 0;
   double payload_bytes = 0;
   double flops = 0;
 
@@ -78,6 +79,7 @@ inline constexpr std::array tally_table{
     TallyRow{Metric::all_reduces_per_step, &Tally::all_reduces, true},
     TallyRow{Metric::reduce_scatters_per_step, &Tally::reduce_scatters, true},
     TallyRow{Metric::all_gathers_per_step, &Tally::all_gathers, true},
+    TallyRow{Metric::broadcasts_per_step, &Tally::broadcasts, true},
     TallyRow{Metric::payload_bytes_per_step, &Tally::payload_bytes, true},
     TallyRow{Metric::flops_per_step, &Tally::flops}};
 // The counts that a trace contains too: all except flops, which comes last.

@@ -68,7 +68,7 @@ std::vector<Knobs> steps_of_every_kind() {
   Knobs& ranks = steps.emplace_back();
   ranks.model.kind = ModelKind::transformer;
   ranks.batch.accumulate = 2;
-  ranks.ranks = {.count = 4, .slow_us = 200};
+  ranks.ranks = {.count = 4, .broadcast_bytes = 1 << 20, .slow_us = 200};
   steps.emplace_back(ranks).ranks.shard = Shard::parameters;
   steps.emplace_back().program.command = {"train"};
   return steps;

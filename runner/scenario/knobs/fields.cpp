@@ -444,6 +444,11 @@ constexpr std::array field_rows{
         "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
         "memory; the same for all variants",
         &with_ranks)),
+    field<&Knobs::ranks, &RanksKnobs::collectives, &CollectiveKnobs::link_gbps>(
+        "ranks.link_gbps", number(0, 10000),
+        "GB/s that simulated links between ranks move at most, as of a network between hosts; 0 is "
+        "the device's own rate. GPUs skip such a scenario",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::spare_sms>(
         "ranks.spare_sms", whole(0, 64),
         "multiprocessors that GEMMs of the backward pass leave to the reductions beside them: one "
@@ -457,6 +462,19 @@ constexpr std::array field_rows{
         "ranks.check_each_bucket", yes_or_no(),
         "whether the host waits to see that the gradients of a bucket are finite before it is "
         "reduced",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::broadcast_bytes>(
+        "ranks.broadcast", bytes(0, tebibyte),
+        "bytes of buffers that rank 0 sends to all before a forward pass, which waits for them, as "
+        "DistributedDataParallel does with broadcast_buffers; 0 none",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::broadcast_calls>("ranks.broadcast_calls", whole(1, 10000),
+                                                       "broadcasts that these bytes come in",
+                                                       &with_broadcasts),
+    field<&Knobs::ranks, &RanksKnobs::forward_reduces>(
+        "ranks.forward_reduces", whole(0, 10000),
+        "all-reduces of statistics (two numbers for each of 'model.hidden') spread over a forward "
+        "pass, which waits for each, as for those of SyncBatchNorm",
         &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::slow_us>(
         "ranks.slow_us", number(0, 1e7),

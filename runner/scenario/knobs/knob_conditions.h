@@ -118,6 +118,11 @@ inline constexpr KnobCondition with_ranks_and_parts{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.batch.accumulate > 1; },
     .hint = "remove it, or write ranks.count = 2 and batch.accumulate = 2",
     .message = "'{}' is about several ranks and the parts of a batch"};
+inline constexpr KnobCondition with_broadcasts{
+    .holds =
+        [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.ranks.broadcast_bytes > 0; },
+    .hint = "remove it, or write ranks.broadcast = \"4 MiB\"",
+    .message = "'{}' is about buffers that rank 0 sends to all, and 'ranks.broadcast' is 0"};
 inline constexpr KnobCondition with_a_slow_rank{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.ranks.slow_us > 0; },
     .hint = "remove it, or write ranks.slow_us = 200",

@@ -332,6 +332,13 @@ constexpr std::array clashes{
              },
              "the host looks at nothing in the middle of a graph",
              "write launch.via = \"stream\", or ranks.check_each_bucket = false"},
+    KnobRule{"ranks.broadcast_calls",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && knobs.ranks.broadcast_bytes > 0 &&
+                      knobs.ranks.broadcast_bytes < 4 * knobs.ranks.broadcast_calls;
+             },
+             "a broadcast has a number of 4 bytes at least",
+             "write fewer, or more bytes of 'ranks.broadcast'"},
     KnobRule{"ranks.slow_rank",
              [](const Knobs& knobs) {
                return has_ranks(knobs) && knobs.ranks.slow_rank >= knobs.ranks.count;

@@ -42,8 +42,8 @@ bool is_of_nccl(std::string_view kernel) {
 // NCCL's kernels are named after the collective: "ncclDevKernel_AllGather_RING_LL".
 std::optional<CollectiveKind> kind_named_in(const DeviceWork& work) {
   if (work.kind != WorkKind::kernel || !is_of_nccl(work.name)) return std::nullopt;
-  for (const CollectiveKind kind :
-       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::all_gather, CollectiveKind::broadcast}) {
     if (work.name.find(nccl_function_of(kind)) != std::string::npos) return kind;
   }
   return std::nullopt;

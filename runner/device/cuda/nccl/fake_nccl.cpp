@@ -215,4 +215,10 @@ Result ncclAllGather(const void* from, void* to, std::size_t count, int type, Ha
   return note(communicator, "all-gather", "AllGather", from, to, count, type, -1, stream);
 }
 
+Result ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root,
+                     Handle communicator, Stream stream) {
+  return note(communicator, root == 0 ? "broadcast from rank 0" : "broadcast", "Broadcast", from,
+              to, count, type, -1, stream);
+}
+
 }  // extern "C"

@@ -29,7 +29,8 @@ Nccl::Nccl() {
                 {"ncclGetLastError", &to.get_last_error},
                 {"ncclAllReduce", &to.all_reduce},
                 {"ncclReduceScatter", &to.reduce_scatter},
-                {"ncclAllGather", &to.all_gather}});
+                {"ncclAllGather", &to.all_gather},
+                {"ncclBroadcast", &to.broadcast}});
   file_ = library.file();
   unavailable_ = library.unavailable();
   if (unavailable_.empty()) check_version();

@@ -62,14 +62,16 @@ struct Functions {
   Result (*comm_abort)(Handle) = nullptr;
   const char* (*get_error_string)(Result) = nullptr;
   const char* (*get_last_error)(Handle) = nullptr;
-  // `count` is in elements: the total for all_reduce, the received elements of a rank for
-  // reduce_scatter, the sent elements of a rank for all_gather.
+  // `count` is in elements: the total for all_reduce and broadcast, the received elements of a rank
+  // for reduce_scatter, the sent elements of a rank for all_gather.
   Result (*all_reduce)(const void* from, void* to, std::size_t count, int type, int operation,
                        Handle, Stream) = nullptr;
   Result (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int operation,
                            Handle, Stream) = nullptr;
   Result (*all_gather)(const void* from, void* to, std::size_t count, int type, Handle,
                        Stream) = nullptr;
+  Result (*broadcast)(const void* from, void* to, std::size_t count, int type, int root, Handle,
+                      Stream) = nullptr;
 };
 
 }  // namespace stepgate::nccl_api

@@ -59,6 +59,10 @@ nccl_api::Result issue_on(const nccl_api::Functions& call, nccl_api::Handle hand
       return call.reduce_scatter(what.from, what.to, count, type, operation, handle, stream);
     case CollectiveKind::all_gather:
       return call.all_gather(what.from, what.to, count, type, handle, stream);
+    case CollectiveKind::broadcast: {
+      constexpr int from_rank = 0;
+      return call.broadcast(what.from, what.to, count, type, from_rank, handle, stream);
+    }
   }
   require(false, "every collective is known");
   return nccl_api::success;

@@ -132,6 +132,8 @@ TEST_F(FakeNcclCommunicator, PassesOnWhatACollectiveIs) {
   communicator->issue_first({.kind = CollectiveKind::all_gather}, stream);
   EXPECT_STREQ(fake_->called, "all-gather");
   EXPECT_EQ(fake_->operation, -1);
+  communicator->issue({.kind = CollectiveKind::broadcast}, stream);
+  EXPECT_STREQ(fake_->called, "broadcast from rank 0");
   EXPECT_EQ(chosen_, 2);
 }
 

@@ -46,6 +46,8 @@ std::string_view nccl_function_of(CollectiveKind kind) {
       return "ReduceScatter";
     case CollectiveKind::all_gather:
       return "AllGather";
+    case CollectiveKind::broadcast:
+      return "Broadcast";
   }
   require(false, "every collective is known");
   return "";
@@ -72,6 +74,12 @@ std::int64_t nccl_elements_of(const Collective& collective) {
 std::optional<std::string> reason_against_ranks(const RanksPlan& plan,
                                                 const RankMembership& device) {
   if (plan.count == 1) return std::nullopt;
+  if (plan.collectives.link_gbps > 0) {
+    return fmt::format(
+        "the step is that of links of {} GB/s ('ranks.link_gbps'), to which no GPU can be slowed "
+        "down; run it with --device simulated",
+        plan.collectives.link_gbps);
+  }
   if (device.count == 1) {
     return fmt::format(
         "the step is that of {} ranks, and this GPU is alone; several ranks are a "

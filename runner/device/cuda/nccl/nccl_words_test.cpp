@@ -32,6 +32,7 @@ TEST(NcclWords, AProfilerPluginIsToldThemInWords) {
   EXPECT_EQ(nccl_function_of(CollectiveKind::all_reduce), "AllReduce");
   EXPECT_EQ(nccl_function_of(CollectiveKind::reduce_scatter), "ReduceScatter");
   EXPECT_EQ(nccl_function_of(CollectiveKind::all_gather), "AllGather");
+  EXPECT_EQ(nccl_function_of(CollectiveKind::broadcast), "Broadcast");
   EXPECT_EQ(nccl_name_of(DType::fp32), "ncclFloat32");
   EXPECT_EQ(nccl_name_of(DType::tf32), "ncclFloat32");
   EXPECT_EQ(nccl_name_of(DType::bf16), "ncclBfloat16");
@@ -54,6 +55,9 @@ TEST(NcclWords, ARankCarriesOutItsOwnPlanAlone) {
   EXPECT_FALSE(reason_against_ranks({}, {}));
   EXPECT_FALSE(reason_against_ranks({}, {.rank = 1, .count = 2}));
   EXPECT_FALSE(reason_against_ranks({.count = 2, .rank = 1}, {.rank = 1, .count = 2}));
+  EXPECT_EQ(reason_against_ranks({.count = 2, .collectives = {.link_gbps = 12.5}}, {.count = 2}),
+            "the step is that of links of 12.5 GB/s ('ranks.link_gbps'), to which no GPU can be "
+            "slowed down; run it with --device simulated");
   EXPECT_EQ(reason_against_ranks({.count = 2}, {}).value_or(""),
             "the step is that of 2 ranks, and this GPU is alone; several ranks are a process each, "
             "with a GPU each");

@@ -155,7 +155,8 @@ TEST(Ranks, ReducePartsIntoWhatTheyKeepOrKeepAllGradientsForThem) {
     const double buckets = value(one, Metric::reduce_scatters_per_step);
     EXPECT_EQ(value(last, Metric::reduce_scatters_per_step), buckets);
     EXPECT_EQ(value(each, Metric::reduce_scatters_per_step), 4 * buckets);
-    EXPECT_EQ(launches_of(each, "add"), launches_of(last, "add") + 3 * buckets);
+    const std::int64_t added = launches_of(each, "add") - launches_of(last, "add");
+    EXPECT_EQ(static_cast<double>(added), 3 * buckets);
     EXPECT_EQ(value(each, Metric::state_bytes), value(one, Metric::state_bytes));
     EXPECT_FALSE(find_race(last));
     EXPECT_FALSE(find_race(each)) << *find_race(each);
@@ -208,6 +209,53 @@ TEST(Ranks, HandTheirBatchBackWhenItIsReadWhateverIsGatheredBefore) {
     };
     EXPECT_EQ(place_of("batch is consumed"), place_of("ingest the batch") + 1);
   }
+}
+
+Knobs communicating_forward() {
+  Knobs knobs = gpt();
+  knobs.ranks.broadcast_bytes = 1001;
+  knobs.ranks.broadcast_calls = 3;
+  knobs.ranks.forward_reduces = 24;
+  return knobs;
+}
+
+TEST(Ranks, CommunicateInTheForwardPass) {
+  const StepPlan plan = plan_of(communicating_forward());
+  EXPECT_EQ(value(plan, Metric::broadcasts_per_step), 3);
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 8 + 24);
+  EXPECT_EQ(value(plan, Metric::collectives_per_step), 3 + 8 + 24);
+  EXPECT_EQ(value(plan, Metric::payload_bytes_per_step),
+            static_cast<double>(plan.param_bytes) + 1004 + 24 * 2 * 768 * 4);
+  for (const Metric metric : {Metric::unbucketed_per_step, Metric::late_collectives_per_step,
+                              Metric::early_comm_waits_per_step, Metric::state_bytes})
+    EXPECT_EQ(value(plan, metric), value(plan_of(gpt()), metric)) << "of gradients alone";
+  EXPECT_EQ(value(plan_of(gpt()), Metric::broadcasts_per_step), 0);
+  EXPECT_FALSE(find_race(plan));
+}
+
+// Buffers are broadcast once a step, or before every part whose gradients are reduced.
+TEST(Ranks, CommunicateInTheForwardPassOfEveryPart) {
+  Knobs knobs = communicating_forward();
+  knobs.batch.accumulate = 4;
+  EXPECT_EQ(value(plan_of(knobs), Metric::broadcasts_per_step), 3);
+  EXPECT_EQ(value(plan_of(knobs), Metric::all_reduces_per_step), 8 + 4 * 24);
+  knobs.ranks.sync_each_part = true;
+  EXPECT_EQ(value(plan_of(knobs), Metric::broadcasts_per_step), 4 * 3);
+  EXPECT_EQ(value(plan_of(knobs), Metric::all_reduces_per_step), 4 * (8 + 24));
+}
+
+TEST(Ranks, WaitInTheForwardPassForWhatTheyCommunicateThere) {
+  Knobs knobs = communicating_forward();
+  knobs.launch.via = LaunchVia::graph;
+  const StepPlan plan = plan_of(knobs);
+  EXPECT_FALSE(find_capture_error(plan));
+  EXPECT_EQ(value(plan, Metric::collectives_per_step), 3 + 8 + 24);
+  const auto place_of = [&](const std::string& name) {
+    return std::ranges::find(plan.operations, name, &Operation::name) - plan.operations.begin();
+  };
+  EXPECT_LT(place_of("wait until the buffers are broadcast"), place_of("ingest the batch"));
+  EXPECT_GT(place_of("wait until statistics 0 are reduced"), place_of("ingest the batch"));
+  EXPECT_LT(place_of("wait until statistics 23 are reduced"), place_of("loss"));
 }
 
 // Two units are gathered at a time, whatever the depth: apart from a rank's state, a model twice as

@@ -14,26 +14,11 @@
 #include "plan/compose/ranks/buckets.h"
 #include "plan/compose/ranks/gather_weights.h"
 #include "plan/compose/ranks/inserted_operations.h"
+#include "plan/compose/ranks/passes.h"
 #include "plan/compose/ranks/shard.h"
 
 namespace stepgate {
 namespace {
-
-// The operations of the backward pass of one part of the batch.
-struct BackwardPass {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-std::vector<BackwardPass> backward_passes(const StepPlan& plan, std::size_t first) {
-  std::vector<BackwardPass> passes;
-  for (std::size_t index = first; index < plan.operations.size(); ++index) {
-    if (plan.operations[index].phase != Phase::backward) continue;
-    if (passes.empty() || passes.back().end != index) passes.push_back({index, index});
-    passes.back().end = index + 1;
-  }
-  return passes;
-}
 
 // A range of the flat buffer of gradients and the buffer that holds it. That is the flat buffer
 // itself. If a rank keeps only its part, it is the memory of a bucket until the bucket is reduced.
@@ -120,8 +105,7 @@ class BucketPlaces {
 // an operand of a kernel spans them, such as the weight and the bias of a norm. Redirects uses of
 // the flat buffer by these operations of backward passes to the places.
 std::vector<GradientPlace> give_buckets_their_own(StepBuilder& builder, const LearnedParts& learned,
-                                                  std::vector<Bucket> buckets,
-                                                  const BackwardPass& pass,
+                                                  std::vector<Bucket> buckets, const Pass& pass,
                                                   const std::string& of_part) {
   StepPlan& plan = builder.plan();
   BucketPlaces places(builder, learned, std::move(buckets));
@@ -163,7 +147,7 @@ std::vector<std::vector<GradientPlace>> places_of_parts(StepBuilder& builder, co
   StepPlan& plan = builder.plan();
   plan.buffers[static_cast<std::size_t>(learned.gradients)].bytes /= knobs.ranks.count;
   if (!reduces_every_part_apart(knobs)) {
-    const BackwardPass all{first, plan.operations.size()};
+    const Pass all{first, plan.operations.size()};
     return {give_buckets_their_own(builder, learned, buckets, all, "")};
   }
   std::vector<std::vector<GradientPlace>> places;
@@ -244,7 +228,7 @@ class GradientReduction {
   static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
 
   // The index after the last operation of the pass that writes a gradient of the bucket.
-  std::size_t end_of(const Bucket& bucket, const BackwardPass& pass) const {
+  std::size_t end_of(const Bucket& bucket, const Pass& pass) const {
     const BufferUse whole = written(bucket);
     const std::int64_t begin = whole.offset_bytes;
     const std::int64_t end = begin + whole.bytes;
@@ -259,7 +243,7 @@ class GradientReduction {
     return pass.end;
   }
 
-  void reduce_after(const BackwardPass& pass) {
+  void reduce_after(const Pass& pass) {
     std::size_t place = pass.begin;
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       place = knobs_.ranks.overlap == ReduceOverlap::none
@@ -270,7 +254,7 @@ class GradientReduction {
   }
 
   // From the first reduction on, GEMMs leave multiprocessors to concurrent reductions.
-  void spare_multiprocessors(const BackwardPass& pass) {
+  void spare_multiprocessors(const Pass& pass) {
     for (std::size_t index = end_of(buckets_.front(), pass); index < pass.end; ++index) {
       auto* launch = std::get_if<LaunchKernel>(&plan_.operations[index].action);
       if (launch == nullptr) continue;
@@ -427,7 +411,7 @@ class GradientReduction {
   std::optional<int> summand_;         // buffer, where every part is reduced apart
   std::optional<int> checked_, read_;  // buffers, where the host checks every bucket
   std::vector<int> ready_, reduced_;   // events, by bucket
-  std::vector<BackwardPass> passes_;
+  std::vector<Pass> passes_;
   InsertedOperations before_;
 };
 
