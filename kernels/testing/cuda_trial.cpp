@@ -113,7 +113,7 @@ double relative_error(const KernelTrial& got, const KernelTrial& expected, std::
     norm += value * value;
   }
   if (difference == 0) return 0;
-  // Of a few numbers all may be close to 0 where terms of about 0.1 cancel, and keep their errors.
+  // A few numbers may all be close to 0 where terms of about 0.1 cancel, and keep their errors.
   constexpr std::int64_t few = 4;
   constexpr double term = 0.1;
   if (count <= few) norm = std::max(norm, static_cast<double>(count) * term * term);
