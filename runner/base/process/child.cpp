@@ -7,12 +7,15 @@
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <ext/stdio_filebuf.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <utility>
 #include <vector>
 
@@ -77,6 +80,22 @@ std::string printable(std::string_view text, std::size_t most) {
     if (code < ' ' || code > '~') letter = '?';
   }
   return text.size() > most ? clean + "..." : clean;
+}
+
+std::ostream& answer_stream() {
+  static std::ostream* const stream = [] {
+    std::cout.flush();
+    std::fflush(stdout);
+    const int answers = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (answers < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+      throw WorkerError(
+          fmt::format("cannot keep its standard output for answers: {}", std::strerror(errno)));
+    // Lives as long as the process: what ends it may still answer.
+    static __gnu_cxx::stdio_filebuf<char> buffer(answers, std::ios::out);
+    static std::ostream own(&buffer);
+    return &own;
+  }();
+  return *stream;
 }
 
 void flush_answer(std::ostream& out) {

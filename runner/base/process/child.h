@@ -126,7 +126,12 @@ class Child {
   std::string stderr_tail_;
 };
 
-// The other end, for a process that answers: throws a WorkerError where something that was written
+// The other end, for a process that answers. Answers go to the standard output that the process was
+// started with; from the first call on, what anything else prints (NCCL with NCCL_DEBUG=INFO, a
+// library's printf) goes to standard error, so that it is no part of an answer. Throws WorkerError.
+std::ostream& answer_stream();
+
+// Throws a WorkerError where something that was written
 // before is lost, since whoever asked would wait for it.
 void flush_answer(std::ostream&);
 

@@ -2,11 +2,15 @@
 // A child that is run to its end. hostile_workers_test.cpp has the workers, which answer.
 #include "base/process/child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -24,6 +28,12 @@ struct Taken {
   ChildEnd end;
   std::vector<std::string> lines;
 };
+
+std::string text_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
 
 constexpr OutputLimits ample{.line_bytes = 1000, .all_bytes = 100'000};
 
@@ -129,6 +139,28 @@ TEST(FlushAnswer, ThrowsWhereTheAnswerIsLost) {
   std::ofstream full("/dev/full");
   full << "answer\n";
   EXPECT_THROW(flush_answer(full), WorkerError);
+}
+
+TEST(AnswerStream, KeepsWhatALibraryPrintsOutOfTheAnswers) {
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "out").string();
+  const std::string error = (folder.path() / "error").string();
+  EXPECT_EXIT(
+      {
+        ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+        ::dup2(::open(error.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+        answer_stream() << "one\n";
+        std::printf("NCCL INFO\n");
+        std::cout << "a note" << std::endl;
+        answer_stream() << "two\n";
+        flush_answer(answer_stream());
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_EQ(text_of(out), "one\ntwo\n");
+  const std::string printed = text_of(error);
+  EXPECT_NE(printed.find("NCCL INFO\n"), std::string::npos);
+  EXPECT_NE(printed.find("a note\n"), std::string::npos);
 }
 
 TEST(RunToEnd, IsStopped) {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/child.h"
 #include "base/process/run_program.h"
 #include "base/text/diagnostic.h"
-#include "base/text/visible_stream.h"
 #include "base/toml/toml_text.h"
 #include "device/ranked/rank_server.h"
 #include "line/fit_to_device.h"
@@ -43,8 +43,8 @@ std::vector<PlannedStep> steps_of(const std::vector<CollectiveProbe>& probes) {
   return steps;
 }
 
-int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
-          std::function<std::vector<PlannedStep>()> more_plans) {
+int serve(std::ostream& answers, const RankTask& task, Device& device,
+          std::vector<PlannedStep> plans, std::function<std::vector<PlannedStep>()> more_plans) {
   RankSubject subject{.rank = static_cast<int>(task.rank),
                       .build = hexadecimal(digest_of_this_program()),
                       .plans = std::move(plans),
@@ -52,7 +52,7 @@ int serve(const RankTask& task, Device& device, std::vector<PlannedStep> plans,
                       .fault = {}};
   if (!task.fault.empty()) subject.fault = played_fault(task.fault);
   RankServer server(device, std::move(subject));
-  serve_rank(std::cin, as_it_is(std::cout), server);
+  serve_rank(std::cin, answers, server);
   return 0;
 }
 
@@ -70,14 +70,15 @@ void tell_nccl(const std::vector<Planned>& all) {
 }  // namespace
 
 int serve_as_rank(const LineArguments& arguments, const RankTask& task) {
+  std::ostream& answers = answer_stream();
   const std::uint64_t seed = seed_of(arguments);
   DeviceChoice choice = arguments.device;
   choice.seed = task.noise.value_or(seed);
   choice.tracing = task.traces;
   if (task.probes > 0) {
     const OpenedDevice opened = open_device(choice);
-    return serve(task, *opened.device, steps_of(collective_probes(static_cast<int>(task.probes))),
-                 {});
+    return serve(answers, task, *opened.device,
+                 steps_of(collective_probes(static_cast<int>(task.probes))), {});
   }
   std::vector<Planned> all = plan_all(arguments, seed, Programs::kept);
   tell_nccl(all);
@@ -87,7 +88,7 @@ int serve_as_rank(const LineArguments& arguments, const RankTask& task) {
   } catch (const RequestError&) {  // the requesting process reads the same scenarios and reports
                                    // the error
   }
-  return serve(task, *opened.device, with_injections(steps_of(all), task.injected),
+  return serve(answers, task, *opened.device, with_injections(steps_of(all), task.injected),
                [&all] { return steps_with_anchors(all); });
 }
 

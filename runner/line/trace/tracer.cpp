@@ -18,6 +18,7 @@ namespace stepgate {
 
 int trace_for_run(const LineArguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
+  std::ostream& answers = answer_stream();
   // Plans while the device opens, since each takes about a second.
   std::future<std::vector<Planned>> planning =
       std::async(std::launch::async, [&] { return plan_all(arguments, seed, Programs::kept); });
@@ -46,8 +47,8 @@ int trace_for_run(const LineArguments& arguments) {
       result.unavailable = error.what();
     }
     write_traced(asked.into, result);
-    std::cout << (is_lost ? tracer_lost_its_device : "traced") << '\n';
-    flush_answer(std::cout);
+    answers << (is_lost ? tracer_lost_its_device : "traced") << '\n';
+    flush_answer(answers);
   }
   return 0;
 }

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <vector>
 
-#include "base/text/visible_stream.h"
+#include "base/process/child.h"
 #include "compare/worker/serve_programs.h"
 #include "line/programs/decide_programs.h"
 #include "scenario/read/read_scenario.h"
@@ -47,11 +47,12 @@ Scenario program_scenario(const std::filesystem::path& file,
 }
 
 int work_of_program(const Arguments& arguments) {
+  std::ostream& answers = answer_stream();
   const Scenario scenario = program_scenario(arguments.worker.program, arguments.overrides);
   std::vector<ServedProgram> programs;
   for (const Variant& variant : scenario.variants)
     programs.push_back(served(scenario, variant, arguments.worker.folder));
-  serve_programs(std::cin, as_it_is(std::cout), programs, attach_files());
+  serve_programs(std::cin, answers, programs, attach_files());
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <memory>
 
-#include "base/text/visible_stream.h"
+#include "base/process/child.h"
 #include "compare/worker/serve_worker.h"
 #include "judge/judge.h"
 #include "line/fit_to_device.h"
@@ -96,8 +96,13 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
 
 }  // namespace
 
-int work_for_gate(const Arguments& arguments) {
-  if (!arguments.worker.program.empty()) return work_of_program(arguments);
+int work_for_gate(const Arguments& given) {
+  if (!given.worker.program.empty()) return work_of_program(given);
+  std::ostream& answers = answer_stream();
+  Arguments arguments = given;
+  // The gate waits as long as it says here. Ranks get less, so that this worker can say which of
+  // them was silent before the gate gives up.
+  arguments.stall_seconds = 0.8 * stall_seconds_of(given);
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;
@@ -110,7 +115,7 @@ int work_for_gate(const Arguments& arguments) {
   WorkerSubject subject = subject_of(all, {*opened.device, ranks.get()}, arguments, seed);
   subject.stand_in = opened.stand_in;
   if (!opened.note.empty()) std::cerr << opened.note << '\n';
-  serve_worker(std::cin, as_it_is(std::cout), *opened.device, subject, STEPGATE_VERSION);
+  serve_worker(std::cin, answers, *opened.device, subject, STEPGATE_VERSION);
   return 0;
 }
 
