@@ -14,8 +14,10 @@ configure_package_config_file(cmake/stepgateConfig.cmake.in ${PROJECT_BINARY_DIR
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepgateConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/stepgateConfig.cmake ${PROJECT_BINARY_DIR}/stepgateConfigVersion.cmake
-    cmake/stepgate_scenarios.cmake cmake/add_scenario_tests.cmake
+    cmake/stepgate_kernels.cmake cmake/stepgate_scenarios.cmake cmake/add_scenario_tests.cmake
   DESTINATION ${package_folder} COMPONENT stepgate)
+
+install(FILES include/stepgate/kernel.h DESTINATION include/stepgate COMPONENT stepgate)
 
 # Folders lie beside each other as they do here, so that links of pages lead somewhere.
 install(DIRECTORY docs examples DESTINATION ${STEPGATE_DATA} COMPONENT stepgate PATTERN __pycache__ EXCLUDE)

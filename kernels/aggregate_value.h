@@ -2,7 +2,9 @@
 // An aggregate of whole numbers, real numbers and flags that keeps its type behind one common type.
 // The sizes and the attributes of a launch are such values, so that a launch is one type. The
 // members are derived from the declaration of the aggregate and never listed twice. Comparing,
-// printing and digesting go through them in declaration order.
+// printing and digesting go through them in declaration order. Only their names, which libraries
+// and people are told, are written beside them:
+//   static constexpr std::string_view names = "rows columns";
 #pragma once
 
 #include <array>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -100,12 +103,34 @@ constexpr auto places(List<Members...>, std::size_t bytes) {
 template <class Aggregate>
 inline constexpr auto places_in = places(members<Aggregate>(), sizeof(Aggregate));
 
+// The name at an index of a list such as "rows columns"; empty beyond its end.
+constexpr std::string_view name_at(std::string_view names, std::size_t index) {
+  for (; index > 0 && !names.empty(); --index) {
+    const std::size_t blank = names.find(' ');
+    names = blank == std::string_view::npos ? std::string_view() : names.substr(blank + 1);
+  }
+  return names.substr(0, names.find(' '));
+}
+
+template <class Aggregate>
+constexpr std::string_view names_in() {
+  if constexpr (requires { Aggregate::names; }) {
+    constexpr std::size_t count = places_in<Aggregate>.size();
+    static_assert(
+        !name_at(Aggregate::names, count - 1).empty() && name_at(Aggregate::names, count).empty(),
+        "an aggregate names each of its members once");
+    return Aggregate::names;
+  }
+  return {};
+}
+
 // The description of a type. Each type has one instance, whose address identifies the type.
 struct Type {
   std::span<const Place> places;
+  std::string_view names;
 };
 template <class Aggregate>
-inline constexpr Type type_of = {places_in<Aggregate>};
+inline constexpr Type type_of = {places_in<Aggregate>, names_in<Aggregate>()};
 
 }  // namespace aggregate
 
@@ -150,6 +175,11 @@ class AggregateValue {
   AggregateMember member(std::size_t index) const {
     const aggregate::Place& place = places()[index];
     return place.read(bytes_.data() + place.offset);
+  }
+
+  // The name of a member; empty where its aggregate has none.
+  std::string_view name(std::size_t index) const {
+    return type_ == nullptr ? std::string_view() : aggregate::name_at(type_->names, index);
   }
 
   // Values are equal if their types and all members are.

@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <string_view>
 
 #include "kernels/kernel.h"
 
@@ -100,6 +105,57 @@ TEST(AggregateValue, HasDefaultsWhereItWasGivenNothing) {
   };
   EXPECT_EQ(AggregateValue().to<WithDefault>().count, 7);
   EXPECT_NE(AggregateValue(), AggregateValue(WithDefault{}));
+}
+
+struct Named {
+  static constexpr std::string_view names = "rows columns";
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+};
+
+TEST(AggregateValue, HasTheNamesThatItsTypeHas) {
+  const AggregateValue named(Named{});
+  EXPECT_EQ(named.name(0), "rows");
+  EXPECT_EQ(named.name(1), "columns");
+  EXPECT_EQ(named.name(2), "");
+  struct Unnamed {
+    std::int64_t rows = 1;
+  };
+  EXPECT_EQ(AggregateValue(Unnamed{}).name(0), "");
+}
+
+// The compiler counts names; that each is the member's own is read in the headers.
+TEST(AggregateValue, NamesAreThoseOfTheMembers) {
+  const std::regex names(R"x(std::string_view names = "([a-z0-9_ ]+)";)x");
+  const std::regex member(
+      R"x(^ +(?:Size|bool|int|double|std::int64_t) ((?:[a-z0-9_]+(?: = [^,;]+)?(?:, )?)+);)x");
+  const std::regex declared(R"x(([a-z0-9_]+)(?: = [^,;]+)?(?:, |$))x");
+  int lists = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(STEPGATE_SOURCE_DIR "/kernels")) {
+    if (entry.path().extension() != ".h" || entry.path().filename() == "aggregate_value.h")
+      continue;
+    std::ifstream header(entry.path());
+    std::string list, members;
+    bool is_within = false;
+    for (std::string line; std::getline(header, line);) {
+      std::smatch found;
+      if (std::regex_search(line, found, names)) {
+        list = found[1];
+        members.clear();
+        is_within = true;
+      } else if (is_within && std::regex_search(line, found, member)) {
+        const std::string every = found[1];
+        for (std::sregex_iterator at(every.begin(), every.end(), declared), end; at != end; ++at)
+          members += (members.empty() ? "" : " ") + (*at)[1].str();
+      } else if (is_within && line.find("};") != std::string::npos) {
+        EXPECT_EQ(list, members) << entry.path();
+        is_within = false;
+        ++lists;
+      }
+    }
+  }
+  EXPECT_GT(lists, 30);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 namespace {

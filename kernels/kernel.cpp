@@ -3,6 +3,15 @@
 
 namespace stepgate {
 
+std::string_view name_of(DType dtype) {
+  constexpr std::string_view names[] = {"fp32", "tf32", "bf16", "fp16"};
+  return names[static_cast<int>(dtype)];
+}
+
+std::int64_t alignment_bytes(const Kernel& kernel) {
+  return kernel.library.is_gemm || kernel.library.is_attention ? 16 : 8;
+}
+
 Access access_of(const KernelOperand& operand, const KernelAttributes& attributes) {
   const bool overwrites = operand.accumulates != nullptr && !operand.accumulates(attributes);
   return overwrites ? Access::write : operand.access;

@@ -28,6 +28,9 @@ constexpr bool is_16_bit(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::fp16;
 }
 
+// "fp32", as scenarios spell it.
+std::string_view name_of(DType);
+
 constexpr std::int64_t bytes_of(DType dtype) {
   return is_16_bit(dtype) ? 2 : 4;
 }
@@ -48,6 +51,7 @@ struct KernelShape : AggregateValue {
 // overflow, since a plan may be for a step that no machine has memory for.
 template <class Size>
 struct MatrixSizes {
+  static constexpr std::string_view names = "rows columns";
   Size rows = 1;
   Size columns = 1;
 };
@@ -56,6 +60,7 @@ using MatrixShape = MatrixSizes<std::int64_t>;
 // A matrix whose rows are divided among parts: part p takes rows p, p + parts, ...
 template <class Size>
 struct PartsSizes {
+  static constexpr std::string_view names = "rows columns parts";
   Size rows = 1;
   Size columns = 1;
   Size parts = 1;
@@ -66,6 +71,7 @@ using PartsShape = PartsSizes<std::int64_t>;
 // after another.
 template <class Size>
 struct PackedHeadsSizes {
+  static constexpr std::string_view names = "rows columns tokens heads";
   Size rows = 1;
   Size columns = 1;
   Size tokens = 1;
@@ -259,6 +265,9 @@ struct Kernel {
   KernelLibrary library = {};
   KernelCost cost = {};
 };
+
+// The least alignment of an operand's address in bytes: GEMM libraries need whole packs.
+std::int64_t alignment_bytes(const Kernel&);
 
 // How a launch with these attributes accesses the operand.
 Access access_of(const KernelOperand&, const KernelAttributes&);

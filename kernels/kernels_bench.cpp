@@ -20,7 +20,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/stopwatch.h"
 #include "kernels/testing/bench_shapes.h"
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 
 namespace stepgate {
 namespace {

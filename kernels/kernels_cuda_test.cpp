@@ -9,7 +9,7 @@
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "kernels/stopwatch.h"
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 
 namespace stepgate {
 
@@ -44,44 +44,11 @@ class CudaKernel : public testing::TestWithParam<TrialRecipe> {
   CudaLibraries libraries_;
 };
 
-// Whether the operand holds the device's clocks, which the reference cannot compute.
-bool is_clock(const KernelTrial& trial, std::size_t operand) {
-  return trial.recipe->kernel == "report_loss" && (operand == 3 || operand == 5);
-}
-
-void expect_operand(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  const OperandFormat format = operand_of(expected, operand).format;
-  if (format == OperandFormat::storage || format == OperandFormat::single ||
-      format == OperandFormat::control) {
-    // The comparison also fails for NaN.
-    ASSERT_LE(relative_error(got, expected, operand), error_bound(expected, operand))
-        << "operand " << operand;
-    return;
-  }
-  if (format == OperandFormat::scratch) return;
-  for (std::int64_t i = 0; i < value_count(expected, operand); ++i) {
-    const double value = value_at(got, operand, i);
-    if (is_clock(expected, operand) && value_at(expected, operand, i) == 0) {
-      const bool is_multiprocessor = operand == 5 && i % 2 == 1;
-      ASSERT_GE(value, is_multiprocessor ? 0 : 1) << "no stamp at " << i;
-    } else {
-      ASSERT_EQ(value, value_at(expected, operand, i)) << "operand " << operand << " at " << i;
-    }
-  }
-}
-
-void expect_operands(const KernelTrial& got, const KernelTrial& expected) {
-  for (std::size_t operand = 0; operand < expected.operands.size(); ++operand) {
-    expect_operand(got, expected, operand);
-    if (testing::Test::HasFatalFailure()) return;
-  }
-}
-
 TEST_P(CudaKernel, AgreesWithTheReferenceAndTouchesNothingElse) {
   for_each_trial([this](const KernelTrial& trial) {
     KernelTrial expected = trial;
     run_reference(expected);
-    expect_operands(carried_out(trial, {}), expected);
+    EXPECT_EQ(difference(carried_out(trial, {}), expected), "");
   });
 }
 
@@ -101,8 +68,10 @@ TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
   for_each_trial([this](const KernelTrial& trial) {
     KernelTrial expected = trial;
     run_reference(expected);
-    expect_operands(
-        carried_out(trial, {.offset_bytes = alignment_bytes(kernel(GetParam().kernel))}), expected);
+    EXPECT_EQ(
+        difference(carried_out(trial, {.offset_bytes = alignment_bytes(kernel(GetParam().kernel))}),
+                   expected),
+        "");
   });
 }
 
@@ -122,7 +91,7 @@ TEST_P(CudaKernelInPlace, AgreesWithTheReference) {
     if (operand_bytes(trial, output) != operand_bytes(trial, replaced)) return;
     const KernelTrial got = carried_out(trial, {.output = Placement::Output::in_place});
     run_reference_in_place(trial);
-    expect_operand(got, trial, output);
+    EXPECT_EQ(difference(got, trial, output), "");
   });
 }
 
@@ -157,8 +126,7 @@ void expect_all_trials_with(std::string_view name, std::int64_t shared_bytes) {
     SCOPED_TRACE(describe(trial, seed));
     KernelTrial expected = trial;
     run_reference(expected);
-    expect_operands(carried_out_with(trial, shared_bytes), expected);
-    if (testing::Test::HasFatalFailure()) return;
+    ASSERT_EQ(difference(carried_out_with(trial, shared_bytes), expected), "");
   }
 }
 
@@ -185,7 +153,7 @@ TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
   EXPECT_TRUE(not_held.operands[4] != held.operands[4]);
   KernelTrial expected = trial;
   run_reference(expected);
-  expect_operands(not_held, expected);
+  EXPECT_EQ(difference(not_held, expected), "");
 }
 
 TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {

@@ -17,7 +17,7 @@
 #include "kernels/kernels.h"
 #include "kernels/testing/bench_shapes.h"
 #include "kernels/testing/expect_formulas.h"
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 namespace {

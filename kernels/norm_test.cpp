@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
 #include "kernels/testing/expect_formulas.h"
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 namespace {

@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
 #include "kernels/optimizer/optimizer.h"
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {

@@ -3,7 +3,7 @@
 # stations or between the rooms of one; on an analysis of a plan whose facts are known; on a plan that is named where
 # subjects are measured and judged; on a writer of reports that asks for more than a report; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
-set(order base kernels scenario plan device measure program judge ledger line compare report verbs)
+set(order base kernels plugin scenario plan device measure program judge ledger line compare report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_base text record files toml process stats)
 set(rooms_scenario assertions knobs read)
@@ -15,7 +15,7 @@ set(rooms_judge environment verdict assertions stored mechanism)
 set(rooms_ledger record baseline runs series)
 set(rooms_line trace ranks programs)
 set(rooms_compare worker launches gate results)
-set(rooms_verbs mutate compare)
+set(rooms_verbs mutate compare kernel)
 set(rooms_report text trace picture ci html json)
 # A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
 set(given_facts "^(measure|judge|ledger|compare|report)$")

@@ -6,7 +6,7 @@ import sys
 
 SOURCE = pathlib.Path(sys.argv[1])
 PAGE = SOURCE / "docs/architecture.md"
-STATIONS = "base kernels scenario plan device measure program judge ledger line compare report verbs main".split()
+STATIONS = "base kernels plugin scenario plan device measure program judge ledger line compare report verbs main".split()
 
 
 def station_of(file):

@@ -94,6 +94,12 @@ execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PLACE}/scenario.sche
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CONSUMER} -B ${PLACE}/consumer "-DCMAKE_PREFIX_PATH=${prefix}"
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${PLACE}/consumer OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${prefix}/bin/stepgate" kernel describe ${PLACE}/consumer/libown_kernels.so
+  OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+if(NOT output MATCHES "^libown_kernels.so [0-9a-f]+: exports layer_norm\n$")
+  message(SEND_ERROR "kernel describe of a library of the package: ${output}")
+endif()
 function(expect_ctest expected words)
   execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${PLACE}/consumer --no-tests=error --output-on-failure ${ARGN}
     OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)

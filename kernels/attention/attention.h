@@ -41,6 +41,7 @@ struct AttentionGradient {
   static constexpr std::string_view name = "attention_gradient";
   using Shape = PackedHeadsShape;
   struct Attributes {
+    static constexpr std::string_view names = "most_scratch";
     std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -88,6 +89,7 @@ struct CausalSoftmax {
   static constexpr std::string_view name = "causal_softmax";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "scale";
     double scale = 1;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);

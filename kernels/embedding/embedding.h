@@ -20,6 +20,7 @@ struct Embedding {
   static constexpr std::string_view name = "embedding";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows columns table_rows positions";
     Size rows = 1;
     Size columns = 1;
     Size table_rows = 1;
@@ -34,6 +35,7 @@ struct TokenEmbedding {
   static constexpr std::string_view name = "token_embedding";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows columns table_rows";
     Size rows = 1;
     Size columns = 1;
     Size table_rows = 1;

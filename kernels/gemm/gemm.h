@@ -20,6 +20,7 @@ struct Matmul {
   static constexpr std::string_view name = "matmul";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows columns depth groups";
     Size rows = 1;
     Size columns = 1;
     Size depth = 1;
@@ -29,6 +30,8 @@ struct Matmul {
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names =
+        "transpose_a transpose_b accumulate spare_multiprocessors";
     bool transpose_a = false;
     bool transpose_b = false;
     bool accumulate = false;

@@ -7,7 +7,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 
 namespace stepgate {
 namespace {

@@ -18,6 +18,7 @@ struct SplitHeads {
   static constexpr std::string_view name = "split_heads";
   using Shape = PackedHeadsShape;
   struct Attributes {
+    static constexpr std::string_view names = "parts";
     std::int64_t parts = 1;  // 3 for q | k | v, 1 for one of them
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -49,12 +50,14 @@ struct RepeatHeads {
   static constexpr std::string_view name = "repeat_heads";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows columns heads";
     Size rows = 1;
     Size columns = 1;
     Size heads = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "kv_heads";
     std::int64_t kv_heads = 1;  // G, of which H is a multiple
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -79,6 +82,7 @@ struct Rope {
   static constexpr std::string_view name = "rope";
   using Shape = PackedHeadsShape;
   struct Attributes {
+    static constexpr std::string_view names = "width base inverse";
     std::int64_t width = 2;  // D, even; at most 256 on a GPU
     double base = 10000;     // at least 1
     bool inverse = false;    // rotates by -a, which is the transpose and so the gradient

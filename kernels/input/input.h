@@ -46,6 +46,7 @@ struct Ingest {
   static constexpr std::string_view name = "ingest";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "samples features words";
     Size samples = 1;
     Size features = 1;
     Size words = 1;
@@ -70,12 +71,14 @@ struct IngestIndices {
   static constexpr std::string_view name = "ingest_indices";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "samples tables words";
     Size samples = 1;
     Size tables = 1;
     Size words = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "table_rows classes by_table";
     std::int64_t table_rows = 1;
     std::int64_t classes = 1;
     bool by_table = false;
@@ -96,12 +99,14 @@ struct IngestTokens {
   static constexpr std::string_view name = "ingest_tokens";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "samples positions words";
     Size samples = 1;
     Size positions = 1;
     Size words = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "vocabulary length";
     std::int64_t vocabulary = 1;
     std::int64_t length = 0;  // tokens of a sample without padding; 0: all
   };

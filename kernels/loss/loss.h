@@ -25,6 +25,7 @@ struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "rows_of_mean classes";
     std::int64_t rows_of_mean = 0;  // 0: the rows of the launch
     std::int64_t classes = 0;       // 0: all columns
   };
@@ -61,6 +62,7 @@ struct MeanLoss {
   static constexpr std::string_view name = "mean_loss";
   using Shape = NoShape;
   struct Attributes {
+    static constexpr std::string_view names = "count";
     std::int64_t count = 1;  // number of losses in the sum
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -90,10 +92,12 @@ struct ReportLoss {
   static constexpr std::string_view name = "report_loss";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows";
     Size rows = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "capacity rows_of_mean";
     std::int64_t capacity = 1;
     std::int64_t rows_of_mean = 0;  // 0: the rows of the launch
   };

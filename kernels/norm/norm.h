@@ -21,10 +21,12 @@ constexpr std::int64_t parameters_of(NormKind kind) {
 }
 
 struct NormAttributes {
+  static constexpr std::string_view names = "epsilon";
   double epsilon = 0;
 };
 
 struct NormGradientAttributes {
+  static constexpr std::string_view names = "accumulate sums_d_x";
   bool accumulate = false;  // d_x is added to
   bool sums_d_x = false;    // partials end with the sums of d_x
 };

@@ -25,6 +25,7 @@ struct Adamw {
   static constexpr bool counts_updates = true;
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "learning_rate beta1 beta2 epsilon weight_decay";
     double learning_rate = 0;
     double beta1 = 0;
     double beta2 = 0;
@@ -45,6 +46,7 @@ struct Lion {
   static constexpr bool counts_updates = false;
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "learning_rate beta1 beta2 weight_decay";
     double learning_rate = 0;
     double beta1 = 0;
     double beta2 = 0;
@@ -59,6 +61,7 @@ struct Sgd {
   static constexpr std::string_view name = "sgd";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "learning_rate";
     double learning_rate = 0;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -71,6 +74,7 @@ struct MovingAverage {
   static constexpr std::string_view name = "moving_average";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "decay";
     double decay = 0;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -130,10 +134,12 @@ struct Clip {
   static constexpr std::string_view name = "clip";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "partials";
     Size partials = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "max_norm growth_interval growth backoff";
     double max_norm = 0;         // 0: no clipping
     double growth_interval = 0;  // 0: the scale is fixed, but inf and NaN still skip
     double growth = 2;
@@ -158,6 +164,7 @@ struct SquareSums {
   static constexpr std::string_view name = "square_sums";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "numbers pieces";
     Size numbers = 1;
     Size pieces = 1;
   };

@@ -25,6 +25,7 @@ struct BiasActivation {
   static constexpr std::string_view name = "bias_activation";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "relu";
     bool relu = false;  // otherwise no activation
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -38,6 +39,7 @@ struct BiasGradient {
   static constexpr std::string_view name = "bias_gradient";
   using Shape = MatrixShape;
   struct Attributes {
+    static constexpr std::string_view names = "accumulate";
     bool accumulate = false;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -80,6 +82,7 @@ struct Widen {
   static constexpr std::string_view name = "widen";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "numbers";
     Size numbers = 1;
   };
   using Shape = Sizes<std::int64_t>;
@@ -149,11 +152,13 @@ struct SumParts {
   static constexpr std::string_view name = "sum_parts";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "columns parts";
     Size columns = 1;
     Size parts = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "accumulate";
     bool accumulate = false;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);

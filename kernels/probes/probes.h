@@ -24,10 +24,12 @@ struct Chase {
   static constexpr std::string_view name = "chase";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "lines";
     Size lines = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "accesses";
     std::int64_t accesses = 1;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -60,6 +62,7 @@ struct Spin {
   static constexpr std::string_view name = "spin";
   using Shape = NoShape;
   struct Attributes {
+    static constexpr std::string_view names = "microseconds";
     double microseconds = 0;
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
@@ -77,12 +80,14 @@ struct StridedScale {
   static constexpr std::string_view name = "strided_scale";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "rows columns stride";
     Size rows = 1;
     Size columns = 1;
     Size stride = 1;
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names = "factor fields_from fields_to";
     double factor = 1;
     std::int64_t fields_from = 1;  // numbers of a record of `from`
     std::int64_t fields_to = 1;    // numbers of a record of `to`

@@ -6,7 +6,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 namespace {

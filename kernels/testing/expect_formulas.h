@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 

@@ -28,6 +28,7 @@ struct Convolution {
   static constexpr std::string_view name = "convolution";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "samples channels height width filters";
     Size samples = 1;
     Size channels = 1;
     Size height = 1;
@@ -36,6 +37,8 @@ struct Convolution {
   };
   using Shape = Sizes<std::int64_t>;
   struct Attributes {
+    static constexpr std::string_view names =
+        "filter_height filter_width stride padding dilation scale accumulate";
     std::int64_t filter_height = 1;
     std::int64_t filter_width = 1;
     int stride = 1;
@@ -57,6 +60,7 @@ struct Concatenation {
   static constexpr std::string_view name = "concatenation";
   template <class Size>
   struct Sizes {
+    static constexpr std::string_view names = "numbers";
     Size numbers = 1;  // of an input
   };
   using Shape = Sizes<std::int64_t>;

@@ -87,6 +87,15 @@ struct ReadArguments {
   std::string cap;                 // of a snapshot of an allocator, in bytes with a unit
 };
 
+// Arguments of `stepgate kernel` alone.
+struct KernelArguments {
+  std::string action;              // describe or check
+  std::vector<std::string> names;  // describe: kernels and libraries; check: a library and a kernel
+  std::string function;            // of the library; empty: the kernel's name
+  std::vector<std::filesystem::path> scenarios;  // check: whose launches are tried too
+  std::filesystem::path place;  // check: in this process, and its present trial goes here
+};
+
 // Arguments of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
@@ -120,6 +129,7 @@ struct Arguments : LineArguments {
   std::string baseline_reset;  // accept: why earlier runs count no more
   GateArguments gate;
   WorkerArguments worker;
+  KernelArguments kernel;
   StarterArguments starter;
   AttachArguments attach;
   ReadArguments read;

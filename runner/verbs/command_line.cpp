@@ -154,6 +154,7 @@ class CommandLine {
     declare_attach();
     declare_read();
     declare_compare();
+    declare_kernel();
     defaults_to(
         app_.add_option("--baselines", arguments_.device.baselines.users,
                         "folder of stored runs and of device profiles, which win over those that "
@@ -559,6 +560,31 @@ class CommandLine {
         ->expected(two);
     compare->add_option("--json", arguments_.json,
                         "write every difference to this file, as one JSON object");
+  }
+
+  void declare_kernel() {
+    KernelArguments& given = arguments_.kernel;
+    CLI::App* kernel = verb("kernel", "is a kernel of your own library the one that it stands for?",
+                            look_at_kernels);
+    kernel
+        ->add_option("action", given.action,
+                     "describe: what a library is told of a kernel, or what a library exports, "
+                     "without running it; check: try a library's kernel on the GPU")
+        ->required()
+        ->type_name("describe|check");
+    kernel->add_option("names", given.names,
+                       "describe: kernels and libraries; check: the library and the kernel");
+    kernel->add_option("--function", given.function,
+                       "the library's function, where it is not named like the kernel");
+    kernel
+        ->add_option("--scenario", given.scenarios,
+                     "check the launches of this scenario's steps too; repeatable")
+        ->allow_extra_args(false);
+    kernel->add_option("--json", arguments_.json,
+                       "write what was found to this file, as one JSON object");
+    kernel->add_option("--seed", arguments_.seed, "of the numbers; random when left out")
+        ->check(is_seed());
+    kernel->add_option("--place", given.place)->group("");
   }
 
   void declare_attach() {

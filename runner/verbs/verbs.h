@@ -24,6 +24,7 @@ int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
 int compare_files(const Arguments&);
+int look_at_kernels(const Arguments&);
 int attach_program(const Arguments&);
 int read_traces(const Arguments&);
 int work_for_gate(const Arguments&);

@@ -18,7 +18,7 @@
 #include "kernels/catalogue.h"
 #include "kernels/number_format.h"
 #include "kernels/stopwatch.h"
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 
 namespace stepgate {
 namespace {

@@ -30,8 +30,8 @@ struct CollectiveCall {
 };
 
 struct CommunicatorLimits {
-  // Of calls that wait for other ranks: less than the parent of a rank waits (RankedSettings),
-  // since the rank can say which call it was.
+  // Calls that wait for other ranks end earlier than the parent of a rank does (RankedSettings), as
+  // the rank can say which call it was.
   std::chrono::nanoseconds deadline{std::chrono::seconds(40)};
   std::chrono::nanoseconds abort{std::chrono::seconds(5)};  // of aborting a failed communicator
   CollectiveKnobs collectives = {};

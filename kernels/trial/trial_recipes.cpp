@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "kernels/kernels.h"
-#include "kernels/testing/recipe_parts.h"
+#include "kernels/trial/recipe_parts.h"
 
 namespace stepgate {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 #include "kernels/update_control.h"
 
 namespace stepgate::recipe_parts {

@@ -72,9 +72,6 @@ std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
 const KernelOperand& operand_of(const KernelTrial&, std::size_t operand);
 std::int64_t operand_bytes(const KernelTrial&, std::size_t operand);
 
-// The largest alignment that the CUDA side requires of an operand: GEMM libraries need whole packs.
-std::int64_t alignment_bytes(const Kernel&);
-
 // The operand that may share the buffer of an input; no_operand where none may.
 std::size_t operand_in_place(const Kernel&);
 
@@ -96,6 +93,25 @@ void run_in_fp32(const typename Kernel::Shape& shape, const typename Kernel::Att
                  const std::vector<void*>& buffers) {
   run_in_fp32(Kernel::name, shape, attributes, buffers);
 }
+
+// ||got - expected|| / ||expected|| of one operand; NaN when any number is NaN. For
+// single-precision operands (losses, moments) the norm of `expected` counts as at least 1 per
+// element: a mean of numbers of size 1 may cancel almost to 0.
+double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
+
+// The largest relative error of an operand that rounding explains. GEMMs in tf32 round factors to
+// 10 bits of mantissa, each with an error of at most 2^-10; fp32 operands of a bf16 kernel stay
+// fp32.
+double error_bound(const KernelTrial&, std::size_t operand);
+
+// Whether the operand holds the device's clocks and multiprocessors, which the reference leaves 0.
+bool is_clock(const KernelTrial&, std::size_t operand);
+
+// Says in words what differs in an operand of two trials: its error is beyond error_bound, or whole
+// numbers are others. Empty where nothing does. Of clocks it says only whether they are missing.
+std::string difference(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
+// The name and the difference of the first operand that has one; scratch has none.
+std::string difference(const KernelTrial& got, const KernelTrial& expected);
 
 // A description such as "matmul 7x13x5x1 bf16 attributes 1 0 0 seed 42".
 std::string describe(const KernelTrial&, std::uint64_t seed);

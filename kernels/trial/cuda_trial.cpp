@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Device memory with guard zones around operands, and the error measure. The tests choose the
 // trials.
-#include "kernels/testing/cuda_trial.h"
+#include "kernels/trial/cuda_trial.h"
 
 #include <cublasLt.h>
 
@@ -99,35 +99,6 @@ void run_cuda(const KernelTrial& trial, const DeviceOperands& operands,
   cudaStream_t stream = nullptr;
   launch(operands.pointers(), stream);
   check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel.name());
-}
-
-double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  const OperandFormat format = operand_of(expected, operand).format;
-  const bool single = format == OperandFormat::single || format == OperandFormat::control;
-  const std::int64_t count = value_count(expected, operand);
-  double difference = 0, norm = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double value = value_at(expected, operand, i);
-    const double error = value_at(got, operand, i) - value;
-    difference += error * error;
-    norm += value * value;
-  }
-  if (difference == 0) return 0;
-  // A few numbers may all be close to 0 where terms of about 0.1 cancel, and keep their errors.
-  constexpr std::int64_t few = 4;
-  constexpr double term = 0.1;
-  if (count <= few) norm = std::max(norm, static_cast<double>(count) * term * term);
-  if (single) norm = std::max(norm, static_cast<double>(count));
-  return std::sqrt(difference / norm);
-}
-
-double error_bound(const KernelTrial& trial, std::size_t operand) {
-  const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
-  if (stored && trial.dtype == DType::bf16) return 1e-2;
-  if (stored && trial.dtype == DType::fp16) return 1.5e-3;
-  const bool rounds_factors =
-      trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).library.is_gemm;
-  return rounds_factors ? 0x1p-9 : 1e-5;
 }
 
 }  // namespace stepgate

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
 namespace stepgate {
 
@@ -64,15 +64,5 @@ class DeviceOperands {
 
 // Prepares and launches the trial's kernel once on these operands, and waits for it.
 void run_cuda(const KernelTrial&, const DeviceOperands&, const CudaLibraries&);
-
-// ||got - expected|| / ||expected|| of one operand; NaN when any number is NaN. For
-// single-precision operands (losses, moments) the norm of `expected` counts as at least 1 per
-// element: a mean of numbers of size 1 may cancel almost to 0.
-double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
-
-// The largest relative error of an operand that rounding explains. GEMMs in tf32 round factors to
-// 10 bits of mantissa, each with an error of at most 2^-10; fp32 operands of a bf16 kernel stay
-// fp32.
-double error_bound(const KernelTrial&, std::size_t operand);
 
 }  // namespace stepgate

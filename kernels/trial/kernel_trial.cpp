@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Operands made from recipes. trial_recipes.cpp has the table of recipes.
-#include "kernels/testing/kernel_trial.h"
+#include "kernels/trial/kernel_trial.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <sstream>
 
@@ -107,10 +109,6 @@ std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {
   return operand_bytes(operand_of(trial, operand), trial.shape, trial.dtype, trial.attributes);
 }
 
-std::int64_t alignment_bytes(const Kernel& kernel) {
-  return kernel.library.is_gemm || kernel.library.is_attention ? 16 : 8;
-}
-
 std::size_t operand_in_place(const Kernel& kernel) {
   for (std::size_t operand = 0; operand < kernel.operands.size(); ++operand) {
     if (kernel.operands[operand].may_replace != no_operand) return operand;
@@ -160,12 +158,111 @@ void run_in_fp32(std::string_view name, const KernelShape& shape,
   kernel(name).reference({shape, DType::fp32, attributes, buffers});
 }
 
+double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
+  const OperandFormat format = operand_of(expected, operand).format;
+  const bool single = format == OperandFormat::single || format == OperandFormat::control;
+  const std::int64_t count = value_count(expected, operand);
+  double difference = 0, norm = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = value_at(expected, operand, i);
+    const double error = value_at(got, operand, i) - value;
+    difference += error * error;
+    norm += value * value;
+  }
+  if (difference == 0) return 0;
+  // A few numbers may all be close to 0 where terms of about 0.1 cancel, and keep their errors.
+  constexpr std::int64_t few = 4;
+  constexpr double term = 0.1;
+  if (count <= few) norm = std::max(norm, static_cast<double>(count) * term * term);
+  if (single) norm = std::max(norm, static_cast<double>(count));
+  return std::sqrt(difference / norm);
+}
+
+double error_bound(const KernelTrial& trial, std::size_t operand) {
+  const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
+  if (stored && trial.dtype == DType::bf16) return 1e-2;
+  if (stored && trial.dtype == DType::fp16) return 1.5e-3;
+  const bool rounds_factors =
+      trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).library.is_gemm;
+  return rounds_factors ? 0x1p-9 : 1e-5;
+}
+
+bool is_clock(const KernelTrial& trial, std::size_t operand) {
+  constexpr std::size_t clock = 3, stamps = 5;
+  return trial.recipe->kernel == "report_loss" && (operand == clock || operand == stamps);
+}
+
+namespace {
+
+bool has_error_bound(OperandFormat format) {
+  return format == OperandFormat::storage || format == OperandFormat::single ||
+         format == OperandFormat::control;
+}
+
+// Says which elements are off by much more than the operand as a whole may be.
+std::string numbers_in_words(const KernelTrial& got, const KernelTrial& expected,
+                             std::size_t operand, double error) {
+  const std::int64_t count = value_count(expected, operand);
+  const double bound = error_bound(expected, operand);
+  double squares = 0;
+  for (std::int64_t i = 0; i < count; ++i) squares += std::pow(value_at(expected, operand, i), 2);
+  const double typical = std::sqrt(squares / static_cast<double>(count));
+  constexpr double much = 10;
+  std::int64_t off = 0, unwritten = 0, first = -1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = value_at(got, operand, i), right = value_at(expected, operand, i);
+    if (std::isnan(value) && !std::isnan(right)) ++unwritten;
+    if (std::abs(value - right) <= much * bound * std::max(typical, std::abs(right))) continue;
+    if (off++ == 0) first = i;
+  }
+  std::ostringstream text;
+  text << off << " of " << count << " numbers are off";
+  if (unwritten > 0) text << ", " << unwritten << " of them NaN, as before the launch";
+  if (first >= 0) text << ", the first is number " << first;
+  text.precision(2);
+  text << "; relative error " << error << ", at most " << bound;
+  return text.str();
+}
+
+}  // namespace
+
+std::string difference(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
+  if (has_error_bound(operand_of(expected, operand).format)) {
+    const double error = relative_error(got, expected, operand);
+    // NaN is no error within the bound.
+    if (error <= error_bound(expected, operand)) return {};
+    return numbers_in_words(got, expected, operand, error);
+  }
+  for (std::int64_t i = 0; i < value_count(expected, operand); ++i) {
+    const double value = value_at(got, operand, i), right = value_at(expected, operand, i);
+    const bool is_stamp = is_clock(expected, operand) && right == 0;
+    // The multiprocessor of a stamp may be 0, its clock may not.
+    if (is_stamp ? value >= (operand == 5 && i % 2 == 1 ? 0 : 1) : value == right) continue;
+    std::ostringstream text;
+    text << "number " << i << " is " << value << " and should be ";
+    if (is_stamp)
+      text << "a clock";
+    else
+      text << right;
+    return text.str();
+  }
+  return {};
+}
+
+std::string difference(const KernelTrial& got, const KernelTrial& expected) {
+  for (std::size_t operand = 0; operand < expected.operands.size(); ++operand) {
+    if (operand_of(expected, operand).format == OperandFormat::scratch) continue;
+    const std::string words = difference(got, expected, operand);
+    if (!words.empty())
+      return "'" + std::string(operand_of(expected, operand).name) + "': " + words;
+  }
+  return {};
+}
+
 std::string describe(const KernelTrial& trial, std::uint64_t seed) {
-  constexpr const char* dtypes[] = {"fp32", "tf32", "bf16", "fp16"};
   std::ostringstream text;
   text << trial.recipe->kernel.name() << ' ' << text_of(trial.shape, "x") << ' '
-       << dtypes[static_cast<int>(trial.dtype)] << " attributes " << text_of(trial.attributes)
-       << " seed " << seed;
+       << name_of(trial.dtype) << " attributes " << text_of(trial.attributes) << " seed " << seed;
   return text.str();
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// On a GPU: stepgate's own example is layer_norm, and each wrong one is refused by the look for it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "kernels/norm/norm.h"
+#include "plugin/check_kernel.h"
+#include "plugin/cuda_trial_device.h"
+#include "plugin/testing/contains.h"
+
+namespace stepgate {
+namespace {
+
+KernelCheck checked(const std::string& function) {
+  static const OpenLibrary library(read_library(STEPGATE_WRONG_KERNELS));
+  const auto device = make_cuda_trial_device(0);
+  return check_kernel(*device, {.library = library,
+                                .function = function,
+                                .kernel = kernel("layer_norm"),
+                                .of_step = {{.shape = MatrixShape{4096, 768},
+                                             .dtype = DType::bf16,
+                                             .attributes = NormAttributes{.epsilon = 1e-5}}},
+                                .seed = 7});
+}
+
+TEST(KernelCheckOnAGpu, TheExampleIsLayerNorm) {
+  const auto begin = std::chrono::steady_clock::now();
+  const KernelCheck check = checked("layer_norm");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_TRUE(check.is_it()) << (check.faults.empty() ? ""
+                                                      : check.faults.front().check + ": " +
+                                                            check.faults.front().first);
+  EXPECT_EQ(check.unsupported, 0);
+  RecordProperty("seconds", std::to_string(took.count()));
+}
+
+struct Planted {
+  const char* function;
+  const char* check;
+};
+
+class PlantedKernelOnAGpu : public testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedKernelOnAGpu, IsRefusedByTheLookForIt) {
+  const KernelCheck check = checked(GetParam().function);
+  std::vector<std::string> found;
+  for (const KernelFault& fault : check.faults) found.push_back(fault.check);
+  EXPECT_TRUE(contains(found, GetParam().check));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, PlantedKernelOnAGpu,
+    testing::Values(Planted{"does_nothing", "numbers"}, Planted{"half_of_the_rows", "step shape"},
+                    Planted{"waits", "does not wait"}, Planted{"allocates", "memory"},
+                    Planted{"legacy_stream", "after its stream"},
+                    Planted{"launches_twice", "launches"},
+                    Planted{"honest_40_times", "many launches"},
+                    Planted{"needs_16_bytes", "alignment"},
+                    Planted{"sets_a_limit", "leaves the device alone"},
+                    Planted{"writes_beside", "guard zones"}),
+    [](const testing::TestParamInfo<Planted>& planted) { return planted.param.function; });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/print_kernels.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "kernels/catalogue.h"
+#include "kernels/trial/kernel_trial.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<std::string_view> names_of(const AggregateValue& value) {
+  std::vector<std::string_view> names;
+  for (std::size_t index = 0; index < value.size(); ++index) names.push_back(value.name(index));
+  return names;
+}
+
+std::vector<std::string_view> operands_of(const Kernel& kernel) {
+  std::vector<std::string_view> names;
+  for (const KernelOperand& operand : kernel.operands) names.push_back(operand.name);
+  return names;
+}
+
+std::string_view in_words(OperandFormat format) {
+  switch (format) {
+    case OperandFormat::storage:
+      return "the launch's dtype";
+    case OperandFormat::single:
+      return "fp32";
+    case OperandFormat::index:
+      return "int32";
+    case OperandFormat::count:
+      return "uint64";
+    case OperandFormat::word:
+      return "uint32";
+    case OperandFormat::byte:
+      return "uint8";
+    case OperandFormat::control:
+      return "fp32 words that steer an update";
+    case OperandFormat::scratch:
+      break;
+  }
+  return "scratch bytes";
+}
+
+std::string_view in_words(Access access) {
+  switch (access) {
+    case Access::read:
+      return "read";
+    case Access::write:
+      return "written";
+    case Access::read_write:
+      break;
+  }
+  return "read and written";
+}
+
+std::string or_none(const std::vector<std::string_view>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The shape whose sizes differ most from each other, so that a number of elements says whose it is.
+const KernelShape& telling_shape(const TrialRecipe& recipe) {
+  const auto different_sizes = [](const KernelShape& shape) {
+    std::set<AggregateMember> sizes;
+    for (std::size_t index = 0; index < shape.size(); ++index) sizes.insert(shape.member(index));
+    return sizes.size() - sizes.contains(std::int64_t{1});
+  };
+  return *std::ranges::max_element(recipe.shapes, {}, different_sizes);
+}
+
+}  // namespace
+
+void print_kernels(std::ostream& out) {
+  for (const Kernel& kernel : kernel_catalogue()) {
+    const KernelShape& shape = trial_recipe(kernel.name).shapes.front();
+    fmt::print(out, "{:<32} {}; {}\n", kernel.name, or_none(names_of(shape)),
+               fmt::join(operands_of(kernel), ", "));
+  }
+}
+
+void print_kernel(std::ostream& out, const Kernel& kernel) {
+  const TrialRecipe& recipe = trial_recipe(kernel.name);
+  fmt::print(out, "{}\n  sizes       {}\n  attributes  {}\n", kernel.name,
+             or_none(names_of(recipe.shapes.front())),
+             or_none(names_of(recipe.attributes.front())));
+  fmt::print(out, "  operands, in the order of a launch, aligned to {} bytes or more:\n",
+             alignment_bytes(kernel));
+  const KernelShape& shape = telling_shape(recipe);
+  const KernelAttributes& attributes = recipe.attributes.front();
+  for (const KernelOperand& operand : kernel.operands) {
+    const std::int64_t elements = operand.elements(shape, DType::fp32, attributes);
+    fmt::print(out, "    {:<14} {}, {}; {} elements for {}{}\n", operand.name,
+               in_words(access_of(operand, attributes)), in_words(operand.format), elements,
+               shape.size() == 0 ? std::string("any launch") : text_of(shape, " x "),
+               operand.may_replace == no_operand
+                   ? ""
+                   : fmt::format("; may be in the buffer of {}",
+                                 kernel.operands[operand.may_replace].name));
+  }
+  fmt::print(out, "  tried with {} shapes in fp32, tf32, bf16 and fp16\n", recipe.shapes.size());
+}
+
+void print_library(std::ostream& out, const LibraryFile& file) {
+  fmt::print(
+      out, "{}: exports {}\n", identity_of(file),
+      file.functions.empty() ? "no function" : fmt::format("{}", fmt::join(file.functions, ", ")));
+}
+
+void print_kernel_check(std::ostream& out, const KernelCheck& check) {
+  for (const KernelFault& fault : check.faults) {
+    fmt::print(out, "{}: {}{}\n", fault.check, fault.first,
+               fault.trials == 1 ? "" : fmt::format(", and in {} more trials", fault.trials - 1));
+  }
+  const std::string unsupported = check.unsupported == 0
+                                      ? ""
+                                      : fmt::format("; {} trials are not supported: {}",
+                                                    check.unsupported, check.first_unsupported);
+  if (check.is_it()) {
+    fmt::print(out, "{} of {} is {}: {} trials{}\n", check.kernel, check.library, check.kernel,
+               check.trials, unsupported);
+    return;
+  }
+  std::vector<std::string_view> names;
+  for (const KernelFault& fault : check.faults) names.push_back(fault.check);
+  fmt::print(
+      out, "{} of {} is NOT {}: {}{}\n", check.kernel, check.library, check.kernel,
+      names.empty() ? "it supports none of the trials" : fmt::format("{}", fmt::join(names, ", ")),
+      unsupported);
+}
+
+}  // namespace stepgate

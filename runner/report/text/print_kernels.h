@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Prints kernels of the catalogue, libraries that have them, and whether such a kernel is the one
+// that it stands for.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "kernels/kernel.h"
+#include "plugin/check_kernel.h"
+#include "plugin/library_file.h"
+
+namespace stepgate {
+
+// A line for every kernel: its name, sizes and operands.
+void print_kernels(std::ostream&);
+
+// The sizes, attributes and operands that a library is told of the kernel.
+void print_kernel(std::ostream&, const Kernel&);
+
+// Prints what the library exports, without running anything of it.
+void print_library(std::ostream&, const LibraryFile&);
+
+// A line for every fault, and the verdict in the last one.
+void print_kernel_check(std::ostream&, const KernelCheck&);
+
+// Writes one JSON object, a kernel_check_line of docs/json_schema.json.
+void write_kernel_check_json(std::ostream&, const KernelCheck&);
+
+}  // namespace stepgate

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/print_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kernels/catalogue.h"
+
+namespace stepgate {
+namespace {
+
+std::string printed(const KernelCheck& check) {
+  std::ostringstream out;
+  print_kernel_check(out, check);
+  return out.str();
+}
+
+TEST(PrintKernels, TheLastLineIsTheVerdict) {
+  KernelCheck check{.kernel = "layer_norm", .library = "libmine.so 1f", .trials = 137};
+  EXPECT_EQ(printed(check), "layer_norm of libmine.so 1f is layer_norm: 137 trials\n");
+  check.faults = {{.check = "numbers", .first = "'y': off (layer_norm 1x1 fp32)", .trials = 3},
+                  {.check = "launches", .first = "two", .trials = 1}};
+  EXPECT_EQ(printed(check),
+            "numbers: 'y': off (layer_norm 1x1 fp32), and in 2 more trials\n"
+            "launches: two\n"
+            "layer_norm of libmine.so 1f is NOT layer_norm: numbers, launches\n");
+  const KernelCheck none{.kernel = "layer_norm",
+                         .library = "libmine.so 1f",
+                         .unsupported = 4,
+                         .first_unsupported = "only bf16"};
+  EXPECT_EQ(printed(none),
+            "layer_norm of libmine.so 1f is NOT layer_norm: it supports none of the trials; 4 "
+            "trials are not supported: only bf16\n");
+}
+
+TEST(PrintKernels, ALineForProgramsSaysTheSame) {
+  std::ostringstream out;
+  write_kernel_check_json(out, {.kernel = "add",
+                                .library = "a.so 1f",
+                                .trials = 2,
+                                .faults = {{.check = "inputs", .first = "'x'", .trials = 1}}});
+  const auto line = nlohmann::json::parse(out.str());
+  EXPECT_EQ(line.at("schema"), "stepgate.kernel_check/1");
+  EXPECT_EQ(line.at("is_it"), false);
+  EXPECT_EQ(line.at("faults").at(0).at("check"), "inputs");
+  EXPECT_TRUE(out.str().ends_with("}\n"));
+}
+
+// Sizes and attributes have their names, and operands the elements of a shape that tells them
+// apart.
+TEST(PrintKernels, EveryKernelIsDescribed) {
+  std::ostringstream norm;
+  print_kernel(norm, kernel("layer_norm"));
+  EXPECT_NE(norm.str().find("sizes       rows, columns\n  attributes  epsilon\n"),
+            std::string::npos);
+  EXPECT_NE(norm.str().find("statistics     written, fp32; 6 elements for 3 x 7"),
+            std::string::npos);
+  for (const Kernel& each : kernel_catalogue()) {
+    std::ostringstream out;
+    print_kernel(out, each);
+    EXPECT_EQ(out.str().find(", ,"), std::string::npos) << out.str();
+    EXPECT_EQ(out.str().find("  ,"), std::string::npos) << out.str();
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// `stepgate kernel` describes the kernels of the catalogue, and checks those of a user's library.
+// Only a process of its own opens the library, so that one that crashes is a fault and not the end.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "base/files/temporary_folder.h"
+#include "base/files/write_file.h"
+#include "base/interruption.h"
+#include "base/process/run_program.h"
+#include "base/text/diagnostic.h"
+#include "base/text/nearest.h"
+#include "base/text/text_stream.h"
+#include "kernels/catalogue.h"
+#include "line/planned.h"
+#include "plugin/check_kernel.h"
+#include "report/exit_code.h"
+#include "report/text/print_kernels.h"
+#include "verbs/outputs.h"
+#include "verbs/verbs.h"
+#ifdef STEPGATE_WITH_CUDA
+#include "plugin/cuda_trial_device.h"
+#endif
+
+namespace stepgate {
+namespace {
+
+// The references of larger launches take the host seconds.
+constexpr std::int64_t most_flops = std::int64_t{1} << 28;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
+
+const Kernel& kernel_named(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Kernel& known : kernel_catalogue()) {
+    if (known.name == name) return known;
+    names.push_back(known.name);
+  }
+  throw RequestError(fmt::format("no kernel is named '{}'", name),
+                     did_you_mean(name, names, "`stepgate kernel describe` lists them"));
+}
+
+int describe(const std::vector<std::string>& names) {
+  if (names.empty()) print_kernels(std::cout);
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos || name.ends_with(".so"))
+      print_library(std::cout, read_library(name));
+    else
+      print_kernel(std::cout, kernel_named(name));
+  }
+  return 0;
+}
+
+bool is_small(const Kernel& launched, const LaunchOfStep& launch) {
+  const KernelWork work = work_of(launched, launch.shape, launch.dtype, launch.attributes);
+  return work.flops <= most_flops && work.bytes_read <= most_bytes &&
+         work.bytes_written <= most_bytes;
+}
+
+// The different launches of the kernel in the steps of the scenarios. Says how many are left out.
+std::vector<LaunchOfStep> launches_in_steps(const Arguments& arguments, const Kernel& wanted) {
+  std::vector<LaunchOfStep> all;
+  std::int64_t large = 0;
+  if (arguments.kernel.scenarios.empty()) return all;
+  Arguments asked = arguments;
+  asked.files = arguments.kernel.scenarios;
+  for (const Planned& planned : plan_all(asked, 1)) {
+    for (const StepPlan& plan : planned.plans) {
+      for (const Operation& operation : plan.operations) {
+        const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+        if (launch == nullptr || launch->kernel != wanted.name) continue;
+        const LaunchOfStep one{
+            .shape = launch->shape, .dtype = launch->dtype, .attributes = launch->attributes};
+        if (std::ranges::find(all, one) != all.end()) continue;
+        if (is_small(wanted, one))
+          all.push_back(one);
+        else
+          ++large;
+      }
+    }
+  }
+  if (all.empty() && large == 0) {
+    throw RequestError(fmt::format("no step of the scenarios launches '{}'", wanted.name),
+                       "`stepgate plan` lists the launches of a step");
+  }
+  if (large > 0) {
+    std::cerr << fmt::format(
+        "{} launches of the steps are not tried: the host's reference of one takes seconds\n",
+        large);
+  }
+  return all;
+}
+
+#ifdef STEPGATE_WITH_CUDA
+KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
+  const KernelArguments& given = arguments.kernel;
+  const std::vector<LaunchOfStep> of_step = launches_in_steps(arguments, wanted);
+  const auto device = make_cuda_trial_device(0);
+  const OpenLibrary library(read_library(given.names.front()));
+  return check_kernel(*device, {.library = library,
+                                .function = given.function,
+                                .kernel = wanted,
+                                .of_step = of_step,
+                                .seed = seed_of(arguments),
+                                .at_trial = [&](const std::string& place) {
+                                  std::ofstream(given.place) << place;
+                                }});
+}
+#else
+KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
+  (void)launches_in_steps(arguments, wanted);  // what is wrong with the scenarios comes first
+  throw RequestError("this build of stepgate has no CUDA, and a kernel is tried on a GPU",
+                     "install or build one with CUDA (docs/install.md)");
+}
+#endif
+
+int report(const Arguments& arguments, const KernelCheck& check) {
+  print_kernel_check(std::cout, check);
+  if (!arguments.json.empty()) {
+    TextStream json;
+    write_kernel_check_json(json, check);
+    write_output([&] { write_file(arguments.json, json.str()); });
+  }
+  return status_of(check.is_it() ? ExitCode::passes : ExitCode::fails);
+}
+
+std::string text_of_file(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Runs this program again for the check, and makes a fault of its crash.
+int check_apart(const Arguments& arguments, const Kernel& wanted) {
+  const LibraryFile file = read_library(arguments.kernel.names.front());
+  require_function(file, arguments.kernel.function);
+  const TemporaryFolder folder;
+  const std::filesystem::path place = folder.path() / "place";
+  std::vector<std::string> command{"kernel",     "check",
+                                   "--place",    place.string(),
+                                   "--seed",     std::to_string(seed_of(arguments)),
+                                   "--function", arguments.kernel.function};
+  if (!arguments.json.empty()) command.insert(command.end(), {"--json", arguments.json.string()});
+  for (const auto& scenario : arguments.kernel.scenarios)
+    command.insert(command.end(), {"--scenario", scenario.string()});
+  command.insert(command.end(), {"--", file.path, std::string(wanted.name)});
+  const int code = run_this_program(command);
+  constexpr int first_signal = 128;
+  if (code <= first_signal || interrupted != 0) return code;
+  const int signal = code - first_signal;
+  const std::string at = text_of_file(place);
+  return report(
+      arguments,
+      {.kernel = std::string(wanted.name),
+       .library = identity_of(file),
+       .trials = 1,
+       .faults = {{.check = "crash",
+                   .first = fmt::format(
+                       "it ended its process by signal {} ({}){}", signal, ::strsignal(signal),
+                       at.empty() ? ", before the first trial" : fmt::format(" ({})", at)),
+                   .trials = 1}}});
+}
+
+int check(const Arguments& arguments) {
+  const KernelArguments& given = arguments.kernel;
+  constexpr std::size_t library_and_kernel = 2;
+  if (given.names.size() != library_and_kernel) {
+    throw RequestError("a check needs a library and a kernel",
+                       "say `stepgate kernel check build/libmine.so layer_norm`");
+  }
+  const Kernel& wanted = kernel_named(given.names.back());
+  Arguments whole = arguments;
+  if (whole.kernel.function.empty()) whole.kernel.function = given.names.back();
+  check_outputs(whole);
+  if (given.place.empty()) return check_apart(whole, wanted);
+  return report(whole, checked_here(whole, wanted));
+}
+
+}  // namespace
+
+int look_at_kernels(const Arguments& arguments) {
+  const std::string& action = arguments.kernel.action;
+  if (action == "check") return check(arguments);
+  if (action == "describe") return describe(arguments.kernel.names);
+  constexpr std::string_view actions[] = {"describe", "check"};
+  throw RequestError(fmt::format("`stepgate kernel` has no '{}'", action),
+                     did_you_mean(action, actions, "say describe or check"));
+}
+
+}  // namespace stepgate
