@@ -44,19 +44,21 @@ class ForwardCollectives {
           Collective{.kind = CollectiveKind::broadcast, .from = part, .to = part});
     }
     leave(into, "wait until the buffers are broadcast");
+    is_read(buffers_, pass.begin);
   }
 
   // Spreads reductions evenly over the pass, which waits for each.
   void reduce_within(const Pass& pass) {
     const auto count = static_cast<std::size_t>(ranks_.forward_reduces);
     for (std::size_t index = 0; index < count; ++index) {
-      std::vector<Operation>& into =
-          before_[pass.begin + (index + 1) * (pass.end - pass.begin) / (count + 1)];
+      const std::size_t place = pass.begin + (index + 1) * (pass.end - pass.begin) / (count + 1);
+      std::vector<Operation>& into = before_[place];
       const std::string name = "statistics " + std::to_string(index);
       const BufferUse all = builder_.whole(statistics_);
       enter(into);
       act(into, stream_, "reduce " + name, Collective{.from = all, .to = all});
       leave(into, "wait until " + name + " are reduced");
+      is_read(statistics_, place);
     }
   }
 
@@ -79,6 +81,14 @@ class ForwardCollectives {
   void leave(std::vector<Operation>& into, std::string wait) const {
     act(into, stream_, "collective is over", RecordEvent{communicated_});
     act(into, compute_stream, std::move(wait), StreamWaitsEvent{communicated_});
+  }
+
+  // Lets the model's next operation read what was communicated, as a norm does. So a missing wait
+  // is a race.
+  void is_read(int buffer, std::size_t place) {
+    std::vector<Operation>& operations = builder_.plan().operations;
+    while (operations[place].stream != compute_stream) ++place;
+    operations[place].keeps.push_back(builder_.whole(buffer));
   }
 
   StepBuilder& builder_;

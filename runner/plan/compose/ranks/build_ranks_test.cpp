@@ -397,6 +397,20 @@ TEST(RanksRace, WithoutAWait) {
   }
 }
 
+TEST(RanksRace, WithoutAWaitInTheForwardPass) {
+  for (const std::int64_t parts : {1, 4}) {
+    Knobs knobs = communicating_forward();
+    knobs.batch.accumulate = parts;
+    knobs.ranks.sync_each_part = parts > 1;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+    for (const char* wait :
+         {"wait until the buffers are broadcast", "wait until statistics 0 are reduced",
+          "wait until statistics 23 are reduced", "wait for the forward pass"})
+      EXPECT_TRUE(find_race(without(plan, wait))) << wait << ", " << parts << " parts";
+  }
+}
+
 StepPlan in_a_graph(Shard shard) {
   Knobs knobs = sharded(shard);
   if (shard == Shard::parameters) knobs.ranks.communicators = 2;
