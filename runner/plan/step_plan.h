@@ -187,7 +187,7 @@ struct HostWork {
   std::int64_t nanoseconds = 0;  // on average over steps
   std::optional<int> rank = {};  // that alone does it; absent: every one
   double variation = 0;          // coefficient of variation from step to step
-  std::uint64_t seed = 0;        // of that
+  std::uint64_t seed = 0;        // of that; each rank's own plan has another one
 
   std::int64_t nanoseconds_of_step(std::int64_t step) const {
     return varied_nanoseconds(nanoseconds, variation, seed, step);

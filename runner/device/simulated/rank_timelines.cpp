@@ -13,12 +13,14 @@ namespace stepgate {
 namespace {
 
 // One rank of each kind, ascending. The first rank without host work of its own stands for all such
-// ranks.
+// ranks. Where host work varies, each rank has its own.
 std::vector<RankKind> different_ranks(const StepPlan& plan) {
   std::set<int> own;
   for (const Operation& operation : plan.operations) {
     const auto* work = std::get_if<HostWork>(&operation.action);
-    if (work != nullptr && work->rank) own.insert(*work->rank);
+    if (work == nullptr) continue;
+    if (work->rank) own.insert(*work->rank);
+    for (int rank = 0; work->variation > 0 && rank < plan.ranks.count; ++rank) own.insert(rank);
   }
   std::vector<RankKind> different;
   std::optional<std::size_t> stands_for_others;

@@ -320,6 +320,21 @@ TEST(SimulatedRanks, AreAsSlowAsTheSlowestOfThem) {
   EXPECT_EQ(time_of(with_slow_rank(0, 200)), time_of(with_slow_rank(2, 200)));
 }
 
+TEST(SimulatedRanks, WaitForTheOneWhoseHostTookLongest) {
+  const auto with_jitter = [](double variation) {
+    StepPlan plan = with_slow_rank(0, 0);
+    std::get<HostWork>(plan.operations.front().action) = {
+        .nanoseconds = 200'000, .variation = variation, .seed = 1};
+    return plan;
+  };
+  EXPECT_EQ(take_traces(result_of(with_jitter(0), true)).size(), 1U) << "all ranks do the same";
+  EXPECT_EQ(take_traces(result_of(with_jitter(0.5), true)).size(), 4U);
+  const nanoseconds steady = time_of(with_jitter(0));
+  EXPECT_GT(time_of(with_jitter(0.25)), steady + microseconds(20));
+  EXPECT_GT(time_of(with_jitter(0.5)), time_of(with_jitter(0.25)) + microseconds(20));
+  EXPECT_EQ(time_of(with_jitter(0.5)), time_of(with_jitter(0.5)));
+}
+
 TEST(SimulatedRanks, NameNoneOfThemWhereAllComeAtOnce) {
   const Trace trace = *result_of(with_slow_rank(2, 0), true).trace;
   EXPECT_EQ(trace.rank, 0);

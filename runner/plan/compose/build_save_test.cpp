@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
+#include "plan/derive/plan_of_rank.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
@@ -116,6 +118,23 @@ TEST(JitterOfTheHost, KeepsItsMeanAndDependsOnTheSeed) {
   EXPECT_EQ(varied.nanoseconds_of_step(3), before);
   varied.seed = 2;
   EXPECT_NE(varied.nanoseconds_of_step(3), before);
+}
+
+TEST(JitterOfTheHost, IsDrawnByEachRankForItself) {
+  Knobs knobs = small_mlp();
+  knobs.ranks.count = 2;
+  knobs.host = {.step_us = 100, .jitter = 0.5};
+  const StepPlan plan = plan_of(knobs);
+  const auto times_of = [&](int rank) {
+    const StepPlan own = plan_of_rank(plan, rank);
+    const auto work = std::ranges::find(own.operations, "host work", &Operation::name);
+    std::vector<std::int64_t> times;
+    for (int step = 0; step < 100; ++step)
+      times.push_back(std::get<HostWork>(work->action).nanoseconds_of_step(step));
+    return times;
+  };
+  EXPECT_NE(times_of(0), times_of(1));
+  EXPECT_EQ(times_of(1), times_of(1));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/derive/plan_of_rank.h"
 
+#include "base/random.h"
 #include "base/require.h"
 #include "plan/analyse/operation_uses.h"
 
@@ -20,6 +21,7 @@ StepPlan plan_of_rank(StepPlan plan, int rank) {
     if (operation.reads_gradients) take_piece(operation.reads_gradients->flat);
     auto* work = std::get_if<HostWork>(&operation.action);
     if (work && work->rank && *work->rank != rank) work->nanoseconds = 0;
+    if (work) work->seed = random_bits(work->seed, static_cast<std::uint64_t>(rank));
   }
   for (Buffer& buffer : plan.buffers) {
     for (RankPiece& piece : buffer.pieces) take_piece(piece);
