@@ -237,6 +237,25 @@ TEST(Plan, WaitsAfterOnePhaseWhenAsked) {
   }
 }
 
+TEST(Plan, WaitsAtEachParameterOfAnOptimizersLoop) {
+  Knobs knobs = small_mlp();
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.sync = {.where = SyncWhere::parameter, .how = SyncHow::item};
+  const auto parameters = static_cast<double>(plan_of(knobs).parameters.size());
+  EXPECT_GT(parameters, 1);
+  for (const OptimImpl impl : {OptimImpl::per_tensor, OptimImpl::operations}) {
+    knobs.optim.impl = impl;
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), parameters);
+    Knobs free = knobs;
+    free.sync.where = SyncWhere::none;
+    EXPECT_EQ(value(knobs, Metric::copies_per_step),
+              parameters + value(free, Metric::copies_per_step));
+    EXPECT_EQ(value(knobs, Metric::launches_per_step), value(free, Metric::launches_per_step));
+  }
+  knobs.optim.impl = OptimImpl::fused;
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1) << "no loop";
+}
+
 struct InputCase {
   TransferKnobs transfer;
   double host_waits, pageable_copies, pinned_allocs;

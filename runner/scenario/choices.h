@@ -33,7 +33,7 @@ enum class DeviceBuffer { resident, per_step };
 // mostly reads it, its pages should stay on this device, or this device should map it to avoid
 // faults.
 enum class ManagedAdvice { none, read_mostly, preferred, accessed_by };
-enum class SyncWhere { none, step, micro, phase, op, forward, backward, update };
+enum class SyncWhere { none, step, micro, phase, op, forward, backward, update, parameter };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
 // How the host waits: it polls, yields its CPU between polls, or blocks until an interrupt.
 enum class SyncWait { spin, yield, block };

@@ -140,6 +140,8 @@ bool waits_after(SyncWhere where, const Operation& operation, const Operation* n
       return operation.phase == Phase::backward && next && next->phase == Phase::optimizer;
     case SyncWhere::update:
       return operation.phase == Phase::optimizer && ends_phase(operation, next);
+    case SyncWhere::parameter:  // after the first kernel of its update
+      return operation.reads_gradients.has_value();
     case SyncWhere::op:
       return is_work(operation);
   }

@@ -73,7 +73,8 @@ inline constexpr Meanings<SyncWhere> meanings<SyncWhere>{
     "after each kernel, copy and fill",
     "after the forward pass of each part of a batch",
     "after the backward pass, before the update",
-    "after the update"};
+    "after the update",
+    "at each parameter of the update: step.item() in an optimizer's loop"};
 template <>
 inline constexpr Meanings<SyncHow> meanings<SyncHow>{
     "cudaDeviceSynchronize, or torch.cuda.synchronize",

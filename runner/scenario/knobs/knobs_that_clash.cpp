@@ -34,8 +34,8 @@ bool waits_for_a_phase_that_is_not_there(const Knobs& knobs) {
   const bool learns =
       kind != ModelKind::spin && kind != ModelKind::elementwise && kind != ModelKind::chase;
   const SyncWhere where = knobs.sync.where;
-  return !learns &&
-         (where == SyncWhere::micro || where == SyncWhere::backward || where == SyncWhere::update);
+  return !learns && (where == SyncWhere::micro || where == SyncWhere::backward ||
+                     where == SyncWhere::update || where == SyncWhere::parameter);
 }
 
 bool cannot_be_split(const BatchKnobs& batch) {
