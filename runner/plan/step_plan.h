@@ -365,11 +365,12 @@ inline const Stream& stream_at(const StepPlan& plan, int index) {
   return plan.streams.at(static_cast<std::size_t>(index));
 }
 
-// Whether the stream is the compute stream or is implicitly ordered with it, so that it needs no
-// events.
+// Whether the streams are one, or implicitly ordered with each other, so that they need no events.
+inline bool are_ordered(const StepPlan& plan, int stream, int other) {
+  return stream == other || wait_for_each_other(stream_at(plan, stream), stream_at(plan, other));
+}
 inline bool is_ordered_with_compute(const StepPlan& plan, int stream) {
-  return stream == compute_stream ||
-         wait_for_each_other(stream_at(plan, stream), stream_at(plan, compute_stream));
+  return are_ordered(plan, stream, compute_stream);
 }
 
 // Samples a step, of all ranks together, on average.

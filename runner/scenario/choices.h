@@ -41,6 +41,8 @@ enum class SyncWait { spin, yield, block };
 enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, first_fit };
 enum class AllocRound { none, quarters, eighths };  // parts of the power of two below
 enum class AllocWhen { never, step, op, resize };   // resize: when the batch size changes
+// The stream that memory is allocated for: the compute stream, or the one that writes it first.
+enum class AllocStream { compute, writer };
 enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer, weights };
 enum class OffloadVia { pinned_overlap, pinned, pageable };

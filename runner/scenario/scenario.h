@@ -117,6 +117,7 @@ struct MemoryCap {
 struct AllocKnobs {
   Allocator with = Allocator::fixed;
   AllocWhen when = AllocWhen::never;
+  AllocStream stream = AllocStream::compute;    // whose memory it is
   std::optional<std::int64_t> keep_bytes = {};  // cuda_async's release threshold; absent: keep all
   MemoryCap cap = {};
   AllocRound round = AllocRound::none;               // of block sizes, beyond multiples of 512 B

@@ -4,6 +4,7 @@
 // numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "device/reference/reference_device.h"
@@ -50,6 +51,19 @@ TEST(OffloadNumbers, AreThoseOfAStepThatKeepsEverythingOnTheDevice) {
       }
     }
   }
+}
+
+// The stream that copies back waits until the kernels have read what it releases.
+TEST(OffloadNumbers, AreTheSameInMemoryOfTheStreamThatWrites) {
+  Knobs knobs = with_layers(5);
+  const std::vector<float> expected = losses_of(plan_of(knobs), 1);
+  knobs.memory.offload = Offload::activations;
+  knobs.alloc = {.with = Allocator::caching, .when = AllocWhen::op, .stream = AllocStream::writer};
+  const StepPlan plan = plan_of(knobs);
+  EXPECT_TRUE(std::ranges::any_of(plan.operations, [](const Operation& operation) {
+    return operation.name.starts_with("wait until activation coming back");
+  }));
+  for (std::uint64_t order = 0; order < 10; ++order) ASSERT_EQ(losses_of(plan, order), expected);
 }
 
 // Tests every optimizer rule, also in 16 bits, and with alternating batch sizes.

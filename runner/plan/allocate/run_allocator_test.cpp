@@ -8,6 +8,7 @@
 
 #include "base/text/units.h"
 #include "plan/allocate/step_allocator.h"
+#include "plan/analyse/find_races.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
@@ -288,6 +289,36 @@ TEST(RunAllocator, KnowsThatWhatTheComputeStreamHasWaitedForIsFreeAtOnce) {
                           }),
             0U);
   EXPECT_TRUE(frees_depend_on_streams(plan));
+}
+
+// Activations that come back are written by the side stream. Its memory is kept for it, though the
+// kernels need as much at another time of the step.
+TEST(RunAllocator, RetriesInEveryStepWhereTwoStreamsKeepWhatOneNeedsAtATime) {
+  Knobs shared = served(Allocator::caching, AllocWhen::op);
+  shared.batch.size = 8192;  // activations of 16 MiB, each a segment
+  shared.memory.offload = Offload::activations;
+  Knobs apart = shared;
+  apart.alloc.stream = AllocStream::writer;
+  const double peak = value(planned(shared), Metric::peak_reserved);
+  EXPECT_GT(value(planned(apart), Metric::peak_reserved), peak);
+  shared.alloc.cap = {CapOf::bytes, peak};
+  apart.alloc.cap = shared.alloc.cap;
+  EXPECT_EQ(value(planned(shared), Metric::alloc_retries), 0);
+  const StepPlan plan = planned(apart);
+  EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+  EXPECT_FALSE(frees_depend_on_streams(plan));
+  EXPECT_EQ(value(plan, Metric::ooms), 0);
+  EXPECT_GE(value(plan, Metric::alloc_retries), 50) << "in every one of 50 steps";
+  EXPECT_GE(value(plan, Metric::device_frees_per_step), 1);
+  EXPECT_EQ(value(plan, Metric::device_frees_per_step), value(plan, Metric::host_waits_per_step));
+  StepPlan careless = plan;
+  EXPECT_GT(std::erase_if(careless.operations,
+                          [](const Operation& operation) {
+                            return operation.name.starts_with("wait until activation coming back");
+                          }),
+            0U);
+  EXPECT_TRUE(frees_depend_on_streams(careless));
+  EXPECT_TRUE(find_race(careless));
 }
 
 }  // namespace

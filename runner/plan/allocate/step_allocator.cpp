@@ -32,15 +32,23 @@ bool is_for(const Operation& operation, int buffer) {
   return action && action->buffer == buffer;
 }
 
-// Whether the buffer is allocated and released on the compute stream, and that stream waits for
-// this use on another stream before the release.
-bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
+// The stream that allocates each buffer; the compute stream for those that stay.
+std::vector<int> allocating_streams(const StepPlan& plan) {
+  std::vector<int> streams(plan.buffers.size(), compute_stream);
   for (const Operation& operation : plan.operations) {
-    const bool elsewhere = operation.stream != compute_stream;
-    if (elsewhere && (is_for<Allocate>(operation, buffer) || is_for<Release>(operation, buffer)))
-      return false;
+    if (const auto* allocate = std::get_if<Allocate>(&operation.action))
+      streams[static_cast<std::size_t>(allocate->buffer)] = operation.stream;
   }
-  const std::size_t back = next_awaiting_wait(plan, use);
+  return streams;
+}
+
+// Whether the stream that allocates the buffer releases it too, and waits for this use on another
+// stream before the release.
+bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer, int stream) {
+  for (const Operation& operation : plan.operations) {
+    if (operation.stream != stream && is_for<Release>(operation, buffer)) return false;
+  }
+  const std::size_t back = next_awaiting_wait(plan, use, stream);
   if (back == use) return false;
   const auto release = std::find_if(
       plan.operations.begin() + static_cast<std::ptrdiff_t>(use), plan.operations.end(),
@@ -53,13 +61,15 @@ bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
 // released.
 std::vector<std::vector<int>> streams_of_buffers(const StepPlan& plan) {
   std::vector<std::vector<int>> streams(plan.buffers.size());
+  const std::vector<int> allocating = allocating_streams(plan);
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     for (const BufferAccess& access : accesses_of(plan, operation)) {
       const int buffer = access.use.buffer;
       const bool served = plan.buffers[static_cast<std::size_t>(buffer)].allocated_by ==
                           AllocatedBy::step_allocator;
-      if (!served || (operation.stream != compute_stream && is_handed_back(plan, index, buffer)))
+      const int stream = allocating[static_cast<std::size_t>(buffer)];
+      if (!served || (operation.stream != stream && is_handed_back(plan, index, buffer, stream)))
         continue;
       auto& of_buffer = streams[static_cast<std::size_t>(buffer)];
       if (std::find(of_buffer.begin(), of_buffer.end(), operation.stream) == of_buffer.end())

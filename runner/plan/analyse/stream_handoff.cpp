@@ -26,9 +26,9 @@ std::size_t last_awaited_record(const StepPlan& plan, std::size_t operation) {
   return known[static_cast<std::size_t>(stream)].value_or(operation);
 }
 
-std::size_t next_awaiting_wait(const StepPlan& plan, std::size_t operation) {
+std::size_t next_awaiting_wait(const StepPlan& plan, std::size_t operation, int waiting_stream) {
   const int stream = plan.operations[operation].stream;
-  if (is_ordered_with_compute(plan, stream)) return operation;
+  if (are_ordered(plan, stream, waiting_stream)) return operation;
   // The streams and events that are ordered after the operation.
   std::vector<bool> known(plan.streams.size());
   std::vector<bool> told(plan.events.size());
@@ -40,7 +40,7 @@ std::size_t next_awaiting_wait(const StepPlan& plan, std::size_t operation) {
       told[static_cast<std::size_t>(record->event)] = known[on];
     } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&later.action)) {
       if (!told[static_cast<std::size_t>(wait->event)]) continue;
-      if (is_ordered_with_compute(plan, later.stream)) return index;
+      if (are_ordered(plan, later.stream, waiting_stream)) return index;
       known[on] = true;
     }
   }

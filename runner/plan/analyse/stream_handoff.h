@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds where the compute stream hands memory to another stream and gets it back. A step allocates
-// and releases memory on the compute stream.
+// Finds where the stream that memory is allocated for, mostly the compute stream, hands it to
+// another stream and gets it back.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@ namespace stepgate {
 // or never waited.
 std::size_t last_awaited_record(const StepPlan&, std::size_t operation);
 
-// Index of the next wait of the compute stream for an event recorded after this operation, on its
-// stream or on one that waited for it. The operation is complete before the compute stream's later
-// work. The operation's own index where last_awaited_record returns that.
-std::size_t next_awaiting_wait(const StepPlan&, std::size_t operation);
+// Index of the next wait of a stream for an event recorded after this operation, on the operation's
+// stream or on one that waited for it. The operation is complete before the waiting stream's later
+// work. The operation's own index if the two streams are ordered, or the stream never waits.
+std::size_t next_awaiting_wait(const StepPlan&, std::size_t operation,
+                               int waiting_stream = compute_stream);
 
 }  // namespace stepgate

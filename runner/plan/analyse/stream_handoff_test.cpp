@@ -43,6 +43,14 @@ TEST(StreamHandoffs, AreAtTheOperationItselfOnTheComputeStream) {
   }
 }
 
+TEST(StreamHandoffs, GoBackToAnotherStreamThanThatOfTheKernelsToo) {
+  const Handoff by_hand;
+  const StepPlan& plan = by_hand.step.plan;
+  EXPECT_EQ(next_awaiting_wait(plan, Handoff::write, side_stream), Handoff::wait);
+  EXPECT_EQ(next_awaiting_wait(plan, Handoff::last, side_stream), Handoff::last) << "nobody waits";
+  EXPECT_EQ(next_awaiting_wait(plan, Handoff::read, side_stream), Handoff::read);
+}
+
 TEST(StreamHandoffs, AreNotThereWhereNobodyWaits) {
   for (const std::size_t without : {Handoff::wait, Handoff::wait_back}) {
     Handoff by_hand;

@@ -22,20 +22,30 @@ namespace {
 struct Stay {
   std::size_t first;  // operations, inclusive
   std::size_t last;
+  int stream = compute_stream;       // that allocates and releases
+  std::set<int> other_streams = {};  // for which it has to wait before the release
 };
 
 // The first and last operation of each activation and of each of these gradients.
-std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::set<int>& gradients) {
+std::map<int, Stay> lifetimes_of_temporaries(const StepPlan& plan, const std::set<int>& gradients,
+                                             AllocStream allocating) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     for (const BufferAccess& access : accesses_of(plan, plan.operations[index])) {
       const int buffer = access.use.buffer;
       if (!is_temporary(buffer_at(plan, buffer)) && !gradients.contains(buffer)) continue;
-      const std::size_t first = last_awaited_record(plan, index);
-      const std::size_t last = next_awaiting_wait(plan, index);
-      Stay& stay = lifetimes.try_emplace(buffer, Stay{first, last}).first->second;
-      stay.first = std::min(stay.first, first);
-      stay.last = std::max(stay.last, last);
+      const int stream = plan.operations[index].stream;
+      const bool by_writer =
+          allocating == AllocStream::writer && !is_ordered_with_compute(plan, stream);
+      const int first_stream = by_writer ? stream : compute_stream;
+      Stay& stay = lifetimes.try_emplace(buffer, Stay{index, index, first_stream}).first->second;
+      if (stay.stream == compute_stream) {
+        stay.first = std::min(stay.first, last_awaited_record(plan, index));
+        stay.last = std::max(stay.last, next_awaiting_wait(plan, index));
+      } else {
+        stay.last = index;
+        if (stream != stay.stream) stay.other_streams.insert(stream);
+      }
     }
   }
   return lifetimes;
@@ -54,7 +64,11 @@ void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes
     all.first = std::min(all.first, lifetime.first);
     all.last = std::max(all.last, lifetime.last);
   }
-  for (auto& [buffer, lifetime] : lifetimes) lifetime = by_turn.at(turn_of(lifetime));
+  for (auto& [buffer, lifetime] : lifetimes) {
+    const Stay& all = by_turn.at(turn_of(lifetime));
+    lifetime.first = all.first;
+    lifetime.last = all.last;
+  }
 }
 
 // Releases all gradients of a turn together, since zero_grad() follows the update of all
@@ -91,11 +105,12 @@ std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operati
 
 // Returns an operation to insert next to `neighbour`: in the same phase, and in the graph if
 // `neighbour` is captured.
-Operation beside(const Operation& neighbour, std::string name, Action action) {
+Operation beside(const Operation& neighbour, std::string name, Action action,
+                 int stream = compute_stream) {
   Operation operation;
   operation.name = std::move(name);
   operation.phase = neighbour.phase;
-  operation.stream = compute_stream;
+  operation.stream = stream;
   operation.action = std::move(action);
   operation.captured = neighbour.captured;
   operation.every = neighbour.every;
@@ -176,11 +191,24 @@ std::int64_t steps_of(const std::vector<Operation>& operations, const Stay& stay
   return (last.turn - first.turn + first.every) % first.every + 1;
 }
 
+// Lets the stream that allocated the buffer wait for the others that used it, then release it.
+void add_release(StepPlan& plan, const Operation& neighbour, int buffer, const Stay& stay) {
+  const std::string& name = buffer_at(plan, buffer).name;
+  for (const int other : stay.other_streams) {
+    const int used = static_cast<int>(plan.events.size());
+    plan.events.push_back({name + " is used"});
+    plan.operations.push_back(beside(neighbour, name + " is used", RecordEvent{used}, other));
+    plan.operations.push_back(
+        beside(neighbour, "wait until " + name + " is used", StreamWaitsEvent{used}, stay.stream));
+  }
+  plan.operations.push_back(beside(neighbour, "release " + name, Release{buffer}, stay.stream));
+}
+
 void add_stays(StepPlan& plan, const AllocKnobs& alloc, bool gives_gradients_back) {
   if (alloc.when == AllocWhen::never) return;
   const std::set<int> gradients =
       gives_gradients_back ? give_gradients_their_own(plan) : std::set<int>{};
-  std::map<int, Stay> lifetimes = lifetimes_of_temporaries(plan, gradients);
+  std::map<int, Stay> lifetimes = lifetimes_of_temporaries(plan, gradients, alloc.stream);
   if (lifetimes.empty()) return;
   release_together(plan, gradients, lifetimes);
   if (alloc.when != AllocWhen::op) stretch_to_the_longest(plan, lifetimes);
@@ -196,13 +224,12 @@ void add_stays(StepPlan& plan, const AllocKnobs& alloc, bool gives_gradients_bac
       allocated.allocated_by = allocated_by(alloc.with);
       plan.operations.push_back(
           beside(before[index], "allocate " + allocated.name,
-                 Allocate{.buffer = buffer, .steps = steps_of(before, lifetimes.at(buffer))}));
+                 Allocate{.buffer = buffer, .steps = steps_of(before, lifetimes.at(buffer))},
+                 lifetimes.at(buffer).stream));
     }
     plan.operations.push_back(before[index]);
-    for (const int buffer : end[index]) {
-      plan.operations.push_back(
-          beside(before[index], "release " + buffer_at(plan, buffer).name, Release{buffer}));
-    }
+    for (const int buffer : end[index])
+      add_release(plan, before[index], buffer, lifetimes.at(buffer));
   }
 }
 

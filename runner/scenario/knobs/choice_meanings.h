@@ -104,6 +104,10 @@ inline constexpr Meanings<AllocWhen> meanings<AllocWhen>{
     "before the first step alone", "at the start of each step", "before each kernel that needs it",
     "where a step has another size than the one before"};
 template <>
+inline constexpr Meanings<AllocStream> meanings<AllocStream>{
+    "that of the kernels, which waits for what other streams did with it",
+    "the one that writes it first, as under torch.cuda.stream(s), which waits for the others"};
+template <>
 inline constexpr Meanings<ZeroGrad> meanings<ZeroGrad>{
     "gradients are overwritten: zero_grad(set_to_none=True)",
     "gradients are filled with zeros: zero_grad(set_to_none=False)"};

@@ -291,6 +291,10 @@ constexpr std::array field_rows{
                                             "the allocator of what a step needs"),
     field<&Knobs::alloc, &AllocKnobs::when>("alloc.when", one_of(choices<AllocWhen>),
                                             "before the first step, or again and again"),
+    field<&Knobs::alloc, &AllocKnobs::stream>(
+        "alloc.stream", one_of(choices<AllocStream>),
+        "the stream whose memory serves what 'alloc.when' allocates, and is kept for it alone",
+        &from_a_cache),
     field<&Knobs::alloc, &AllocKnobs::keep_bytes>("alloc.keep", or_word("all", bytes(0, tebibyte)),
                                                   "what its pool keeps at a wait", &for_cuda_async),
     field<&Knobs::alloc, &AllocKnobs::cap>(

@@ -162,6 +162,17 @@ inline constexpr KnobCondition where_steps_allocate{
     .hint = "remove it, or write alloc.when = \"step\", \"op\" or \"resize\"",
     .message = "'{}' is about what steps allocate, and 'alloc.when' is never"};
 
+inline constexpr KnobCondition from_a_cache{
+    .holds =
+        [](const Knobs& knobs) {
+          return allocator_is<Allocator::caching, Allocator::expandable>(knobs) &&
+                 knobs.alloc.when != AllocWhen::never && knobs.launch.via == LaunchVia::stream;
+        },
+    .hint =
+        "remove it, or write alloc = { with = \"caching\", when = \"op\" } and launch.via = "
+        "\"stream\"",
+    .message = "'{}' is about a cache that steps allocate from, outside of a graph"};
+
 inline constexpr KnobCondition with_workers{
     .holds = [](const Knobs& knobs) { return knobs.loader.depth > 0; },
     .hint = "remove it, or write loader.depth = 2",
