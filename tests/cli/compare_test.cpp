@@ -103,6 +103,34 @@ TEST_F(CompareVerb, NamesAChangedCountAndAnAssertionThatIsGone) {
             (std::vector<std::string>{"a.line", "a/baseline.launches_per_step", "a.other"}));
 }
 
+// The same facts, whichever result is named first. One of no words is none.
+TEST_F(CompareVerb, FindsAsMuchTheOtherWayRound) {
+  const std::string first = R"({"schema":"stepgate.gate/2","kind":"gate"})"
+                            "\n"
+                            R"({"kind":"workload","workload":"a/fix","outcome":"passes"})"
+                            "\n";
+  write("a.json", first);
+  write("b.json", first + R"({"kind":"workload","workload":"a/other"})" + "\n");
+  EXPECT_EQ(compare("a.json", "b.json").exit_code, 0);
+  EXPECT_EQ(compare("b.json", "a.json").exit_code, 0);
+}
+
+// Times whose sum overflows have no ratio, as zero has none.
+TEST_F(CompareVerb, LeavesOutTimesThatNoStepTakes) {
+  run("a.json");
+  std::string text = text_of(place() / "a.json");
+  for (std::size_t at = 0; (at = text.find("\"elapsed_ns\":", at)) != std::string::npos; ++at)
+    text.replace(at, text.find(',', at) - at, "\"elapsed_ns\":1.7e308");
+  for (std::size_t at = 0; (at = text.find("\"step_seconds_mean\":", at)) != std::string::npos;
+       ++at)
+    text.replace(at, text.find(',', at) - at, "\"step_seconds_mean\":1e-300");
+  write("b.json", text);
+  const Finished both = compare("a.json", "b.json");
+  EXPECT_EQ(both.exit_code, 0) << both.out << both.err;
+  EXPECT_EQ(compared()["times"]["ratios"].size(), 0U) << both.out;
+  EXPECT_EQ(compare("b.json", "b.json").exit_code, 0);
+}
+
 TEST_F(CompareVerb, MatchesPointsOfASweepByTheValueOfTheKnob) {
   for (const auto& [file, values] : {std::pair{"a", "[1, 2, 8]"}, std::pair{"b", "[2, 8, 32]"}}) {
     write("swept.toml",

@@ -28,6 +28,11 @@ using Texts = std::map<std::string, std::string>;
 constexpr std::size_t longest_text = 2000;
 constexpr std::streamsize most_bytes = std::streamsize{256} << 20;
 constexpr double confidence = 0.95;
+// The bounds of a step's time and of a log-ratio of two. A value beyond them is left out as zero
+// is, so that no ratio and no interval overflows.
+constexpr double least_seconds = 1e-12;
+constexpr double most_seconds = 1e6;
+constexpr double most_contrast = 20;
 
 // Name of the file, knob and value.
 using SweptValue = std::tuple<std::string, std::string, double>;
@@ -63,6 +68,10 @@ std::optional<double> positive(const Json& value) {
   if (!value.is_number()) return std::nullopt;
   const double number = value.get<double>();
   return std::isfinite(number) && number > 0 ? std::optional(number) : std::nullopt;
+}
+
+bool is_time_of_a_step(double seconds) {
+  return seconds >= least_seconds && seconds <= most_seconds;
 }
 
 std::optional<SweepPoint> point_of(const Json& line) {
@@ -115,8 +124,11 @@ void add_round(const Json& round, const std::string& scenario, Result& result) {
     time += *elapsed;
     count += *steps;
   }
-  for (const auto& [variant, sum] : sums)
-    result.logs[scenario + "/" + variant].push_back(std::log(sum.first / sum.second));
+  for (const auto& [variant, sum] : sums) {
+    const double nanoseconds = sum.first / sum.second;
+    if (is_time_of_a_step(nanoseconds * 1e-9))
+      result.logs[scenario + "/" + variant].push_back(std::log(nanoseconds));
+  }
 }
 
 void add_variant(const Json& variant, const std::string& scenario, Result& result) {
@@ -124,7 +136,8 @@ void add_variant(const Json& variant, const std::string& scenario, Result& resul
   result.facts[name] = "measured";
   if (!at(variant, "peak_bytes").is_null())
     result.facts[name + ".peak_bytes"] = in_words(at(variant, "peak_bytes"));
-  if (const auto mean = positive(at(variant, "step_seconds_mean"))) result.means[name] = *mean;
+  const auto mean = positive(at(variant, "step_seconds_mean"));
+  if (mean && is_time_of_a_step(*mean)) result.means[name] = *mean;
   for (const auto& [key, value] : at(variant, "counts").items())
     result.facts[name + "." + printable(key, longest_text)] = in_words(value);
 }
@@ -175,7 +188,7 @@ void add_gate_line(const Json& line, Result& result, NamesOfPoints& names) {
     const std::string name = common_name(line, "workload", result, names);
     own.facts[name] = in_words(at(line, "outcome"));
     for (const Json& contrast : at(at(line, "timed"), "contrasts")) {
-      if (contrast.is_number() && std::isfinite(contrast.get<double>()))
+      if (contrast.is_number() && std::abs(contrast.get<double>()) <= most_contrast)
         own.logs[name].push_back(contrast.get<double>());
     }
   } else if (kind == "finding") {
@@ -232,7 +245,8 @@ std::vector<ResultDifference> differences(const Texts& before, const Texts& afte
     if (now != words) found.push_back({.what = what, .before = words, .after = now});
   }
   for (const auto& [what, words] : after) {
-    if (!before.contains(what)) found.push_back({.what = what, .before = "", .after = words});
+    if (!before.contains(what) && !words.empty())
+      found.push_back({.what = what, .before = "", .after = words});
   }
   return found;
 }
