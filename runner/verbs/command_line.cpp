@@ -567,13 +567,18 @@ class CommandLine {
     CLI::App* kernel = verb("kernel", "is a kernel of your own library the one that it stands for?",
                             look_at_kernels);
     kernel
-        ->add_option("action", given.action,
-                     "describe: what a library is told of a kernel, or what a library exports, "
-                     "without running it; check: try a library's kernel on the GPU")
+        ->add_option(
+            "action", given.action,
+            "describe: what a library is told of a kernel, or what a library exports, "
+            "without running it; check: try a library's kernel on the GPU; new: write a library "
+            "to begin with")
         ->required()
-        ->type_name("describe|check");
-    kernel->add_option("names", given.names,
-                       "describe: kernels and libraries; check: the library and the kernel");
+        ->type_name("describe|check|new");
+    kernel->add_option(
+        "names", given.names,
+        "describe: kernels and libraries; check: the library and the kernel; new: the "
+        "kernel");
+    kernel->add_option("--in", given.folder, "new: the folder of its files [default: .]");
     kernel->add_option("--function", given.function,
                        "the library's function, where it is not named like the kernel");
     kernel

@@ -108,6 +108,77 @@ void print_kernel(std::ostream& out, const Kernel& kernel) {
   fmt::print(out, "  tried with {} shapes in fp32, tf32, bf16 and fp16\n", recipe.shapes.size());
 }
 
+void print_new_kernel(std::ostream& out, const Kernel& kernel) {
+  const TrialRecipe& recipe = trial_recipe(kernel.name);
+  const KernelShape& shape = recipe.shapes.front();
+  const KernelAttributes& attributes = recipe.attributes.front();
+  fmt::print(out,
+             "// {0} for stepgate. Change what launch() does, then\n"
+             "//   stepgate kernel check build/lib{0}.so {0}\n"
+             "// Operands of a launch:\n",
+             kernel.name);
+  for (std::size_t index = 0; index < kernel.operands.size(); ++index) {
+    const KernelOperand& operand = kernel.operands[index];
+    fmt::print(out, "//   at[{}]  {:<14} {}, {}\n", index, operand.name,
+               in_words(access_of(operand, attributes)), in_words(operand.format));
+  }
+  out << R"(#include <cuda_runtime.h>
+#include <stepgate/kernel.h>
+
+#include <cstdio>
+
+STEPGATE_KERNEL_LIBRARY();
+
+namespace {
+
+struct State {
+)";
+  std::string given;
+  for (const std::string_view name : names_of(shape)) {
+    fmt::print(out, "  int64_t {};\n", name);
+    given += fmt::format("{}stepgate_dimension_of(request, \"{}\", 0)",
+                         given.empty() ? "" : ",\n                              ", name);
+  }
+  for (const std::string_view name : names_of(attributes)) {
+    fmt::print(out, "  double {};\n", name);
+    given += fmt::format("{}stepgate_attribute_of(request, \"{}\", 0)",
+                         given.empty() ? "" : ",\n                              ", name);
+  }
+  fmt::print(out, R"(}};
+
+int launch(void* state, void* const* at, void* workspace, void* stream) {{
+  const State& shape = *static_cast<const State*>(state);
+  (void)shape, (void)at, (void)workspace, (void)stream;
+  // my_kernel<<<blocks, threads, 0, static_cast<cudaStream_t>(stream)>>>(at[0], ...);
+  return cudaGetLastError();
+}}
+
+}}  // namespace
+
+extern "C" STEPGATE_EXPORT int {0}(const stepgate_request* request,
+                                   stepgate_prepared* prepared) {{
+  if (request->dtype != STEPGATE_BF16) {{
+    snprintf(prepared->message, sizeof prepared->message, "only bf16");
+    return STEPGATE_UNSUPPORTED;
+  }}
+  prepared->state = new State{{{1}}};
+  prepared->release = [](void* state) {{ delete static_cast<State*>(state); }};
+  prepared->launch = launch;
+  return STEPGATE_OK;
+}}
+)",
+             kernel.name, given);
+}
+
+void print_new_project(std::ostream& out, const Kernel& kernel) {
+  fmt::print(out, R"(cmake_minimum_required(VERSION 3.25)
+project({0} LANGUAGES CUDA)
+find_package(stepgate REQUIRED)
+stepgate_add_kernel_library({0} {0}.cu)
+)",
+             kernel.name);
+}
+
 void print_library(std::ostream& out, const LibraryFile& file) {
   fmt::print(
       out, "{}: exports {}\n", identity_of(file),

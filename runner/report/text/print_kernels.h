@@ -18,6 +18,13 @@ void print_kernels(std::ostream&);
 // The sizes, attributes and operands that a library is told of the kernel.
 void print_kernel(std::ostream&, const Kernel&);
 
+// Prints a CUDA source to begin with: a library whose kernel compiles, supports bf16 and computes
+// nothing yet.
+void print_new_kernel(std::ostream&, const Kernel&);
+
+// Prints the CMakeLists.txt of a project with that source.
+void print_new_project(std::ostream&, const Kernel&);
+
 // Prints what the library exports, without running anything of it.
 void print_library(std::ostream&, const LibraryFile&);
 

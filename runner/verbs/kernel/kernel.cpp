@@ -180,15 +180,43 @@ int check(const Arguments& arguments) {
   return report(whole, checked_here(whole, wanted));
 }
 
+// Files that are there already are somebody's work.
+void write_new(const std::filesystem::path& file, const std::string& text) {
+  if (std::filesystem::exists(file)) {
+    throw RequestError(fmt::format("'{}' is there already", file.string()),
+                       "name another folder: --in FOLDER");
+  }
+  write_output([&] { write_file(file, text); });
+  std::cout << file.string() << '\n';
+}
+
+int begin_kernel(const Arguments& arguments) {
+  const KernelArguments& given = arguments.kernel;
+  if (given.names.size() != 1) {
+    throw RequestError("a new kernel needs the name of one of stepgate's",
+                       "say `stepgate kernel new layer_norm --in my`; `stepgate kernel describe` "
+                       "lists them");
+  }
+  const Kernel& wanted = kernel_named(given.names.front());
+  TextStream source, project;
+  print_new_kernel(source, wanted);
+  print_new_project(project, wanted);
+  if (!given.folder.empty()) std::filesystem::create_directories(given.folder);
+  write_new(given.folder / fmt::format("{}.cu", wanted.name), source.str());
+  write_new(given.folder / "CMakeLists.txt", project.str());
+  return 0;
+}
+
 }  // namespace
 
 int look_at_kernels(const Arguments& arguments) {
   const std::string& action = arguments.kernel.action;
   if (action == "check") return check(arguments);
   if (action == "describe") return describe(arguments.kernel.names);
-  constexpr std::string_view actions[] = {"describe", "check"};
+  if (action == "new") return begin_kernel(arguments);
+  constexpr std::string_view actions[] = {"describe", "check", "new"};
   throw RequestError(fmt::format("`stepgate kernel` has no '{}'", action),
-                     did_you_mean(action, actions, "say describe or check"));
+                     did_you_mean(action, actions, "say describe, check or new"));
 }
 
 }  // namespace stepgate
