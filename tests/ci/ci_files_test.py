@@ -275,7 +275,14 @@ expect(os.listdir(os.path.join(ledger, "benchmarks")) == ["GPU-of-a-test--1.2.js
 os.rename(os.path.join(place, "kernels_bench"), os.path.join(place, "hidden"))
 ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, ledger, env=path)
 expect(ended.returncode == 4 and "no " + os.path.join(place, "kernels_bench") in open(os.path.join(out, "benchmarks.log")).read(), f"nightly without benchmarks: {ended}")
-os.rename(os.path.join(place, "hidden"), os.path.join(place, "kernels_bench"))
+# In a build tree it lies in the folder of the kernels, and the program in the runner's.
+for folder in ["build/runner", "build/kernels"]:
+    os.makedirs(os.path.join(place, folder))
+shutil.copy(stepgate, os.path.join(place, "build/runner"))
+shutil.move(os.path.join(place, "hidden"), os.path.join(place, "build/kernels/kernels_bench"))
+ended = run(os.path.join(jobs, "nightly"), os.path.join(place, "build/runner/stepgate"), repository, out, ledger, env=path)
+expect(ended.returncode == 0 and "1 compared" in ended.stdout, f"nightly in a build tree: {ended}")
+shutil.move(os.path.join(place, "build/kernels/kernels_bench"), place)
 few = os.path.join(place, "few programs")
 os.makedirs(few)
 for program in ["bash", "cat", "dirname", "mkdir", "python3", "realpath", "rm", "tee"]:
