@@ -28,6 +28,8 @@ enum class HostMemory {
   managed_prefetch
 };
 enum class CopyStream { compute, side, legacy };
+// The stream that copies the batch's buffer back to the host after the step's last kernel.
+enum class CopyBack { none, compute, side };
 enum class DeviceBuffer { resident, per_step };
 // Advice to the driver about managed memory before the first step (cudaMemAdvise): this device
 // mostly reads it, its pages should stay on this device, or this device should map it to avoid

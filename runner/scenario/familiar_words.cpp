@@ -52,6 +52,8 @@ constexpr std::array rows{
     FamiliarWord{"record_stream", "alloc.stream"},
     FamiliarWord{"h2d, host to device, to(device), .cuda(), pcie",
                  "transfer.host, copy_bytes_per_step, h2d_us, h2d_share, h2d_gbps"},
+    FamiliarWord{"d2h, device to host", "transfer.back, save.via, log.via"},
+    FamiliarWord{"copy engine, dma engine", "transfer.others, requires.copy_engines"},
     FamiliarWord{"unified memory, cudaMallocManaged, uvm", "transfer.host = \"managed\""},
     FamiliarWord{"cudaMemAdvise", "transfer.advise"},
     // Where the host waits.

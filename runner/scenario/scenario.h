@@ -93,6 +93,8 @@ struct TransferKnobs {
   std::int64_t buffers = 1;  // device buffers that the batches use in turns
   DeviceBuffer device_buffer = DeviceBuffer::resident;
   ManagedAdvice advise = ManagedAdvice::none;
+  CopyBack back = CopyBack::none;
+  std::int64_t others = 0;  // other copies to the device, each as large as the batch
   bool operator==(const TransferKnobs&) const = default;
 };
 

@@ -20,6 +20,7 @@ constexpr HostMemory host_memories[] = {HostMemory::resident,        HostMemory:
 constexpr ManagedAdvice managed_advices[] = {ManagedAdvice::none, ManagedAdvice::read_mostly,
                                              ManagedAdvice::preferred, ManagedAdvice::accessed_by};
 constexpr CopyStream copy_streams[] = {CopyStream::compute, CopyStream::side, CopyStream::legacy};
+constexpr CopyBack ways_back[] = {CopyBack::none, CopyBack::compute, CopyBack::side};
 constexpr DeviceBuffer device_buffers[] = {DeviceBuffer::resident, DeviceBuffer::per_step};
 constexpr SyncWhere sync_places[] = {SyncWhere::none,     SyncWhere::step,  SyncWhere::micro,
                                      SyncWhere::phase,    SyncWhere::op,    SyncWhere::forward,
@@ -88,6 +89,23 @@ void append_arrivals(const Knobs& model, std::vector<Knobs>& ways) {
               if (device_buffer == DeviceBuffer::per_step) knobs.alloc.with = Allocator::cuda_async;
               ways.push_back(knobs);
             }
+}
+
+void append_copies_beside(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const CopyStream stream : copy_streams)
+    for (const CopyBack back : ways_back)
+      for (const std::int64_t buffers : {1, 3})
+        for (const std::int64_t others : {0, 2})
+          for (const LaunchVia via : launch_kinds) {
+            Knobs knobs = model;
+            knobs.transfer = {.host = HostMemory::pinned,
+                              .stream = stream,
+                              .buffers = buffers,
+                              .back = back,
+                              .others = others};
+            knobs.launch.via = via;
+            ways.push_back(knobs);
+          }
 }
 
 void append_waits(const Knobs& model, std::vector<Knobs>& ways) {
@@ -251,6 +269,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   constexpr int mixes = 60;
   std::vector<Knobs> ways;
   append_arrivals(model, ways);
+  append_copies_beside(model, ways);
   append_waits(model, ways);
   append_allocations(model, ways);
   append_own_gradients(model, ways);

@@ -110,6 +110,35 @@ TEST(SimulatedDevice, HidesACopyOnASideStreamOnly) {
   EXPECT_EQ(in_line - hidden, microseconds(20));
 }
 
+// A copy takes 74 us. Two hide behind kernels of 206 us, whoever they are for, but not three.
+TEST(SimulatedDevice, CopiesToTheDeviceOneAfterTheOther) {
+  Knobs knobs = spinning(10, 20);
+  knobs.batch.sample_bytes = 1 << 19;
+  const nanoseconds kernels = step_time(knobs, round_profile());
+  knobs.transfer.others = 2;
+  EXPECT_EQ(step_time(knobs, round_profile()), kernels);
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  EXPECT_EQ(step_time(knobs, round_profile()), kernels);
+  knobs.transfer.others = 2;
+  EXPECT_EQ(step_time(knobs, round_profile()), nanoseconds(3 * round_profile().pinned.of(4 << 20)));
+}
+
+// Each way takes 146 us, and the kernels 210 us. A buffer is filled after its batch has left it,
+// and two take turns.
+TEST(SimulatedDevice, CopiesBothWaysAtOnceIfBuffersSuffice) {
+  Knobs knobs = spinning(10, 20);
+  knobs.batch.sample_bytes = 1 << 20;
+  const nanoseconds kernels = step_time(knobs, round_profile());
+  const nanoseconds both_ways(2 * round_profile().pinned.of(8 << 20));
+  knobs.transfer = {.host = HostMemory::pinned, .back = CopyBack::compute};
+  EXPECT_EQ(step_time(knobs, round_profile()), kernels + both_ways);
+  knobs.transfer = {
+      .host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2, .back = CopyBack::side};
+  EXPECT_EQ(step_time(knobs, round_profile()), (kernels + both_ways) / 2);
+  knobs.transfer.buffers = 3;
+  EXPECT_EQ(step_time(knobs, round_profile()), kernels);
+}
+
 TEST(SimulatedDevice, ChargesPageableCopiesAndDirectAllocationsToTheStep) {
   Knobs knobs = spinning(10, 20);
   knobs.transfer.host = HostMemory::pinned;

@@ -115,7 +115,8 @@ class HostInput {
     InputParts parts{.batch = device_, .consumed = std::nullopt, .release_batch = per_step()};
     // With one resident buffer there is no handoff. find_races reports the race; a wait would only
     // hide it.
-    const bool handed_off = on_side() && !per_step() && knobs_.transfer.buffers > 1;
+    const bool apart = on_side() || knobs_.transfer.back == CopyBack::side;
+    const bool handed_off = apart && !per_step() && knobs_.transfer.buffers > 1;
     const int ahead = on_side() ? static_cast<int>(knobs_.transfer.buffers) - 1 : 0;
     if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.transfer.buffers);
     builder_.enter(Phase::data_wait);
@@ -180,6 +181,10 @@ Stream stream_of(CopyStream stream) {
   return {};
 }
 
+Stream way_out() {
+  return {.name = "side out", .kind = StreamKind::non_blocking};
+}
+
 TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor,
                             const BatchKnobs& batch) {
   const std::int64_t number_bytes = bytes_of(batch.format);
@@ -237,6 +242,48 @@ InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sa
                                 .slots = distinct_batches,
                                 .content = Content::payload}),
           .consumed = std::nullopt};
+}
+
+void build_copy_back(StepBuilder& builder, const Knobs& knobs, int batch) {
+  if (knobs.transfer.back == CopyBack::none) return;
+  const BufferUse from = builder.whole(batch);
+  const int host = builder.add({.name = "batch back on the host",
+                                .memory = MemoryKind::pinned,
+                                .purpose = Purpose::staging,
+                                .bytes = from.bytes});
+  builder.enter(Phase::save);
+  if (knobs.transfer.back == CopyBack::side) {
+    const int computed = builder.add_event("batch is computed", 1);
+    builder.act("the batch is computed", RecordEvent{computed});
+    builder.enter(Phase::save, builder.add_stream(way_out()));
+    builder.act("wait: the batch is computed", StreamWaitsEvent{computed});
+  }
+  builder.act("copy the batch back", CopyBytes{builder.whole(host), from});
+}
+
+std::optional<int> build_other_copies(StepBuilder& builder, const Knobs& knobs,
+                                      std::int64_t sample_bytes) {
+  if (knobs.transfer.others == 0) return std::nullopt;
+  const std::int64_t bytes = bytes_of_batch(knobs.batch, knobs.batch.size, sample_bytes);
+  const int host = builder.add({.name = "other data on the host",
+                                .memory = MemoryKind::pinned,
+                                .purpose = Purpose::staging,
+                                .bytes = bytes});
+  const int device =
+      builder.add({.name = "other data", .purpose = Purpose::staging, .bytes = bytes});
+  const int begun = builder.add_event("other copies begin", 1);
+  const int there = builder.add_event("other data is there", 1);
+  builder.enter(Phase::h2d);
+  builder.act("other copies begin", RecordEvent{begun});
+  builder.enter(Phase::h2d,
+                builder.add_stream({.name = "others", .kind = StreamKind::non_blocking}));
+  builder.act("wait: other copies begin", StreamWaitsEvent{begun});
+  for (std::int64_t copy = 0; copy < knobs.transfer.others; ++copy) {
+    builder.act("copy other data " + std::to_string(copy),
+                CopyBytes{builder.whole(device), builder.whole(host)});
+  }
+  builder.act("other data is there", RecordEvent{there});
+  return there;
 }
 
 }  // namespace stepgate

@@ -28,8 +28,20 @@ std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_
 // random words, like any payload.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
+// Appends the copies of data other than the batch, which begin with the step. Returns the event
+// that the end of the step has to wait for, if there are any.
+std::optional<int> build_other_copies(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
+
+// Appends the copy of the batch's buffer back to the host, if the knobs ask for one. It follows the
+// kernels that were appended so far, and is the last to read the buffer.
+void build_copy_back(StepBuilder&, const Knobs&, int batch);
+
 // Returns the stream as plans list it. Steps may also use it for other data than batches.
 Stream stream_of(CopyStream);
+
+// The stream for copies to the host. If they used the side stream, they would delay the copies to
+// the device.
+Stream way_out();
 
 // The byte range of one of the tensors of a batch. It holds whole numbers.
 struct TensorBytes {

@@ -32,12 +32,6 @@ void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::
   let_follow(builder, stream_of(CopyStream::side), phase, event, name);
 }
 
-// The stream for copies to the host. If they used the side stream, they would delay the copies to
-// the device.
-Stream way_out() {
-  return {.name = "side out", .kind = StreamKind::non_blocking};
-}
-
 Buffer moment_buffer(const char* name, std::int64_t parameters) {
   return {.name = name, .purpose = Purpose::optimizer_state, .bytes = parameters * word_bytes};
 }

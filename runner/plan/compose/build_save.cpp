@@ -66,8 +66,7 @@ void build_save(StepBuilder& builder, const SaveKnobs& save) {
   if (beside) {
     const int updated = builder.add_event("state is updated", 1);
     builder.act("the state is updated", RecordEvent{updated});
-    builder.enter(Phase::save,
-                  builder.add_stream({.name = "side out", .kind = StreamKind::non_blocking}));
+    builder.enter(Phase::save, builder.add_stream(way_out()));
     builder.only_every(save.every);
     builder.act("wait: the state is updated", StreamWaitsEvent{updated});
   }

@@ -130,6 +130,7 @@ void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool 
   if (input.consumed) {
     back.push_back({.name = "batch is consumed",
                     .phase = Phase::forward,
+                    .stream = reader.captured ? compute_stream : reader.stream,
                     .action = RecordEvent{*input.consumed}});
   }
   if (input.release_batch) {
@@ -168,16 +169,22 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
     builder.begin_turn(turn, turns, own_name_of_turn(plan.batch_sizes, turn, knobs.alloc.when));
     InputParts input = build_input(builder, of_turn, sample_bytes);
+    const std::optional<int> others = build_other_copies(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
     build_forward_collectives(builder, of_turn, first);
     if (model.learned) build_reduction(builder, knobs, *model.learned, first);
     if (captured) capture(plan, first, plan.operations.size());
+    build_copy_back(builder, knobs, input.batch);
     const bool evaluates = knobs.eval.every > 0;
     const InputParts of_evaluation = input;
     if (evaluates) input.release_batch = false;
     hand_back(plan, input, last_reader(plan, input.batch, first), captured);
     if (evaluates) build_evaluation(builder, of_turn, model.weights, of_evaluation, sample_bytes);
+    if (others) {
+      builder.enter(Phase::h2d);
+      builder.act("wait for the other data", StreamWaitsEvent{*others});
+    }
     loss = model.loss;
   }
   builder.end_turns();

@@ -58,6 +58,10 @@ inline constexpr Meanings<CopyStream> meanings<CopyStream>{
     "the stream of the kernels, before them", "a stream of its own, beside the kernels",
     "stream 0, which every other one waits for"};
 template <>
+inline constexpr Meanings<CopyBack> meanings<CopyBack>{
+    "it is not copied back", "the stream of the kernels, behind them",
+    "a stream of its own, beside the next step's kernels"};
+template <>
 inline constexpr Meanings<DeviceBuffer> meanings<DeviceBuffer>{"kept from step to step",
                                                                "allocated anew in every step"};
 template <>

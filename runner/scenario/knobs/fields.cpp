@@ -277,6 +277,14 @@ constexpr std::array field_rows{
     field<&Knobs::transfer, &TransferKnobs::advise>(
         "transfer.advise", one_of(choices<ManagedAdvice>),
         "what the driver is told of a managed batch, about the device", &where_managed),
+    field<&Knobs::transfer, &TransferKnobs::back>(
+        "transfer.back", one_of(choices<CopyBack>),
+        "the stream that copies the batch's buffer back to pinned memory, behind the step's "
+        "kernels"),
+    field<&Knobs::transfer, &TransferKnobs::others>(
+        "transfer.others", whole(0, 8),
+        "other copies to the device during a step, from pinned memory and on a stream of their "
+        "own, each as large as the batch; the step's end waits for them"),
 
     field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(choices<SyncWhere>),
                                            "after what the host waits"),

@@ -150,6 +150,26 @@ constexpr std::array clashes{
                       knobs.transfer.host == HostMemory::resident;
              },
              "a batch that is resident needs no device buffer", "write transfer.host = \"pinned\""},
+    KnobRule{"transfer.back",
+             [](const Knobs& knobs) {
+               return knobs.transfer.back != CopyBack::none &&
+                      (knobs.transfer.host == HostMemory::resident || is_managed(knobs.transfer));
+             },
+             "a batch that no call copies to the device is not copied back",
+             "write transfer.host = \"pinned\""},
+    KnobRule{"transfer.back",
+             [](const Knobs& knobs) {
+               return knobs.transfer.back == CopyBack::side &&
+                      knobs.transfer.device_buffer == DeviceBuffer::per_step;
+             },
+             "a device buffer that is made anew every step is released behind its kernels",
+             "write transfer.back = \"compute\", or transfer.device_buffer = \"resident\""},
+    KnobRule{"transfer.back",
+             [](const Knobs& knobs) {
+               return knobs.transfer.back == CopyBack::side && knobs.eval.every > 0;
+             },
+             "an evaluation reads the batch again after it has been handed back",
+             "write transfer.back = \"compute\", or remove 'eval.every'"},
     KnobRule{"sync.where", waits_for_a_phase_that_is_not_there,
              "kernels that only spin, move memory or follow a chain have no backward pass and no "
              "update to wait after",
