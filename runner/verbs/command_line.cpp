@@ -692,6 +692,9 @@ class CommandLine {
         ->check(is_folder_name);
     history->add_option("--json", arguments_.json,
                         "write every run, trend and change to this file, one JSON object a line");
+    history->add_option("--report", arguments_.report,
+                        "write one page for people to this file, as HTML that loads nothing: what "
+                        "drifts first, with a picture of every variant's runs");
     history->add_option("--plot", arguments_.plot,
                         "draw the runs of the only variant into this SVG, or those of every "
                         "variant into this folder");

@@ -166,6 +166,12 @@ int show_history(const Arguments& arguments) {
                        code);
     write_output([&] { write_file(arguments.json, json.str()); });
   }
+  if (!arguments.report.empty()) {
+    TextStream page;
+    write_history_html(page, run_info_of(arguments, scenarios.front().file, 0), stored.histories,
+                       stored.missing, code);
+    write_output([&] { write_file(arguments.report, page.str()); });
+  }
   return status_of(code);
 }
 

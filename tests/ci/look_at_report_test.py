@@ -102,9 +102,9 @@ model = { kind = "spin", kernels = 10 }
 no_slide = "fix.samples_per_s >= 0.97 * stored.fix.samples_per_s"
 """)
 run(stepgate, "--baselines", "stored", "accept", "kept.toml", "--runs", "3", "--device", "simulated:usual", "--seed", "1", "--commit", "0123abc")
-run(stepgate, "--baselines", "stored", "history", "kept.toml", "--plot", "history.svg")
+run(stepgate, "--baselines", "stored", "history", "kept.toml", "--plot", "history.svg", "--report", "history.html")
 
-pages = ["run.html", "gate.html", "sweep.html", "attach.html"]
+pages = ["run.html", "gate.html", "sweep.html", "attach.html", "history.html"]
 for page in pages:
     try:
         xml.etree.ElementTree.parse(os.path.join(place, page))
@@ -123,7 +123,7 @@ if found.returncode == 77:
     sys.exit(77)
 if found.returncode != 0:
     failures.append("the pages as they are:\n" + found.stdout + found.stderr)
-found = run(looker, "--at", "380", "light", "sweep.html", "attach.html", "history.svg")  # what differs is their width
+found = run(looker, "--at", "380", "light", "sweep.html", "attach.html", "history.html", "history.svg")  # what differs is their width
 if found.returncode != 0:
     failures.append("pages on a telephone:\n" + found.stdout + found.stderr)
 with open(os.path.join(place, "history.svg"), encoding="utf-8") as file:
@@ -131,6 +131,12 @@ with open(os.path.join(place, "history.svg"), encoding="utf-8") as file:
 found = run(looker, "--at", "380", "light", "wide.svg")
 if found.returncode != 1 or "scrolls sideways" not in found.stdout:
     failures.append("a picture that is too wide was not seen:\n" + found.stdout + found.stderr)
+
+with open(os.path.join(place, "history.html"), encoding="utf-8") as file:  # without the picture for telephones
+    write("wide.html", file.read().replace("svg.history{display:block;width:100%;", "svg.history{display:block;").replace("{svg.history.wide{display:none}", "{"))
+found = run(looker, "--at", "380", "light", "wide.html")
+if found.returncode != 1 or "scrolls sideways" not in found.stdout:
+    failures.append("a history that is too wide was not seen:\n" + found.stdout + found.stderr)
 
 with open(os.path.join(place, "gate.html"), encoding="utf-8") as file:
     page = file.read()

@@ -124,6 +124,7 @@ TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
            {"plan", "a.toml", "--memory", "--json", "a.toml"},
            {"plan", "a.toml", "--memory", "--picture", "x", "--json", "x"},
            {"history", "a.toml", "--json", "a.toml"},
+           {"history", "a.toml", "--json", "x.html", "--report", "x.html"},
            {"history", "a.toml", "--json", "x.svg", "--plot", "x.svg"},
            {"history", "a.toml", "--json", "plots/h.json", "--plot", "plots"},
            {"gate", "--base-command", program + " worker a.toml", "--head-command", program,

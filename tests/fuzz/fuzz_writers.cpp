@@ -323,12 +323,18 @@ void check_pictures(Texts& text) {
     history.runs.push_back({.date = text,
                             .commit = text,
                             .device = text,
+                            .driver = text,
                             .week = static_cast<double>(week),
                             .is_compared = true});
     history.units.push_back({.week = static_cast<double>(week), .runs = {index}});
   }
   history.periods = {{.why = text, .runs = 3}};
   check_xml("a history", text_by([&](std::ostream& out) { draw_history(out, history); }));
+  const std::vector<std::string> missing{text};
+  check_xml("the page of a history", text_by([&](std::ostream& out) {
+              write_history_html(out, run_info_of(text), std::span(&history, 1), missing,
+                                 ExitCode::passes);
+            }));
   check_printed("the text of a history", [&](std::ostream& out) { print_history(out, history); });
   check_json_lines("JSON of a history", text_by([&](std::ostream& out) {
                      write_history_json(out, run_info_of(text), std::span(&history, 1),

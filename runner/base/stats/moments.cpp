@@ -8,6 +8,7 @@
 #include <boost/accumulators/statistics/mean.hpp>
 #include <boost/accumulators/statistics/stats.hpp>
 #include <boost/accumulators/statistics/variance.hpp>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -27,6 +28,14 @@ Moments moments_of(std::span<const double> values) {
   moments.mean = accumulate::mean(set);
   moments.variance = accumulate::variance(set);
   return moments;
+}
+
+std::optional<double> half_interval_of_mean(std::span<const double> values, double error) {
+  if (values.size() < 2) return std::nullopt;
+  const auto degrees = static_cast<double>(values.size() - 1);
+  const double beyond =
+      boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), error / 2));
+  return beyond * std::sqrt(moments_of(values).variance / degrees);
 }
 
 Trend trend_of(std::span<const double> values) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,6 +17,10 @@ struct Moments {
 };
 
 Moments moments_of(std::span<const double> values);
+
+// Half the width of the interval that misses the true mean in the share `error` of all samples, of
+// values that are independent (Student's t). nullopt for fewer than two values.
+std::optional<double> half_interval_of_mean(std::span<const double> values, double error);
 
 // The least-squares line through the points (0, v0), (1, v1), ...
 struct Trend {

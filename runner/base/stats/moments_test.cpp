@@ -67,6 +67,13 @@ TEST(Quantile, NearestRankOfTwentyValuesAtNinetyFivePercentIsTheNineteenth) {
   EXPECT_DOUBLE_EQ(nearest_rank(values, 0.95), 19);
 }
 
+// The quantile 4.3027 of two degrees of freedom is that of printed tables of Student's t.
+TEST(HalfIntervalOfMean, IsStudentsOfTheStandardError) {
+  const std::vector<double> values{1, 2, 3};
+  EXPECT_NEAR(*half_interval_of_mean(values, 0.05), 4.3027 / std::sqrt(3.0), 1e-4);
+  EXPECT_FALSE(half_interval_of_mean(std::vector<double>{1}, 0.05));
+}
+
 using Line = std::vector<std::pair<double, double>>;
 
 TEST(TheilSenSlope, IsTheMedianOfTheSlopesOfAllPairs) {

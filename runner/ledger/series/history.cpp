@@ -166,14 +166,18 @@ class HistoryBuilder {
     std::vector<std::vector<double>> of_periods(history_.periods.size());
     for (const StoredRun* run : stored_) {
       const StoredVariant& variant = *find_variant(*run, variant_);
-      const double normalised = mean_of(find_time(variant, Metric::step_ms_mean)->contrasts);
+      const std::vector<double>& contrasts = find_time(variant, Metric::step_ms_mean)->contrasts;
+      const double normalised = mean_of(contrasts);
       history_.runs.push_back({.date = run->provenance.date,
                                .commit = run->provenance.commit,
                                .device = run->environment.uuid,
+                               .driver = run->environment.driver,
                                .week = week_of(*run) - week_of(*stored_.front()),
                                .raw = normalised + std::log(variant.anchor_seconds),
                                .normalised = normalised,
-                               .period = period_of[run]});
+                               .half_interval = half_interval_of_mean(contrasts, 0.05),
+                               .period = period_of[run],
+                               .is_accepted = run->provenance.build.empty()});
       of_periods[period_of[run]].push_back(normalised);
     }
     for (std::size_t period = 0; period < of_periods.size(); ++period) {
@@ -318,6 +322,10 @@ std::vector<VariantHistory> histories_of(const Baseline& kept, const Scenario& s
     all.push_back(std::move(*history));
   }
   return all;
+}
+
+double change_from_oldest(const VariantHistory& history, const HistoryRun& run) {
+  return run.normalised - (run.is_compared ? history.oldest : history.periods[run.period].oldest);
 }
 
 bool is_watched(const VariantHistory& history) {

@@ -22,11 +22,15 @@ namespace stepgate {
 struct HistoryRun {
   std::string date;  // as stored
   std::string commit;
-  std::string device;        // UUID
-  double week = 0;           // since the first run of the variant
-  double raw = 0;            // log(seconds per step)
-  double normalised = 0;     // log(time / anchor's time)
+  std::string device;  // UUID
+  std::string driver;
+  double week = 0;        // since the first run of the variant
+  double raw = 0;         // log(seconds per step)
+  double normalised = 0;  // log(time / anchor's time)
+  // Half the 95 % interval of that, by how its rounds scatter; nullopt where they are not stored.
+  std::optional<double> half_interval;
   std::size_t period = 0;    // index
+  bool is_accepted = false;  // by `accept`; a ledger keeps what `run` measured
   bool is_compared = false;  // in the series
 };
 
@@ -86,6 +90,10 @@ struct VariantHistory {
 // has the latest run and the runs that matching_runs would compare with it. Throws RequestError
 // with the place in the file for an invalid date.
 std::vector<VariantHistory> histories_of(const Baseline&, const Scenario&);
+
+// The log of a run's change from the oldest runs that it is compared with: those of the series,
+// or of its own period.
+double change_from_oldest(const VariantHistory&, const HistoryRun&);
 
 // Returns whether the series is long enough to be judged.
 bool is_watched(const VariantHistory&);

@@ -116,6 +116,19 @@ TEST(History, GatesNoStepTimesWithoutAnAnchor) {
   EXPECT_EQ(history.units.size(), 14U);
   EXPECT_DOUBLE_EQ(history.runs.front().raw, history.runs.front().normalised);
   EXPECT_EQ(history.outcome, HistoryOutcome::machine_drifts);
+  EXPECT_FALSE(history.runs.front().half_interval) << "the rounds are not stored";
+}
+
+TEST(History, TellsAnAcceptedRunFromThatOfALedgerAndHowItsRoundsScatter) {
+  Baseline baseline = weekly_runs(creeping(2, 0));
+  baseline.runs[1].provenance.build = "0x7";
+  baseline.runs[1].environment.driver = "590.2";
+  baseline.runs[1].variants[0].times[0].contrasts = {1, 2, 3};
+  const VariantHistory history = judged_history(baseline);
+  EXPECT_TRUE(history.runs[0].is_accepted);
+  EXPECT_FALSE(history.runs[1].is_accepted);
+  EXPECT_EQ(history.runs[1].driver, "590.2");
+  EXPECT_NEAR(*history.runs[1].half_interval, 4.3027 / std::sqrt(3.0), 1e-4);
 }
 
 // The normalised values rise, but the step time does not.

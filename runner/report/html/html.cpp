@@ -147,15 +147,15 @@ std::string html_text(std::string_view text) {
   return xml_text(beginning_of(one_line(text), most_bytes));
 }
 
-std::string html_begin(std::string_view title) {
+std::string html_begin(std::string_view title, std::string_view style) {
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n";
-  append(page, "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-         html_text(title), html_style);
+  append(page, "<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n",
+         html_text(title), html_style, style);
   return page;
 }
 
@@ -253,7 +253,8 @@ std::string html_details(bool open, std::string_view summary, std::string_view c
                      open ? " open=\"open\"" : "", summary, content);
 }
 
-std::string embedded_picture(std::string_view svg, std::string_view words, int number) {
+std::string embedded_picture(std::string_view svg, std::string_view words, int number,
+                             std::string_view look) {
   std::string embedded(svg);
   take_out(embedded, text_style);
   take_out(embedded, " xmlns=\"http://www.w3.org/2000/svg\"");
@@ -264,9 +265,8 @@ std::string embedded_picture(std::string_view svg, std::string_view words, int n
   const std::string_view begin = "<svg";
   const std::size_t at = embedded.find(begin);
   if (at == std::string::npos) return "";
-  embedded.insert(
-      at + begin.size(),
-      fmt::format(" class=\"picture\" role=\"img\" aria-label=\"{}\"", html_text(words)));
+  embedded.insert(at + begin.size(), fmt::format(" class=\"{}\" role=\"img\" aria-label=\"{}\"",
+                                                 look, html_text(words)));
   return embedded;
 }
 

@@ -20,8 +20,8 @@ namespace stepgate {
 std::string html_text(std::string_view);
 
 // html_begin returns the page from the doctype to the begin of <main>, and html_end the rest after
-// the content.
-std::string html_begin(std::string_view title);
+// the content. `style` is added to that of every page.
+std::string html_begin(std::string_view title, std::string_view style = {});
 std::string html_end();
 
 // The outcome as a class of the style. It only sets the colour; the words say the outcome too.
@@ -54,8 +54,10 @@ std::string html_details(bool open, std::string_view summary, std::string_view c
                          std::string_view look = {});
 
 // Returns the SVG of draw_timeline or draw_memory for embedding. Removes its style and namespace,
-// and makes names of patterns unique by the number of the picture. `words` describe it.
-std::string embedded_picture(std::string_view svg, std::string_view words, int number);
+// and makes names of patterns unique by the number of the picture. `words` describe it, and `look`
+// has its classes.
+std::string embedded_picture(std::string_view svg, std::string_view words, int number,
+                             std::string_view look = "picture");
 
 // Whether the words of a number stand in its picture, or beside it.
 enum class DrawnWords { inside, left_out };

@@ -17,24 +17,14 @@
 #include "report/text/print_history.h"
 
 namespace stepgate {
-namespace {
-
-// Sizes are in pixels.
-constexpr double history_left = 78;
-constexpr double history_right = 1176;
-constexpr double history_height = 270;
-constexpr double label_row = 17;
-constexpr double point_radius = 3.6;
-
-constexpr double band_error = 0.05;
 
 // The colours of Okabe and Ito, slightly lighter in the dark style.
-constexpr std::string_view history_style =
-    R"svg(<style>
+constexpr std::string_view history_style = R"css(
 .history-page{fill:#fff}.history-plot{fill:#fafafa}.history-grid{stroke:#e0e0e0}.history-axis{stroke:#222}
 .history-text{fill:#222;font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif}
 .history-quiet{fill:#666}
 .history-run{fill:#0072B2}.history-other{fill:none;stroke:#999}.history-alarm{fill:#D55E00}
+.history-rounds{stroke:#0072B2;stroke-opacity:.45}.history-odd{fill:#e6e9ed}.history-even{fill:#cfd5db}
 .history-oldest{stroke:#222;stroke-dasharray:2 3}
 .history-trend{stroke:#0072B2;stroke-width:2;fill:none}.history-band{fill:#0072B2;fill-opacity:.15}
 .history-limit{stroke:#D55E00;stroke-width:1.5;stroke-dasharray:8 4}
@@ -44,12 +34,24 @@ constexpr std::string_view history_style =
 .history-page{fill:#16181c}.history-plot{fill:#1d2026}.history-grid{stroke:#343842}.history-axis{stroke:#ccc}
 .history-text{fill:#e4e4e4}.history-quiet{fill:#a0a4ab}
 .history-run{fill:#56B4E9}.history-other{stroke:#8a8f98}.history-alarm{fill:#ff8a3d}
+.history-rounds{stroke:#56B4E9}.history-odd{fill:#2b3138}.history-even{fill:#3f4751}
 .history-oldest{stroke:#ddd}.history-trend{stroke:#56B4E9}.history-band{fill:#56B4E9;fill-opacity:.2}
 .history-limit{stroke:#ff8a3d}.history-change{stroke:#2fd6a5}.history-period{stroke:#8a8f98}
 .history-at{stroke:#ff8a3d}
 }
-</style>
-)svg";
+)css";
+
+namespace {
+
+// Sizes are in pixels.
+constexpr double history_height = 270;
+constexpr double label_row = 17;
+constexpr double strip_height = 18;
+constexpr double point_radius = 3.6;
+
+constexpr double band_error = 0.05;
+
+constexpr std::size_t shown_of_a_commit = 10;
 
 struct Extent {
   double low = 0;
@@ -62,12 +64,16 @@ struct Extent {
 
 class HistoryPicture {
  public:
-  explicit HistoryPicture(const VariantHistory& history) : history_(history) {
+  HistoryPicture(const VariantHistory& history, const HistoryLook& look)
+      : history_(history), look_(look) {
     weeks_ = {history.runs.front().week, history.runs.back().week};
     const double margin = std::max(0.03 * (weeks_.high - weeks_.low), 0.5);
     weeks_.low -= margin;
     weeks_.high += margin;
-    for (const HistoryRun& run : history.runs) changes_.hold(change_of(run));
+    for (const HistoryRun& run : history.runs) {
+      for (const double side : {-1, 1})
+        changes_.hold(change_of(run) + side * run.half_interval.value_or(0));
+    }
     if (history.limit) changes_.hold(*history.limit);
     const double headroom = std::max(0.08 * (changes_.high - changes_.low), 0.001);
     changes_.low -= headroom;
@@ -75,7 +81,7 @@ class HistoryPicture {
   }
 
   std::string draw() {
-    draw_title();
+    if (look_.is_file) draw_title();
     draw_legend();
     bottom_ = top_ + history_height;
     draw_axes();
@@ -83,10 +89,13 @@ class HistoryPicture {
     draw_marks();
     draw_runs();
     draw_labels();
-    const double height = labels_top_ + static_cast<double>(label_rows_) * label_row + 8;
-    return svg_file(height, std::string(history_style) +
-                                "<rect class=\"history-page\" width=\"100%\" height=\"100%\"/>\n" +
-                                svg_.body());
+    draw_strips();
+    std::string page;
+    if (look_.is_file) {
+      page = fmt::format("<style>{}</style>\n", history_style) +
+             "<rect class=\"history-page\" width=\"100%\" height=\"100%\"/>\n";
+    }
+    return svg_file(strips_top_ + 8, page + svg_.body(), look_.width);
   }
 
  private:
@@ -95,15 +104,10 @@ class HistoryPicture {
     std::string words;
   };
 
-  // Log of the change from the oldest runs that this run is compared with.
-  double change_of(const HistoryRun& run) const {
-    return run.normalised -
-           (run.is_compared ? history_.oldest : history_.periods[run.period].oldest);
-  }
+  double change_of(const HistoryRun& run) const { return change_from_oldest(history_, run); }
 
   double x_of(double week) const {
-    return history_left +
-           (week - weeks_.low) / (weeks_.high - weeks_.low) * (history_right - history_left);
+    return left_ + (week - weeks_.low) / (weeks_.high - weeks_.low) * (right_ - left_);
   }
   double y_of(double change) const {
     return bottom_ - (change - changes_.low) / (changes_.high - changes_.low) * history_height;
@@ -123,9 +127,9 @@ class HistoryPicture {
         history_.anchor.empty()
             ? fmt::format("time, on {}", history_.device)
             : fmt::format("time beside {}, on {}", history_.anchor, history_.device);
-    text(history_right, 32, 12, Anchor::end, shortened(where, 12, history_right - 40 - name_width),
+    text(right_, 32, 12, Anchor::end, shortened(where, 12, right_ - 40 - name_width),
          "class=\"history-text history-quiet\"");
-    text(20, 53, 13, Anchor::start, shortened(answer(), 13, history_right - 20));
+    text(20, 53, 13, Anchor::start, shortened(answer(), 13, right_ - 20));
     top_ = 66;
   }
 
@@ -140,23 +144,33 @@ class HistoryPicture {
   }
 
   void draw_legend() {
-    double left = 20;
-    const auto words = [&](std::string_view said, double of_mark = 24) {
+    double left = legend_left;
+    const auto words = [&](std::string_view said, double of_mark) {
       text(left + of_mark, top_ + 11, 12, Anchor::start, said);
       left += of_mark + width_of_text(said, 12) + 12;
     };
+    const auto find_room = [&](std::string_view said, double of_mark) {
+      if (left + of_mark + width_of_text(said, 12) <= right_) return;
+      left = legend_left;
+      top_ += label_row;
+    };
+    const auto circle = [&](std::string_view look, std::string_view said) {
+      find_room(said, 14);
+      svg_.circle(left + 6, top_ + 7, point_radius, look);
+      words(said, 14);
+    };
     const auto line = [&](std::string_view look, std::string_view said) {
+      find_room(said, 24);
       svg_.line(left, top_ + 7, left + 18, top_ + 7, look);
-      words(said);
+      words(said, 24);
     };
     const auto has_other =
         std::ranges::any_of(history_.runs, [](const HistoryRun& run) { return !run.is_compared; });
-    svg_.circle(left + 6, top_ + 7, point_radius, "class=\"history-run\"");
-    words("a run", 14);
-    if (has_other) {
-      svg_.circle(left + 6, top_ + 7, point_radius, "class=\"history-other\"");
-      words("not compared", 14);
-    }
+    const auto has = [&](const auto& what) { return std::ranges::any_of(history_.runs, what); };
+    circle("class=\"history-run\"", has(&HistoryRun::is_accepted) ? "an accepted run" : "a run");
+    if (has_other) circle("class=\"history-other\"", "not compared");
+    if (has([](const HistoryRun& run) { return run.half_interval.has_value(); }))
+      line("class=\"history-rounds\"", "95 % interval of its rounds");
     line("class=\"history-oldest\"", "the oldest runs");
     if (history_.drift) line("class=\"history-trend\"", "trend, 95 % band");
     if (history_.limit) line("class=\"history-limit\"", "limit of a run");
@@ -171,12 +185,11 @@ class HistoryPicture {
   }
 
   void draw_axes() {
-    svg_.box({history_left, top_, history_right - history_left, history_height},
-             "class=\"history-plot\"");
+    svg_.box({left_, top_, right_ - left_, history_height}, "class=\"history-plot\"");
     draw_change_ticks();
     draw_date_ticks();
-    svg_.line(history_left, top_, history_left, bottom_, "class=\"history-axis\"");
-    svg_.line(history_left, bottom_, history_right, bottom_, "class=\"history-axis\"");
+    svg_.line(left_, top_, left_, bottom_, "class=\"history-axis\"");
+    svg_.line(left_, bottom_, right_, bottom_, "class=\"history-axis\"");
   }
 
   // Ticks are changes in percent. Their distance is 1, 2 or 5 times a power of ten.
@@ -191,16 +204,16 @@ class HistoryPicture {
     const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(tick) + 1e-9)));
     for (double count = std::ceil(low / tick); count * tick <= high; ++count) {
       const double y = y_of(std::log1p(count * tick / 100));
-      svg_.line(history_left, y, history_right, y, "class=\"history-grid\"");
+      svg_.line(left_, y, right_, y, "class=\"history-grid\"");
       const std::string words =
           count == 0 ? "0 %" : fmt::format("{:+.{}f} %", count * tick, digits);
-      text(history_left - 7, y + 4, 12, Anchor::end, words);
+      text(left_ - 7, y + 4, 12, Anchor::end, words);
     }
   }
 
   // Ticks begin at the day of the first run. Their distance is a number of days or whole weeks.
   void draw_date_ticks() {
-    constexpr double most_ticks = 11;
+    const double most_ticks = std::max(2.0, std::floor(look_.width / 108));
     const double days = 7 * (weeks_.high - weeks_.low);
     double apart = 1;
     for (const double more : {2.0, 7.0, 14.0, 28.0, 56.0, 112.0, 182.0, 364.0}) {
@@ -214,7 +227,7 @@ class HistoryPicture {
       const std::string words = fmt::format(
           "{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(std::llround(day * 86400))));
       svg_.line(x, bottom_, x, bottom_ + 5, "class=\"history-axis\"");
-      if (x + 0.5 * width_of_text(words, 12) > picture_width) continue;
+      if (x + 0.5 * width_of_text(words, 12) > look_.width) continue;
       text(x, bottom_ + 19, 12, Anchor::middle, words);
     }
     labels_top_ = bottom_ + 28;
@@ -223,10 +236,10 @@ class HistoryPicture {
   // Draws the trend over the series, and the levels that runs are compared with.
   void draw_levels() {
     const double oldest = y_of(0);
-    svg_.line(history_left, oldest, history_right, oldest, "class=\"history-oldest\"");
+    svg_.line(left_, oldest, right_, oldest, "class=\"history-oldest\"");
     if (history_.limit) {
       const double y = y_of(*history_.limit);
-      svg_.line(history_left, y, history_right, y, "class=\"history-limit\"");
+      svg_.line(left_, y, right_, y, "class=\"history-limit\"");
     }
     if (!history_.drift) return;
     const WeeklySlope& line = history_.drift->now;
@@ -258,7 +271,7 @@ class HistoryPicture {
 
   void mark(double week, std::string_view look, std::string words) {
     const double x = x_of(week);
-    svg_.line(x, top_, x, labels_top_ - 24, look);
+    svg_.line(x, top_, x, bottom_ + 4, look);
     labels_.push_back({x, std::move(words)});
   }
 
@@ -273,8 +286,8 @@ class HistoryPicture {
            history_.periods[period].why);
     }
     const auto in_label = [&](const CommitRange& commits) {
-      constexpr std::size_t shown = 10;
-      return commits.before.substr(0, shown) + " \u2192 " + commits.after.substr(0, shown);
+      return commits.before.substr(0, shown_of_a_commit) + " \u2192 " +
+             commits.after.substr(0, shown_of_a_commit);
     };
     for (const HistoryChange& change : history_.changes) {
       const double before = history_.units[change.unit - 1].week;
@@ -290,6 +303,10 @@ class HistoryPicture {
     const auto at = alarm();
     for (std::size_t index = 0; index < history_.runs.size(); ++index) {
       const HistoryRun& run = history_.runs[index];
+      if (run.half_interval) {
+        svg_.line(x_of(run.week), y_of(change_of(run) - *run.half_interval), x_of(run.week),
+                  y_of(change_of(run) + *run.half_interval), "class=\"history-rounds\"");
+      }
       const bool alarms = at && std::ranges::count(history_.units[*at].runs, index) > 0;
       svg_.circle(
           x_of(run.week), y_of(change_of(run)), point_radius,
@@ -305,13 +322,13 @@ class HistoryPicture {
   // only printed in the text.
   void draw_labels() {
     constexpr std::size_t most_rows = 6;
-    constexpr double widest = 420;
+    const double widest = std::min(420.0, look_.width - 16);
     std::ranges::stable_sort(labels_, {}, &Label::x);
     std::vector<double> free_from;
     for (const Label& label : labels_) {
       const std::string words = shortened(label.words, 12, widest);
       const double width = width_of_text(words, 12);
-      const double left = std::clamp(label.x - width / 2, 8.0, picture_width - 8 - width);
+      const double left = std::max(8.0, std::min(label.x - width / 2, look_.width - 8 - width));
       const auto row = std::ranges::find_if(free_from, [&](double from) { return from <= left; });
       const auto index = static_cast<std::size_t>(row - free_from.begin());
       if (index >= most_rows) continue;
@@ -320,24 +337,64 @@ class HistoryPicture {
       const double y = labels_top_ + 12 + static_cast<double>(index) * label_row;
       text(left + width / 2, y, 12, Anchor::middle, words);
     }
-    label_rows_ = free_from.size();
+    strips_top_ = labels_top_ + static_cast<double>(free_from.size()) * label_row + 8;
   }
 
+  // A row where any run has that; its boxes end halfway between the runs around a change.
+  void draw_strip(std::string_view name, std::size_t shown, std::string HistoryRun::*value) {
+    const std::vector<HistoryRun>& runs = history_.runs;
+    if (std::ranges::all_of(runs, [&](const HistoryRun& run) { return (run.*value).empty(); }))
+      return;
+    text(left_ - 7, strips_top_ + 13, 12, Anchor::end, name);
+    bool is_odd = true;
+    for (std::size_t first = 0; first < runs.size(); is_odd = !is_odd) {
+      std::size_t next = first + 1;
+      while (next < runs.size() && runs[next].*value == runs[first].*value) ++next;
+      const double begin =
+          first == 0 ? left_ : x_of(0.5 * (runs[first - 1].week + runs[first].week));
+      const double end =
+          next == runs.size() ? right_ : x_of(0.5 * (runs[next - 1].week + runs[next].week));
+      const std::string words = (runs[first].*value).empty() ? "unknown" : runs[first].*value;
+      svg_.box({begin, strips_top_, end - begin, strip_height - 2},
+               is_odd ? "class=\"history-odd\"" : "class=\"history-even\"",
+               fmt::format("{} {}, {}", name, words, runs_in_words(next - first)));
+      text(begin + 4, strips_top_ + 12, 11, Anchor::start,
+           shortened(words.substr(0, shown), 11, end - begin - 8));
+      first = next;
+    }
+    strips_top_ += strip_height;
+  }
+
+  static std::string runs_in_words(std::size_t runs) {
+    return counted_in_words(static_cast<std::int64_t>(runs), "run");
+  }
+
+  void draw_strips() {
+    draw_strip("commit", shown_of_a_commit, &HistoryRun::commit);
+    draw_strip("driver", std::string::npos, &HistoryRun::driver);
+    draw_strip("GPU", std::string::npos, &HistoryRun::device);
+  }
+
+  static constexpr double legend_left = 20;
+
   const VariantHistory& history_;
+  const HistoryLook look_;
+  const double left_ = 78;
+  const double right_ = look_.width - 24;
   Extent weeks_;
   Extent changes_;
   std::vector<Label> labels_;
-  std::size_t label_rows_ = 0;
+  double strips_top_ = 0;
   Svg svg_;
-  double top_ = 0;
+  double top_ = 4;
   double bottom_ = 0;
   double labels_top_ = 0;
 };
 
 }  // namespace
 
-void draw_history(std::ostream& out, const VariantHistory& history) {
-  out << HistoryPicture(history).draw();
+void draw_history(std::ostream& out, const VariantHistory& history, const HistoryLook& look) {
+  out << HistoryPicture(history, look).draw();
 }
 
 }  // namespace stepgate

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Tests the content of history pictures and lines, and that no elements overlap. With
+// Tests the content of history pictures, pages and lines, and that no elements overlap. With
 // STEPGATE_PICTURES=FOLDER the pictures are kept for viewing.
 #include "report/picture/pictures.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -15,7 +16,9 @@
 
 #include "base/random.h"
 #include "ledger/series/history.h"
+#include "report/picture/svg.h"
 #include "report/text/print_history.h"
+#include "tests/golden.h"
 
 namespace stepgate {
 namespace {
@@ -98,12 +101,12 @@ std::vector<Words> words_in(const std::string& picture) {
   return all;
 }
 
-void expect_no_overlap(const std::string& picture) {
+void expect_no_overlap(const std::string& picture, double wide = 1200) {
   const std::vector<Words> all = words_in(picture);
   ASSERT_GT(all.size(), 5U);
   for (std::size_t one = 0; one < all.size(); ++one) {
     EXPECT_GE(all[one].left, 0) << all[one].text;
-    EXPECT_LE(all[one].right, 1200) << all[one].text;
+    EXPECT_LE(all[one].right, wide) << all[one].text;
     for (std::size_t other = 0; other < one; ++other) {
       const Words& a = all[one];
       const Words& b = all[other];
@@ -145,6 +148,69 @@ TEST(DrawHistory, MarksTheAlarmTheChangesTheLimitAndThePeriodsInBothColours) {
   EXPECT_EQ(count_in(periods, "class=\"history-period\""), 2U);
   EXPECT_EQ(count_in(periods, "driver 590 &lt;b&gt; &amp; all"), 2U) << "as variant and as reason";
   expect_no_overlap(periods);
+}
+
+TEST(DrawHistory, SaysInRowsBelowWhichCommitDriverAndGpuEachRunHas) {
+  VariantHistory history = drawn_history({.runs = 30, .a_week = 0});
+  for (std::size_t run = 0; run < 30; ++run) {
+    history.runs[run].commit = run < 12 ? "aaaaaaaaaaaa" : "bbbbbbbbbbbb";
+    history.runs[run].driver = run == 5 ? "580.1" : "590.2";  // has no room for its words
+  }
+  history.runs[7].half_interval.reset();
+  for (const double width : {1200.0, 356.0}) {
+    std::ostringstream out;
+    draw_history(out, history, {.width = width, .is_file = false});
+    const std::string picture = out.str();
+    expect_no_overlap(picture, width);
+    EXPECT_EQ(count_in(picture, "<title>commit aaaaaaaaaaaa, 12 runs</title>"), 1U);
+    EXPECT_EQ(count_in(picture, ">aaaaaaaaaa<"), 1U) << picture;
+    EXPECT_EQ(count_in(picture, "<title>driver 580.1, 1 run</title>"), 1U);
+    EXPECT_EQ(count_in(picture, "<title>driver 590.2, 24 runs</title>"), 1U);
+    EXPECT_EQ(count_in(picture, "<title>GPU GPU-1, 30 runs</title>"), 1U);
+    EXPECT_EQ(count_in(picture, "class=\"history-rounds\""), 30U) << "one is the legend's";
+    EXPECT_EQ(count_in(picture, "<style>"), 0U);
+    EXPECT_EQ(count_in(picture, ">train_step/fix<"), 0U) << "the page has the title";
+  }
+}
+
+// A bar reaches from the low end of the interval to the high one.
+TEST(DrawHistory, DrawsTheIntervalOfARunByHowItsRoundsScatter) {
+  const auto height = [](const VariantHistory& history) {
+    const std::string picture = picture_of(history, "interval");
+    const std::regex bar(R"re(y1="([\d.]+)" x2="[\d.]+" y2="([\d.]+)" class="history-rounds")re");
+    double tallest = 0;
+    for (std::sregex_iterator at(picture.begin(), picture.end(), bar), end; at != end; ++at)
+      tallest = std::max(tallest, std::stod((*at)[1]) - std::stod((*at)[2]));
+    return tallest;
+  };
+  VariantHistory history = drawn_history({});
+  EXPECT_EQ(*history.runs.front().half_interval, 0) << "its rounds are equal";
+  EXPECT_EQ(height(history), 0);
+  for (HistoryRun& run : history.runs) run.half_interval = 0.01;
+  EXPECT_GT(height(history), 20);
+}
+
+TEST(Shortened, IsEmptyWhereThereIsNoRoomAtAll) {
+  EXPECT_EQ(shortened("words", 11, -5), "");
+  EXPECT_EQ(shortened("words", 11, 0), "");
+}
+
+// Without the head, whose style html.cpp and draw_history.cpp have.
+TEST(HistoryPage, IsAsItsGoldenFile) {
+  std::vector<VariantHistory> all{drawn_history({.runs = 4, .text = "steady <b>"}),
+                                  drawn_history({.runs = 12, .a_week = 0.01})};
+  all.front().runs[2].driver = "590.2";
+  const std::vector<std::string> missing{"train_step/new & unknown"};
+  std::ostringstream out;
+  write_history_html(out, {.stepgate = "0.2.0", .date = "2026-11-28T07:00:00Z", .host = "a host"},
+                     all, missing, ExitCode::fails);
+  const std::string page = out.str();
+  const std::size_t head = page.find("<header>");
+  ASSERT_NE(head, std::string::npos);
+  EXPECT_EQ(count_in(page.substr(0, head), "@media (max-width:720px){svg.history.wide"), 1U);
+  EXPECT_EQ(count_in(page.substr(0, head), ".history-run"), 2U) << "the style, light and dark";
+  expect_golden(std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/golden/history.html",
+                page.substr(head));
 }
 
 TEST(PrintHistory, SaysTheDriftInOneLine) {

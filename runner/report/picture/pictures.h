@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -60,10 +61,21 @@ std::filesystem::path picture_file(const std::filesystem::path& asked_for, const
 // A history picture shows the stored runs of one variant over weeks. It is self-contained and works
 // on light and dark pages. print_history prints it as text.
 
-// Draws normalised times as changes from the oldest comparable runs: every run, the trend with its
-// 95 % band, the alarm, changes, and the limit where an assertion has one. Runs of other periods
-// are grey, relative to the oldest runs of their own period, with the reason why it began. All
-// classes begin with "history-" and there are no ids, so that several pictures can be in one page.
-void draw_history(std::ostream&, const VariantHistory&);
+// The style of the pictures, which a page has once.
+extern const std::string_view history_style;
+
+// A picture of a page has neither title nor style: the page says and has them.
+struct HistoryLook {
+  double width = 1200;
+  bool is_file = true;
+};
+
+// Draws normalised times as changes from the oldest comparable runs: every run with the interval of
+// its rounds, the trend with its 95 % band, the alarm, changes, and the limit where an assertion
+// has one. Runs of other periods are grey, relative to the oldest runs of their own period, with
+// the reason why it began. Rows below say which commit, driver and GPU the runs have, in boxes that
+// end where it changes. All classes begin with "history-" and there are no ids, so that several
+// pictures can be in one page.
+void draw_history(std::ostream&, const VariantHistory&, const HistoryLook& = {});
 
 }  // namespace stepgate

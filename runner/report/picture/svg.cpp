@@ -34,11 +34,11 @@ std::string_view name_of(Anchor anchor) {
 
 }  // namespace
 
-std::string svg_file(double height, std::string_view content) {
+std::string svg_file(double height, std::string_view content, double width) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\"{2}>\n{3}</svg>\n",
-      picture_width, height, fitting_style, content);
+      width, height, fitting_style, content);
 }
 
 void Svg::box(const Box& box, std::string_view look) {
@@ -118,7 +118,7 @@ double width_of_text(std::string_view text, double size) {
 std::string shortened(std::string_view text, double size, double width) {
   if (width_of_text(text, size) <= width) return std::string(text);
   constexpr std::size_t fewest_letters = 4;
-  const auto fitting = static_cast<std::size_t>(width / width_of_text("m", size));
+  const auto fitting = static_cast<std::size_t>(std::max(width, 0.0) / width_of_text("m", size));
   if (fitting < fewest_letters + 1) return {};
   std::size_t length = fitting - 1;
   // Does not cut within a multi-byte character.

@@ -23,8 +23,8 @@ constexpr std::string_view white_page =
 // The style of a file's root: a window that is narrower shows all of it.
 constexpr std::string_view fitting_style = R"svg( style="max-width:100%;height:auto")svg";
 
-// A file of this height, as wide as every picture.
-std::string svg_file(double height, std::string_view content);
+// A file of this height; without a width as wide as every picture.
+std::string svg_file(double height, std::string_view content, double width = picture_width);
 
 // A rectangle on the picture, in pixels from its upper left corner.
 struct Box {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Prints histories of stored runs: one line per variant, and JSON. pictures.h draws them.
+// Prints histories of stored runs: one line per variant, JSON, and a page. pictures.h draws them.
 #pragma once
 
 #include <iosfwd>
@@ -24,6 +24,11 @@ void print_history_end(std::ostream&, std::span<const VariantHistory>, std::size
 // Writes one JSON object per line, schema "stepgate.history/2": every variant, then the end.
 // docs/json_schema.json describes every field.
 void write_history_json(std::ostream&, const RunInfo&, std::span<const VariantHistory>, ExitCode);
+
+// Writes one page for people, as write_html does: every variant with its picture and its runs, what
+// drifts first. `missing` has the variants without stored runs.
+void write_history_html(std::ostream&, const RunInfo&, std::span<const VariantHistory>,
+                        std::span<const std::string> missing, ExitCode);
 
 // A drift of the step fails. A drift of the machine, or too few runs, are not gated.
 ExitCode exit_code(HistoryOutcome);
