@@ -17,7 +17,8 @@ constexpr std::array rows{
     FamiliarWord{"throughput, samples per second, images per second, it/s, iterations per second",
                  "samples_per_s, tokens_per_s, steps_per_s"},
     FamiliarWord{"tokens per second, tok/s, tps", "tokens_per_s"},
-    FamiliarWord{"latency, step time, iteration time, duration, elapsed, time per step, wall time",
+    FamiliarWord{"latency, step time, step_us, step_ms, step_s, iteration time, duration, elapsed, "
+                 "time per step, wall time",
                  "step_ms_mean, step_ms_p50, step_ms_p99"},
     FamiliarWord{"tail latency, jitter, hiccup, stall, outlier, spike",
                  "step_ms_p99, step_ms_max, slow_step_share"},
@@ -40,6 +41,9 @@ constexpr std::array rows{
     // Where batches come from.
     FamiliarWord{"dataloader, data loading, input pipeline, dataset",
                  "loader.wait_us, loader.workers, loader.depth, data_wait_us, data_share"},
+    FamiliarWord{
+        "loader_wait, loader_wait_us, loader_wait_share, loader_share, data_time, data wait",
+        "data_wait_us, data_share, loader.wait_us"},
     FamiliarWord{"num_workers, worker_processes", "loader.workers"},
     FamiliarWord{"prefetch_factor, prefetch, prefetcher, queue size",
                  "loader.depth, transfer.stream, transfer.buffers"},
@@ -167,6 +171,10 @@ constexpr std::array rows{
     FamiliarWord{"tolerance, threshold, noise threshold, margin", "gate.margin",
                  "a tolerance stands in the assertion: fix.step_ms_mean ~= baseline.step_ms_mean "
                  "within 3%"},
+    FamiliarWord{
+        "device, gpu, gpus", "",
+        "'stepgate run --device' names the device, or stepgate.toml; a scenario may ask for "
+        "one with 'requires'"},
     FamiliarWord{"train.py, script, python, my program, command", "program.command"},
 };
 

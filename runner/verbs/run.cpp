@@ -357,9 +357,20 @@ int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
   return status;
 }
 
+// The usual folder need not exist; one that is named is meant to have something.
+void require_baselines(const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  if (folder == default_baselines_folder || std::filesystem::is_directory(folder, unreadable))
+    return;
+  throw RequestError(fmt::format("there is no folder of baselines '{}'", folder.string()),
+                     "check what --baselines, STEPGATE_BASELINES or stepgate.toml names, or make "
+                     "it: `stepgate accept` stores runs there");
+}
+
 }  // namespace
 
 int run_scenarios(const Arguments& arguments) {
+  require_baselines(arguments.device.baselines.users);
   const auto launched = launched_as(variables_of_this_process());
   if (launched && launched->rank > 0) {
     return attend(arguments, *launched,

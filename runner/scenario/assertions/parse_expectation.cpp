@@ -216,6 +216,10 @@ class AssertionParser {
       return text_.fail(text_.at(), "two values without a sign between them",
                         "write * or + between them");
     }
+    if (word == "x") {
+      return text_.fail(text_.at(), "'x' is no sign",
+                        "write *, as in 1.05 * baseline.samples_per_s");
+    }
     std::vector<std::string_view> names;
     for (const Unit& unit : units()) names.push_back(unit.name);
     return text_.fail(

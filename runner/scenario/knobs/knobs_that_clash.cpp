@@ -107,7 +107,7 @@ constexpr std::array clashes{
     KnobRule{"loader.workers",
              [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
              "'loader.workers' have nowhere to put batches when 'loader.depth' is 0",
-             "write loader.depth = 2"},
+             "write loader.depth, at least as many as there are workers"},
     KnobRule{
         "loader.jitter",
         [](const Knobs& knobs) { return knobs.loader.jitter > 0 && knobs.loader.wait_us == 0; },

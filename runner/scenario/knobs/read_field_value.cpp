@@ -70,6 +70,20 @@ std::string example_of(const Field& field) {
   return fmt::format("{} = {}{}{}", field.name, quote, field_value_text(field, value), quote);
 }
 
+// The number that a value of another type means, in the unit of the field: 1024 for "1024" and for
+// 1024.0, and 30000 for "30 ms" where the field counts microseconds. nullopt where that is unclear.
+std::optional<double> number_meant(const Field& field, const TomlValue& value) {
+  if (const auto* real = std::get_if<double>(&value.content)) return *real;
+  const auto* text = std::get_if<std::string>(&value.content);
+  const auto quantity = text == nullptr ? std::nullopt : parse_quantity(*text);
+  if (!quantity) return std::nullopt;
+  if (quantity->dimension == Dimension::seconds && field.name.ends_with("_us"))
+    return std::round(quantity->value * 1e9) / 1e3;
+  return quantity->dimension == Dimension::plain && !text->ends_with('%')
+             ? std::optional(quantity->value)
+             : std::nullopt;
+}
+
 class ValueReader {
  public:
   ValueReader(const Field& field, const TomlValue& value) : field_(field), value_(value) {}
@@ -123,7 +137,20 @@ class ValueReader {
                             kind_text(field_.values.kind), or_word, type_text(value_)),
                 field_.values.kind == FieldKind::choice
                     ? possible_values()
-                    : fmt::format("write {}", example_of(field_)));
+                    : fmt::format("write {}", what_was_meant().value_or(example_of(field_))));
+  }
+
+  // "batch.size = 1024" for the text "1024", where that is a value of the field.
+  std::optional<std::string> what_was_meant() const {
+    const bool is_whole = field_.values.kind == FieldKind::integer;
+    if (!is_whole && field_.values.kind != FieldKind::number) return std::nullopt;
+    const auto meant = number_meant(field_, value_);
+    if (!meant || !(*meant >= field_.values.least && *meant <= field_.values.most))
+      return std::nullopt;
+    if (is_whole && (*meant != std::floor(*meant) ||
+                     static_cast<std::int64_t>(*meant) % field_.values.multiple_of != 0))
+      return std::nullopt;
+    return fmt::format("{} = {}", field_.name, *meant);
   }
 
   std::optional<FieldValue> in_range(double value, FieldValue result) {

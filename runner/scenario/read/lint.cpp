@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace stepgate {
 namespace {
@@ -42,6 +43,41 @@ Diagnostic no_margin(const Expectation& assertion) {
           "leave a margin on either side, such as 1 %"};
 }
 
+const Variant& variant_of(const Scenario& scenario, const VariantOverride& own) {
+  return *std::ranges::find(scenario.variants, own.variant, &Variant::name);
+}
+
+// The loader makes no more batches at a time than it may have ahead.
+std::optional<Diagnostic> idle_workers(const VariantOverride& own, const Variant& variant) {
+  const auto& loader = variant.knobs.loader;
+  if (own.knob != "loader.workers" || loader.depth == 0 || loader.workers <= loader.depth)
+    return std::nullopt;
+  return Diagnostic{own.place,
+                    fmt::format("variant '{}' has {} workers, and {} at a time have a batch to "
+                                "make: 'loader.depth' is {}",
+                                variant.name, loader.workers, loader.depth, loader.depth),
+                    fmt::format("write loader.depth = {}, or fewer workers", loader.workers)};
+}
+
+std::optional<Diagnostic> waits_nowhere(const VariantOverride& own, const Variant& variant) {
+  if (variant.knobs.sync.where != SyncWhere::none || own.knob == "sync.where" ||
+      !own.knob.starts_with("sync."))
+    return std::nullopt;
+  return Diagnostic{own.place,
+                    fmt::format("'{} = {}' of variant '{}' does nothing: its 'sync.where' is none",
+                                own.knob, own.value, variant.name),
+                    "write sync.where = \"step\", or remove it"};
+}
+
+void add_without_effect(const Scenario& scenario, std::vector<Diagnostic>& warnings) {
+  for (const VariantOverride& own : scenario.overrides) {
+    const Variant& variant = variant_of(scenario, own);
+    for (const auto& check : {idle_workers, waits_nowhere}) {
+      if (auto found = check(own, variant)) warnings.push_back(*std::move(found));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Diagnostic> lint(const Scenario& scenario, const std::string& counted) {
@@ -49,6 +85,7 @@ std::vector<Diagnostic> lint(const Scenario& scenario, const std::string& counte
   for (const Expectation& assertion : scenario.expect) {
     if (has_no_margin(assertion)) warnings.push_back(no_margin(assertion));
   }
+  add_without_effect(scenario, warnings);
   const bool counts = std::any_of(
       scenario.expect.begin(), scenario.expect.end(),
       [](const Expectation& assertion) { return evidence_of(assertion) <= Evidence::exact; });

@@ -11,7 +11,8 @@
 
 namespace stepgate {
 
-// Warnings with place and hint: about a limit of exactly 1x on times, and about a scenario without
+// Warnings with place and hint: about a limit of exactly 1x on times, overrides of a loader or of a
+// wait that do nothing, and about a scenario without
 // a counted assertion, which cannot say why a step is slower. `counted` is an assertion that is
 // true of the scenario's plans, to be suggested; empty where their counts are equal.
 std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);

@@ -171,7 +171,7 @@ TEST(ReadScenario, RefusesOverridesByTheirText) {
       "--set measure.clock=1: 'measure.clock' is not built yet; 'stepgate fields' lists the keys");
   EXPECT_EQ(refusal(good, {"loader.workers=2"}),
             "--set loader.workers=2: 'loader.workers' have nowhere to put batches when "
-            "'loader.depth' is 0; write loader.depth = 2");
+            "'loader.depth' is 0; write loader.depth, at least as many as there are workers");
 }
 
 TEST(ReadScenario, LetsAFileWinOverItsBasesAndAVariantOverBoth) {
@@ -397,6 +397,30 @@ TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
   }
   for (const char* exact : {"b.launches_per_step <= 1", "b.host_waits_per_step == 0"})
     EXPECT_EQ(warnings_of(exact, counted), Warnings{});
+}
+
+TEST(Lint, WarnsOfOverridesThatDoNothing) {
+  const auto warnings = [](const std::string& of_base, const std::string& of_variant) {
+    std::vector<std::string> all;
+    const Scenario scenario =
+        parse_scenario("claim = \"one\"\n" + of_base + "\n[variant.a]\n" + of_variant +
+                           "\n[expect]\nit = \"a.host_waits_per_step == 0\"\n",
+                       "a.toml");
+    for (const Diagnostic& warning : lint(scenario, "")) all.push_back(to_string(warning));
+    return all;
+  };
+  using Warnings = std::vector<std::string>;
+  EXPECT_EQ(
+      warnings("loader.depth = 2", "loader.workers = 16"),
+      (Warnings{"a.toml:4:8: variant 'a' has 16 workers, and 2 at a time have a batch to make: "
+                "'loader.depth' is 2; write loader.depth = 16, or fewer workers"}));
+  EXPECT_EQ(warnings("loader.depth = 2", "loader.workers = 2"), Warnings{});
+  EXPECT_EQ(warnings("", "sync.times = 50"),
+            (Warnings{"a.toml:4:6: 'sync.times = 50' of variant 'a' does nothing: its "
+                      "'sync.where' is none; write sync.where = \"step\", or remove it"}));
+  EXPECT_EQ(warnings("sync.where = \"step\"", "sync.times = 50"), Warnings{});
+  EXPECT_EQ(warnings("sync.times = 50", "sync.where = \"none\""), Warnings{})
+      << "a base has what other variants need";
 }
 
 TEST(Lint, WarnsAboutALimitOfExactlyOne) {
