@@ -6,6 +6,7 @@
 #include "base/text/text_stream.h"
 #include "compare/results/compare_results.h"
 #include "report/text/print_results.h"
+#include "report/text/table.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 
@@ -16,7 +17,8 @@ int compare_files(const Arguments& arguments) {
   outputs.files.clear();  // they are no scenarios
   check_outputs(outputs, arguments.files);
   const ComparedResults both = compare_results(arguments.files.front(), arguments.files.back());
-  print_results(std::cout, both);
+  print_fitted(std::cout, style_of(descriptor_of_text()),
+               [&](std::ostream& out) { print_results(out, both); });
   if (!arguments.json.empty()) {
     TextStream json;
     write_results_json(json, both);

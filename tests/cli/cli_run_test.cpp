@@ -105,6 +105,36 @@ TEST_F(RunVerb, FitsATerminalOf80ColumnsAsDoTheVerbsThatRunNothing) {
   }
 }
 
+// The name makes the table of times wider than 80 columns.
+TEST_F(RunVerb, FitsATerminalOf80ColumnsWhereTwoResultsAreCompared) {
+  write("a_scenario_with_a_name_of_forty_letters.toml",
+        "claim = \"one\"\nmodel = { kind = \"spin\", kernels = 10 }\n[variant." +
+            std::string(30, 'v') + "]\n[expect]\nnone = \"" + std::string(30, 'v') +
+            ".step_ms_mean <= 1 s\"\n");
+  for (const std::string kernels : {"10", "20"}) {
+    const Finished run =
+        stepgate({"--baselines", STEPGATE_SOURCE_DIR "/baselines", "run",
+                  "a_scenario_with_a_name_of_forty_letters.toml", "--device", "simulated", "--seed",
+                  "1", "--json", kernels + ".json", "--set", "model.kernels=" + kernels});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
+  const auto compared = [&](const std::string& environment) {
+    return ChildProcess("/usr/bin/env",
+                        {environment, STEPGATE_PROGRAM, "compare", "10.json", "20.json"}, place())
+        .wait()
+        .out;
+  };
+  const std::string fitted = compared("COLUMNS=80");
+  EXPECT_LE(widest_line(fitted).size(), 80U) << fitted;
+  EXPECT_TRUE(contains(fitted, "launches_per_step")) << fitted;
+  std::istringstream lines(compared("NO_COLOR=1"));
+  std::string table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(']')) table = line;
+  }
+  EXPECT_GT(table.size(), 80U) << "nothing of the table had to be fitted";
+}
+
 #ifndef STEPGATE_WITH_CUDA
 TEST_F(RunVerb, SaysThatNothingIsMeasuredWhereThereIsNoGpu) {
   write("holding.toml", holding);
