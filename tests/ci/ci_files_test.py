@@ -219,6 +219,26 @@ shutil.rmtree(out)
 expect(f"gate --soak --head {place}/stepgate" in calls, "nightly: no soak: " + calls)
 expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "refresh writes to the trusted baselines")
 
+# Scenarios of ranks are for two GPUs, where there are any; without the list of folders nothing is gated.
+trusted = os.path.join(place, "sources of base")
+os.makedirs(os.path.join(trusted, "scenarios/ranks"))
+os.makedirs(os.path.join(trusted, "baselines/gpu-of-a-test"))
+open(os.path.join(trusted, "baselines/gpu-of-a-test/train_step.toml"), "w").close()
+stepgate = fake("stepgate", 'echo "$@"\n')
+suite, of_ranks = f"{ledger} {trusted}/scenarios", f" {trusted}/scenarios/ranks"
+for gpus, has_ranks, folders in [(1, True, suite), (2, True, suite + of_ranks), (8, True, suite + of_ranks), (2, False, suite)]:
+    if not has_ranks:
+        os.rmdir(os.path.join(trusted, "scenarios/ranks"))
+    smi = fake("gpus of a runner/nvidia-smi", "echo GPU of a test\n" * gpus)
+    ended = run(os.path.join(jobs, "gate"), stepgate, head, trusted, out, ledger, env={"PATH": os.path.dirname(smi) + ":" + path["PATH"]})
+    expect(ended.returncode == 0 and ended.stdout.strip().endswith("--ledger " + folders), f"gate: {gpus} GPUs: {ended}")
+alone = os.path.join(place, "jobs alone")
+os.makedirs(alone)
+for name in ["gate", "ledger.sh"]:
+    shutil.copy(os.path.join(jobs, name), alone)
+ended = run(os.path.join(alone, "gate"), stepgate, head, trusted, out, ledger, env=path)
+expect(ended.returncode == 3 and ended.stdout == "", f"gate: without the list of folders: {ended}")
+
 for spoil in [f"mkfifo {out}/exit_code", f"ln -s /dev/full {out}/exit_code", f"mkdir {out}/exit_code"]:
     stepgate = fake("stepgate", f"rm -f {out}/exit_code; {spoil}; exit 1\n")
     ended = run(os.path.join(jobs, "gate"), stepgate, head, repository, out, ledger, env=path, timeout=20)
@@ -309,8 +329,8 @@ for tests, fuzzing, job in [("exit 0", "exit 0", 0), ("exit 8", "exit 0", 1), ("
 
 # ci/gate --base in a repository of its own, where a build is a program that says how it was called.
 clone = os.path.join(place, "a clone")
-os.makedirs(os.path.join(clone, "ci"))
-for name in ["gate", "scenario_folders"]:
+os.makedirs(os.path.join(clone, "ci/jobs"))
+for name in ["gate", "jobs/scenario_folders"]:
     shutil.copy(os.path.join(repository, "ci", name), os.path.join(clone, "ci", name))
 with open(os.path.join(clone, "ci/packages.sh"), "w") as file:
     file.write("""say() { :; }
@@ -849,7 +869,7 @@ for said, folders in [("exit 9", ["scenarios"]), ("echo NVIDIA L4", ["scenarios"
         file.write(f"#!/bin/sh\n{said}\n")
     os.chmod(smi, 0o755)
     path = os.path.dirname(smi) + ":" + os.environ["PATH"]
-    ended = run("ci/scenario_folders", ".", cwd=repository, env={**os.environ, "PATH": path})
+    ended = run("ci/jobs/scenario_folders", ".", cwd=repository, env={**os.environ, "PATH": path})
     expect(ended.stdout.split() == folders, f"scenario_folders: {said}: {ended}")
 shutil.rmtree(place)
 
