@@ -39,7 +39,6 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
   if (!services.agreement->all_can(true)) throw DeviceError("another rank cannot load it");
   std::set<CollectiveClass> done;
   std::set<int> written;
-  std::vector<cudaStream_t> used;
   std::vector<DeviceMemoryBlock> scratch;
   // The contents must be complete; they are filled on the compute stream.
   check(cudaStreamSynchronize(stream(compute_stream)), "fill the buffers");
@@ -57,12 +56,13 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
       call.to = scratch.back().get();
     }
     const cudaStream_t on = stream(operation.stream);
-    communicator(*collective).issue_first(call, on);
-    used.push_back(on);
+    NcclCommunicator& with = communicator(*collective);
+    with.issue_first(call, on);
+    // A communicator connects its ranks while none of another one's kernels waits on a GPU.
+    wait_for_collectives(with, {on}, name_of(collective->kind));
     written.insert(collective->to.buffer);
   }
-  if (used.empty()) return;
-  wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
+  if (written.empty()) return;
   // NCCL allocates memory in the first load that needs it, and keeps it. This memory must not count
   // as memory of the step.
   scratch.clear();
