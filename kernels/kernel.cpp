@@ -8,7 +8,7 @@ std::string_view name_of(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
-std::int64_t alignment_bytes(const Kernel& kernel) {
+std::int64_t operand_alignment(const Kernel& kernel) {
   return kernel.library.is_gemm || kernel.library.is_attention ? 16 : 8;
 }
 

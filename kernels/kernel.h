@@ -267,7 +267,7 @@ struct Kernel {
 };
 
 // The least alignment of an operand's address in bytes: GEMM libraries need whole packs.
-std::int64_t alignment_bytes(const Kernel&);
+std::int64_t operand_alignment(const Kernel&);
 
 // How a launch with these attributes accesses the operand.
 Access access_of(const KernelOperand&, const KernelAttributes&);

@@ -68,10 +68,10 @@ TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
   for_each_trial([this](const KernelTrial& trial) {
     KernelTrial expected = trial;
     run_reference(expected);
-    EXPECT_EQ(
-        difference(carried_out(trial, {.offset_bytes = alignment_bytes(kernel(GetParam().kernel))}),
-                   expected),
-        "");
+    EXPECT_EQ(difference(carried_out(
+                             trial, {.offset_bytes = operand_alignment(kernel(GetParam().kernel))}),
+                         expected),
+              "");
   });
 }
 

@@ -220,7 +220,7 @@ std::string numbers_in_words(const KernelTrial& got, const KernelTrial& expected
   if (unwritten > 0) text << ", " << unwritten << " of them NaN, as before the launch";
   if (first >= 0) text << ", the first is number " << first;
   text.precision(2);
-  text << "; relative error " << error << ", at most " << bound;
+  if (!std::isnan(error)) text << "; relative error " << error << ", at most " << bound;
   return text.str();
 }
 

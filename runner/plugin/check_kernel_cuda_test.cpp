@@ -2,6 +2,7 @@
 // On a GPU: stepgate's own example is layer_norm, and each wrong one is refused by the look for it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -55,13 +56,18 @@ INSTANTIATE_TEST_SUITE_P(
     Kernels, PlantedKernelOnAGpu,
     testing::Values(Planted{"does_nothing", "numbers"}, Planted{"half_of_the_rows", "step shape"},
                     Planted{"waits", "does not wait"}, Planted{"allocates", "memory"},
+                    Planted{"allocates", "capture"}, Planted{"allocates_in_order", "memory"},
                     Planted{"legacy_stream", "after its stream"},
                     Planted{"launches_twice", "launches"},
                     Planted{"honest_40_times", "many launches"},
                     Planted{"needs_16_bytes", "alignment"},
                     Planted{"sets_a_limit", "leaves the device alone"},
                     Planted{"writes_beside", "guard zones"}),
-    [](const testing::TestParamInfo<Planted>& planted) { return planted.param.function; });
+    [](const testing::TestParamInfo<Planted>& planted) {
+      std::string name = std::string(planted.param.function) + "_" + planted.param.check;
+      std::ranges::replace(name, ' ', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace stepgate

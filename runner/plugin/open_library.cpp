@@ -65,7 +65,7 @@ std::vector<stepgate_operand> operands_of(const KernelRequest& asked) {
                    .format = static_cast<std::uint32_t>(operand.format),
                    .elements = bytes / bytes_of(operand.format, asked.dtype),
                    .bytes = bytes,
-                   .alignment = alignment_bytes(asked.kernel),
+                   .alignment = operand_alignment(asked.kernel),
                    .may_replace = replaces ? static_cast<std::int32_t>(operand.may_replace) : -1,
                    .reserved = 0});
   }

@@ -71,6 +71,11 @@ WRONG(allocates) {
   const int status = cudaMalloc(&memory, 1 << 20);
   return status != 0 ? status : right(fault, operands, stream);
 }
+WRONG(allocates_in_order) {
+  void* memory = nullptr;
+  const int status = cudaMallocAsync(&memory, 1 << 20, static_cast<cudaStream_t>(stream));
+  return status != 0 ? status : right(fault, operands, stream);
+}
 WRONG(legacy_stream) { return right(fault, operands, nullptr); }
 WRONG(launches_twice) {
   const int status = right(fault, operands, stream);

@@ -92,7 +92,7 @@ void print_kernel(std::ostream& out, const Kernel& kernel) {
              or_none(names_of(recipe.shapes.front())),
              or_none(names_of(recipe.attributes.front())));
   fmt::print(out, "  operands, in the order of a launch, aligned to {} bytes or more:\n",
-             alignment_bytes(kernel));
+             operand_alignment(kernel));
   const KernelShape& shape = telling_shape(recipe);
   const KernelAttributes& attributes = recipe.attributes.front();
   for (const KernelOperand& operand : kernel.operands) {
