@@ -10,6 +10,7 @@ file(RENAME ${PLACE}/first "${prefix}")
 # Everything that is installed is in this list, and the other way round.
 set(expected bin/stepgate lib/stepgate/attach/libstepgate_attach.so lib/stepgate/attach/sitecustomize.py
   lib/cmake/stepgate/stepgateConfig.cmake lib/cmake/stepgate/stepgateConfigVersion.cmake lib/cmake/stepgate/stepgateTargets.cmake
+  lib/cmake/stepgate/stepgate_kernels.cmake include/stepgate/kernel.h
   lib/cmake/stepgate/stepgate_scenarios.cmake lib/cmake/stepgate/add_scenario_tests.cmake
   share/man/man1/stepgate.1 share/bash-completion/completions/stepgate share/zsh/site-functions/_stepgate
   share/fish/vendor_completions.d/stepgate.fish)

@@ -54,12 +54,13 @@ DeviceOperands::DeviceOperands(const KernelTrial& trial, Placement placement)
     : trial_(&trial), placement_(placement) {
   for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
     const std::vector<std::byte>& content = trial.operands[operand];
-    const std::size_t bytes = content.size() + 2 * guard_bytes + placement.offset_bytes;
+    const std::int64_t offset = placement.offset_of(operand);
+    const std::size_t bytes = content.size() + 2 * guard_bytes + offset;
     void* memory = nullptr;
     check_cuda(cudaMalloc(&memory, bytes), "allocate an operand");
     allocations_.emplace_back(memory);
     check_cuda(cudaMemset(memory, guard_value, bytes), "fill the guard zones");
-    void* start = static_cast<std::byte*>(memory) + guard_bytes + placement.offset_bytes;
+    void* start = static_cast<std::byte*>(memory) + guard_bytes + offset;
     check_cuda(cudaMemcpy(start, content.data(), content.size(), cudaMemcpyHostToDevice),
                "upload an operand");
     pointers_.push_back(start);
@@ -81,7 +82,7 @@ KernelTrial DeviceOperands::read_back() const {
 
 bool DeviceOperands::guards_are_untouched() const {
   for (std::size_t operand = 0; operand < allocations_.size(); ++operand) {
-    const std::int64_t before = guard_bytes + placement_.offset_bytes;
+    const std::int64_t before = guard_bytes + placement_.offset_of(operand);
     const std::int64_t bytes = operand_bytes(*trial_, operand);
     const auto all = from_device(allocations_[operand].get(), before + bytes + guard_bytes);
     const auto intact = [](std::byte value) { return value == std::byte{guard_value}; };

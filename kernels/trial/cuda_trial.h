@@ -33,7 +33,12 @@ void check_cuda(cudaError_t status, std::string_view what);
 
 // The placement of the operands in device memory.
 struct Placement {
+  std::int64_t offset_of(std::size_t operand) const {
+    return every_second && operand % 2 == 0 ? 0 : offset_bytes;
+  }
+
   std::int64_t offset_bytes = 0;  // from an address that is aligned to 256 bytes
+  bool every_second = false;      // offsets the second, fourth, ... operand alone
   enum class Output { apart, in_place } output = Output::apart;
 };
 

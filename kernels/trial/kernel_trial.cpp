@@ -158,24 +158,33 @@ void run_in_fp32(std::string_view name, const KernelShape& shape,
   kernel(name).reference({shape, DType::fp32, attributes, buffers});
 }
 
-double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  const OperandFormat format = operand_of(expected, operand).format;
-  const bool single = format == OperandFormat::single || format == OperandFormat::control;
+namespace {
+
+bool is_single(const KernelTrial& trial, std::size_t operand) {
+  const OperandFormat format = operand_of(trial, operand).format;
+  return format == OperandFormat::single || format == OperandFormat::control;
+}
+
+// The sum of the squares by which errors of an operand are judged.
+double judged_norm(const KernelTrial& expected, std::size_t operand) {
   const std::int64_t count = value_count(expected, operand);
-  double difference = 0, norm = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double value = value_at(expected, operand, i);
-    const double error = value_at(got, operand, i) - value;
-    difference += error * error;
-    norm += value * value;
-  }
-  if (difference == 0) return 0;
+  double norm = 0;
+  for (std::int64_t i = 0; i < count; ++i) norm += std::pow(value_at(expected, operand, i), 2);
   // A few numbers may all be close to 0 where terms of about 0.1 cancel, and keep their errors.
   constexpr std::int64_t few = 4;
   constexpr double term = 0.1;
   if (count <= few) norm = std::max(norm, static_cast<double>(count) * term * term);
-  if (single) norm = std::max(norm, static_cast<double>(count));
-  return std::sqrt(difference / norm);
+  if (is_single(expected, operand)) norm = std::max(norm, static_cast<double>(count));
+  return norm;
+}
+
+}  // namespace
+
+double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
+  double squares = 0;
+  for (std::int64_t i = 0; i < value_count(expected, operand); ++i)
+    squares += std::pow(value_at(got, operand, i) - value_at(expected, operand, i), 2);
+  return squares == 0 ? 0 : std::sqrt(squares / judged_norm(expected, operand));
 }
 
 double error_bound(const KernelTrial& trial, std::size_t operand) {
@@ -199,15 +208,17 @@ bool has_error_bound(OperandFormat format) {
          format == OperandFormat::control;
 }
 
-// Says which elements are off by much more than the operand as a whole may be.
+// Says which numbers are off; empty where none is and the operand as a whole is within its bound.
 std::string numbers_in_words(const KernelTrial& got, const KernelTrial& expected,
-                             std::size_t operand, double error) {
+                             std::size_t operand) {
   const std::int64_t count = value_count(expected, operand);
   const double bound = error_bound(expected, operand);
-  double squares = 0;
-  for (std::int64_t i = 0; i < count; ++i) squares += std::pow(value_at(expected, operand, i), 2);
-  const double typical = std::sqrt(squares / static_cast<double>(count));
-  constexpr double much = 10;
+  const double error = relative_error(got, expected, operand);
+  const double typical = std::sqrt(judged_norm(expected, operand) /
+                                   static_cast<double>(std::max(count, std::int64_t{1})));
+  // A single number may be off by so many times what the operand may be off as a whole. Numbers
+  // that were never written are off by more, however many others are right.
+  constexpr double much = 30;
   std::int64_t off = 0, unwritten = 0, first = -1;
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = value_at(got, operand, i), right = value_at(expected, operand, i);
@@ -215,6 +226,8 @@ std::string numbers_in_words(const KernelTrial& got, const KernelTrial& expected
     if (std::abs(value - right) <= much * bound * std::max(typical, std::abs(right))) continue;
     if (off++ == 0) first = i;
   }
+  // NaN is no error within the bound.
+  if (error <= bound && off == 0) return {};
   std::ostringstream text;
   text << off << " of " << count << " numbers are off";
   if (unwritten > 0) text << ", " << unwritten << " of them NaN, as before the launch";
@@ -227,12 +240,8 @@ std::string numbers_in_words(const KernelTrial& got, const KernelTrial& expected
 }  // namespace
 
 std::string difference(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  if (has_error_bound(operand_of(expected, operand).format)) {
-    const double error = relative_error(got, expected, operand);
-    // NaN is no error within the bound.
-    if (error <= error_bound(expected, operand)) return {};
-    return numbers_in_words(got, expected, operand, error);
-  }
+  if (has_error_bound(operand_of(expected, operand).format))
+    return numbers_in_words(got, expected, operand);
   for (std::int64_t i = 0; i < value_count(expected, operand); ++i) {
     const double value = value_at(got, operand, i), right = value_at(expected, operand, i);
     const bool is_stamp = is_clock(expected, operand) && right == 0;

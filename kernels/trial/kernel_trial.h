@@ -107,8 +107,9 @@ double error_bound(const KernelTrial&, std::size_t operand);
 // Whether the operand holds the device's clocks and multiprocessors, which the reference leaves 0.
 bool is_clock(const KernelTrial&, std::size_t operand);
 
-// Says in words what differs in an operand of two trials: its error is beyond error_bound, or whole
-// numbers are others. Empty where nothing does. Of clocks it says only whether they are missing.
+// Says in words what differs in an operand of two trials: its error or that of one number is
+// beyond what rounding explains, or whole numbers are others. Empty where nothing does. Of clocks
+// it says only whether they are missing.
 std::string difference(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
 // The name and the difference of the first operand that has one; scratch has none.
 std::string difference(const KernelTrial& got, const KernelTrial& expected);

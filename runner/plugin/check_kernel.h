@@ -27,6 +27,8 @@ struct KernelCheck {
   std::int64_t trials = 0;       // that the library supports
   std::int64_t unsupported = 0;  // that it does not
   std::string first_unsupported;
+  std::int64_t left_out = 0;  // launches of steps that were not tried
+  std::uint64_t seed = 0;
   std::vector<KernelFault> faults;
 
   // Whether it is that kernel in all trials that it supports. One that supports none is not.
@@ -47,6 +49,7 @@ struct KernelCheckRequest {
   std::string function;
   const Kernel& kernel;
   std::vector<LaunchOfStep> of_step = {};  // tried beside the recipe's
+  std::int64_t left_out = 0;               // launches of the step that are too large to try
   std::uint64_t seed = 1;
   // Called before each trial with its description, so that a crash can be placed.
   std::function<void(const std::string&)> at_trial = {};

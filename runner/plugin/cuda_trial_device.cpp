@@ -51,6 +51,7 @@ class CudaOperands : public PlacedOperands {
   CudaOperands(const KernelTrial& trial, const PlacedAs& as, cudaStream_t stream)
       : operands_(trial,
                   {.offset_bytes = as.offset_bytes,
+                   .every_second = as.every_second,
                    .output = as.in_place ? Placement::Output::in_place : Placement::Output::apart}),
         stream_(stream) {}
 

@@ -48,6 +48,11 @@ class ElfReader {
            header->e_type == ET_DYN;
   }
 
+  bool has_sections() const {
+    const auto header = at<Elf64_Ehdr>(0);
+    return header->e_shnum > 0 && section(*header, header->e_shnum - 1U);
+  }
+
   struct Symbol {
     std::string name;
     std::uint64_t address = 0;
@@ -109,15 +114,19 @@ std::vector<std::byte> bytes_of_file(const std::filesystem::path& path) {
     throw KernelLibraryError(
         fmt::format("'{}' is no file; name the library itself", path.string()));
   }
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
+  if (std::filesystem::file_size(path, none) > most_bytes) {
+    throw KernelLibraryError(fmt::format("'{}' has more than 1 GiB", path.string()),
+                             "name a library of kernels");
+  }
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in) {
     throw KernelLibraryError(
         fmt::format("'{}' cannot be read; look at its permissions", path.string()));
   }
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return bytes;
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
 }
 
 }  // namespace
@@ -132,6 +141,10 @@ LibraryFile library_of(std::string path, std::vector<std::byte> bytes) {
   if (!elf.is_shared_library()) {
     throw KernelLibraryError(
         fmt::format("'{}' is no 64-bit shared library; link it with -shared", file.path));
+  }
+  if (!elf.has_sections()) {
+    throw KernelLibraryError(fmt::format("'{}' ends before its table of symbols", file.path),
+                             "it was cut, or stripped of its sections: link it again");
   }
   std::optional<std::uint32_t> abi;
   for (ElfReader::Symbol& symbol : elf.exported()) {

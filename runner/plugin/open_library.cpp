@@ -51,6 +51,16 @@ struct Prepared {
   }
 };
 
+// Calls a function of C that a library has, which may be written in C++ all the same.
+template <class Call>
+int guarded(const std::string& who, const Call& call) {
+  try {
+    return call();
+  } catch (...) {
+    throw KernelLibraryError(who + " threw an exception", "return STEPGATE_FAILED and a message");
+  }
+}
+
 double number_of(const AggregateMember& member) {
   return std::visit([](auto value) { return static_cast<double>(value); }, member);
 }
@@ -146,7 +156,7 @@ PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelReq
   const auto prepared = std::make_shared<Prepared>();
   prepared->who = fmt::format("'{}' of '{}'", function, file_.path);
   prepared->made.size = sizeof(stepgate_prepared);
-  const int status = ask(&request, &prepared->made);
+  const int status = guarded(prepared->who, [&] { return ask(&request, &prepared->made); });
   const std::string said = prepared->message();
   const auto because = [&](std::string_view otherwise) {
     const std::string& words = said.empty() ? std::string(otherwise) : said;
@@ -172,9 +182,12 @@ PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelReq
                                          prepared->who, prepared->made.workspace_bytes,
                                          in_words(asked), asked.workspace_bytes));
   }
-  const auto launch = [prepared, workspace = asked.workspace, device](void* const* buffers,
-                                                                      CUstream_st* stream) {
-    const int launched = prepared->made.launch(prepared->made.state, buffers, workspace, stream);
+  // A library that says that it uses none gets none.
+  void* const workspace = prepared->made.workspace_bytes > 0 ? asked.workspace : nullptr;
+  const auto launch = [prepared, workspace, device](void* const* buffers, CUstream_st* stream) {
+    const int launched = guarded(prepared->who, [&] {
+      return prepared->made.launch(prepared->made.state, buffers, workspace, stream);
+    });
     if (launched == STEPGATE_OK) return;
     throw KernelLibraryError(fmt::format("{} failed to launch: {}", prepared->who,
                                          launched > 0 ? device.in_words(launched, device.capability)

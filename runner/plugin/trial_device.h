@@ -32,6 +32,7 @@ class PlacedOperands {
 
 struct PlacedAs {
   std::int64_t offset_bytes = 0;  // from an address that is aligned to 256 bytes
+  bool every_second = false;      // offsets the second, fourth, ... operand alone
   bool in_place = false;          // the output of operand_in_place is in its input's buffer
 };
 

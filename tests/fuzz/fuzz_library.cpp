@@ -58,9 +58,8 @@ std::string library_to_begin_with() {
 }
 
 std::vector<std::byte> bytes_of(std::string_view text) {
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return bytes;
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
 }
 
 }  // namespace

@@ -176,6 +176,32 @@ NORM(forgets_odd_columns) {
   stream.enqueue(
       [norm, at] { norm_rows(norm, at.data(), norm.rows, norm.columns - norm.columns % 2); });
 }
+NORM(forgets_the_last) {
+  stream.enqueue([norm, at] {
+    norm_rows(norm, at.data(), norm.rows, norm.columns);
+    const std::int64_t count = norm.rows * norm.columns;
+    for (std::int64_t i = std::max<std::int64_t>(count - 90, 0); i < count; ++i)
+      stepgate::set_number(at[3], norm.dtype, i, 0);
+  });
+}
+NORM(nudges_an_input) {
+  stream.enqueue([norm, at] {
+    norm_rows(norm, at.data(), norm.rows, norm.columns);
+    stepgate::set_number(at[1], norm.dtype, 0, 1.004 * stepgate::number_at(at[1], norm.dtype, 0));
+  });
+}
+NORM(needs_an_aligned_output) {
+  const auto is_aligned = [&](int operand) {
+    return reinterpret_cast<std::uintptr_t>(at[operand]) % 16 == 0;
+  };
+  if (is_aligned(0) && !is_aligned(3))
+    stream.enqueue([&stream] { stream.fail("misaligned address"); });
+  else
+    enqueue_norm(norm, at, stream);
+}
+NORM(throws) {
+  throw 1;
+}
 NORM(wrong_epsilon) {
   Norm other = norm;
   other.epsilon *= 1000;
@@ -209,6 +235,19 @@ NORM(differs) {
 NORM(other_stream) {
   norm_rows(norm, at.data(), norm.rows, norm.columns);
   stream.enqueue([] {});
+}
+namespace {
+void norm_elsewhere(const Norm& norm, const Operands& at, FakeStream& stream) {
+  norm_rows(norm, at.data(), norm.rows, norm.columns);
+  stream.enqueue([] {});
+}
+}  // namespace
+extern "C" STEPGATE_EXPORT int rare_and_elsewhere(const stepgate_request* request,
+                                                  stepgate_prepared* prepared) {
+  constexpr std::int64_t only = 7;
+  if (request->dtype == STEPGATE_FP16 && stepgate_dimension_of(request, "columns", 0) == only)
+    return prepare_norm<norm_elsewhere>(request, prepared);
+  return STEPGATE_UNSUPPORTED;
 }
 NORM(waits) {
   enqueue_norm(norm, at, stream);

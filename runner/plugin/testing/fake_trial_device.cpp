@@ -67,7 +67,8 @@ class HostOperands : public PlacedOperands {
       const auto address = reinterpret_cast<std::uintptr_t>(memory.data()) + guard;
       const std::size_t aligned =
           (address + whole_alignment - 1) / whole_alignment * whole_alignment - address;
-      begins_.push_back(guard + aligned + offset_);
+      const bool stays = as.every_second && begins_.size() % 2 == 0;
+      begins_.push_back(guard + aligned + (stays ? 0 : offset_));
       std::ranges::copy(content, memory.begin() + static_cast<std::ptrdiff_t>(begins_.back()));
       pointers_.push_back(memory.data() + begins_.back());
     }

@@ -17,6 +17,8 @@ void write_kernel_check_json(std::ostream& out, const KernelCheck& check) {
                                     {"is_it", check.is_it()},
                                     {"trials", check.trials},
                                     {"unsupported", check.unsupported},
+                                    {"left_out", check.left_out},
+                                    {"seed", check.seed},
                                     {"faults", faults}};
   out << json_line(line) << '\n';
 }

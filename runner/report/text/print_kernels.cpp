@@ -190,13 +190,20 @@ void print_kernel_check(std::ostream& out, const KernelCheck& check) {
     fmt::print(out, "{}: {}{}\n", fault.check, fault.first,
                fault.trials == 1 ? "" : fmt::format(", and in {} more trials", fault.trials - 1));
   }
-  const std::string unsupported = check.unsupported == 0
-                                      ? ""
-                                      : fmt::format("; {} trials are not supported: {}",
-                                                    check.unsupported, check.first_unsupported);
+  std::string also = fmt::format("; seed {}", check.seed);
+  if (check.unsupported > 0) {
+    also += fmt::format("; {} trials are not supported: {}", check.unsupported,
+                        check.first_unsupported);
+  }
+  if (check.left_out > 0) {
+    also += fmt::format(
+        "; {} launches of the steps were not tried, as the host's reference of one "
+        "takes seconds",
+        check.left_out);
+  }
   if (check.is_it()) {
     fmt::print(out, "{} of {} is {}: {} trials{}\n", check.kernel, check.library, check.kernel,
-               check.trials, unsupported);
+               check.trials, also);
     return;
   }
   std::vector<std::string_view> names;
@@ -204,7 +211,7 @@ void print_kernel_check(std::ostream& out, const KernelCheck& check) {
   fmt::print(
       out, "{} of {} is NOT {}: {}{}\n", check.kernel, check.library, check.kernel,
       names.empty() ? "it supports none of the trials" : fmt::format("{}", fmt::join(names, ", ")),
-      unsupported);
+      also);
 }
 
 }  // namespace stepgate

@@ -18,21 +18,25 @@ std::string printed(const KernelCheck& check) {
 }
 
 TEST(PrintKernels, TheLastLineIsTheVerdict) {
-  KernelCheck check{.kernel = "layer_norm", .library = "libmine.so 1f", .trials = 137};
-  EXPECT_EQ(printed(check), "layer_norm of libmine.so 1f is layer_norm: 137 trials\n");
+  KernelCheck check{.kernel = "layer_norm", .library = "libmine.so 1f", .trials = 137, .seed = 7};
+  EXPECT_EQ(printed(check), "layer_norm of libmine.so 1f is layer_norm: 137 trials; seed 7\n");
   check.faults = {{.check = "numbers", .first = "'y': off (layer_norm 1x1 fp32)", .trials = 3},
                   {.check = "launches", .first = "two", .trials = 1}};
   EXPECT_EQ(printed(check),
             "numbers: 'y': off (layer_norm 1x1 fp32), and in 2 more trials\n"
             "launches: two\n"
-            "layer_norm of libmine.so 1f is NOT layer_norm: numbers, launches\n");
+            "layer_norm of libmine.so 1f is NOT layer_norm: numbers, launches; seed 7\n");
   const KernelCheck none{.kernel = "layer_norm",
                          .library = "libmine.so 1f",
                          .unsupported = 4,
-                         .first_unsupported = "only bf16"};
-  EXPECT_EQ(printed(none),
-            "layer_norm of libmine.so 1f is NOT layer_norm: it supports none of the trials; 4 "
-            "trials are not supported: only bf16\n");
+                         .first_unsupported = "only bf16",
+                         .left_out = 2,
+                         .seed = 7};
+  EXPECT_EQ(
+      printed(none),
+      "layer_norm of libmine.so 1f is NOT layer_norm: it supports none of the trials; seed 7; "
+      "4 trials are not supported: only bf16; 2 launches of the steps were not tried, as the "
+      "host's reference of one takes seconds\n");
 }
 
 TEST(PrintKernels, ALineForProgramsSaysTheSame) {

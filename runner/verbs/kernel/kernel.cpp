@@ -3,10 +3,14 @@
 // Only a process of its own opens the library, so that one that crashes is a fault and not the end.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +37,9 @@ namespace {
 
 // The references of larger launches take the host seconds.
 constexpr std::int64_t most_flops = std::int64_t{1} << 28;
+constexpr unsigned most_seconds_of_a_trial = 60;
+// What a process writes instead of its present trial when it ends by itself.
+constexpr std::string_view over = "over";
 constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
 
 const Kernel& kernel_named(const std::string& name) {
@@ -48,7 +55,7 @@ const Kernel& kernel_named(const std::string& name) {
 int describe(const std::vector<std::string>& names) {
   if (names.empty()) print_kernels(std::cout);
   for (const std::string& name : names) {
-    if (name.find('/') != std::string::npos || name.ends_with(".so"))
+    if (name.find('/') != std::string::npos || name.find(".so") != std::string::npos)
       print_library(std::cout, read_library(name));
     else
       print_kernel(std::cout, kernel_named(name));
@@ -62,11 +69,16 @@ bool is_small(const Kernel& launched, const LaunchOfStep& launch) {
          work.bytes_written <= most_bytes;
 }
 
-// The different launches of the kernel in the steps of the scenarios. Says how many are left out.
-std::vector<LaunchOfStep> launches_in_steps(const Arguments& arguments, const Kernel& wanted) {
-  std::vector<LaunchOfStep> all;
-  std::int64_t large = 0;
-  if (arguments.kernel.scenarios.empty()) return all;
+struct LaunchesOfSteps {
+  std::vector<LaunchOfStep> tried;
+  std::int64_t left_out = 0;  // that are too large
+};
+
+// The different launches of the kernel in the steps of the scenarios.
+LaunchesOfSteps launches_in_steps(const Arguments& arguments, const Kernel& wanted) {
+  LaunchesOfSteps found;
+  auto& [all, large] = found;
+  if (arguments.kernel.scenarios.empty()) return found;
   Arguments asked = arguments;
   asked.files = arguments.kernel.scenarios;
   for (const Planned& planned : plan_all(asked, 1)) {
@@ -88,27 +100,24 @@ std::vector<LaunchOfStep> launches_in_steps(const Arguments& arguments, const Ke
     throw RequestError(fmt::format("no step of the scenarios launches '{}'", wanted.name),
                        "`stepgate plan` lists the launches of a step");
   }
-  if (large > 0) {
-    std::cerr << fmt::format(
-        "{} launches of the steps are not tried: the host's reference of one takes seconds\n",
-        large);
-  }
-  return all;
+  return found;
 }
 
 #ifdef STEPGATE_WITH_CUDA
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
   const KernelArguments& given = arguments.kernel;
-  const std::vector<LaunchOfStep> of_step = launches_in_steps(arguments, wanted);
+  const LaunchesOfSteps of_steps = launches_in_steps(arguments, wanted);
   const auto device = make_cuda_trial_device(0);
   const OpenLibrary library(read_library(given.names.front()));
   return check_kernel(*device, {.library = library,
                                 .function = given.function,
                                 .kernel = wanted,
-                                .of_step = of_step,
+                                .of_step = of_steps.tried,
+                                .left_out = of_steps.left_out,
                                 .seed = seed_of(arguments),
                                 .at_trial = [&](const std::string& place) {
                                   std::ofstream(given.place) << place;
+                                  ::alarm(most_seconds_of_a_trial);
                                 }});
 }
 #else
@@ -134,6 +143,17 @@ std::string text_of_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::string end_in_words(int code) {
+  constexpr int first_signal = 128, most_signals = 64;
+  if (code == first_signal + SIGALRM)
+    return fmt::format("it did not end within {} s", most_seconds_of_a_trial);
+  if (code > first_signal && code <= first_signal + most_signals) {
+    return fmt::format("it ended its process by signal {} ({})", code - first_signal,
+                       ::strsignal(code - first_signal));
+  }
+  return fmt::format("it ended its process with code {}", code);
+}
+
 // Runs this program again for the check, and makes a fault of its crash.
 int check_apart(const Arguments& arguments, const Kernel& wanted) {
   const LibraryFile file = read_library(arguments.kernel.names.front());
@@ -149,20 +169,31 @@ int check_apart(const Arguments& arguments, const Kernel& wanted) {
     command.insert(command.end(), {"--scenario", scenario.string()});
   command.insert(command.end(), {"--", file.path, std::string(wanted.name)});
   const int code = run_this_program(command);
-  constexpr int first_signal = 128;
-  if (code <= first_signal || interrupted != 0) return code;
-  const int signal = code - first_signal;
   const std::string at = text_of_file(place);
-  return report(
-      arguments,
-      {.kernel = std::string(wanted.name),
-       .library = identity_of(file),
-       .trials = 1,
-       .faults = {{.check = "crash",
-                   .first = fmt::format(
-                       "it ended its process by signal {} ({}){}", signal, ::strsignal(signal),
-                       at.empty() ? ", before the first trial" : fmt::format(" ({})", at)),
-                   .trials = 1}}});
+  if (at == over || interrupted != 0) return code;
+  return report(arguments, {.kernel = std::string(wanted.name),
+                            .library = identity_of(file),
+                            .trials = 1,
+                            .seed = seed_of(arguments),
+                            .faults = {{.check = "crash",
+                                        .first = fmt::format("{}{}", end_in_words(code),
+                                                             at.empty() ? ", before the first trial"
+                                                                        : fmt::format(" ({})", at)),
+                                        .trials = 1}}});
+}
+
+// Says at its end that it ended by itself, whatever it found: a library that ends the process, by a
+// crash or by exit(), does not come so far.
+int check_in_this_process(const Arguments& arguments, const Kernel& wanted) {
+  const auto ends = [&] { std::ofstream(arguments.kernel.place) << over; };
+  try {
+    const int code = report(arguments, checked_here(arguments, wanted));
+    ends();
+    return code;
+  } catch (...) {
+    ends();
+    throw;
+  }
 }
 
 int check(const Arguments& arguments) {
@@ -175,19 +206,20 @@ int check(const Arguments& arguments) {
   const Kernel& wanted = kernel_named(given.names.back());
   Arguments whole = arguments;
   if (whole.kernel.function.empty()) whole.kernel.function = given.names.back();
-  check_outputs(whole);
-  if (given.place.empty()) return check_apart(whole, wanted);
-  return report(whole, checked_here(whole, wanted));
+  Arguments outputs = whole;
+  outputs.files.clear();  // they are no scenarios
+  const std::filesystem::path library = given.names.front();
+  check_outputs(outputs, std::span(&library, 1));
+  return given.place.empty() ? check_apart(whole, wanted) : check_in_this_process(whole, wanted);
 }
 
-// Files that are there already are somebody's work.
-void write_new(const std::filesystem::path& file, const std::string& text) {
-  if (std::filesystem::exists(file)) {
+// Files that are there already are somebody's work, and so is what a link names.
+void refuse_written(const std::filesystem::path& file) {
+  std::error_code none;
+  if (std::filesystem::symlink_status(file, none).type() != std::filesystem::file_type::not_found) {
     throw RequestError(fmt::format("'{}' is there already", file.string()),
                        "name another folder: --in FOLDER");
   }
-  write_output([&] { write_file(file, text); });
-  std::cout << file.string() << '\n';
 }
 
 int begin_kernel(const Arguments& arguments) {
@@ -201,9 +233,13 @@ int begin_kernel(const Arguments& arguments) {
   TextStream source, project;
   print_new_kernel(source, wanted);
   print_new_project(project, wanted);
-  if (!given.folder.empty()) std::filesystem::create_directories(given.folder);
-  write_new(given.folder / fmt::format("{}.cu", wanted.name), source.str());
-  write_new(given.folder / "CMakeLists.txt", project.str());
+  const std::filesystem::path of_source = given.folder / fmt::format("{}.cu", wanted.name);
+  const std::filesystem::path of_project = given.folder / "CMakeLists.txt";
+  refuse_written(of_source);
+  refuse_written(of_project);
+  write_file(of_source, source.str());
+  write_file(of_project, project.str());
+  std::cout << of_source.string() << '\n' << of_project.string() << '\n';
   return 0;
 }
 

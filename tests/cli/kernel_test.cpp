@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Tests `stepgate kernel` from outside, with libraries that end the process that has them open.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+class KernelVerb : public CommandLine {
+ protected:
+  Finished check(const std::string& end) const {
+    const EnvironmentVariable how("END", end);
+    const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
+    return stepgate({"kernel", "check", STEPGATE_FAKE_KERNELS, "layer_norm", "--json", "k.json",
+                     "--seed", "7"});
+  }
+};
+
+// Whatever a library ends the process with, 0 among it, it is no kernel.
+TEST_F(KernelVerb, ALibraryThatEndsTheProcessIsRefused) {
+  for (const auto& [end, words] : {std::pair{"0", "with code 0"}, std::pair{"1", "with code 1"},
+                                   std::pair{"3", "with code 3"}, std::pair{"255", "with code 255"},
+                                   std::pair{"signal", "by signal 11 (Segmentation fault)"}}) {
+    const Finished ended = check(end);
+    EXPECT_EQ(ended.exit_code, 1) << ended.err;
+    EXPECT_TRUE(contains(ended.out, std::string("crash: it ended its process ") + words +
+                                        ", before the first trial\n"))
+        << ended.out;
+    EXPECT_TRUE(contains(ended.out, " is NOT layer_norm: crash; seed 7\n")) << ended.out;
+    const auto line = nlohmann::json::parse(text_of(place() / "k.json"));
+    EXPECT_EQ(line["is_it"], false);
+    EXPECT_EQ(line["faults"][0]["check"], "crash");
+  }
+}
+
+// A request that cannot be carried out is told by the process itself and is no fault of the
+// library.
+TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
+#ifdef STEPGATE_WITH_CUDA
+  GTEST_SKIP() << "a build with CUDA tries it where there is a GPU";
+#endif
+  const Finished ended =
+      stepgate({"kernel", "check", STEPGATE_FAKE_KERNELS, "layer_norm", "--json", "k.json"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_TRUE(contains(ended.err, "this build of stepgate has no CUDA")) << ended.err;
+  EXPECT_FALSE(std::filesystem::exists(place() / "k.json"));
+}
+
+TEST_F(KernelVerb, TheLibraryIsNoOutput) {
+  std::filesystem::copy_file(STEPGATE_FAKE_KERNELS, place() / "mine.so");
+  const std::string before = text_of(place() / "mine.so");
+  const Finished ended =
+      stepgate({"kernel", "check", "mine.so", "layer_norm", "--json", "mine.so"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(text_of(place() / "mine.so"), before);
+}
+
+TEST_F(KernelVerb, NothingThatIsThereIsWrittenOver) {
+  ASSERT_EQ(stepgate({"kernel", "new", "layer_norm", "--in", "my"}).exit_code, 0);
+  const Finished second = stepgate({"kernel", "new", "add", "--in", "my"});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_EQ(second.out, "");
+  EXPECT_FALSE(std::filesystem::exists(place() / "my/add.cu"));
+  std::filesystem::create_symlink("elsewhere", place() / "gelu.cu");
+  EXPECT_EQ(stepgate({"kernel", "new", "gelu"}).exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(place() / "elsewhere"));
+}
+
+}  // namespace
+}  // namespace stepgate
