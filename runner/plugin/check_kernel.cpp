@@ -96,7 +96,7 @@ class KernelChecker {
     KernelTrial expected = trial;
     run_reference(expected);
     const std::int64_t offset = operand_alignment(request_.kernel);
-    // What is wrong at once would be told again by every later look.
+    // Every later look would tell again what is wrong at once.
     const bool is_right = agrees(trial, expected, {}, is_of_step ? step_shape : numbers);
     if (is_right && agrees(trial, expected, {.offset_bytes = offset}, alignment))
       (void)agrees(trial, expected, {.offset_bytes = offset, .every_second = true}, alignment);

@@ -38,7 +38,7 @@ namespace {
 // The references of larger launches take the host seconds.
 constexpr std::int64_t most_flops = std::int64_t{1} << 28;
 constexpr unsigned most_seconds_of_a_trial = 60;
-// What a process writes instead of its present trial when it ends by itself.
+// A process that ends by itself writes this in the place of its present trial.
 constexpr std::string_view over = "over";
 constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
 
