@@ -37,10 +37,10 @@ namespace {
 
 // The references of larger launches take the host seconds.
 constexpr std::int64_t most_flops = std::int64_t{1} << 28;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
 constexpr unsigned most_seconds_of_a_trial = 60;
 // A process that ends by itself writes this in the place of its present trial.
 constexpr std::string_view over = "over";
-constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
 
 const Kernel& kernel_named(const std::string& name) {
   std::vector<std::string_view> names;
@@ -114,7 +114,7 @@ KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
                                 .kernel = wanted,
                                 .of_step = of_steps.tried,
                                 .left_out = of_steps.left_out,
-                                .seed = seed_of(arguments),
+                                .seed = *arguments.seed,
                                 .at_trial = [&](const std::string& place) {
                                   std::ofstream(given.place) << place;
                                   ::alarm(most_seconds_of_a_trial);
@@ -162,7 +162,7 @@ int check_apart(const Arguments& arguments, const Kernel& wanted) {
   const std::filesystem::path place = folder.path() / "place";
   std::vector<std::string> command{"kernel",     "check",
                                    "--place",    place.string(),
-                                   "--seed",     std::to_string(seed_of(arguments)),
+                                   "--seed",     std::to_string(*arguments.seed),
                                    "--function", arguments.kernel.function};
   if (!arguments.json.empty()) command.insert(command.end(), {"--json", arguments.json.string()});
   for (const auto& scenario : arguments.kernel.scenarios)
@@ -174,7 +174,7 @@ int check_apart(const Arguments& arguments, const Kernel& wanted) {
   return report(arguments, {.kernel = std::string(wanted.name),
                             .library = identity_of(file),
                             .trials = 1,
-                            .seed = seed_of(arguments),
+                            .seed = *arguments.seed,
                             .faults = {{.check = "crash",
                                         .first = fmt::format("{}{}", end_in_words(code),
                                                              at.empty() ? ", before the first trial"
@@ -206,6 +206,7 @@ int check(const Arguments& arguments) {
   const Kernel& wanted = kernel_named(given.names.back());
   Arguments whole = arguments;
   if (whole.kernel.function.empty()) whole.kernel.function = given.names.back();
+  whole.seed = seed_of(arguments);  // both processes tell the same one
   Arguments outputs = whole;
   outputs.files.clear();  // they are no scenarios
   const std::filesystem::path library = given.names.front();
