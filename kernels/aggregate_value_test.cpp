@@ -146,8 +146,10 @@ TEST(AggregateValue, NamesAreThoseOfTheMembers) {
         is_within = true;
       } else if (is_within && std::regex_search(line, found, member)) {
         const std::string every = found[1];
-        for (std::sregex_iterator at(every.begin(), every.end(), declared), end; at != end; ++at)
-          members += (members.empty() ? "" : " ") + (*at)[1].str();
+        for (std::sregex_iterator at(every.begin(), every.end(), declared), end; at != end; ++at) {
+          if (!members.empty()) members += ' ';
+          members += (*at)[1].str();
+        }
       } else if (is_within && line.find("};") != std::string::npos) {
         EXPECT_EQ(list, members) << entry.path();
         is_within = false;

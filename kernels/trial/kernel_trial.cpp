@@ -263,7 +263,10 @@ std::string difference(const KernelTrial& got, const KernelTrial& expected) {
     if (operand_of(expected, operand).format == OperandFormat::scratch) continue;
     const std::string words = difference(got, expected, operand);
     if (!words.empty())
-      return "'" + std::string(operand_of(expected, operand).name) + "': " + words;
+      return std::string("'")
+          .append(operand_of(expected, operand).name)
+          .append("': ")
+          .append(words);
   }
   return {};
 }
