@@ -17,7 +17,7 @@ set(planted
   "#include \"base/toml/toml.h\""
   "#include \"judge/stored/baseline.h\""
   "#include \"plan/testing/plan_by_hand.h\""
-  "#include \"kernels/trial/kernel_trial.h\""
+  "#include \"kernels/testing/bench_shapes.h\""
   # At an analysis of what comes with the plan.
   "#include \"plan/count/facts_of.h\""
   "#include \"plan/derive/anchors.h\""

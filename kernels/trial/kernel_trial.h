@@ -25,6 +25,10 @@ struct TrialRecipe {
   // By operand: the numbers are uniform in [lowest, 1), and in [-1, 1) if the operand is not
   // listed.
   std::map<std::size_t, double> lowest = {};
+  // The operands in which a launch leaves the device's clock, and clocks each followed by a
+  // multiprocessor, as far as the kernel has them.
+  std::size_t clock = no_operand;
+  std::size_t stamps = no_operand;
   // Makes inputs that depend on each other consistent, after all are filled.
   void (*settle)(KernelTrial&) = nullptr;
 };

@@ -574,16 +574,19 @@ class CommandLine {
             "to begin with")
         ->required()
         ->type_name("describe|check|new");
-    kernel->add_option(
-        "names", given.names,
-        "describe: kernels and libraries; check: the library and the kernel; new: the "
-        "kernel");
-    kernel->add_option("--in", given.folder, "new: the folder of its files [default: .]");
+    kernel->add_option("names", given.names,
+                       "describe: kernels and libraries [default: all kernels]; check: the library "
+                       "and the kernel; new: the "
+                       "kernel");
+    kernel->add_option("--in", given.folder,
+                       "new: the folder of its files [default: the current folder]");
     kernel->add_option("--function", given.function,
-                       "the library's function, where it is not named like the kernel");
+                       "the library's function [default: that of the kernel's name]");
     kernel
-        ->add_option("--scenario", given.scenarios,
-                     "check the launches of this scenario's steps too; repeatable")
+        ->add_option(
+            "--scenario", given.scenarios,
+            "check the launches of this scenario's steps too [default: those of no scenario]; "
+            "repeatable")
         ->allow_extra_args(false);
     kernel->add_option("--json", arguments_.json,
                        "write what was found to this file, as one JSON object");

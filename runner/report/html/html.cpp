@@ -31,7 +31,7 @@ html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;
 overflow-wrap:anywhere}
-main{max-width:1320px;margin:0 auto;padding:1rem}
+main{max-width:1560px;margin:0 auto;padding:1rem}
 h1,h2,h3,h4{line-height:1.25;margin:1.6em 0 .5em}
 h1{font-size:1.05rem;margin:.2em 0;color:var(--dim);font-weight:600}
 h2{font-size:1.3rem}h3{font-size:1.05rem}h4{font-size:.95rem;margin:1.1em 0 .3em}
