@@ -2,8 +2,8 @@
 // layer_norm as a library for stepgate, one block a row: right for every shape, dtype and
 // alignment, and slower than stepgate's own.
 //
-//   nvcc -O3 -std=c++17 -shared -Xcompiler -fPIC -arch=native -I INCLUDE layer_norm.cu -o libmine.so
-//   stepgate kernel check libmine.so layer_norm
+//   nvcc -O3 -std=c++17 -shared -Xcompiler -fPIC -arch=native -I INCLUDE layer_norm.cu -o
+//   libmine.so stepgate kernel check libmine.so layer_norm
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -17,12 +17,24 @@ namespace {
 
 constexpr int threads = 256;
 
-__device__ float load(const float* at) { return *at; }
-__device__ float load(const __nv_bfloat16* at) { return __bfloat162float(*at); }
-__device__ float load(const __half* at) { return __half2float(*at); }
-__device__ void store(float* at, float value) { *at = value; }
-__device__ void store(__nv_bfloat16* at, float value) { *at = __float2bfloat16_rn(value); }
-__device__ void store(__half* at, float value) { *at = __float2half_rn(value); }
+__device__ float load(const float* at) {
+  return *at;
+}
+__device__ float load(const __nv_bfloat16* at) {
+  return __bfloat162float(*at);
+}
+__device__ float load(const __half* at) {
+  return __half2float(*at);
+}
+__device__ void store(float* at, float value) {
+  *at = value;
+}
+__device__ void store(__nv_bfloat16* at, float value) {
+  *at = __float2bfloat16_rn(value);
+}
+__device__ void store(__half* at, float value) {
+  *at = __float2half_rn(value);
+}
 
 // The sum over the block, in every thread.
 __device__ float block_sum(float value) {
@@ -71,8 +83,8 @@ int launch(void* state, void* const* at, void*, void* stream) {
   const State& shape = *static_cast<const State*>(state);
   norm_row<<<shape.rows, threads, 0, static_cast<cudaStream_t>(stream)>>>(
       static_cast<const Number*>(at[0]), static_cast<const Number*>(at[1]),
-      static_cast<const Number*>(at[2]), static_cast<Number*>(at[3]),
-      static_cast<float*>(at[4]), shape.columns, shape.epsilon);
+      static_cast<const Number*>(at[2]), static_cast<Number*>(at[3]), static_cast<float*>(at[4]),
+      shape.columns, shape.epsilon);
   return cudaGetLastError();
 }
 

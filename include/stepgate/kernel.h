@@ -47,12 +47,13 @@ enum {
 };
 
 /* What a function or a launch returns. Positive values are CUDA's own (cudaError_t): return
- * cudaGetLastError() after a launch, since stepgate cannot see the errors of another CUDA runtime. */
+ * cudaGetLastError() after a launch, since stepgate cannot see the errors of another CUDA runtime.
+ */
 enum { STEPGATE_OK = 0, STEPGATE_UNSUPPORTED = -1, STEPGATE_FAILED = -2 };
 
 typedef struct {
-  const char* name;    /* "x", "weight": the names of `stepgate kernel describe` */
-  uint32_t access;     /* of a launch with these attributes */
+  const char* name; /* "x", "weight": the names of `stepgate kernel describe` */
+  uint32_t access;  /* of a launch with these attributes */
   uint32_t format;
   int64_t elements;
   int64_t bytes;

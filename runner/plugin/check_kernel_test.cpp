@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,6 +133,15 @@ TEST(KernelCheck, EveryLookCanRefuse) {
   std::vector<std::string> refused{"supported"};  // OnlyWhatIsSupportedIsTried
   for (const Planted& planted : planted_kernels) refused.emplace_back(planted.check);
   for (const std::string& name : names_of_kernel_checks()) EXPECT_TRUE(contains(refused, name));
+}
+
+// The page has a row for each.
+TEST(KernelCheck, EveryLookIsOnThePage) {
+  std::ifstream in(STEPGATE_SOURCE_DIR "/docs/kernels.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string& name : names_of_kernel_checks())
+    EXPECT_TRUE(contains(page, "\n| `" + name + "` | "));
+  EXPECT_FALSE(contains(page, "\n| `no look` | "));
 }
 
 TEST(KernelCheck, TellsWhatItIsAt) {

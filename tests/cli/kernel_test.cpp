@@ -41,13 +41,16 @@ TEST_F(KernelVerb, ALibraryThatEndsTheProcessIsRefused) {
 // library.
 TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
 #ifdef STEPGATE_WITH_CUDA
-  GTEST_SKIP() << "a build with CUDA tries it where there is a GPU";
+  constexpr const char* words = "there is no GPU 0 to try the kernel on";
+#else
+  constexpr const char* words = "this build of stepgate has no CUDA";
 #endif
+  const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
   const Finished ended =
       stepgate({"kernel", "check", STEPGATE_FAKE_KERNELS, "layer_norm", "--json", "k.json"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(ended.out, "");
-  EXPECT_TRUE(contains(ended.err, "this build of stepgate has no CUDA")) << ended.err;
+  EXPECT_TRUE(contains(ended.err, words)) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(place() / "k.json"));
 }
 

@@ -10,7 +10,9 @@ namespace {
 
 using Launch = int (*)(void*, void* const*, void*, void*);
 
-__global__ void wait_a_moment() { __nanosleep(100); }
+__global__ void wait_a_moment() {
+  __nanosleep(100);
+}
 
 struct Fault {
   Launch right;
@@ -56,7 +58,9 @@ int nothing(void* stream) {
   int play_##name([[maybe_unused]] const Fault& fault, [[maybe_unused]] void* const* operands, \
                   [[maybe_unused]] void* stream)
 
-WRONG(does_nothing) { return nothing(stream); }
+WRONG(does_nothing) {
+  return nothing(stream);
+}
 WRONG(half_of_the_rows) {
   State half = *fault.state;
   half.rows = half.rows > 64 ? half.rows / 2 : half.rows;
@@ -76,12 +80,16 @@ WRONG(allocates_in_order) {
   const int status = cudaMallocAsync(&memory, 1 << 20, static_cast<cudaStream_t>(stream));
   return status != 0 ? status : right(fault, operands, stream);
 }
-WRONG(legacy_stream) { return right(fault, operands, nullptr); }
+WRONG(legacy_stream) {
+  return right(fault, operands, nullptr);
+}
 WRONG(launches_twice) {
   const int status = right(fault, operands, stream);
   return status != 0 ? status : right(fault, operands, stream);
 }
-WRONG(honest_40_times) { return fault.calls <= 40 ? right(fault, operands, stream) : nothing(stream); }
+WRONG(honest_40_times) {
+  return fault.calls <= 40 ? right(fault, operands, stream) : nothing(stream);
+}
 WRONG(needs_16_bytes) {
   void* moved[5];
   memcpy(moved, operands, sizeof moved);
@@ -98,4 +106,6 @@ WRONG(writes_beside) {
   more.rows += 1;
   return fault.right(&more, operands, nullptr, stream);
 }
-WRONG(crashes) { abort(); }
+WRONG(crashes) {
+  abort();
+}
