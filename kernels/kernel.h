@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -253,6 +254,17 @@ struct KernelLibrary {
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
 };
 
+// A function of a user's library that launches a kernel in place of the catalogue's.
+struct KernelReplacement {
+  std::string library;               // path as written: "build/libmine.so"
+  std::string function;              // "layer_norm"
+  std::int64_t launches = 1;         // kernels that a call enqueues
+  std::int64_t workspace_bytes = 0;  // of device memory that a call may use
+  // Its time, for simulated devices, which cannot know it otherwise.
+  std::optional<double> microseconds = {};
+  bool operator==(const KernelReplacement&) const = default;
+};
+
 struct Kernel {
   std::string_view name;
   std::span<const KernelOperand> operands;
@@ -264,6 +276,8 @@ struct Kernel {
   Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
   KernelLibrary library = {};
   KernelCost cost = {};
+  // Set in a row of a plan: a library launches it, and `prepare` is null.
+  std::optional<KernelReplacement> replacement = {};
 };
 
 // The least alignment of an operand's address in bytes: GEMM libraries need whole packs.

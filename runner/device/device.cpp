@@ -85,4 +85,13 @@ std::string link_between(const DeviceIdentity& device, std::size_t rank, std::si
   return other < links.size() ? links[other] : std::string();
 }
 
+std::vector<KernelChoice> library_kernels_not_run(const StepPlan& plan, std::string_view reason) {
+  std::vector<KernelChoice> choices;
+  for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
+    choices.push_back(
+        {.kernel = std::string(row->name), .library = {}, .reason = std::string(reason)});
+  }
+  return choices;
+}
+
 }  // namespace stepgate

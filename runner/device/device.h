@@ -218,6 +218,10 @@ template <>
 inline constexpr auto fields_of<KernelChoice> =
     fields<&KernelChoice::kernel, &KernelChoice::library, &KernelChoice::reason>;
 
+// The choices of a device that runs no library: the plan's kernels of libraries, each with this
+// reason.
+std::vector<KernelChoice> library_kernels_not_run(const StepPlan&, std::string_view reason);
+
 class LoadedStep {
  public:
   virtual ~LoadedStep() = default;

@@ -22,6 +22,8 @@ struct DeviceChoice {
   // The steps of the device will be traced. A GPU must know this before CUDA starts, and is slower
   // from then on.
   bool tracing = false;
+  // Steps may launch kernels of libraries. Only a process that may crash opens one.
+  bool opens_libraries = false;
 };
 
 struct OpenedDevice {

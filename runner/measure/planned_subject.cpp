@@ -12,16 +12,26 @@
 namespace stepgate {
 namespace {
 
+// That of GEMMs.
 std::int64_t workspace_bytes_of(const StepPlan& plan) {
   std::int64_t bytes = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    if (buffer.purpose == Purpose::workspace) bytes += buffer.bytes;
+  for (int index = 0; index < std::ssize(plan.buffers); ++index) {
+    const Buffer& buffer = buffer_at(plan, index);
+    if (buffer.purpose == Purpose::workspace && plan.library_workspace != index)
+      bytes += buffer.bytes;
   }
   return bytes;
 }
 
+// A library adds in another order than the catalogue's kernel.
+std::string name_of_work(const Kernel& launched) {
+  const auto& with = launched.replacement;
+  return with ? fmt::format("{} by '{}' of '{}'", launched.name, with->function, with->library)
+              : std::string(launched.name);
+}
+
 ModelWork work_of(const LaunchKernel& launch) {
-  return {.name = std::string(launch.kernel.name()),
+  return {.name = name_of_work(kernel(launch.kernel)),
           .shape = launch.shape,
           .dtype = launch.dtype,
           .attributes = launch.attributes};

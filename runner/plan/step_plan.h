@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -323,6 +324,10 @@ struct StepPlan {
   std::vector<Buffer> buffers;
   std::vector<Event> events;
   std::vector<Operation> operations;
+  // Rows of kernels that libraries launch (Kernel::replacement). Launches refer to them, so copies
+  // of the plan share them.
+  std::vector<std::shared_ptr<const Kernel>> library_kernels;
+  std::optional<int> library_workspace;  // buffer that launches of libraries share
   RanksPlan ranks;
   LoaderKnobs loader;
   StepTelemetry telemetry;

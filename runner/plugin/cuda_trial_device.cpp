@@ -11,20 +11,10 @@
 
 #include "kernels/probes/probes.h"
 #include "kernels/trial/cuda_trial.h"
+#include "plugin/cuda_device_facts.h"
 
 namespace stepgate {
 namespace {
-
-std::string in_words_of_cuda(int status, std::uint32_t capability) {
-  const auto error = static_cast<cudaError_t>(status);
-  if (error == cudaErrorNoKernelImageForDevice) {
-    return fmt::format(
-        "it has no code for a GPU of compute capability {}.{}; build it with "
-        "-gencode arch=compute_{},code=sm_{}",
-        capability / 10, capability % 10, capability, capability);
-  }
-  return fmt::format("{}, {}", cudaGetErrorName(error), cudaGetErrorString(error));
-}
 
 // Pinned memory, since a copy from it is asynchronous.
 class PinnedBytes {
@@ -116,13 +106,7 @@ class CudaTrialDevice : public TrialDevice {
   CudaTrialDevice(const CudaTrialDevice&) = delete;
   CudaTrialDevice& operator=(const CudaTrialDevice&) = delete;
 
-  DeviceFacts facts() const override {
-    return {.capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
-                          attribute(cudaDevAttrComputeCapabilityMinor),
-            .multiprocessors = attribute(cudaDevAttrMultiProcessorCount),
-            .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-            .in_words = in_words_of_cuda};
-  }
+  DeviceFacts facts() const override { return facts_of_cuda_device(index_); }
 
   CUstream_st* stream() const override { return stream_; }
 
@@ -149,7 +133,7 @@ class CudaTrialDevice : public TrialDevice {
     const cudaError_t all = cudaDeviceSynchronize();
     (void)cudaGetLastError();
     const cudaError_t failed = own != cudaSuccess ? own : all;
-    return failed == cudaSuccess ? std::string() : in_words_of_cuda(failed, facts().capability);
+    return failed == cudaSuccess ? std::string() : in_words(failed);
   }
 
   CapturedWork capture(const std::function<void()>& call) override {
@@ -158,8 +142,7 @@ class CudaTrialDevice : public TrialDevice {
     cudaGraph_t graph = nullptr;
     const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
     (void)cudaGetLastError();
-    if (status != cudaSuccess || graph == nullptr)
-      return {.problem = in_words_of_cuda(status, facts().capability)};
+    if (status != cudaSuccess || graph == nullptr) return {.problem = in_words(status)};
     CapturedWork work;
     std::size_t count = 0;
     check_cuda(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
@@ -201,10 +184,9 @@ class CudaTrialDevice : public TrialDevice {
   }
 
  private:
-  std::uint32_t attribute(cudaDeviceAttr which) const {
-    int value = 0;
-    check_cuda(cudaDeviceGetAttribute(&value, which, index_), "ask for a fact of the GPU");
-    return static_cast<std::uint32_t>(value);
+  std::string in_words(cudaError_t status) const {
+    const DeviceFacts own = facts();
+    return own.in_words(static_cast<int>(status), own.capability);
   }
 
   int index_;

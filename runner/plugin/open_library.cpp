@@ -14,6 +14,7 @@
 
 #include "include/stepgate/kernel.h"
 #include "kernels/number_format.h"
+#include "plugin/library_call.h"
 
 namespace stepgate {
 namespace {
@@ -54,6 +55,10 @@ struct Prepared {
 // Calls a function of C that a library has, which may be written in C++ all the same.
 template <class Call>
 int guarded(const std::string& who, const Call& call) {
+  library_call().function = who.c_str();
+  struct AfterCall {
+    ~AfterCall() { library_call().function = nullptr; }
+  } const after;
   try {
     return call();
   } catch (...) {
@@ -196,6 +201,12 @@ PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelReq
   return {.launch = launch,
           .launches = prepared->made.launches == 0 ? 1 : std::int64_t{prepared->made.launches},
           .workspace_bytes = prepared->made.workspace_bytes};
+}
+
+const OpenLibrary& OpenLibraries::at(const std::string& path) {
+  const auto found = open_.find(path);
+  return found != open_.end() ? found->second
+                              : open_.try_emplace(path, read_library(path)).first->second;
 }
 
 }  // namespace stepgate

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -63,6 +64,16 @@ class OpenLibrary {
  private:
   LibraryFile file_;
   void* handle_ = nullptr;
+};
+
+// The libraries that this process has opened, each path once.
+class OpenLibraries {
+ public:
+  // Opens the library on first use. Throws KernelLibraryError.
+  const OpenLibrary& at(const std::string& path);
+
+ private:
+  std::map<std::string, OpenLibrary> open_;
 };
 
 }  // namespace stepgate

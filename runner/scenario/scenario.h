@@ -232,6 +232,9 @@ struct ProgramKnobs {
   bool operator==(const ProgramKnobs&) const = default;
 };
 
+// Kernels of the catalogue by name, with the functions that launch them instead.
+using ReplacedKernels = std::map<std::string, KernelReplacement>;
+
 // All knobs that a variant may override.
 struct Knobs {
   ModelKnobs model;
@@ -248,6 +251,7 @@ struct Knobs {
   EvalKnobs eval;
   SaveKnobs save;
   RanksKnobs ranks;
+  ReplacedKernels kernels;
   ProgramKnobs program;
   bool operator==(const Knobs&) const = default;
 };
@@ -366,6 +370,9 @@ bool is_planned_only(const Scenario&);
 bool runs_a_program(const Variant&);
 // Whether its variants run the user's own program: all of them do, or none does.
 bool runs_programs(const Scenario&);
+
+// Whether a variant launches kernels of a library of the user's.
+bool launches_libraries(const Scenario&);
 
 // The largest number of ranks of any variant; each needs a GPU.
 int ranks_needed(const Scenario&);

@@ -88,7 +88,7 @@ int accept_here(const Arguments& arguments, bool gate_checked) {
   refuse_planned_only(one);
   refuse_stand_in(arguments.device);
   const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, one);
-  const PartOfRun part = parts_of_run(one, team.get()).front();
+  const PartOfRun part = parts_of_run(one, team.get(), arguments).front();
   planned.traced =
       trace_part(part, arguments, settings_for(one), seed, Timelines::judged, terminal_progress())
           .front();

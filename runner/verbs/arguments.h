@@ -24,6 +24,10 @@ struct GateArguments {
   // The scenario of a user's program; base and head are then folders in which it runs.
   std::filesystem::path program;
   std::filesystem::path caches;  // of what each side compiles, of a gate of a program
+  // Libraries from which all kernels come that variants replace, of two otherwise equal sides: both
+  // or none.
+  std::string base_kernels;
+  std::string head_kernels;
   // Complete command lines of workers instead: both or none.
   std::optional<std::string> base_command;
   std::optional<std::string> head_command;
@@ -48,6 +52,7 @@ struct GateArguments {
 
   bool of_commands() const { return base_command.has_value(); }
   bool of_program() const { return !program.empty(); }
+  bool of_kernels() const { return !base_kernels.empty(); }
   bool looks_at(GatePart part) const { return only.empty() || only.contains(part); }
 };
 

@@ -497,6 +497,7 @@ class CommandLine {
       gate->get_option("--only")->excludes(gate->get_option(other));
     takes_commands(gate);
     takes_program(gate);
+    takes_kernels(gate);
   }
 
   // The steps of a program: how many are counted, and what they are.
@@ -654,6 +655,20 @@ class CommandLine {
             "write them behind each program");
       chosen = gate_programs;
     });
+  }
+
+  void takes_kernels(CLI::App* gate) {
+    CLI::Option* base =
+        gate->add_option("--base-kernels", arguments_.gate.base_kernels,
+                         "the library of before, from which all kernels come that variants take "
+                         "from a library (docs/kernels.md); both sides run this program");
+    CLI::Option* head = gate->add_option("--head-kernels", arguments_.gate.head_kernels,
+                                         "the library that would be merged");
+    base->needs(head);
+    head->needs(base);
+    for (const char* other : {"--base", "--head", "--base-command", "--head-command", "--program",
+                              "--stored", "--soak", "--self-test"})
+      base->excludes(gate->get_option(other));
   }
 
   void takes_program(CLI::App* gate) {

@@ -21,6 +21,7 @@
 #include "line/programs/decide_programs.h"
 #include "line/ranks/rank_team.h"
 #include "line/trace/trace_all.h"
+#include "line/wrong_libraries.h"
 #include "report/picture/pictures.h"
 #include "report/text/print_list.h"
 #include "report/trace/write_trace.h"
@@ -292,6 +293,14 @@ void refuse_programs(std::span<const Planned> all) {
   }
 }
 
+void refuse_wrong_libraries(std::span<const Planned> all) {
+  std::vector<Diagnostic> faults;
+  for (const Planned& planned : all)
+    for (WrongLibrary& wrong : wrong_libraries(planned.scenario))
+      faults.push_back(std::move(wrong.fault));
+  if (!faults.empty()) throw RequestError(std::move(faults));
+}
+
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, RunTimes& times) {
   const std::uint64_t seed = seed_of(arguments);
@@ -303,10 +312,11 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
     });
   }
   if (launched != nullptr) refuse_programs(all);
+  if (resolved_spec(arguments.device).starts_with("cuda")) refuse_wrong_libraries(all);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
   const std::vector<PartOfRun> parts =
-      parts_of_run(all, launched != nullptr ? launched : own.get());
+      parts_of_run(all, launched != nullptr ? launched : own.get(), arguments);
   reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
   if (needs_device(all)) check_device(arguments.device);
   if (launched != nullptr && needs_device(all)) launched->gather();

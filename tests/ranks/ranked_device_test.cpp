@@ -102,7 +102,7 @@ class PlayedGpu : public FakeDevice {
 };
 
 // The behaviour of a rank.
-enum class Manner { proper, silent, alive_only, gone_at_run, nonsense };
+enum class Manner { proper, silent, alive_only, gone_at_run, crashes_in_library, nonsense };
 
 class LocalLink : public RankLink {
  public:
@@ -119,6 +119,10 @@ class LocalLink : public RankLink {
   }
   std::optional<std::string> take() override {
     if (is_run_ && manner_ == Manner::gone_at_run) throw RankGone("was ended by signal 9 (Killed)");
+    if (is_run_ && manner_ == Manner::crashes_in_library) {
+      if (std::exchange(has_crashed_, true)) throw RankGone("was ended by signal 6 (Aborted)");
+      return crash_mark + std::string("in 'norm', which is 'f' of 'x.so'");
+    }
     if (is_run_ && manner_ == Manner::alive_only) {
       is_run_ = ++lives_ < 100'000;
       return lives_ % 2 == 0 ? std::nullopt : std::optional<std::string>(alive_line);
@@ -138,6 +142,7 @@ class LocalLink : public RankLink {
   MessageReader reader_{longest_request};
   std::deque<std::string> said_;
   bool is_run_ = false;
+  bool has_crashed_ = false;
   int lives_ = 0;
 };
 
@@ -466,6 +471,13 @@ TEST_F(RankedDevices, NameTheRankThatIsGone) {
             "rank 1 was ended by signal 9 (Killed) instead of answering 'run'; rank 0 did");
 }
 
+TEST_F(RankedDevices, NameTheLibraryThatARankCrashesIn) {
+  rank(1).manner = Manner::crashes_in_library;
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 1 was ended by signal 6 (Aborted) in 'norm', which is 'f' of 'x.so', instead of "
+            "answering 'run'; rank 0 did");
+}
+
 TEST_F(RankedDevices, NameTheRankThatIsSilentAndNotThoseThatWaitForIt) {
   rank(0).manner = Manner::alive_only;
   rank(2).manner = Manner::silent;
@@ -763,6 +775,10 @@ class Change {
       if (left_-- == 0) part += "?";
     } else if constexpr (std::is_same_v<Part, KernelRef>) {
       if (left_-- == 0) part = "spin";
+    } else if constexpr (std::is_same_v<Part, std::shared_ptr<const Kernel>>) {
+      auto changed = std::make_shared<Kernel>(part ? *part : Kernel{});
+      in(changed->replacement);
+      part = changed;
     } else if constexpr (requires { part.emplace_back(); }) {
       for (auto& each : part) in(each);
       if (!is_done() && left_-- == 0) part.emplace_back();
@@ -804,6 +820,8 @@ TEST(PlanDigest, IsOfEveryMemberOfThePlanButItsNames) {
   plan.parameters.emplace_back();
   plan.allocator.emplace();
   plan.allocator_simulation.emplace();
+  plan.library_kernels.push_back(
+      std::make_shared<Kernel>(Kernel{.replacement = KernelReplacement()}));
   add_each_action(plan);
   for (Operation& operation : plan.operations) {
     operation.keeps.emplace_back();

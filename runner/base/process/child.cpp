@@ -82,16 +82,23 @@ std::string printable(std::string_view text, std::size_t most) {
   return text.size() > most ? clean + "..." : clean;
 }
 
-std::ostream& answer_stream() {
-  static std::ostream* const stream = [] {
+int answer_descriptor() {
+  static const int descriptor = [] {
     std::cout.flush();
     std::fflush(stdout);
     const int answers = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (answers < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
       throw WorkerError(
           fmt::format("cannot keep its standard output for answers: {}", std::strerror(errno)));
+    return answers;
+  }();
+  return descriptor;
+}
+
+std::ostream& answer_stream() {
+  static std::ostream* const stream = [] {
     // Lives as long as the process: what ends it may still answer.
-    static __gnu_cxx::stdio_filebuf<char> buffer(answers, std::ios::out);
+    static __gnu_cxx::stdio_filebuf<char> buffer(answer_descriptor(), std::ios::out);
     static std::ostream own(&buffer);
     return &own;
   }();

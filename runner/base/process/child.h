@@ -131,6 +131,9 @@ class Child {
 // library's printf) goes to standard error, so that it is no part of an answer. Throws WorkerError.
 std::ostream& answer_stream();
 
+// The file descriptor of answer_stream().
+int answer_descriptor();
+
 // Throws a WorkerError where something that was written
 // before is lost, since whoever asked would wait for it.
 void flush_answer(std::ostream&);

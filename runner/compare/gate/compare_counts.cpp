@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -199,6 +202,20 @@ std::string words_of_part(std::string_view part) {
   return std::string(found == all.end() ? part : found->words);
 }
 
+// Whether two losses are the same bits, or closer to each other than the bound. NaN is far from
+// all.
+bool are_alike(const std::string& base, const std::string& head, double bound) {
+  if (base == head) return true;
+  const auto number = [](const std::string& bits) {
+    std::uint32_t value = 0;
+    const auto read = std::from_chars(bits.data(), bits.data() + bits.size(), value, 16);
+    return read.ec == std::errc{} ? double{std::bit_cast<float>(value)}
+                                  : std::numeric_limits<double>::quiet_NaN();
+  };
+  const double one = number(base), other = number(head);
+  return std::abs(one - other) < bound * std::max(std::abs(one), std::abs(other));
+}
+
 }  // namespace
 
 std::vector<Finding> compare_counts(const CountedPair& pair) {
@@ -208,9 +225,13 @@ std::vector<Finding> compare_counts(const CountedPair& pair) {
   const std::set<std::string> by_plan =
       compared.compare(pair.base.planned, pair.head.planned, false);
   compared.compare(pair.base.traced, pair.head.traced, true, by_plan);
-  if (pair.base.losses != pair.head.losses) {
-    const auto differing =
-        std::ranges::mismatch(pair.base.losses, pair.head.losses).in1 - pair.base.losses.begin();
+  const auto [of_base, of_head] =
+      std::ranges::mismatch(pair.base.losses, pair.head.losses,
+                            [bound = pair.base.loss_bound](const auto& base, const auto& head) {
+                              return are_alike(base, head, bound);
+                            });
+  if (of_base != pair.base.losses.end() || of_head != pair.head.losses.end()) {
+    const auto differing = of_base - pair.base.losses.begin();
     findings.push_back(
         {.kind = FindingKind::losses,
          .severity = Severity::blocks,

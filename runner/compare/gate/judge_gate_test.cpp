@@ -95,6 +95,22 @@ TEST(CompareCounts, BlocksOtherLosses) {
   EXPECT_EQ(compare_counts(pair).front().severity, Severity::blocks);
 }
 
+TEST(CompareCounts, AllowsLossesAsFarApartAsBaseSays) {
+  CountedPair pair = pair_of_equals();
+  pair.head.losses[1] = "3f010000";  // 0.504 and not 0.5
+  pair.head.loss_bound = 1;
+  EXPECT_EQ(compare_counts(pair).size(), 1u) << "HEAD does not decide it";
+  pair.base.loss_bound = 0.01;
+  EXPECT_EQ(compare_counts(pair).size(), 0u);
+  pair.base.loss_bound = 0.005;
+  EXPECT_EQ(compare_counts(pair).size(), 1u);
+  pair.head.losses[1] = "7fc00000";  // NaN
+  pair.base.loss_bound = 1;
+  EXPECT_EQ(compare_counts(pair).size(), 1u);
+  pair.head.losses.pop_back();
+  EXPECT_EQ(compare_counts(pair).size(), 1u);
+}
+
 TEST(CompareCounts, AMissingTraceIsNoPass) {
   CountedPair pair = pair_of_equals();
   pair.head.traced.clear();

@@ -155,6 +155,9 @@ struct StepCounts {
   // The following fields are optional.
   std::map<std::string, GradientSketch> gradients = {};  // of an early step, by parameter
   double gradient_bound = 0;  // allowed relative difference from another build
+  // Likewise of losses; 0 where they must be the same bits. Another build of a library of kernels
+  // may add in another order.
+  double loss_bound = 0;
   // By parameter: relative difference between its first gradient and that of a repetition of the
   // step with the same kernels, after all counting.
   Numbers begun_again = {};
@@ -218,6 +221,7 @@ inline constexpr auto fields_of<StepCounts> =
            described<&StepCounts::losses, worker_wire::names>,
            described<&StepCounts::gradients, may_be_missing, worker_wire::gradients>,
            described<&StepCounts::gradient_bound, may_be_missing, Amount{.is_share = true}>,
+           described<&StepCounts::loss_bound, only_if_any, Amount{.is_share = true}>,
            described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>,
            described<&StepCounts::counted, only_if_any, worker_wire::words>,
            described<&StepCounts::versions, only_if_any, worker_wire::texts>,

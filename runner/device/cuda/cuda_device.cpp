@@ -97,7 +97,8 @@ std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) 
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(Recording recording, int index) : index_(index) {
+  CudaDevice(Recording recording, int index, Libraries libraries)
+      : index_(index), opens_libraries_(libraries == Libraries::opened) {
     if (recording == Recording::on) cupti_ = std::make_unique<Cupti>();
     int count = 0;
     check(cudaGetDeviceCount(&count), "find a GPU");
@@ -141,6 +142,10 @@ class CudaDevice : public Device {
 
   std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
     std::vector<DeviceKey> keys;
+    for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
+      keys.push_back({.name = fmt::format("kernel {}", row->name),
+                      .value = identity_of(library(row->replacement->library).file())});
+    }
     if (may_use_cudnn(plan))
       keys.push_back({.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)});
     if (plan.ranks.count > 1) {
@@ -346,22 +351,40 @@ class CudaDevice : public Device {
     return dnn_.get();
   }
 
+  // A library runs code of its own in the process that opens it.
+  const OpenLibrary& library(const std::string& path) {
+    if (!opens_libraries_) {
+      throw DeviceError(
+          fmt::format("'{}' is only opened by a process that may crash, which this verb does not "
+                      "start; say 'stepgate run' or 'stepgate gate'",
+                      path));
+    }
+    try {
+      return libraries_.at(path);
+    } catch (const KernelLibraryError& error) {
+      throw DeviceError(error.what());
+    }
+  }
+
   // Page events cost time, so only traces of steps that can have some record them.
   CudaServices services_for(const StepPlan& plan) {
     const bool records = cupti_ && cupti_->unavailable().empty();
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     const RankGroup* const group = groups_.of(plan.ranks.count);
-    return {.blas = blas_.get(),
-            .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
-            .gemm_autotuner = &gemm_autotuner_,
-            .cudnn_unavailable_reason = cudnn_unavailable_reason_,
-            .contents = contents_,
-            .cupti = records ? cupti_.get() : nullptr,
-            .observer = ranges_.get(),
-            .communicators = group == nullptr
-                                 ? no_communicators_
-                                 : group->communicators.at(plan.ranks.collectives.max_ctas),
-            .agreement = agreement_among(plan.ranks.count)};
+    return {
+        .blas = blas_.get(),
+        .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
+        .gemm_autotuner = &gemm_autotuner_,
+        .cudnn_unavailable_reason = cudnn_unavailable_reason_,
+        .contents = contents_,
+        .cupti = records ? cupti_.get() : nullptr,
+        .observer = ranges_.get(),
+        .library = [this](const std::string& path) -> const OpenLibrary& { return library(path); },
+        .gpu = index_,
+        .communicators = group == nullptr
+                             ? no_communicators_
+                             : group->communicators.at(plan.ranks.collectives.max_ctas),
+        .agreement = agreement_among(plan.ranks.count)};
   }
 
   int index_;
@@ -377,6 +400,8 @@ class CudaDevice : public Device {
   std::weak_ptr<CudaStreams> streams_of_slots_;
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
+  bool opens_libraries_;
+  OpenLibraries libraries_;
   RankGroups groups_{[index = index_] { check(cudaSetDevice(index), "choose the GPU"); }};
   const Communicators no_communicators_;     // of a step of one rank
   std::map<int, LoadAgreement> agreements_;  // of each group, by how many ranks it has
@@ -404,8 +429,8 @@ int visible_gpus() {
   return status == cudaSuccess ? count : 0;
 }
 
-std::unique_ptr<Device> make_cuda_device(Recording recording, int index) {
-  return std::make_unique<CudaDevice>(recording, index);
+std::unique_ptr<Device> make_cuda_device(Recording recording, int index, Libraries libraries) {
+  return std::make_unique<CudaDevice>(recording, index, libraries);
 }
 
 }  // namespace stepgate

@@ -52,6 +52,11 @@ class Digest {
     const auto& [kernel, shape, dtype, attributes, operands] = launch;
     add(kernel.name(), shape, dtype, attributes, operands);
   }
+  void one(const std::shared_ptr<const Kernel>& row) {
+    add(row != nullptr);
+    if (row == nullptr) return;
+    add(row->name, row->replacement);
+  }
   void one(const Action& action) {
     one(action.index());
     std::visit([this](const auto& each) { this->one(each); }, action);

@@ -25,6 +25,8 @@ constexpr std::size_t longest_rank_answer = std::size_t{1} << 29;
 std::vector<std::string> lines_of(std::string_view message);
 // Sent while a request is carried out, so the waiting process sees that the rank is alive.
 constexpr std::string_view alive_line = "~";
+// Begins the last line of a rank that crashes in a library: what it did there.
+constexpr char crash_mark = '!';
 
 // Joins the lines of a message.
 class MessageReader {

@@ -115,17 +115,21 @@ RankedDevice::RankedDevice(std::vector<std::unique_ptr<RankLink>> links, RankedS
     : settings_(std::move(settings)) {
   require(!links.empty(), "a device of ranks has at least one");
   for (std::size_t rank = 0; rank < links.size(); ++rank)
-    ranks_.push_back({.link = std::move(links[rank]), .name = fmt::format("rank {}", rank)});
+    ranks_.push_back({.link = std::move(links[rank]), .name = name_of_rank(rank)});
   const auto hellos = all_values<RankHello>(ranks_.size(), ask::Hello{});
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     ranks_[rank].hello = hellos[rank];
     const bool is_elsewhere = hellos[rank].host != hellos.front().host;
-    ranks_[rank].name = fmt::format("rank {} (process {}{})", rank, hellos[rank].process,
+    ranks_[rank].name = fmt::format("{} (process {}{})", name_of_rank(rank), hellos[rank].process,
                                     is_elsewhere ? " on " + hellos[rank].host : "");
   }
   have_parts_ = carries_a_part(hellos.front().identity.kind);
   check_one_program();
   if (have_parts_) ask_what_they_communicate_with();
+}
+
+std::string RankedDevice::name_of_rank(std::size_t rank) const {
+  return settings_.only.empty() ? fmt::format("rank {}", rank) : settings_.only;
 }
 
 RankedDevice::~RankedDevice() {
@@ -455,14 +459,18 @@ void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
         if (!line) break;
         rank.last_sign = Clock::now();
         if (*line == alive_line) continue;
+        if (line->starts_with(crash_mark)) {
+          rank.last_words = ' ' + line->substr(1) + ',';
+          continue;
+        }
         if (const auto message = rank.reader.take(*line)) rank.answer = read_rank_answer(*message);
       }
     } catch (const RankProtocolError& error) {
       lose(fmt::format("{} answered '{}' with what {}", rank.name, name_of(request), error.what()));
     } catch (const RankGone& gone) {
       interrupt_if_told_soon();
-      lose(fmt::format("{} {} instead of answering '{}'{}", rank.name, gone.what(),
-                       name_of(request), answered_in_words(asked)));
+      lose(fmt::format("{} {}{} instead of answering '{}'{}", rank.name, gone.what(),
+                       rank.last_words, name_of(request), answered_in_words(asked)));
     }
   }
 }

@@ -28,6 +28,7 @@ struct RankedSettings {
   std::chrono::nanoseconds silence{std::chrono::seconds(6)};
   std::function<bool()> stopped = {};  // called while waiting; if true, waits throw Interrupted
   std::string launcher = {};           // that started the ranks; empty: this program
+  std::string only = {};  // name of the only rank where nobody asked for ranks; empty: "rank 0"
 };
 
 class RankedDevice : public Device {
@@ -55,6 +56,7 @@ class RankedDevice : public Device {
   std::optional<EnvironmentReading> read_environment() override;
 
  private:
+  std::string name_of_rank(std::size_t rank) const;
   class Step;
   struct Rank {
     std::unique_ptr<RankLink> link;
@@ -65,6 +67,7 @@ class RankedDevice : public Device {
     // Set while an answer is awaited.
     std::optional<RankAnswer> answer{};
     std::chrono::steady_clock::time_point last_sign{};
+    std::string last_words{};  // with a space before them, where it crashed in a library
   };
 
   // Sends the request to the first `count` ranks at once. Throws the error of a rank, DeviceLost

@@ -103,6 +103,10 @@ class ReferenceStep final : public LoadedStep {
     begin();
   }
 
+  std::vector<KernelChoice> choices() const override {
+    return library_kernels_not_run(*plan_, "the host reference computes it and runs no library");
+  }
+
   StepResult run(const Observe& observe) override {
     StepResult result;
     result.first_step = next_step_;

@@ -113,6 +113,8 @@ double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
 // A kernel takes the time of the shortest kernel in addition to its work.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
+  if (const auto& replacement = kernel(launch.kernel).replacement)
+    return std::max(floor, static_cast<std::int64_t>(replacement->microseconds.value_or(0) * 1000));
   if (const auto told = kernel(launch.kernel).cost.delay_microseconds)
     return std::max(floor, static_cast<std::int64_t>(told(launch.attributes) * 1000));
   const ComputeCosts& costs = profile.compute;

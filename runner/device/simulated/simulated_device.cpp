@@ -159,6 +159,10 @@ class SimulatedStep : public LoadedStep {
     }
   }
 
+  std::vector<KernelChoice> choices() const override {
+    return library_kernels_not_run(plan_, "a simulated device runs no library, and the scenario declares its time");
+  }
+
   StepResult run(const Observe& observe) override {
     require(observe.steps >= 1, "at least one step is scored");
     ranks_.start_at(machine_->now);
@@ -362,6 +366,7 @@ class SimulatedDevice : public Device {
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
     machine_->refuse_when_lost();
+    refuse_unknown_times(plan);
     make_room(plan, nullptr);
     require_memory(plan, {free_memory(), machine_->profile.memory_bytes});
     machine_->now += time_to_load;
@@ -372,6 +377,7 @@ class SimulatedDevice : public Device {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
     machine_->refuse_when_lost();
+    refuse_unknown_times(plan);
     const TimeOfScope loading(time_loading_);
     SlotMemory& own = slots_[slot];
     make_room(plan, &own);
@@ -385,6 +391,18 @@ class SimulatedDevice : public Device {
   }
 
  private:
+  // A guess would decide assertions about a kernel that nobody has measured.
+  static void refuse_unknown_times(const StepPlan& plan) {
+    for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
+      if (row->replacement->microseconds) continue;
+      throw DeviceError(
+          fmt::format("'{}' of '{}' is launched by '{}', whose time a simulated device cannot "
+                      "know; run it on a "
+                      "GPU, or declare time_us beside the library",
+                      row->name, plan.variant, row->replacement->library));
+    }
+  }
+
   static SimulatedStep& simulated(LoadedStep* step) { return dynamic_cast<SimulatedStep&>(*step); }
 
   std::int64_t free_memory() const {

@@ -221,9 +221,13 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     earliest = launch_graph();
   } else {
     const bool gemm = kernel(launch.kernel).library.is_gemm;
+    const auto& replacement = kernel(launch.kernel).replacement;
     pass_host(plan_.launch_host_nanoseconds);
-    call({CallKind::launch, gemm ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
-         gemm ? profile_.host.gemm_nanoseconds : profile_.host.launch_nanoseconds);
+    for (std::int64_t call_of_it = 0; call_of_it < (replacement ? replacement->launches : 1);
+         ++call_of_it) {
+      call({CallKind::launch, gemm ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
+           gemm ? profile_.host.gemm_nanoseconds : profile_.host.launch_nanoseconds);
+    }
     earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
   const Nanoseconds start = std::max(ready(operation), earliest);

@@ -19,6 +19,7 @@
 #include "line/serve.h"
 #include "plan/derive/anchors.h"
 #include "plan/derive/collective_probes.h"
+#include "plugin/library_call.h"
 
 namespace stepgate {
 namespace {
@@ -26,7 +27,7 @@ namespace {
 std::vector<PlannedStep> steps_of(const std::vector<Planned>& all) {
   std::vector<PlannedStep> steps;
   for (const Planned& planned : all) {
-    if (!is_of_ranks(planned)) continue;
+    if (!runs_in_processes(planned)) continue;
     steps.insert(steps.end(), planned.plans.begin(), planned.plans.end());
   }
   return steps;
@@ -75,6 +76,8 @@ int serve_as_rank(const LineArguments& arguments, const RankTask& task) {
   DeviceChoice choice = arguments.device;
   choice.seed = task.noise.value_or(seed);
   choice.tracing = task.traces;
+  choice.opens_libraries = true;
+  tell_of_crashes_in_libraries(answer_descriptor(), crash_mark);
   if (task.probes > 0) {
     const OpenedDevice opened = open_device(choice);
     return serve(answers, task, *opened.device,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "line/trace/trace_all.h"
 #include "line/trace/trace_planned.h"
 #include "scenario/knobs/fields.h"
+#include "scenario/read/read_scenario.h"
 
 namespace stepgate {
 namespace {
@@ -27,7 +29,7 @@ constexpr std::string_view gpu = "cuda";
 std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
   std::vector<NamedPlan> plans;
   for (const Planned& planned : all) {
-    if (!is_of_ranks(planned)) continue;
+    if (!runs_in_processes(planned)) continue;
     const auto own = named_plans(planned.plans);
     plans.insert(plans.end(), own.begin(), own.end());
   }
@@ -50,8 +52,8 @@ bool are_gpus(const LineArguments& arguments) {
 class OwnRanks : public RankTeam {
  public:
   // With `probes` > 0 the ranks measure collectives of that many ranks and run no scenario.
-  OwnRanks(const LineArguments& arguments, int count, int probes = 0)
-      : arguments_(arguments), count_(count), probes_(probes) {}
+  OwnRanks(const LineArguments& arguments, int count, int probes = 0, std::string only = {})
+      : arguments_(arguments), count_(count), probes_(probes), only_(std::move(only)) {}
 
   int count() const override { return count_; }
 
@@ -62,14 +64,26 @@ class OwnRanks : public RankTeam {
       std::get<RankTask>(job.task).probes = probes_;
       links.push_back(start_rank(job));
     }
-    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+    RankedSettings settings = ranked_settings(arguments_);
+    settings.only = only_;
+    return std::make_unique<RankedDevice>(std::move(links), std::move(settings));
   }
 
  private:
-  const LineArguments& arguments_;
+  LineArguments arguments_;
   int count_;
   int probes_;
+  std::string only_;
 };
+
+// A process for one scenario whose steps launch kernels of a library: a crash in it ends no other
+// scenario.
+std::shared_ptr<RankTeam> process_for(const LineArguments& arguments, const Scenario& scenario) {
+  LineArguments own = arguments;
+  own.files = {scenario.file};
+  own.overrides = overrides_of(scenario, arguments.overrides);
+  return std::make_shared<OwnRanks>(own, 1, 0, "its process");
+}
 
 }  // namespace
 
@@ -190,14 +204,24 @@ void refuse_together(std::span<const Planned> all) {
   }
 }
 
+bool runs_in_processes(const Planned& planned) {
+  return is_of_ranks(planned) ||
+         (launches_libraries(planned.scenario) && !is_planned_only(planned.scenario));
+}
+
 bool is_of_ranks(const Planned& planned) {
   return !is_planned_only(planned.scenario) && ranks_needed(planned.scenario) > 1;
 }
 
-std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team,
+                                    const LineArguments& arguments) {
   const auto has_plans = [](const Planned& planned) { return !runs_programs(planned.scenario); };
   const auto programs = std::stable_partition(all.begin(), all.end(), has_plans);
-  const std::span<Planned> steps(all.begin(), programs);
+  const auto shares_a_process = [gpus = are_gpus(arguments)](const Planned& planned) {
+    return !gpus || is_of_ranks(planned) || !runs_in_processes(planned);
+  };
+  const auto apart = std::stable_partition(all.begin(), programs, shares_a_process);
+  const std::span<Planned> steps(all.begin(), apart);
   std::vector<PartOfRun> parts;
   const std::span<Planned> of_team(
       steps.begin(), team == nullptr
@@ -207,6 +231,10 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
   if (!of_team.empty()) parts.push_back({team, needs_device(others) ? of_team : steps});
   if (!others.empty() && (of_team.empty() || needs_device(others)))
     parts.push_back({nullptr, others});
+  for (auto one = apart; one != programs; ++one) {
+    const auto own = process_for(arguments, one->scenario);
+    parts.push_back({.team = own.get(), .scenarios = {one, 1}, .owned = own});
+  }
   if (programs != all.end())
     parts.push_back({.scenarios = {programs, all.end()}, .of_programs = true});
   return parts;
@@ -249,8 +277,9 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
     try {
       traced[index] = trace_planned(*device, arguments, planned, settings, seed);
       progress.traced(planned, traced[index]);
-    } catch (const DeviceLost&) {
-      throw;  // later scenarios would hang too
+    } catch (const DeviceLost& lost) {
+      if (all.size() > 1) throw;  // later scenarios would hang too
+      traced[index].unavailable = lost.what();
     } catch (const DeviceError& error) {
       traced[index].unavailable = error.what();
     }

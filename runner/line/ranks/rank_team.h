@@ -47,18 +47,24 @@ inline constexpr std::string_view ranks_do_not_calibrate =
 // team: this process runs it on its own device.
 bool is_of_ranks(const Planned&);
 
+// Whether a GPU runs the scenario in processes other than that of the verb: several ranks, or
+// kernels of a library, which may crash.
+bool runs_in_processes(const Planned&);
+
 // The scenarios that run on one device.
 struct PartOfRun {
   RankTeam* team = nullptr;  // null: this process's own device
   std::span<Planned> scenarios;
-  bool of_programs = false;  // which open the device themselves
+  bool of_programs = false;              // which open the device themselves
+  std::shared_ptr<RankTeam> owned = {};  // the team, where it is this part's alone
 };
 
 // Reorders the scenarios where a team runs some and this process others: those of the team come
-// first, and those of programs last. So everything that ranks may refuse is refused before anything
-// is timed. The rank processes also end first. A GPU that this process has opened stays open until
-// it exits, and two processes on a GPU disturb a measurement.
-std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
+// first, then those with kernels of libraries, each a part of its own, and those of programs last.
+// So everything that ranks may refuse is refused before anything is timed. The rank processes also
+// end first. A GPU that this process has opened stays open until it exits, and two processes on a
+// GPU disturb a measurement.
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*, const LineArguments&);
 
 // Starts processes that measure collectives of `count` ranks and run no scenario. Throws
 // DeviceLost.

@@ -25,6 +25,7 @@ int trace_for_run(const LineArguments& arguments) {
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   choice.tracing = true;
+  choice.opens_libraries = true;
   const OpenedDevice opened = open_device(choice);
   std::vector<Planned> all = planning.get();
   fit_to_device(all, opened.device->identity(), seed);

@@ -326,6 +326,13 @@ WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
   return times;
 }
 
+// A user's library says how many kernels it launches, and each of them counts.
+bool is_of_a_library(const StepPlan& plan, int operation) {
+  const auto* launch =
+      operation < 0 ? nullptr : std::get_if<LaunchKernel>(&operation_at(plan, operation).action);
+  return launch != nullptr && kernel(launch->kernel).replacement.has_value();
+}
+
 }  // namespace
 
 double amount_of(const Trace& trace, const HostCall& call, const StepPlan& plan, Metric metric) {
@@ -333,7 +340,10 @@ double amount_of(const Trace& trace, const HostCall& call, const StepPlan& plan,
     case Metric::launches_per_step:
       if (is_collective(plan, operation_of(trace, call))) return 0;
       if (call.kind == CallKind::graph_launch) return 1;
-      return call.kind == CallKind::launch && begins_a_launch(trace, call) ? 1 : 0;
+      return call.kind == CallKind::launch && (is_of_a_library(plan, operation_of(trace, call)) ||
+                                               begins_a_launch(trace, call))
+                 ? 1
+                 : 0;
     case Metric::host_waits_per_step:
       return call.can_block ? 1 : 0;
     case Metric::device_syncs_per_step:

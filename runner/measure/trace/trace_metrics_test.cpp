@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/testing/trace_by_hand.h"
+#include "plan/compose/replace_kernels.h"
 
 namespace stepgate {
 namespace {
@@ -19,6 +20,16 @@ TEST(TraceMetrics, CountTheKernelsThatALibraryMakesOfOneOperationAsOneLaunch) {
   ASSERT_EQ(summary_of(trace, plan_by_hand()).values.at(Metric::launches_per_step), 3);
   trace.calls[1].span = trace.calls[0].span;
   EXPECT_EQ(summary_of(trace, plan_by_hand()).values.at(Metric::launches_per_step), 2);
+}
+
+TEST(TraceMetrics, CountEachKernelOfALibraryOfTheUsers) {
+  StepPlan plan = plan_by_hand();
+  replace_kernels(plan, {{"spin", {"m.so", "spin"}}});
+  TraceByHand by_hand_trace(1);
+  by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2).call(by_hand::math, 0, launch(2), 2, 3);
+  Trace trace = by_hand_trace.trace();
+  trace.calls[1].span = trace.calls[0].span;
+  EXPECT_EQ(summary_of(trace, with_facts(std::move(plan))).values.at(Metric::launches_per_step), 2);
 }
 
 TEST(TraceMetrics, CountsWhatTheHostDidForThePlanAndDividesByTheSteps) {

@@ -21,6 +21,7 @@
 #include "plan/compose/build_model.h"
 #include "plan/compose/build_parts.h"
 #include "plan/compose/own_gradients.h"
+#include "plan/compose/replace_kernels.h"
 #include "plan/compose/step_builder.h"
 #include "plan/count/step_memory.h"
 #include "scenario/knobs/field_value.h"
@@ -258,6 +259,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_log(builder, knobs, loss);
   build_save(builder, knobs.save);
   build_sync(builder, knobs, loss);
+  replace_kernels(plan, knobs.kernels);
   build_allocations(plan, knobs.alloc, gives_gradients_back(knobs));
   check_size(plan);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
@@ -400,6 +402,17 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   return names;
 }
 
+std::optional<Diagnostic> wrong_replacement(const Variant& variant, const StepPlan& plan) {
+  const auto unused = unused_replacement(plan, variant.knobs.kernels);
+  if (!unused) return std::nullopt;
+  const auto launched = kernels_of(plan);
+  return Diagnostic{
+      variant.place,
+      fmt::format("variant '{}' replaces the kernel '{}', which it does not launch", variant.name,
+                  *unused),
+      did_you_mean(*unused, launched, fmt::format("it launches {}", fmt::join(launched, ", ")))};
+}
+
 // Checks that assertions name only kernels that the variant launches.
 void check_named_kernels(const Scenario& scenario, std::span<const StepPlan> plans,
                          std::vector<Diagnostic>& wrong) {
@@ -443,6 +456,7 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
     if (variant.knobs.alloc.cap.of == CapOf::device && !device_memory_bytes)
       plan.cap_of_device = variant.knobs.alloc.cap.amount;
     fault = reason_against(scenario, variant, plan);
+    if (!fault) fault = wrong_replacement(variant, plan);
     if (fault) wrong.push_back(*std::move(fault));
     operations += plan.operations.size();
     if (operations > most_operations_together) {

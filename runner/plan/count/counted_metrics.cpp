@@ -109,7 +109,10 @@ struct Counter {
 
   Tally operator()(const LaunchKernel& launch) const {
     const auto work = work_of(launch);
-    return {.launches = operation.captured ? 0.0 : 1.0, .flops = static_cast<double>(work.flops)};
+    const auto& replacement = kernel(launch.kernel).replacement;
+    const auto launches = static_cast<double>(replacement ? replacement->launches : 1);
+    return {.launches = operation.captured ? 0.0 : launches,
+            .flops = static_cast<double>(work.flops)};
   }
   Tally operator()(const CopyBytes& copy) const {
     const bool pageable = is_pageable(plan, copy);
@@ -229,8 +232,10 @@ std::optional<double> sectors_per_request(const StepPlan& plan) {
   for (const Operation& operation : plan.operations) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (launch == nullptr) continue;
-    const auto sectors = kernel(launch->kernel).cost.sectors_per_request;
+    const Kernel& launched = kernel(launch->kernel);
+    const auto sectors = kernel(launched.name).cost.sectors_per_request;
     if (sectors == nullptr) continue;
+    if (launched.replacement) return std::nullopt;  // nobody knows how a library accesses memory
     const auto here =
         static_cast<double>(sectors(launch->shape, launch->dtype, launch->attributes));
     most = std::max(most.value_or(0), here);

@@ -60,6 +60,10 @@ inline FieldValue value_of(const ProgramVariables& member) {
   return member.empty() ? FieldValue() : FieldValue(member);
 }
 
+inline FieldValue value_of(const ReplacedKernels& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+
 template <class T>
 void assign(T& member, const FieldValue& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -99,6 +103,24 @@ inline void assign(ProgramVariables& member, const FieldValue& value) {
   const auto* added = std::get_if<ProgramVariables>(&value);
   if (added == nullptr) return member.clear();
   for (const auto& [name, text] : *added) member.insert_or_assign(name, text);
+}
+
+// Replaced kernels are added too; one without a library is the catalogue's again. A text is the
+// library that all of them come from.
+inline void assign(ReplacedKernels& member, const FieldValue& value) {
+  if (const auto* library = std::get_if<std::string>(&value)) {
+    for (auto& [name, replacement] : member) replacement.library = *library;
+    return;
+  }
+  const auto* added = std::get_if<ReplacedKernels>(&value);
+  if (added == nullptr) return member.clear();
+  for (const auto& [name, replacement] : *added) {
+    if (replacement.library.empty()) {
+      member.erase(name);
+    } else {
+      member.insert_or_assign(name, replacement);
+    }
+  }
 }
 
 // `members` are pointers to members, followed from `part` one after the other to the field.
@@ -161,6 +183,9 @@ constexpr FieldValues words() {
 }
 constexpr FieldValues variables() {
   return {.kind = FieldKind::variables};
+}
+constexpr FieldValues kernels() {
+  return {.kind = FieldKind::kernels};
 }
 constexpr FieldValues number(double least, double most) {
   return {.kind = FieldKind::number, .least = least, .most = most};

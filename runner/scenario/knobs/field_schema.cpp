@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kernels/catalogue.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
@@ -23,6 +24,26 @@ Json number_schema(const FieldValues& values, std::string_view type) {
               {"maximum", whole_or_real(values.most)}};
   if (values.multiple_of != 1) schema["multipleOf"] = values.multiple_of;
   return schema;
+}
+
+// Keys are the names of the catalogue.
+Json kernels_schema() {
+  const Json replacement = {
+      {"anyOf", Json::array({{{"type", "string"}, {"minLength", 1}},
+                             {{"type", "object"},
+                              {"properties",
+                               {{"library", {{"type", "string"}}},
+                                {"function", {{"type", "string"}}},
+                                {"launches", {{"type", "integer"}, {"minimum", 1}}},
+                                {"workspace", {{"type", "string"}}},
+                                {"time_us", {{"type", "number"}, {"exclusiveMinimum", 0}}}}},
+                              {"required", Json::array({"library"})},
+                              {"additionalProperties", false}}})}};
+  Json names = Json::array();
+  for (const Kernel& known : kernel_catalogue()) names.push_back(known.name);
+  return {{"type", "object"},
+          {"propertyNames", {{"enum", std::move(names)}}},
+          {"additionalProperties", replacement}};
 }
 
 Json schema_of(const FieldValues& values) {
@@ -53,6 +74,8 @@ Json schema_of(const FieldValues& values) {
       return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
     case FieldKind::variables:
       return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+    case FieldKind::kernels:
+      return kernels_schema();
     case FieldKind::choice:
       break;
   }
@@ -88,6 +111,12 @@ Json group_properties(FieldScope widest) {
     for (const Field& field : field_table()) {
       const bool allowed = widest == FieldScope::scenario || field.scope == FieldScope::variant;
       if (group_of(field) != group.name || !is_built(field) || !allowed) continue;
+      if (field.name == group.name) {  // the group as a whole is one value
+        Json whole = schema_of(field.values);
+        whole["description"] = meaning_of(field);
+        properties[std::string(group.name)] = std::move(whole);
+        continue;
+      }
       fields[std::string(field.name.substr(group.name.size() + 1))] = schema_of(field);
     }
     if (!fields.empty()) {

@@ -26,6 +26,19 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
+// "build/libmine.so:norm", or a table where there is more to say.
+std::string replacement_text(const KernelReplacement& replacement) {
+  const std::string where = fmt::format("{}:{}", replacement.library, replacement.function);
+  if (replacement == KernelReplacement{replacement.library, replacement.function})
+    return quoted(where);
+  std::string text = fmt::format("{{ library = {}", quoted(where));
+  if (replacement.launches != 1) text += fmt::format(", launches = {}", replacement.launches);
+  if (replacement.workspace_bytes != 0)
+    text += fmt::format(", workspace = \"{}\"", bytes_text(replacement.workspace_bytes));
+  if (replacement.microseconds) text += fmt::format(", time_us = {}", *replacement.microseconds);
+  return text + " }";
+}
+
 }  // namespace
 
 std::string limit_text(const FieldValues& values, double limit) {
@@ -64,6 +77,12 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
       entries.push_back(fmt::format("{} = {}", name, quoted(text)));
     return fmt::format("{{ {} }}", fmt::join(entries, ", "));
   }
+  if (const auto* replaced = std::get_if<ReplacedKernels>(&value)) {
+    std::vector<std::string> entries;
+    for (const auto& [name, replacement] : *replaced)
+      entries.push_back(fmt::format("{} = {}", name, replacement_text(replacement)));
+    return fmt::format("{{ {} }}", fmt::join(entries, ", "));
+  }
   const std::int64_t whole = std::get<std::int64_t>(value);
   if (field.values.kind == FieldKind::bytes) return bytes_text(whole);
   for (const Choice& choice : field.values.choices) {
@@ -98,6 +117,9 @@ std::string field_values_text(const FieldValues& values) {
       break;
     case FieldKind::variables:
       text = "a table of strings";
+      break;
+    case FieldKind::kernels:
+      text = "a table of kernels, each \"LIBRARY\" or \"LIBRARY:FUNCTION\"";
       break;
     default:
       text = fmt::format("{} to {}", limit_text(values, values.least),

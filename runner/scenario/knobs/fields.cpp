@@ -99,6 +99,7 @@ constexpr std::array groups{
     FieldGroup{"eval", "evaluation of the model between steps"},
     FieldGroup{"save", "saving weights and the optimizer's state between steps"},
     FieldGroup{"ranks", "processes with a GPU each that train one model together"},
+    FieldGroup{"kernels", "kernels that functions of a library of yours launch instead"},
     FieldGroup{"program", "a program of yours, a step of which is looked at in place of ours"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
     FieldGroup{"gate", "what `stepgate gate` lets pass"},
@@ -497,6 +498,11 @@ constexpr std::array field_rows{
                                                   "steps from one of these to the next",
                                                   &with_a_slow_rank),
 
+    field<&Knobs::kernels>(
+        "kernels", or_word("none", kernels()),
+        "by name, such as kernels.layer_norm = \"build/libmine.so\" (docs/kernels.md); a path is "
+        "relative to the folder that stepgate runs in"),
+
     field<&Knobs::program, &ProgramKnobs::command>(
         "program.command", or_word("none", words()),
         "the program and its arguments, word by word: no shell reads them"),
@@ -580,6 +586,8 @@ std::span<const Field> field_table() {
 }
 
 const Field* field_named(std::string_view name) {
+  constexpr std::string_view of_kernels = "kernels.";
+  if (name.starts_with(of_kernels)) name = name.substr(0, of_kernels.size() - 1);
   const auto row = std::ranges::find(field_rows, name, &Field::name);
   return row == field_rows.end() ? nullptr : &*row;
 }

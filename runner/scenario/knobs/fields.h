@@ -41,7 +41,8 @@ enum class FieldKind {
   capacity,
   text,
   words,
-  variables
+  variables,
+  kernels
 };
 
 // Whether variants may override a field.
@@ -60,10 +61,10 @@ using ProgramVariables = std::map<std::string, std::string>;  // of an environme
 
 // The value of a field: nothing (an absent optional, an empty text, list or table), an integer
 // (also bytes or an enum value), a number, a bool, a list of integers, a memory cap, a text, words,
-// or variables.
+// variables, or replaced kernels.
 using FieldValue =
     std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap,
-                 std::string, ProgramWords, ProgramVariables>;
+                 std::string, ProgramWords, ProgramVariables, ReplacedKernels>;
 
 // The values that a field accepts.
 struct FieldValues {
@@ -111,7 +112,8 @@ struct FieldGroup {
 std::span<const FieldGroup> field_groups();
 std::span<const Field> field_table();
 
-// Returns nullptr when there is no such field.
+// Returns nullptr when there is no such field. "kernels.layer_norm" is the field "kernels", whose
+// value is a table of kernels by name.
 const Field* field_named(std::string_view name);
 
 // The part of the name before the dot: "transfer" of "transfer.host".

@@ -66,6 +66,8 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
       other = ProgramWords{"python3", "a \"b\".py"};
     } else if (field.values.kind == FieldKind::variables) {
       other = ProgramVariables{{"A", "1"}};
+    } else if (field.values.kind == FieldKind::kernels) {
+      other = ReplacedKernels{{"layer_norm", {"m.so", "norm"}}};
     } else {
       other = static_cast<std::int64_t>(field.values.most);
     }
@@ -121,7 +123,10 @@ TEST(Fields, AllowTheirLimitsAndNothingBeyond) {
 TEST(OtherValues, AreSomeForEveryFieldAndAllCanBeWritten) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != FieldScope::variant) continue;
-    const FieldValue now = default_of(field);
+    const bool names_libraries = field.values.kind == FieldKind::kernels;  // there is no other one
+    const FieldValue now = names_libraries
+                               ? ReplacedKernels{{"layer_norm", {"m.so", "norm"}}}
+                               : default_of(field);
     const std::vector<FieldValue> others = other_values(field, now);
     EXPECT_FALSE(others.empty()) << field.name;
     for (const FieldValue& other : others) {

@@ -35,12 +35,25 @@ std::vector<Named> by_name(std::vector<Named> elements) {
   return elements;
 }
 
+// Paths are left out: another build of a library is the same scenario, and its bytes are a key of
+// the run (Device::libraries_for).
+void append_kernels(std::string& text, const ReplacedKernels& kernels) {
+  for (const auto& [name, replacement] : kernels) {
+    text += fmt::format("kernels.{}={},{},{};", name, replacement.function, replacement.launches,
+                        replacement.workspace_bytes);
+  }
+}
+
 void append_settings(std::string& text, const Settings& settings, FieldScope scope) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != scope || field.unscored) continue;
     const FieldValue value = field.get(settings);
     const bool always = std::ranges::find(always_hashed, field.name) != std::end(always_hashed);
     if (!always && value == default_of(field)) continue;
+    if (const auto* replaced = std::get_if<ReplacedKernels>(&value)) {
+      append_kernels(text, *replaced);
+      continue;
+    }
     text += fmt::format("{}={};", field.name, field_value_text(field, value));
   }
   text += '\n';

@@ -64,6 +64,8 @@ std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) 
     longer.emplace_back("other");
     add(std::move(longer));
     add(std::monostate());
+  } else if (values.kind == FieldKind::kernels) {
+    add(std::monostate());
   } else if (values.kind == FieldKind::variables) {
     add(ProgramVariables{{"OTHER", "1"}});
     add(std::monostate());

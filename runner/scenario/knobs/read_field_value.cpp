@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "base/text/nearest.h"
 #include "base/text/units.h"
 #include "base/text/visible_text.h"
+#include "kernels/catalogue.h"
 #include "scenario/familiar_words.h"
 #include "scenario/knobs/field_value.h"
 
@@ -44,9 +46,13 @@ std::string kind_text(FieldKind kind) {
       return "a list of strings";
     case FieldKind::variables:
       return "a table of strings";
+    case FieldKind::kernels:
+      return "a table of kernels";
   }
   return "";
 }
+
+constexpr std::string_view a_replacement = "kernels.layer_norm = \"build/libmine.so\"";
 
 // An example of a valid value, for messages.
 std::string example_of(const Field& field) {
@@ -59,6 +65,7 @@ std::string example_of(const Field& field) {
     return fmt::format("{} = [\"python3\", \"train.py\"]", field.name);
   if (field.values.kind == FieldKind::variables)
     return fmt::format("{} = {{ NAME = \"value\" }}", field.name);
+  if (field.values.kind == FieldKind::kernels) return std::string(a_replacement);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -118,6 +125,8 @@ class ValueReader {
         return words();
       case FieldKind::variables:
         return variables();
+      case FieldKind::kernels:
+        return kernels();
     }
     return std::nullopt;
   }
@@ -254,6 +263,105 @@ class ValueReader {
     return read;
   }
 
+  // The table of a group: layer_norm = "build/libmine.so", or with ":function" behind it, or a
+  // table that says more; "ours" is the catalogue's kernel again. A text is the library that all
+  // kernels come from which a variant replaces.
+  std::optional<FieldValue> kernels() {
+    if (const auto* library = std::get_if<std::string>(&value_.content)) return words_of(*library);
+    const auto* table = std::get_if<TomlTable>(&value_.content);
+    if (table == nullptr) return wrong_type();
+    ReplacedKernels read;
+    for (const TomlEntry& entry : *table) {
+      std::vector<std::string_view> names;
+      for (const Kernel& known : kernel_catalogue()) names.push_back(known.name);
+      if (std::ranges::find(names, entry.key) == names.end()) {
+        problem_ = {entry.place, fmt::format("no kernel is named '{}'", entry.key),
+                    did_you_mean(entry.key, names, "'stepgate kernel describe' lists the kernels")};
+        return std::nullopt;
+      }
+      auto replacement = replacement_of(entry);
+      if (!replacement) return std::nullopt;
+      read.emplace(entry.key, *std::move(replacement));
+    }
+    return read;
+  }
+
+  std::optional<KernelReplacement> replacement_of(const TomlEntry& kernel) {
+    KernelReplacement replacement{.library = {}, .function = kernel.key};
+    if (const auto* text = std::get_if<std::string>(&kernel.value.content)) {
+      if (*text == "ours") return replacement;
+      return library_of(*text, kernel.value, replacement);
+    }
+    const auto* table = std::get_if<TomlTable>(&kernel.value.content);
+    const auto wrong = [&](const TomlEntry& at, std::string_view must_be, std::string hint) {
+      problem_ = {at.value.place,
+                  fmt::format("'kernels.{}{}{}' must be {}, but is {}", kernel.key,
+                              &at == &kernel ? "" : ".", &at == &kernel ? "" : at.key, must_be,
+                              type_text(at.value)),
+                  std::move(hint)};
+      return std::nullopt;
+    };
+    if (table == nullptr)
+      return wrong(kernel, "a string or a table", fmt::format("write {}", a_replacement));
+    for (const TomlEntry& entry : *table) {
+      const auto* text = std::get_if<std::string>(&entry.value.content);
+      const auto* whole = std::get_if<std::int64_t>(&entry.value.content);
+      if (entry.key == "library") {
+        if (text == nullptr) return wrong(entry, "a string", "name the shared library");
+        if (!library_of(*text, entry.value, replacement)) return std::nullopt;
+      } else if (entry.key == "function") {
+        if (text == nullptr || text->empty())
+          return wrong(entry, "a string", "name what the library exports");
+        replacement.function = *text;
+      } else if (entry.key == "launches") {
+        if (whole == nullptr || *whole < 1 || *whole > most_launches)
+          return wrong(entry, fmt::format("a whole number from 1 to {}", most_launches),
+                       "say how many kernels a call enqueues");
+        replacement.launches = *whole;
+      } else if (entry.key == "workspace") {
+        const BytesOrProblem bytes =
+            text == nullptr ? BytesOrProblem(std::string()) : parse_bytes(*text);
+        if (const auto* problem = std::get_if<std::string>(&bytes); problem != nullptr)
+          return wrong(entry, "a size as a string", "write workspace = \"4 MiB\"");
+        replacement.workspace_bytes = std::get<std::int64_t>(bytes);
+      } else if (entry.key == "time_us") {
+        const auto* real = std::get_if<double>(&entry.value.content);
+        const double time = real != nullptr    ? *real
+                            : whole != nullptr ? static_cast<double>(*whole)
+                                               : 0;
+        if (!(time > 0 && time <= 1e9))
+          return wrong(entry, "a number above 0", "say how long a launch takes, in microseconds");
+        replacement.microseconds = time;
+      } else {
+        constexpr std::array<std::string_view, 5> keys{"library", "function", "launches",
+                                                       "workspace", "time_us"};
+        problem_ = {entry.place, fmt::format("unknown key 'kernels.{}.{}'", kernel.key, entry.key),
+                    did_you_mean(entry.key, keys,
+                                 "say library, function, launches, workspace or "
+                                 "time_us")};
+        return std::nullopt;
+      }
+    }
+    if (!replacement.library.empty()) return replacement;
+    problem_ = {kernel.place, fmt::format("'kernels.{}' names no library", kernel.key),
+                fmt::format("write {}", a_replacement)};
+    return std::nullopt;
+  }
+
+  // "build/libmine.so:norm": the function stands behind the last colon of the file's name.
+  std::optional<KernelReplacement> library_of(const std::string& text, const TomlValue& at,
+                                              KernelReplacement& replacement) {
+    const std::size_t colon = text.find(':', text.rfind('/') + 1);  // npos + 1 is 0
+    replacement.library = text.substr(0, colon);
+    if (colon != std::string::npos) replacement.function = text.substr(colon + 1);
+    if (one_line(text) == text && text.size() <= most_letters && !replacement.library.empty() &&
+        !replacement.function.empty())
+      return replacement;
+    problem_ = {at.place, fmt::format("'{}' names no library and function", one_line(text)),
+                fmt::format("write {}", a_replacement)};
+    return std::nullopt;
+  }
+
   std::optional<std::string> one_of_many(const TomlValue& element, bool may_be_empty) {
     const auto* text = std::get_if<std::string>(&element.content);
     if (text != nullptr && text->empty() && may_be_empty) return "";
@@ -374,6 +482,7 @@ class ValueReader {
 
   static constexpr std::size_t most_letters = 4096;
   static constexpr std::size_t most_words = 256;
+  static constexpr std::int64_t most_launches = 1000;
 
   const Field& field_;
   const TomlValue& value_;
@@ -423,7 +532,8 @@ TomlValue toml_of_argument(const Field& field, std::string_view text, const Plac
     value.content = text == "true";
   } else if (kind == FieldKind::integers) {
     if (auto list = list_of_argument(text, place)) value.content = *std::move(list);
-  } else if (kind == FieldKind::words || kind == FieldKind::variables) {
+  } else if (kind == FieldKind::words || kind == FieldKind::variables ||
+             (kind == FieldKind::kernels && text.starts_with('{'))) {
     std::vector<Diagnostic> no_toml;  // then the text itself is refused
     auto table = parse_toml(fmt::format("value = {}", text), place.file, no_toml);
     if (table && table->size() == 1) value.content = std::move(table->front().value.content);

@@ -57,7 +57,11 @@ std::optional<Setting> read_override(std::string_view argument,
   }
   const Field* field = settable_field(argument.substr(0, equals), place, diagnostics);
   if (field == nullptr) return std::nullopt;
-  const TomlValue written = toml_of_argument(*field, argument.substr(equals + 1), place);
+  TomlValue written = toml_of_argument(*field, argument.substr(equals + 1), place);
+  if (field->name.size() < equals) {  // one key of a field that is a table
+    std::string key(argument.substr(0, equals).substr(field->name.size() + 1));
+    written = {TomlTable{{std::move(key), place, std::move(written)}}, place, place};
+  }
   auto value = read_field_value(*field, written, diagnostics);
   if (!value) return std::nullopt;
   return Setting{field, std::move(*value), place};
@@ -179,7 +183,7 @@ class ScenarioReader {
       variant->settings.push_back({field, *change.value, variant->place});
     } else {
       std::erase_if(variant->settings,
-                    [&](const Setting& setting) { return setting.field == field; });
+                    [&](const Setting& setting) { return name_of(setting) == change.knob; });
     }
   }
 
@@ -211,12 +215,13 @@ class ScenarioReader {
         scenario.overrides.push_back(
             {variant.name, std::string(like_key), variant.like->text, variant.like->place});
       for (const Setting& setting : variant.settings) {
-        scenario.overrides.push_back({variant.name, std::string(setting.field->name),
+        scenario.overrides.push_back({variant.name, name_of(setting),
                                       field_value_text(*setting.field, setting.value),
                                       setting.place});
       }
     }
     require_one_process(scenario);
+    require_libraries(scenario);
     if (runs_programs(scenario)) require_a_scenario_of_programs(scenario, measure_places);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
@@ -299,6 +304,17 @@ class ScenarioReader {
                                 earlier.name, variant.name, apart->name),
                     "say the same in every variant that it has an effect in");
       }
+    }
+  }
+
+  // A library on the command line takes the place of one that a variant names.
+  void require_libraries(const Scenario& scenario) {
+    for (const Setting& setting : overrides_) {
+      if (setting.field->values.kind != FieldKind::kernels || launches_libraries(scenario) ||
+          !std::holds_alternative<std::string>(setting.value))
+        continue;
+      fail(setting.place, "no variant launches a kernel of a library",
+           "name the kernel: --set kernels.layer_norm=" + std::get<std::string>(setting.value));
     }
   }
 
@@ -587,6 +603,11 @@ bool runs_a_program(const Variant& variant) {
 
 bool runs_programs(const Scenario& scenario) {
   return std::ranges::any_of(scenario.variants, runs_a_program);
+}
+
+bool launches_libraries(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.variants,
+                             [](const Variant& variant) { return !variant.knobs.kernels.empty(); });
 }
 
 int ranks_needed(const Scenario& scenario) {

@@ -334,7 +334,11 @@ class DraftReader {
     for (const TomlEntry& line : *table) {
       const std::string name = fmt::format("{}.{}", entry.key, line.key);
       const Field* field = field_named(name);
-      if (field == nullptr) {
+      if (field != nullptr && field->values.kind == FieldKind::kernels) {
+        const TomlValue one{TomlTable{line}, line.value.place, line.value.text_place};
+        if (auto value = read_field_value(*field, one, diagnostics_))
+          into.push_back({field, std::move(*value), line.place});
+      } else if (field == nullptr) {
         unknown_field(line, name);
       } else if (!is_built(*field)) {
         fail(line.place, fmt::format("'{}' is not built yet", name), std::string(see_fields));
@@ -370,6 +374,12 @@ const std::array<DraftReader::TopLevelKey, 11> DraftReader::keys{{
 }};
 
 }  // namespace
+
+std::string name_of(const Setting& setting) {
+  const auto* kernels = std::get_if<ReplacedKernels>(&setting.value);
+  if (kernels == nullptr || kernels->size() != 1) return std::string(setting.field->name);
+  return fmt::format("{}.{}", setting.field->name, kernels->begin()->first);
+}
 
 std::string hint_for_unknown_field(std::string_view name) {
   constexpr std::string_view table = "variant.";

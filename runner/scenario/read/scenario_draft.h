@@ -26,6 +26,9 @@ struct Setting {
   Place place;  // of the key
 };
 
+// "batch.size"; "kernels.layer_norm" for one replaced kernel.
+std::string name_of(const Setting&);
+
 struct AssertionDraft {
   std::string name;
   PlacedText assertion;

@@ -10,6 +10,7 @@
 
 #include "base/files/write_file.h"
 #include "base/interruption.h"
+#include "base/process/run_program.h"
 #include "base/seconds.h"
 #include "base/text/text_stream.h"
 #include "compare/gate/compare_programs.h"
@@ -53,6 +54,7 @@ std::string base_in_words(const Arguments& arguments) {
   if (arguments.gate.soak) return "its own beginning";
   if (arguments.gate.stored)
     return "the stored runs in " + arguments.device.baselines.users.string();
+  if (arguments.gate.of_kernels()) return arguments.gate.base_kernels;
   return arguments.gate.base_command.value_or(arguments.gate.base);
 }
 
@@ -63,7 +65,7 @@ GateSubject subject_of(const GateRequest& request) {
     if (scenario.point) points.emplace(scenario.name, *scenario.point);
   }
   return {.base = base_in_words(request.arguments),
-          .head = gate.head_command.value_or(gate.head),
+          .head = gate.of_kernels() ? gate.head_kernels : gate.head_command.value_or(gate.head),
           .both = {},
           .margin = request.settings.margin,
           .margin_source = gate.margin_source,
@@ -277,6 +279,11 @@ int gate_programs(const Arguments& arguments) {
   if (arguments.gate.of_commands() && arguments.gate.only.contains(GatePart::assertions))
     throw RequestError("a command line of a worker decides no assertions",
                        "leave out --only assertions, or give --base and --head PROGRAM");
+  if (arguments.gate.of_kernels()) {
+    Arguments same = arguments;
+    same.gate.base = same.gate.head = path_of_this_program().string();
+    return gate(request_of(same));
+  }
   if (arguments.gate.head.empty() && !arguments.gate.of_commands())
     throw RequestError("there is no HEAD to gate", "give --head PROGRAM");
   return gate(request_of(arguments));

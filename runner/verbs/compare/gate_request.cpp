@@ -13,6 +13,7 @@
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
 #include "line/planned.h"
+#include "plugin/library_file.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/compare/program_worker.h"
 #include "verbs/compare/workers.h"
@@ -103,6 +104,9 @@ std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
   for (const std::string& program : {gate.base, gate.head}) {
     if (!program.empty()) all.emplace_back(program_path(program));
   }
+  for (const std::string& library : {gate.base_kernels, gate.head_kernels}) {
+    if (!library.empty()) all.emplace_back(library);
+  }
   all.push_back(gate.accepted);
   return all;
 }
@@ -133,6 +137,26 @@ void refuse_programs(const std::vector<Scenario>& scenarios) {
   }
 }
 
+// Throws RequestError where a library lacks what the scenarios launch, or where they launch nothing
+// of a library.
+void check_kernels(const GateArguments& gate, const std::vector<Scenario>& scenarios) {
+  for (const std::string& path : {gate.base_kernels, gate.head_kernels}) {
+    const LibraryFile library = read_library(path);
+    for (const Scenario& scenario : scenarios) {
+      if (!launches_libraries(scenario)) {
+        throw RequestError(
+            {{scenario.file, 0, 0},
+             fmt::format("'{}' launches no kernel of a library, so both sides would run alike",
+                         scenario.name),
+             "leave it out, or name a kernel in a variant (docs/kernels.md)"});
+      }
+      for (const Variant& variant : scenario.variants)
+        for (const auto& [name, replacement] : variant.knobs.kernels)
+          require_function(library, replacement.function);
+    }
+  }
+}
+
 std::vector<Finding> look_at_scenarios(GateRequest& request) {
   Arguments& arguments = request.arguments;
   if (arguments.gate.of_commands()) return {};
@@ -142,6 +166,7 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
     request.scenarios = scenarios_with_wanted_tags(arguments);
     refuse_programs(request.scenarios);
   }
+  if (arguments.gate.of_kernels()) check_kernels(arguments.gate, request.scenarios);
   refuse_namesakes(request.scenarios);
   refuse_unmatched(arguments.gate.workloads, workloads_of(request.scenarios));
   (void)most_pairs(arguments.gate.pairs, 1, request.settings);

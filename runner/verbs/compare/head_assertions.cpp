@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/files/temporary_folder.h"
 #include "base/process/child.h"
@@ -62,6 +63,7 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
     const char* own = side == ComparisonSide::base ? "base" : "";
     more.insert(more.end(), {"--ledger", (arguments.ledger / own).string()});
   }
+  std::ranges::copy(kernels_of(arguments.gate, side), std::back_inserter(more));
   const Command command = program_command(of_files, program, "run", more);
   ChildRequest request = worker_request(arguments, command, side);
   request.stall = of_seconds(arguments.gate.run_seconds);

@@ -18,6 +18,7 @@
 #include "compare/gate/soak.h"
 #include "ledger/runs/ledger.h"
 #include "line/provenance.h"
+#include "plugin/library_file.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "verbs/compare/introduce_both.h"
@@ -71,8 +72,13 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
 StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
                        const std::vector<std::string>& workloads) {
   const Arguments& arguments = request.arguments;
-  const auto digest = [](const std::string& program) {
-    return hexadecimal(digest_of_this_program(program_path(program)));
+  const auto subject = [&gate = arguments.gate](ComparisonSide side) {
+    const bool is_base = side == ComparisonSide::base;
+    const std::string program =
+        hexadecimal(digest_of_this_program(program_path(is_base ? gate.base : gate.head)));
+    if (!gate.of_kernels()) return program;
+    return program + ' ' +
+           identity_of(read_library(is_base ? gate.base_kernels : gate.head_kernels));
   };
   std::uint64_t fingerprint = fnv1a_start;
   for (const Scenario& scenario : request.scenarios)
@@ -87,8 +93,8 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
                          .scenario = fingerprint,
                          .seed = request.seed,
                          .boot = {},
-                         .subject = "BASE " + digest(arguments.gate.base) + " HEAD " +
-                                    digest(arguments.gate.head),
+                         .subject = "BASE " + subject(ComparisonSide::base) + " HEAD " +
+                                    subject(ComparisonSide::head),
                          .build = build_in_words()},
           .environment = {.kind = both.base.simulated ? "simulated" : "cuda",
                           .gpu = printable(both.base.device)}};

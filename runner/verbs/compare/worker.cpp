@@ -108,6 +108,7 @@ int work_for_gate(const Arguments& given) {
   DeviceChoice choice = arguments.device;
   choice.seed = arguments.noise.value_or(seed);
   choice.tracing = arguments.worker.counts;
+  choice.opens_libraries = true;
   const OpenedDevice opened = open_device(choice);
   const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, all);
   std::unique_ptr<RankedDevice> ranks;

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "compare/gate/gate_timing.h"
 #include "device/baselines.h"
 #include "device/cuda/gpu_index.h"
+#include "plugin/library_file.h"
 #include "program/held.h"
 #include "verbs/settings.h"
 
@@ -73,6 +76,12 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
+std::vector<std::string> kernels_of(const GateArguments& gate, ComparisonSide side) {
+  if (!gate.of_kernels()) return {};
+  return {"--set",
+          "kernels=" + (side == ComparisonSide::base ? gate.base_kernels : gate.head_kernels)};
+}
+
 Command worker_command(const Arguments& arguments, ComparisonSide side,
                        std::vector<std::string> more) {
   const GateArguments& gate = arguments.gate;
@@ -87,6 +96,7 @@ Command worker_command(const Arguments& arguments, ComparisonSide side,
     command.insert(command.end(), more.begin(), more.end());
     return command;
   }
+  std::ranges::copy(kernels_of(gate, side), std::back_inserter(more));
   for (const std::string& calibrated : arguments.worker.calibrated)
     more.insert(more.end(), {"--calibrated", calibrated});
   return program_command(arguments, is_base ? gate.base : gate.head, "worker", more);
@@ -97,6 +107,9 @@ bool run_same_program(const Arguments& arguments) {
     return std::filesystem::equivalent(arguments.gate.base, arguments.gate.head) &&
            arguments.gate.base_variables == arguments.gate.head_variables;
   }
+  if (arguments.gate.of_kernels() && identity_of(read_library(arguments.gate.base_kernels)) !=
+                                         identity_of(read_library(arguments.gate.head_kernels)))
+    return false;
   const auto program = [&](ComparisonSide side) {
     const Command command = worker_command(arguments, side);
     return arguments.gate.of_commands() ? command : Command{command.front()};

@@ -42,6 +42,10 @@ Command program_command(const Arguments&, const std::string& program, const std:
 // with the scenarios, BASE's calibrated values and `more`.
 Command worker_command(const Arguments&, ComparisonSide, std::vector<std::string> more = {});
 
+// The arguments of a program with which its kernels of libraries come from that side's library;
+// none where the gate is not one of libraries.
+std::vector<std::string> kernels_of(const GateArguments&, ComparisonSide);
+
 // Returns whether BASE and HEAD run the same bytes in the same environment; for command lines,
 // whatever their arguments are.
 bool run_same_program(const Arguments&);

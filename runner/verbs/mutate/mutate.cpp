@@ -17,6 +17,7 @@
 #include "line/fit_to_device.h"
 #include "line/planned.h"
 #include "line/trace/trace_planned.h"
+#include "line/wrong_libraries.h"
 #include "report/exit_code.h"
 #include "report/text/print_list.h"
 #include "report/text/print_mutations.h"
@@ -540,7 +541,12 @@ void print_with_warnings(const Planned& planned) {
   const bool is_listed =
       point && std::ranges::find(point->values, point->value) != point->values.end();
   if (is_listed && point->value != point->values.front()) return;
-  print_checked(std::cout, planned.scenario, lint(planned.scenario, count_that_differs(planned)));
+  std::vector<Diagnostic> warnings = lint(planned.scenario, count_that_differs(planned));
+  std::vector<Diagnostic> faults;
+  for (WrongLibrary& wrong : wrong_libraries(planned.scenario))
+    (wrong.is_absent ? warnings : faults).push_back(std::move(wrong.fault));
+  if (!faults.empty()) throw RequestError(std::move(faults));
+  print_checked(std::cout, planned.scenario, warnings);
 }
 
 void check_strictly(const Arguments& arguments) {

@@ -25,6 +25,7 @@
 #include "device/mean_clock.h"
 #include "device/thread_clock.h"
 #include "kernels/kernel.h"
+#include "plugin/open_library.h"
 
 namespace stepgate {
 
@@ -37,6 +38,9 @@ struct CudaServices {
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: none
+  // Opens a library of kernels. Throws DeviceError.
+  std::function<const OpenLibrary&(const std::string& path)> library;
+  int gpu = 0;  // index of the device
   // Empty if the device is the only rank; a plan of several ranks may add communicators later.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
   LoadAgreement* agreement = nullptr;  // null if the device is the only rank
@@ -79,7 +83,8 @@ class CudaStep : public LoadedStep {
   void begin_run();
   void begin_steps();
   void prepare(const CudaServices&);
-  Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
+  Launch prepare_launch(const LaunchKernel&, const LaunchContext&, const CudaServices&);
+  Launch launch_of_library(const LaunchKernel&, const CudaServices&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs(const CudaServices&);
   void run_first_collectives(const CudaServices&);

@@ -7,6 +7,7 @@
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/step/cuda_step.h"
 #include "plan/analyse/access.h"
+#include "plugin/library_call.h"
 
 namespace stepgate {
 namespace {
@@ -142,6 +143,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
 }
 
 void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {
+  if (!plan_.library_kernels.empty()) library_call().operation = prepared.operation->name.c_str();
   if (!prepared.operands.empty()) {
     const std::int64_t row =
         prepared.period == 1 ? 0 : step % prepared.period * prepared.operand_count;

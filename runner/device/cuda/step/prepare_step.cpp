@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of CudaStep that happens once: streams, events, addresses, algorithms and graphs.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <unordered_set>
@@ -13,6 +15,7 @@
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/stays.h"
+#include "plugin/cuda_device_facts.h"
 
 namespace stepgate {
 namespace {
@@ -79,6 +82,17 @@ bool makes_work(const Operation& operation) {
          std::holds_alternative<CopyBytes>(operation.action) ||
          std::holds_alternative<FillZero>(operation.action) ||
          std::holds_alternative<Collective>(operation.action);
+}
+
+// Throws where a library's kernel enqueues more or less in a graph than it says.
+void require_its_launches(const Operation& operation, std::int64_t enqueued) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  if (launch == nullptr || !kernel(launch->kernel).replacement) return;
+  const KernelReplacement& with = *kernel(launch->kernel).replacement;
+  if (enqueued == with.launches) return;
+  throw DeviceError(fmt::format("'{}' of '{}' enqueued {} pieces of work in '{}', and says {}",
+                                with.function, with.library, enqueued, operation.name,
+                                with.launches));
 }
 
 }  // namespace
@@ -155,7 +169,9 @@ void CudaStep::prepare(const CudaServices& services) {
   if (plan_.gemm_algorithms == GemmChoice::autotune)
     context.gemm_autotuner = services.gemm_autotuner;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
-    if (plan_.buffers[index].purpose != Purpose::workspace) continue;
+    if (plan_.buffers[index].purpose != Purpose::workspace ||
+        plan_.library_workspace == static_cast<int>(index))
+      continue;
     context.workspace = buffers_.address(static_cast<int>(index), 0);
     context.workspace_bytes = plan_.buffers[index].bytes;
   }
@@ -165,12 +181,40 @@ void CudaStep::prepare(const CudaServices& services) {
     prepared.stream = stream(operation.stream);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (!launch) continue;
-    prepared.launch = prepare_launch(*launch, context);
+    prepared.launch = prepare_launch(*launch, context, services);
     bind_operands(prepared, *launch);
   }
 }
 
-Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context) {
+Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaServices& services) {
+  const Kernel& row = kernel(launch.kernel);
+  const KernelReplacement& with = *row.replacement;
+  const OpenLibrary& library = services.library(with.library);
+  const KernelRequest request{.kernel = row,
+                              .shape = launch.shape,
+                              .dtype = launch.dtype,
+                              .attributes = launch.attributes,
+                              .workspace = plan_.library_workspace
+                                               ? buffers_.address(*plan_.library_workspace, 0)
+                                               : nullptr,
+                              .workspace_bytes = with.workspace_bytes};
+  const PreparedKernel made =
+      library.prepare(with.function, request, facts_of_cuda_device(services.gpu));
+  if (made.launches != with.launches) {
+    throw DeviceError(
+        fmt::format("'{}' of '{}' enqueues {} kernels a call, as it says, and the plan counts {}; "
+                    "write launches "
+                    "= {} beside its library in the scenario",
+                    with.function, with.library, made.launches, with.launches, made.launches));
+  }
+  KernelChoice choice{
+      .kernel = std::string(row.name), .library = identity_of(library.file()), .reason = {}};
+  if (std::ranges::find(choices_, choice) == choices_.end()) choices_.push_back(std::move(choice));
+  return made.launch;
+}
+
+Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context,
+                                const CudaServices& services) {
   // Layers of one shape share a prepared launch.
   for (const Prepared& earlier : prepared_) {
     if (!earlier.launch) continue;
@@ -181,6 +225,7 @@ Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext&
     }
   }
   const Kernel& launched = kernel(launch.kernel);
+  if (launched.replacement) return launch_of_library(launch, services);
   require(launched.prepare != nullptr, "the CUDA build has a launcher for every kernel");
   return launched.prepare(launch.shape, launch.dtype, launch.attributes, context);
 }
@@ -227,6 +272,7 @@ void CudaStep::capture_graphs(const CudaServices& services) {
       if (!cupti_) continue;  // only traces need the operation of a node
       const std::int64_t works = capture.new_work();
       if (!makes_work(*prepared_[index].operation)) continue;
+      require_its_launches(*prepared_[index].operation, works);
       graph_work_.insert(graph_work_.end(), static_cast<std::size_t>(works),
                          static_cast<int>(index));
     }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Facts of the libraries of kernels that a scenario names, read from their files. Nothing of a
+// library runs.
+#pragma once
+
+#include <vector>
+
+#include "base/text/diagnostic.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct WrongLibrary {
+  Diagnostic fault;        // at the variant
+  bool is_absent = false;  // there is no such file, which may only not be built yet
+};
+
+// Each library that is absent, is no library of this build's interface, or exports no function of
+// that name.
+std::vector<WrongLibrary> wrong_libraries(const Scenario&);
+
+}  // namespace stepgate

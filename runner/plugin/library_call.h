@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What this process does in a library of kernels, so that its last line can say so where it
+// crashes.
+#pragma once
+
+#include <string_view>
+
+namespace stepgate {
+
+// Zero-terminated words that outlive the call; null: nothing is under way.
+struct LibraryCall {
+  const char* function = nullptr;   // "'layer_norm' of 'build/libmine.so'"
+  const char* operation = nullptr;  // of the step: "block 0: norm"
+};
+
+LibraryCall& library_call();
+
+// From now on, a signal that ends this process during such a call first writes a line to the
+// descriptor: `mark`, and "in 'block 0: norm', which is 'layer_norm' of 'build/libmine.so'".
+void tell_of_crashes_in_libraries(int descriptor, char mark);
+
+}  // namespace stepgate
