@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "scenario/assertions/metric.h"
+#include "scenario/assertions/step_counts.h"
 
 namespace stepgate {
 namespace {
@@ -32,7 +33,15 @@ std::optional<double> planned_memory_of(const StepCounts& counts) {
   return std::nullopt;
 }
 
-// Returns 1 if the memory of the device or of a workload is unknown.
+// Several ranks keep memory for their communicators, which plans do not know, and their collectives
+// must not wait for each other beside those of another pair.
+bool has_several_ranks(const StepCounts& counts) {
+  return std::ranges::any_of(tally_table, [&](const TallyRow& row) {
+    return row.of_ranks && counts.planned.contains(std::string(row_of(row.metric).name));
+  });
+}
+
+// Returns 1 if the memory of the device or of a workload is unknown, or where ranks communicate.
 std::int64_t pairs_that_fit(const ComparisonRequest& request,
                             std::span<const CountedPair> counted) {
   double largest = 0;
@@ -41,7 +50,8 @@ std::int64_t pairs_that_fit(const ComparisonRequest& request,
     if (found == counted.end()) return 1;
     const auto base = planned_memory_of(found->base);
     const auto head = planned_memory_of(found->head);
-    if (!base || !head) return 1;
+    if (!base || !head || has_several_ranks(found->base) || has_several_ranks(found->head))
+      return 1;
     largest = std::max(largest, *base + *head);
   }
   const Introduction& both = request.introduction;

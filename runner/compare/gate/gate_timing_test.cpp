@@ -8,14 +8,15 @@ namespace {
 
 constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
 
-std::int64_t first_pairs_at_once(std::int64_t memory, double largest, const std::string& counted) {
+std::int64_t first_pairs_at_once(std::int64_t memory, double largest, const std::string& counted,
+                                 const StepCounts& given = {}) {
   ComparisonRequest request;
   request.workloads = {"small", "large"};
   request.introduction.head.memory_bytes = memory;
   std::vector<CountedPair> pairs;
   for (const auto& [workload, bytes] :
        {std::pair{"small", 1.0}, std::pair{counted.c_str(), largest}}) {
-    StepCounts counts;
+    StepCounts counts = given;
     counts.planned["peak_reserved"] = bytes;
     pairs.push_back({.workload = workload, .base = counts, .head = counts});
   }
@@ -30,6 +31,16 @@ TEST(GateTiming, LaunchesAsManyPairsAtOnceAsTheDeviceHasMemoryFor) {
   EXPECT_EQ(first_pairs_at_once(16 * gibibyte, 30.0 * gibibyte, "large"), 1);
   EXPECT_EQ(first_pairs_at_once(0, 1, "large"), 1) << "nobody says what the device has";
   EXPECT_EQ(first_pairs_at_once(80 * gibibyte, 1, "another"), 1) << "nor what a workload needs";
+}
+
+// Ten processes of two ranks each filled the memory of two H200s with what NCCL keeps.
+TEST(GateTiming, LaunchesPairsOfSeveralRanksOneAfterTheOther) {
+  StepCounts of_ranks;
+  of_ranks.planned["all_reduces_per_step"] = 0;
+  EXPECT_EQ(first_pairs_at_once(80 * gibibyte, 1, "large", of_ranks), 1);
+  of_ranks.planned.clear();
+  of_ranks.planned["launches_per_step"] = 8;
+  EXPECT_EQ(first_pairs_at_once(80 * gibibyte, 1, "large", of_ranks), 5);
 }
 
 TEST(GateTiming, PutsWorksThatDifferFirstAndThenSomeOfAll) {
