@@ -2,8 +2,8 @@
 // layer_norm as a library for stepgate, one block a row: right for every shape, dtype and
 // alignment, and slower than stepgate's own.
 //
-//   nvcc -O3 -std=c++17 -shared -Xcompiler -fPIC -arch=native -I INCLUDE layer_norm.cu -o
-//   libmine.so stepgate kernel check libmine.so layer_norm
+//   nvcc -O3 -shared -Xcompiler -fPIC -arch=native -I INCLUDE layer_norm.cu -o libmine.so
+//   stepgate kernel check libmine.so layer_norm
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

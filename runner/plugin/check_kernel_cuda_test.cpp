@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// On a GPU: stepgate's own example is layer_norm, and each wrong one is refused by the look for it.
+// On a GPU: stepgate's own examples are layer_norm, and each wrong one is refused by the look for
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +16,12 @@
 namespace stepgate {
 namespace {
 
-KernelCheck checked(const std::string& function) {
+const OpenLibrary& wrong_kernels() {
   static const OpenLibrary library(read_library(STEPGATE_WRONG_KERNELS));
+  return library;
+}
+
+KernelCheck checked(const std::string& function, const OpenLibrary& library = wrong_kernels()) {
   const auto device = make_cuda_trial_device(0);
   return check_kernel(*device, {.library = library,
                                 .function = function,
@@ -36,6 +41,17 @@ TEST(KernelCheckOnAGpu, TheExampleIsLayerNorm) {
                                                             check.faults.front().first);
   EXPECT_EQ(check.unsupported, 0);
   RecordProperty("seconds", std::to_string(took.count()));
+}
+
+// It supports rows of packs that fit into registers, also where they are aligned to 8 bytes alone.
+TEST(KernelCheckOnAGpu, TheFastExampleIsLayerNorm) {
+  const OpenLibrary library(read_library(STEPGATE_FAST_KERNELS));
+  const KernelCheck check = checked("layer_norm", library);
+  EXPECT_TRUE(check.is_it()) << (check.faults.empty() ? "no trial is supported"
+                                                      : check.faults.front().check + ": " +
+                                                            check.faults.front().first);
+  EXPECT_GT(check.unsupported, 0);
+  EXPECT_TRUE(contains(check.first_unsupported, ": columns must be a multiple of "));
 }
 
 struct Planted {
