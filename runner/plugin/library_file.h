@@ -33,12 +33,16 @@ struct LibraryFile {
 // interface that this build has. `path` is for messages. Throws KernelLibraryError.
 LibraryFile library_of(std::string path, std::vector<std::byte> bytes);
 
+// The bytes of a file of at most 1 GiB. Throws KernelLibraryError.
+std::vector<std::byte> bytes_of_file(const std::filesystem::path&);
+
 // Reads the file as data; the path is never searched for in a loader's folders. Throws
 // KernelLibraryError.
 LibraryFile read_library(const std::filesystem::path&);
 
 // The file's name and a digest of its bytes, "libmine.so 1f0a33c2e0d94b55": two builds differ.
 std::string identity_of(const LibraryFile&);
+std::string identity_of(const std::filesystem::path&, std::uint64_t digest);
 
 // Throws KernelLibraryError, with the nearest name, if the library exports no such function.
 void require_function(const LibraryFile&, std::string_view function);
