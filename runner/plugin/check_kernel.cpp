@@ -54,7 +54,7 @@ class KernelChecker {
   KernelChecker(TrialDevice& device, const KernelCheckRequest& request)
       : device_(device), request_(request), limits_before_(device.limits()) {
     found_.kernel = request.kernel.name;
-    found_.library = identity_of(request.library.file());
+    found_.library = request.loaded.identity;
     found_.seed = request.seed;
     found_.left_out = request.left_out;
   }
@@ -123,14 +123,13 @@ class KernelChecker {
 
   PreparedKernel prepared(const KernelTrial& trial) {
     constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
-    return request_.library.prepare(request_.function,
-                                    {.kernel = request_.kernel,
-                                     .shape = trial.shape,
-                                     .dtype = trial.dtype,
-                                     .attributes = trial.attributes,
-                                     .workspace = device_.workspace(workspace_bytes),
-                                     .workspace_bytes = workspace_bytes},
-                                    device_.facts());
+    return request_.loaded.prepare({.kernel = request_.kernel,
+                                    .shape = trial.shape,
+                                    .dtype = trial.dtype,
+                                    .attributes = trial.attributes,
+                                    .workspace = device_.workspace(workspace_bytes),
+                                    .workspace_bytes = workspace_bytes},
+                                   device_.facts());
   }
 
   void fault(const char* check, const std::string& text) {
@@ -328,8 +327,15 @@ class KernelChecker {
 
 }  // namespace
 
+LoadedKernel function_of(const OpenLibrary& library, const std::string& function) {
+  require_function(library.file(), function);
+  return {.identity = identity_of(library.file()),
+          .prepare = [&library, function](const KernelRequest& asked, const DeviceFacts& device) {
+            return library.prepare(function, asked, device);
+          }};
+}
+
 KernelCheck check_kernel(TrialDevice& device, const KernelCheckRequest& request) {
-  require_function(request.library.file(), request.function);
   return KernelChecker(device, request).run();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Is a library's kernel the kernel that it stands for? Tries it on a device like the kernels of the
+// Is a user's kernel the kernel that it stands for? Tries it on a device like the kernels of the
 // catalogue, and looks for what a launch in a step must not do. Faults are found in what launches
-// did, never in the library's code: a kernel that is honest for as many launches as are made here
+// did, never in its code: a kernel that is honest for as many launches as are made here
 // and not afterwards passes.
 #pragma once
 
@@ -44,9 +44,18 @@ struct LaunchOfStep {
   bool operator==(const LaunchOfStep&) const = default;
 };
 
+// A kernel that this process has loaded from a file.
+struct LoadedKernel {
+  std::string identity;  // of the file: identity_of
+  // Throws KernelLibraryError, KernelUnsupported.
+  std::function<PreparedKernel(const KernelRequest&, const DeviceFacts&)> prepare;
+};
+
+// A function of the library, which must outlive it. Throws KernelLibraryError where there is none.
+LoadedKernel function_of(const OpenLibrary&, const std::string& function);
+
 struct KernelCheckRequest {
-  const OpenLibrary& library;
-  std::string function;
+  LoadedKernel loaded;
   const Kernel& kernel;
   std::vector<LaunchOfStep> of_step = {};  // tried beside the recipe's
   std::int64_t left_out = 0;               // launches of the step that are too large to try
@@ -55,7 +64,6 @@ struct KernelCheckRequest {
   std::function<void(const std::string&)> at_trial = {};
 };
 
-// Throws KernelLibraryError where the library cannot be asked at all.
 KernelCheck check_kernel(TrialDevice&, const KernelCheckRequest&);
 
 // The words that KernelFault::check has, in the order in which they are looked for.

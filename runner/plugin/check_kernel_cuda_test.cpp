@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
 // On a GPU: stepgate's own examples are layer_norm, and each wrong one is refused by the look for
 // it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/toml/toml.h"
 #include "kernels/norm/norm.h"
 #include "plugin/check_kernel.h"
+#include "plugin/cubin_launch.h"
 #include "plugin/cuda_trial_device.h"
+#include "plugin/open_cubin.h"
 #include "plugin/testing/contains.h"
 
 namespace stepgate {
@@ -23,8 +30,7 @@ const OpenLibrary& wrong_kernels() {
 
 KernelCheck checked(const std::string& function, const OpenLibrary& library = wrong_kernels()) {
   const auto device = make_cuda_trial_device(0);
-  return check_kernel(*device, {.library = library,
-                                .function = function,
+  return check_kernel(*device, {.loaded = function_of(library, function),
                                 .kernel = kernel("layer_norm"),
                                 .of_step = {{.shape = MatrixShape{4096, 768},
                                              .dtype = DType::bf16,
@@ -52,6 +58,72 @@ TEST(KernelCheckOnAGpu, TheFastExampleIsLayerNorm) {
                                                             check.faults.front().first);
   EXPECT_GT(check.unsupported, 0);
   EXPECT_TRUE(contains(check.first_unsupported, ": columns must be a multiple of "));
+}
+
+// The example of a cubin, with a line of its table changed.
+class CubinOnAGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto capability = make_cuda_trial_device(0)->facts().capability;
+    cubin_ = fmt::format("{}/sm_{}.cubin", STEPGATE_CUBINS, capability);
+    if (!std::filesystem::exists(cubin_)) cubin_ = STEPGATE_CUBINS "/native.cubin";
+    if (!std::filesystem::exists(cubin_))
+      GTEST_SKIP() << "this build has no cubin for compute capability " << capability;
+  }
+
+  KernelCheck checked(const std::function<void(CubinLaunch&)>& change) const {
+    std::vector<Diagnostic> faults;
+    auto launch = read_cubin_launch(
+        read_toml(STEPGATE_CUBINS "/layer_norm_bf16.toml", "a launch of a cubin"), {}, faults);
+    if (!launch) throw RequestError(faults);
+    change(*launch);
+    OpenCubin open(Cubin(std::move(*launch), read_cubin(cubin_), kernel("layer_norm")));
+    const auto of_columns = [](std::int64_t columns) {
+      return LaunchOfStep{.shape = MatrixShape{64, columns},
+                          .dtype = DType::bf16,
+                          .attributes = NormAttributes{.epsilon = 1e-5}};
+    };
+    const auto device = make_cuda_trial_device(0);
+    // The second row takes more shared memory than a launch has without asking.
+    return check_kernel(*device,
+                        {.loaded = {.identity = "ln.cubin",
+                                    .prepare =
+                                        [&](const KernelRequest& asked, const DeviceFacts& facts) {
+                                          return open.prepare(asked, facts);
+                                        }},
+                         .kernel = kernel("layer_norm"),
+                         .of_step = {of_columns(768), of_columns(16384)},
+                         .seed = 7});
+  }
+
+  static std::vector<std::string> checks_of(const KernelCheck& check) {
+    std::vector<std::string> names;
+    for (const KernelFault& fault : check.faults) names.push_back(fault.check);
+    return names;
+  }
+
+  std::string cubin_;
+};
+
+TEST_F(CubinOnAGpu, TheExampleIsLayerNorm) {
+  const KernelCheck check = checked([](CubinLaunch&) {});
+  EXPECT_TRUE(check.is_it()) << (check.faults.empty() ? "no trial is supported"
+                                                      : check.faults.front().check + ": " +
+                                                            check.faults.front().first);
+  EXPECT_GT(check.unsupported, 0);
+  EXPECT_TRUE(contains(check.first_unsupported, ": its table says bf16"));
+}
+
+TEST_F(CubinOnAGpu, AWrongLaunchIsRefused) {
+  EXPECT_TRUE(
+      contains(checks_of(checked([](CubinLaunch& launch) { launch.grid = {"max(rows - 1, 1)"}; })),
+               "numbers"));
+  EXPECT_TRUE(contains(checks_of(checked([](CubinLaunch& launch) {
+                         std::swap(launch.arguments[1], launch.arguments[2]);
+                       })),
+                       "numbers"));
+  EXPECT_TRUE(contains(checks_of(checked([](CubinLaunch& launch) { launch.block = {"256"}; })),
+                       "prepares"));
 }
 
 struct Planted {

@@ -52,6 +52,11 @@ LibraryFile read_library(const std::filesystem::path& path) {
 LibraryFile library_of(std::string path, std::vector<std::byte> bytes) {
   LibraryFile file{.path = std::move(path), .bytes = std::move(bytes), .functions = {}};
   const ElfReader elf(file.bytes);
+  if (elf.is_cubin()) {
+    throw KernelLibraryError(
+        fmt::format("'{}' is a cubin, which says nothing of how it is launched", file.path),
+        "write that into a table, mine.toml, and name it instead (docs/kernels.md)");
+  }
   if (!elf.is_shared_library()) {
     throw KernelLibraryError(
         fmt::format("'{}' is no 64-bit shared library; link it with -shared", file.path));
@@ -86,12 +91,14 @@ LibraryFile library_of(std::string path, std::vector<std::byte> bytes) {
 }
 
 std::string identity_of(const LibraryFile& file) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  return identity_of(file.path, fnv1a(bytes));
+  return identity_of(file.path, file.bytes);
 }
 
-std::string identity_of(const std::filesystem::path& path, std::uint64_t digest) {
-  return fmt::format("{} {:016x}", path.filename().string(), digest);
+std::string identity_of(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
+                        std::string_view also) {
+  std::string all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  all += also;
+  return fmt::format("{} {:016x}", path.filename().string(), fnv1a(all));
 }
 
 void require_function(const LibraryFile& file, std::string_view function) {

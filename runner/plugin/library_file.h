@@ -42,7 +42,10 @@ LibraryFile read_library(const std::filesystem::path&);
 
 // The file's name and a digest of its bytes, "libmine.so 1f0a33c2e0d94b55": two builds differ.
 std::string identity_of(const LibraryFile&);
-std::string identity_of(const std::filesystem::path&, std::uint64_t digest);
+// The same of any file: the name of the path, and a digest of the bytes and of what else makes it
+// another kernel.
+std::string identity_of(const std::filesystem::path&, const std::vector<std::byte>&,
+                        std::string_view also = {});
 
 // Throws KernelLibraryError, with the nearest name, if the library exports no such function.
 void require_function(const LibraryFile&, std::string_view function);

@@ -95,7 +95,7 @@ struct ReadArguments {
 // Arguments of `stepgate kernel` alone.
 struct KernelArguments {
   std::string action;              // describe, check or new
-  std::vector<std::string> names;  // describe: kernels and libraries; check: a library and a kernel
+  std::vector<std::string> names;  // describe: kernels and files; check: a file and a kernel
   std::filesystem::path folder;    // new: where its files are written; empty: here
   std::string function;            // of the library; empty: the kernel's name
   std::vector<std::filesystem::path> scenarios;  // check: whose launches are tried too

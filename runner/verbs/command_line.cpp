@@ -570,14 +570,14 @@ class CommandLine {
     kernel
         ->add_option(
             "action", given.action,
-            "describe: what a library is told of a kernel, or what a library exports, "
+            "describe: what a library is told of a kernel, or what a library or a cubin has, "
             "without running it; check: try a library's kernel on the GPU; new: write a library "
             "to begin with")
         ->required()
         ->type_name("describe|check|new");
     kernel->add_option("names", given.names,
-                       "describe: kernels and libraries [default: all kernels]; check: the library "
-                       "and the kernel; new: the "
+                       "describe: kernels, libraries and cubins [default: all kernels]; check: the "
+                       "library, or the table of a cubin's launch, and the kernel; new: the "
                        "kernel");
     kernel->add_option("--in", given.folder,
                        "new: the folder of its files [default: the current folder]");

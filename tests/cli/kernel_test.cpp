@@ -2,9 +2,12 @@
 // Tests `stepgate kernel` from outside, with libraries that end the process that has them open.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "plugin/testing/small_cubin.h"
 #include "tests/cli/command_line.h"
 
 namespace stepgate {
@@ -52,6 +55,33 @@ TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
   EXPECT_EQ(ended.out, "");
   EXPECT_TRUE(contains(ended.err, words)) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(place() / "k.json"));
+}
+
+// A table is read, and held against its cubin, before anybody looks for a GPU.
+TEST_F(KernelVerb, ATableOfACubinIsHeldAgainstIt) {
+  std::filesystem::create_directory(place() / "my");
+  const auto check_with = [&](const std::string& entry) {
+    const std::vector<std::byte> bytes = bytes_of(SmallCubin{});
+    std::ofstream(place() / "my/ln.cubin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(place() / "my/ln.toml")
+        << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
+        << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
+           "\"epsilon:f32\"]\n";
+    const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
+    return stepgate({"kernel", "check", "my/ln.toml", "layer_norm"});
+  };
+  const Finished wrong = check_with("ln_bwd");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "'my/ln.cubin' has no kernel 'ln_bwd'; did you mean 'ln_fwd'?"))
+      << wrong.err;
+  const Finished right = check_with("ln_fwd");
+  EXPECT_EQ(right.exit_code, 2);
+  EXPECT_TRUE(contains(right.err, "CUDA") || contains(right.err, "there is no GPU 0")) << right.err;
+  const Finished described = stepgate({"kernel", "describe", "my/ln.toml"});
+  EXPECT_TRUE(contains(described.out, "  ln_fwd: parameters of 8, 8, 8, 8, 8, 4, 4 bytes\n"))
+      << described.out;
 }
 
 TEST_F(KernelVerb, TheLibraryIsNoOutput) {

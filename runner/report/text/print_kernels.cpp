@@ -185,6 +185,24 @@ void print_library(std::ostream& out, const LibraryFile& file) {
       file.functions.empty() ? "no function" : fmt::format("{}", fmt::join(file.functions, ", ")));
 }
 
+void print_cubin(std::ostream& out, const CubinFile& file) {
+  fmt::print(out, "{}: for compute capability {}.{}\n", identity_of(file.path, file.bytes),
+             file.capability / 10, file.capability % 10);
+  for (const CubinEntry& entry : file.entries) {
+    fmt::print(
+        out, "  {}: {}{}{}{}\n", entry.name,
+        entry.parameter_bytes.empty()
+            ? std::string("no parameters")
+            : fmt::format("parameters of {} bytes", fmt::join(entry.parameter_bytes, ", ")),
+        entry.threads > 0        ? fmt::format("; {} threads a block", entry.threads)
+        : entry.most_threads > 0 ? fmt::format("; at most {} threads a block", entry.most_threads)
+                                 : std::string(),
+        entry.shared_bytes > 0 ? fmt::format("; {} bytes of shared memory", entry.shared_bytes)
+                               : std::string(),
+        entry.is_in_clusters ? "; in clusters" : "");
+  }
+}
+
 void print_kernel_check(std::ostream& out, const KernelCheck& check) {
   for (const KernelFault& fault : check.faults) {
     fmt::print(out, "{}: {}{}\n", fault.check, fault.first,

@@ -8,6 +8,7 @@
 
 #include "kernels/kernel.h"
 #include "plugin/check_kernel.h"
+#include "plugin/cubin_file.h"
 #include "plugin/library_file.h"
 
 namespace stepgate {
@@ -27,6 +28,9 @@ void print_new_project(std::ostream&, const Kernel&);
 
 // Prints what the library exports, without running anything of it.
 void print_library(std::ostream&, const LibraryFile&);
+
+// Prints the kernels of the cubin and what they are launched with.
+void print_cubin(std::ostream&, const CubinFile&);
 
 // A line for every fault, and the verdict in the last one.
 void print_kernel_check(std::ostream&, const KernelCheck&);

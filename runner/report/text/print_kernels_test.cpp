@@ -39,6 +39,23 @@ TEST(PrintKernels, TheLastLineIsTheVerdict) {
       "host's reference of one takes seconds\n");
 }
 
+TEST(PrintKernels, ACubinHasALineForEachKernel) {
+  std::ostringstream out;
+  print_cubin(
+      out,
+      {.path = "build/ln.cubin",
+       .bytes = {},
+       .capability = 90,
+       .entries = {
+           {.name = "ln_fwd", .parameter_bytes = {8, 4}, .shared_bytes = 160, .most_threads = 128},
+           {.name = "other", .parameter_bytes = {}, .threads = 64, .is_in_clusters = true}}});
+  EXPECT_EQ(out.str(),
+            "ln.cubin cbf29ce484222325: for compute capability 9.0\n"
+            "  ln_fwd: parameters of 8, 4 bytes; at most 128 threads a block; 160 bytes of shared "
+            "memory\n"
+            "  other: no parameters; 64 threads a block; in clusters\n");
+}
+
 TEST(PrintKernels, ALineForProgramsSaysTheSame) {
   std::ostringstream out;
   write_kernel_check_json(out, {.kernel = "add",

@@ -21,15 +21,18 @@
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
 #include "base/text/text_stream.h"
+#include "base/toml/toml.h"
 #include "kernels/catalogue.h"
 #include "line/planned.h"
 #include "plugin/check_kernel.h"
+#include "plugin/cubin_launch.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 #ifdef STEPGATE_WITH_CUDA
 #include "plugin/cuda_trial_device.h"
+#include "plugin/open_cubin.h"
 #endif
 
 namespace stepgate {
@@ -52,10 +55,33 @@ const Kernel& kernel_named(const std::string& name) {
                      did_you_mean(name, names, "`stepgate kernel describe` lists them"));
 }
 
+// A cubin is given by the table of its launch, a library by itself.
+bool is_table(const std::string& file) {
+  return std::filesystem::path(file).extension() == ".toml";
+}
+
+CubinLaunch read_launch(const std::filesystem::path& file) {
+  const TomlTable table = read_toml(file, "a launch of a cubin");
+  std::vector<Diagnostic> faults;
+  auto launch = read_cubin_launch(table, {.file = file.string()}, faults);
+  if (!launch) throw RequestError(std::move(faults));
+  return std::move(*launch);
+}
+
+// The files that it names are looked for beside it.
+Cubin read_table(const std::filesystem::path& file, const Kernel& wanted) {
+  return read_cubin_of(read_launch(file), file.parent_path(), wanted);
+}
+
 int describe(const std::vector<std::string>& names) {
   if (names.empty()) print_kernels(std::cout);
   for (const std::string& name : names) {
-    if (name.find('/') != std::string::npos || name.find(".so") != std::string::npos)
+    const std::filesystem::path file = name;
+    if (is_table(name))
+      print_cubin(std::cout, read_cubin(file.parent_path() / read_launch(file).cubin));
+    else if (file.extension() == ".cubin")
+      print_cubin(std::cout, read_cubin(file));
+    else if (name.find('/') != std::string::npos || name.find(".so") != std::string::npos)
       print_library(std::cout, read_library(name));
     else
       print_kernel(std::cout, kernel_named(name));
@@ -104,21 +130,36 @@ LaunchesOfSteps launches_in_steps(const Arguments& arguments, const Kernel& want
 }
 
 #ifdef STEPGATE_WITH_CUDA
+KernelCheck checked(const Arguments& arguments, const Kernel& wanted, TrialDevice& device,
+                    const LaunchesOfSteps& of_steps, LoadedKernel loaded) {
+  const KernelArguments& given = arguments.kernel;
+  return check_kernel(device, {.loaded = std::move(loaded),
+                               .kernel = wanted,
+                               .of_step = of_steps.tried,
+                               .left_out = of_steps.left_out,
+                               .seed = *arguments.seed,
+                               .at_trial = [&](const std::string& place) {
+                                 std::ofstream(given.place) << place;
+                                 ::alarm(most_seconds_of_a_trial);
+                               }});
+}
+
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
   const KernelArguments& given = arguments.kernel;
   const LaunchesOfSteps of_steps = launches_in_steps(arguments, wanted);
   const auto device = make_cuda_trial_device(0);
-  const OpenLibrary library(read_library(given.names.front()));
-  return check_kernel(*device, {.library = library,
-                                .function = given.function,
-                                .kernel = wanted,
-                                .of_step = of_steps.tried,
-                                .left_out = of_steps.left_out,
-                                .seed = *arguments.seed,
-                                .at_trial = [&](const std::string& place) {
-                                  std::ofstream(given.place) << place;
-                                  ::alarm(most_seconds_of_a_trial);
-                                }});
+  const std::string& file = given.names.front();
+  if (is_table(file)) {
+    const Cubin cubin = read_table(file, wanted);
+    OpenCubin open(cubin);
+    return checked(arguments, wanted, *device, of_steps,
+                   {.identity = cubin.identity(),
+                    .prepare = [&](const KernelRequest& asked, const DeviceFacts& facts) {
+                      return open.prepare(asked, facts);
+                    }});
+  }
+  const OpenLibrary library(read_library(file));
+  return checked(arguments, wanted, *device, of_steps, function_of(library, given.function));
 }
 #else
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
@@ -154,25 +195,34 @@ std::string end_in_words(int code) {
   return fmt::format("it ended its process with code {}", code);
 }
 
+// Throws where the file has no such kernel. Nothing of it runs.
+std::string identity_as_data(const Arguments& arguments, const Kernel& wanted) {
+  const KernelArguments& given = arguments.kernel;
+  if (is_table(given.names.front())) return read_table(given.names.front(), wanted).identity();
+  const LibraryFile file = read_library(given.names.front());
+  require_function(file, given.function);
+  return identity_of(file);
+}
+
 // Runs this program again for the check, and makes a fault of its crash.
 int check_apart(const Arguments& arguments, const Kernel& wanted) {
-  const LibraryFile file = read_library(arguments.kernel.names.front());
-  require_function(file, arguments.kernel.function);
+  const std::string& file = arguments.kernel.names.front();
+  const std::string identity = identity_as_data(arguments, wanted);
   const TemporaryFolder folder;
   const std::filesystem::path place = folder.path() / "place";
-  std::vector<std::string> command{"kernel",     "check",
-                                   "--place",    place.string(),
-                                   "--seed",     std::to_string(*arguments.seed),
-                                   "--function", arguments.kernel.function};
+  std::vector<std::string> command{"kernel",       "check",  "--place",
+                                   place.string(), "--seed", std::to_string(*arguments.seed)};
+  if (const std::string& function = arguments.kernel.function; !function.empty())
+    command.insert(command.end(), {"--function", function});
   if (!arguments.json.empty()) command.insert(command.end(), {"--json", arguments.json.string()});
   for (const auto& scenario : arguments.kernel.scenarios)
     command.insert(command.end(), {"--scenario", scenario.string()});
-  command.insert(command.end(), {"--", file.path, std::string(wanted.name)});
+  command.insert(command.end(), {"--", file, std::string(wanted.name)});
   const int code = run_this_program(command);
   const std::string at = text_of_file(place);
   if (at == over || interrupted != 0) return code;
   return report(arguments, {.kernel = std::string(wanted.name),
-                            .library = identity_of(file),
+                            .library = identity,
                             .trials = 1,
                             .seed = *arguments.seed,
                             .faults = {{.check = "crash",
@@ -200,12 +250,15 @@ int check(const Arguments& arguments) {
   const KernelArguments& given = arguments.kernel;
   constexpr std::size_t library_and_kernel = 2;
   if (given.names.size() != library_and_kernel) {
-    throw RequestError("a check needs a library and a kernel",
+    throw RequestError("a check needs a library and a kernel, or a cubin's table and a kernel",
                        "say `stepgate kernel check build/libmine.so layer_norm`");
   }
   const Kernel& wanted = kernel_named(given.names.back());
+  if (is_table(given.names.front()) && !given.function.empty())
+    throw RequestError("--function is for a library", "a cubin's table names its 'entry'");
   Arguments whole = arguments;
-  if (whole.kernel.function.empty()) whole.kernel.function = given.names.back();
+  if (whole.kernel.function.empty() && !is_table(given.names.front()))
+    whole.kernel.function = given.names.back();
   whole.seed = seed_of(arguments);  // both processes tell the same one
   Arguments outputs = whole;
   outputs.files.clear();  // they are no scenarios
