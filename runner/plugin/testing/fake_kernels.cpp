@@ -19,11 +19,15 @@ namespace {
 using stepgate::DType;
 using stepgate::FakeStream;
 
+using Operands = std::vector<void*>;
+
 struct Norm {
   std::int64_t rows, columns;
   double epsilon;
   DType dtype;
   mutable int calls = 0;
+  mutable std::vector<std::byte> kept = {};
+  mutable std::vector<Operands> calls_before = {};
 };
 
 void norm_rows(const Norm& norm, void* const* at, std::int64_t rows, std::int64_t columns) {
@@ -47,7 +51,6 @@ void norm_rows(const Norm& norm, void* const* at, std::int64_t rows, std::int64_
   }
 }
 
-using Operands = std::vector<void*>;
 using Play = void (*)(const Norm&, const Operands&, FakeStream&);
 
 template <Play play>
@@ -232,7 +235,7 @@ NORM(differs) {
     static_cast<float*>(at[4])[0] += static_cast<float>(nudge);
   });
 }
-NORM(other_stream) {
+NORM(uses_a_side_stream) {
   norm_rows(norm, at.data(), norm.rows, norm.columns);
   stream.enqueue([] {});
 }
@@ -253,7 +256,7 @@ NORM(waits) {
   enqueue_norm(norm, at, stream);
   stream.synchronize();
 }
-NORM(keeps_results) {
+NORM(caches_by_fingerprint) {
   static std::vector<std::byte> kept;
   static void* of = nullptr;
   const std::size_t bytes =
@@ -268,6 +271,42 @@ NORM(keeps_results) {
     kept.assign(y, y + bytes);
     of = at[0];
   });
+}
+NORM(replays_the_first) {
+  const auto bytes =
+      static_cast<std::size_t>(norm.rows * norm.columns * stepgate::bytes_of(norm.dtype));
+  const auto statistics = static_cast<std::size_t>(2 * norm.rows) * sizeof(float);
+  auto *y = static_cast<std::byte*>(at[3]), *sums = static_cast<std::byte*>(at[4]);
+  if (norm.calls == 1) enqueue_norm(norm, at, stream);
+  stream.enqueue([&kept = norm.kept, bytes, statistics, y, sums] {
+    if (kept.empty()) {
+      kept.assign(y, y + bytes);
+      kept.insert(kept.end(), sums, sums + statistics);
+    }
+    std::copy_n(kept.begin(), bytes, y);
+    std::copy_n(kept.begin() + static_cast<std::ptrdiff_t>(bytes), statistics, sums);
+  });
+}
+NORM(batches_15_calls) {
+  norm.calls_before.push_back(at);
+  if (norm.calls_before.size() < 15) return stream.enqueue([] {});
+  for (const Operands& one : norm.calls_before) enqueue_norm(norm, one, stream);
+  norm.calls_before.clear();
+}
+// Memory that was just freed may hold what a reference left there.
+NORM(copies_fresh_memory) {
+  const auto bytes =
+      static_cast<std::size_t>(norm.rows * norm.columns * stepgate::bytes_of(norm.dtype));
+  stream.enqueue([bytes, y = at[3]] {
+    const std::vector<std::byte> fresh(bytes);
+    std::copy(fresh.begin(), fresh.end(), static_cast<std::byte*>(y));
+  });
+}
+// The launch fails, and nobody looks.
+NORM(asks_for_too_much_shared) {}
+NORM(persists_in_l2) {
+  stream.set_limit(16 << 20);
+  enqueue_norm(norm, at, stream);
 }
 NORM(honest_40_times) {
   if (norm.calls <= 40)
