@@ -79,6 +79,12 @@ TEST_F(KernelVerb, ATableOfACubinIsHeldAgainstIt) {
   const Finished right = check_with("ln_fwd");
   EXPECT_EQ(right.exit_code, 2);
   EXPECT_TRUE(contains(right.err, "CUDA") || contains(right.err, "there is no GPU 0")) << right.err;
+  const std::string before = text_of(place() / "my/ln.cubin");
+  const Finished over =
+      stepgate({"kernel", "check", "my/ln.toml", "layer_norm", "--json", "my/ln.cubin"});
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_TRUE(contains(over.err, "my/ln.cubin")) << over.err;
+  EXPECT_EQ(text_of(place() / "my/ln.cubin"), before);
   const Finished described = stepgate({"kernel", "describe", "my/ln.toml"});
   EXPECT_TRUE(contains(described.out, "  ln_fwd: parameters of 8, 8, 8, 8, 8, 4, 4 bytes\n"))
       << described.out;

@@ -262,8 +262,14 @@ int check(const Arguments& arguments) {
   whole.seed = seed_of(arguments);  // both processes tell the same one
   Arguments outputs = whole;
   outputs.files.clear();  // they are no scenarios
-  const std::filesystem::path library = given.names.front();
-  check_outputs(outputs, std::span(&library, 1));
+  const std::filesystem::path file = given.names.front();
+  std::vector<std::filesystem::path> read{file};
+  if (is_table(given.names.front())) {
+    const CubinLaunch launch = read_launch(file);
+    for (const std::string& beside : {launch.cubin, launch.metadata})
+      if (!beside.empty()) read.push_back(file.parent_path() / beside);
+  }
+  check_outputs(outputs, read);
   return given.place.empty() ? check_apart(whole, wanted) : check_in_this_process(whole, wanted);
 }
 
