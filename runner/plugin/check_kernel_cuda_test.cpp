@@ -15,7 +15,7 @@
 #include "base/toml/toml.h"
 #include "kernels/norm/norm.h"
 #include "plugin/check_kernel.h"
-#include "plugin/cubin_launch.h"
+#include "plugin/cubin.h"
 #include "plugin/cuda_trial_device.h"
 #include "plugin/open_cubin.h"
 #include "plugin/testing/contains.h"

@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-std::string words_against(std::vector<std::byte> bytes) {
+std::string fault_of(std::vector<std::byte> bytes) {
   try {
     (void)cubin_of("ln.cubin", std::move(bytes));
   } catch (const KernelLibraryError& error) {
@@ -55,15 +55,14 @@ TEST(CubinFiles, ClustersAreSeen) {
 }
 
 TEST(CubinFiles, WhatIsNoCubinIsRefused) {
-  EXPECT_TRUE(contains(words_against({}), "'ln.cubin' is no cubin; compile it with nvcc -cubin"));
+  EXPECT_TRUE(contains(fault_of({}), "'ln.cubin' is no cubin; compile it with nvcc -cubin"));
   std::vector<std::byte> whole = bytes_of(SmallCubin{});
   for (std::size_t bytes = 0; bytes < sizeof(Elf64_Ehdr) + 5 * sizeof(Elf64_Shdr); ++bytes) {
-    EXPECT_NE(words_against({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)}),
-              "")
+    EXPECT_NE(fault_of({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)}), "")
         << bytes;
   }
   // Parameters that do not add up to what the kernel says of all are of another form.
-  EXPECT_TRUE(contains(words_against(bytes_of({.more_facts = {0x000c1704U, 0U, 9U, 8U << 18}})),
+  EXPECT_TRUE(contains(fault_of(bytes_of({.more_facts = {0x000c1704U, 0U, 9U, 8U << 18}})),
                        "tells the parameters of 'ln_fwd' in a form that this stepgate does not"));
 }
 
@@ -83,7 +82,7 @@ TEST(CubinFiles, DamagedFilesAreReadOrRefused) {
   for (std::size_t place = 0; place < whole.size(); ++place) {
     std::vector<std::byte> damaged = whole;
     damaged[place] ^= std::byte{0xff};
-    refused += !words_against(std::move(damaged)).empty();
+    refused += !fault_of(std::move(damaged)).empty();
   }
   EXPECT_GT(refused, 100);
 }

@@ -2,9 +2,11 @@
 // A cubin that is loaded onto the GPU of this process.
 #pragma once
 
-#include "plugin/cubin_launch.h"
+#include <cstdint>
+#include <utility>
 
-struct CUlib_st;   // cudaLibrary_t is a pointer to it
+#include "plugin/cubin.h"
+
 struct CUkern_st;  // cudaKernel_t is a pointer to it
 
 namespace stepgate {

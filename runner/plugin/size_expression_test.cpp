@@ -15,12 +15,12 @@
 namespace stepgate {
 namespace {
 
-const std::vector<NamedNumber> names =
+const std::vector<NamedNumber> given =
     numbers_of(MatrixShape{10, 768}, NormAttributes{.epsilon = 0.5});
 
-std::string words_against(const std::string& expression) {
+std::string fault_in(const std::string& expression) {
   try {
-    (void)value_of(expression, names);
+    (void)value_of(expression, given);
   } catch (const KernelLibraryError& error) {
     return error.what();
   }
@@ -34,8 +34,8 @@ TEST(SizeExpression, HasTheValueThatItHasInMathematics) {
         std::pair{"floor(rows/4)", 2.0}, std::pair{" 2 + 3 * rows - 1 ", 31.0},
         std::pair{"(2 + 3) * rows", 50.0}, std::pair{"min(columns, max(rows, 64))", 64.0},
         std::pair{"100 - 10 - 1", 89.0}, std::pair{"64 / 2 / 2", 16.0}})
-    EXPECT_EQ(value_of(text, names), value) << text;
-  EXPECT_TRUE(std::isnan(value_of("rows / 0", names)));
+    EXPECT_EQ(value_of(text, given), value) << text;
+  EXPECT_TRUE(std::isnan(value_of("rows / 0", given)));
 }
 
 TEST(SizeExpression, WhatIsNoneIsRefused) {
@@ -49,9 +49,9 @@ TEST(SizeExpression, WhatIsNoneIsRefused) {
         std::pair{"ciel(rows / 4)", "has no function 'ciel'; did you mean 'ceil'?"},
         std::pair{"max(rows)", "has ')' where ',' should stand"},
         std::pair{"-1", "has '-' where a value should stand"}})
-    EXPECT_TRUE(contains(words_against(text), words));
-  EXPECT_TRUE(contains(words_against(std::string(300, '(')), "has more than 200 characters"));
-  EXPECT_TRUE(contains(words_against(std::string(200, '(')), "ends where a value should stand"));
+    EXPECT_TRUE(contains(fault_in(text), words));
+  EXPECT_TRUE(contains(fault_in(std::string(300, '(')), "has more than 200 characters"));
+  EXPECT_TRUE(contains(fault_in(std::string(200, '(')), "ends where a value should stand"));
 }
 
 }  // namespace

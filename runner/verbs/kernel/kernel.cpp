@@ -25,7 +25,7 @@
 #include "kernels/catalogue.h"
 #include "line/planned.h"
 #include "plugin/check_kernel.h"
-#include "plugin/cubin_launch.h"
+#include "plugin/cubin.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A table says how a kernel of a cubin is launched; what does not fit the cubin, the kernel of the
 // catalogue or the device is refused before anything is loaded.
-#include "plugin/cubin_launch.h"
+#include "plugin/cubin.h"
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ CubinCall call(const Cubin& of, const MatrixShape& shape = {10, 768}, DType dtyp
 }
 
 template <class Act>
-std::string words_against(const Act& act) {
+std::string refusal_of(const Act& act) {
   try {
     (void)act();
   } catch (const RequestError& error) {
@@ -108,11 +108,11 @@ TEST(CubinLaunches, HaveUpToThreeDimensionsAndOrderTheirArguments) {
 }
 
 TEST(CubinLaunches, SupportWhatTheTableSays) {
-  EXPECT_TRUE(contains(words_against([] {
+  EXPECT_TRUE(contains(refusal_of([] {
                          return call(cubin(), {10, 768}, DType::fp16);
                        }),
                        "does not support layer_norm of 10 x 768 in fp16: its table says bf16"));
-  EXPECT_TRUE(contains(words_against([] {
+  EXPECT_TRUE(contains(refusal_of([] {
                          return call(cubin(), {10, 772});
                        }),
                        "columns must be a multiple of 8"));
@@ -132,7 +132,7 @@ TEST(CubinLaunches, FaultsOfATableAreToldAtTheirPlaces) {
         std::pair{with("shared", "shared = [1, 2]"), "'shared' must be a number, or text such as"},
         std::pair{with("arguments", "arguments = \"x\""), "'arguments' must be a list of words"},
         std::pair{with("arguments", "arguments = [\"columns:int32\"]"),
-                  "'columns:int32' has no type 'int32'; the types are i32, i64"},
+                  "'columns:int32' has no type 'int32'; there are pointer, i32, i64"},
         std::pair{with("dtypes", "dtypes = [\"bf61\"]"), "no dtype 'bf61'; did you mean 'bf16'?"},
         std::pair{with("supports", "supports = { columns = { multiple = 8 } }"),
                   "unknown key 'multiple' in the limits of 'columns'"},
@@ -143,7 +143,7 @@ TEST(CubinLaunches, FaultsOfATableAreToldAtTheirPlaces) {
 
 TEST(CubinLaunches, WhatDoesNotFitTheCubinOrTheKernelIsRefused) {
   const auto refused = [](const std::string& text, const SmallCubin& file = {}) {
-    return words_against([&] { return cubin(text, file); });
+    return refusal_of([&] { return cubin(text, file); });
   };
   EXPECT_EQ(refused(whole), "");
   for (const auto& [text, words] :
@@ -176,7 +176,7 @@ TEST(CubinLaunches, WhatTheDeviceCannotLaunchIsRefused) {
                           std::uint32_t capability = 90) {
     DeviceFacts facts = device();
     facts.capability = capability;
-    return words_against([&] { return call(of, shape, DType::bf16, facts); });
+    return refusal_of([&] { return call(of, shape, DType::bf16, facts); });
   };
   EXPECT_EQ(refused(cubin()), "");
   EXPECT_EQ(refused(cubin(), {10, 768}, 95), "");
@@ -258,18 +258,18 @@ TEST(CubinLaunches, OfTritonHaveBlockAndSharedMemoryFromItsMetadata) {
   // Three that are missing are no scratch memory.
   write("ln.cubin", bytes_of({.parameter_bytes = {8, 8, 8, 8, 8, 4, 4, 8, 8, 8}}));
   EXPECT_TRUE(contains(
-      words_against([&] { return read_cubin_of(launch, folder.path(), kernel("layer_norm")); }),
+      refusal_of([&] { return read_cubin_of(launch, folder.path(), kernel("layer_norm")); }),
       "has 10 parameters, and there are 9 arguments"));
   std::filesystem::remove(folder.path() / "ln.json");
   EXPECT_TRUE(contains(
-      words_against([&] { return read_cubin_of(launch, folder.path(), kernel("layer_norm")); }),
+      refusal_of([&] { return read_cubin_of(launch, folder.path(), kernel("layer_norm")); }),
       "ln.json"));
 }
 
 TEST(CubinLaunches, WhatTritonNeedsBeyondALaunchIsRefused) {
   const auto refused = [](std::string text) {
     CubinLaunch launch = launch_of(of_triton());
-    return words_against([&] {
+    return refusal_of([&] {
       take_metadata(launch, text);
       return 0;
     });

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/cubin.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/files/read_file.h"
+#include "base/text/nearest.h"
+#include "kernels/trial/kernel_trial.h"
+#include "plugin/size_expression.h"
+
+namespace stepgate {
+namespace {
+
+// Limits of every device since compute capability 8.0.
+constexpr std::array<double, 3> most_blocks{2147483647, 65535, 65535};
+constexpr std::array<double, 3> most_threads{1024, 1024, 64};
+constexpr std::int64_t most_threads_of_block = 1024;
+
+std::int64_t bytes_of(ArgumentType type) {
+  const bool is_short =
+      type == ArgumentType::i32 || type == ArgumentType::u32 || type == ArgumentType::f32;
+  return is_short ? 4 : 8;
+}
+
+// The names of sizes and attributes that launches of the kernel have.
+std::vector<NamedNumber> names_of(const Kernel& kernel) {
+  const TrialRecipe& recipe = trial_recipe(kernel.name);
+  return numbers_of(recipe.shapes.front(), recipe.attributes.front());
+}
+
+std::vector<std::string_view> operands_of(const Kernel& kernel) {
+  std::vector<std::string_view> names;
+  for (const KernelOperand& operand : kernel.operands) names.push_back(operand.name);
+  return names;
+}
+
+// Whether the value of the expression is the address of an operand. Throws where it is nothing.
+void require_value(const CubinArgument& argument, const Kernel& kernel,
+                   const std::vector<NamedNumber>& names) {
+  if (argument.type != ArgumentType::pointer) {
+    (void)value_of(argument.value, names);
+    return;
+  }
+  const std::vector<std::string_view> operands = operands_of(kernel);
+  if (argument.value == null_argument ||
+      std::ranges::find(operands, argument.value) != operands.end())
+    return;
+  if (std::ranges::find(names, argument.value, &NamedNumber::name) != names.end()) {
+    throw KernelLibraryError(
+        fmt::format("the argument '{}' is a number without a type", argument.value),
+        fmt::format("write {}:i32, or another of i64, u32, u64, f32, f64", argument.value));
+  }
+  throw KernelLibraryError(
+      fmt::format("{} has no operand '{}'", kernel.name, argument.value),
+      did_you_mean(argument.value, operands,
+                   fmt::format("its operands are {}", fmt::join(operands, ", "))));
+}
+
+// Evaluates expressions for one launch, and says which one is out of its limits.
+class CallNumbers {
+ public:
+  explicit CallNumbers(const KernelRequest& asked)
+      : asked_(asked), names_(numbers_of(asked.shape, asked.attributes)) {}
+
+  std::int64_t whole(std::string_view what, const std::string& expression, double least,
+                     double most) const {
+    const double value = value_of(expression, names_);
+    if (value >= least && value <= most && value == std::trunc(value))
+      return static_cast<std::int64_t>(value);
+    throw KernelLibraryError(
+        fmt::format("'{}' is {} = {} for {}, and must be a whole number from {:.0f} to {:.0f}",
+                    what, expression, value, in_words(asked_), least, most),
+        value != std::trunc(value) ? fmt::format("write ceil({})", expression) : std::string());
+  }
+
+  std::array<std::uint32_t, 3> three(std::string_view what,
+                                     const std::vector<std::string>& expressions,
+                                     const std::array<double, 3>& most) const {
+    std::array<std::uint32_t, 3> numbers{1, 1, 1};
+    for (std::size_t index = 0; index < expressions.size(); ++index)
+      numbers[index] = static_cast<std::uint32_t>(whole(what, expressions[index], 1, most[index]));
+    return numbers;
+  }
+
+  std::uint64_t bits(const CubinArgument& argument) const {
+    constexpr double two_to_31 = 2147483648.0, exact = 9007199254740992.0;
+    const auto number = [&](double least, double most) {
+      return static_cast<std::uint64_t>(whole(text_of(argument), argument.value, least, most));
+    };
+    switch (argument.type) {
+      case ArgumentType::i32:
+        return number(-two_to_31, two_to_31 - 1);
+      case ArgumentType::u32:
+        return number(0, 2 * two_to_31 - 1);
+      case ArgumentType::i64:
+        return number(-exact, exact);
+      case ArgumentType::u64:
+        return number(0, exact);
+      case ArgumentType::f32:
+        return std::bit_cast<std::uint32_t>(static_cast<float>(value_of(argument.value, names_)));
+      case ArgumentType::f64:
+        return std::bit_cast<std::uint64_t>(value_of(argument.value, names_));
+      case ArgumentType::pointer:
+        break;
+    }
+    return 0;
+  }
+
+ private:
+  const KernelRequest& asked_;
+  std::vector<NamedNumber> names_;
+};
+
+}  // namespace
+
+Cubin::Cubin(CubinLaunch launch, CubinFile file, const Kernel& kernel)
+    : launch_(std::move(launch)), file_(std::move(file)) {
+  const std::vector<NamedNumber> names = names_of(kernel);
+  const CubinEntry& entry = this->entry();
+  if (entry.is_in_clusters) {
+    throw KernelLibraryError(
+        fmt::format("'{}' of '{}' runs in clusters of blocks, which a table cannot say", entry.name,
+                    file_.path),
+        "launch it from a library (docs/kernels.md)");
+  }
+  for (const std::vector<std::string>& expressions :
+       {launch_.grid, launch_.block, {launch_.shared}})
+    for (const std::string& expression : expressions) (void)value_of(expression, names);
+  for (const CubinLimits& limits : launch_.supports) (void)value_of(limits.name, names);
+  for (const CubinArgument& argument : launch_.arguments) require_value(argument, kernel, names);
+  // Triton's kernels end with up to two addresses of scratch memory, which these do not need.
+  constexpr std::size_t most_scratch = 2;
+  const std::size_t given = launch_.arguments.size(), parameters = entry.parameter_bytes.size();
+  if (!launch_.metadata.empty() && given < parameters) {
+    launch_.arguments.resize(std::min(parameters, given + most_scratch),
+                             {.value = std::string(null_argument)});
+  }
+  require_parameters();
+}
+
+void Cubin::require_parameters() const {
+  const CubinEntry& entry = this->entry();
+  const std::size_t parameters = entry.parameter_bytes.size();
+  if (parameters != launch_.arguments.size()) {
+    throw KernelLibraryError(
+        fmt::format("'{}' of '{}' has {} parameters, and there are {} arguments", entry.name,
+                    file_.path, parameters, launch_.arguments.size()),
+        fmt::format("give it {} bytes", fmt::join(entry.parameter_bytes, ", ")));
+  }
+  for (std::size_t index = 0; index < parameters; ++index) {
+    const CubinArgument& argument = launch_.arguments[index];
+    const std::int64_t bytes = entry.parameter_bytes[index];
+    if (bytes == bytes_of(argument.type)) continue;
+    constexpr std::int64_t of_a_tensor_map = 128;
+    throw KernelLibraryError(
+        fmt::format("parameter {} of '{}' has {} bytes, and the argument '{}' {}", index + 1,
+                    entry.name, bytes, text_of(argument), bytes_of(argument.type)),
+        bytes == of_a_tensor_map   ? "a tensor map needs a library (docs/kernels.md)"
+        : bytes == 4 || bytes == 8 ? "give it another type"
+                                   : "a struct needs a library (docs/kernels.md)");
+  }
+}
+
+std::string Cubin::identity() const {
+  std::string also = text_of(launch_);
+  for (const DType dtype : launch_.dtypes) also += fmt::format(" {}", name_of(dtype));
+  for (const CubinLimits& limits : launch_.supports) {
+    also += fmt::format(" {} {} {} {}", limits.name, limits.at_least, limits.at_most,
+                        limits.multiple_of);
+  }
+  return identity_of(file_.path, file_.bytes, also);
+}
+
+std::string Cubin::who() const {
+  return fmt::format("'{}' of '{}'", launch_.entry, file_.path);
+}
+
+void Cubin::require_supported(const KernelRequest& asked) const {
+  const auto unsupported = [&](const std::string& why) {
+    throw KernelUnsupported(fmt::format("{} does not support {}: {}", who(), in_words(asked), why));
+  };
+  if (!launch_.dtypes.empty() &&
+      std::ranges::find(launch_.dtypes, asked.dtype) == launch_.dtypes.end()) {
+    std::vector<std::string_view> dtypes;
+    for (const DType dtype : launch_.dtypes) dtypes.push_back(name_of(dtype));
+    unsupported(fmt::format("its table says {}", fmt::join(dtypes, ", ")));
+  }
+  const std::vector<NamedNumber> names = numbers_of(asked.shape, asked.attributes);
+  for (const CubinLimits& limits : launch_.supports) {
+    const double value = value_of(limits.name, names);
+    if (value < limits.at_least)
+      unsupported(fmt::format("{} must be at least {}", limits.name, limits.at_least));
+    if (value > limits.at_most)
+      unsupported(fmt::format("{} must be at most {}", limits.name, limits.at_most));
+    if (std::fmod(value, static_cast<double>(limits.multiple_of)) != 0)
+      unsupported(fmt::format("{} must be a multiple of {}", limits.name, limits.multiple_of));
+  }
+}
+
+// Code for 9.0 runs on 9.x that is not earlier, and on no other.
+void Cubin::require_runs_on(const DeviceFacts& device) const {
+  if (device.capability >= file_.capability && device.capability / 10 == file_.capability / 10)
+    return;
+  throw KernelLibraryError(
+      fmt::format("{} is for a GPU of compute capability {}.{}, and this one has {}.{}", who(),
+                  file_.capability / 10, file_.capability % 10, device.capability / 10,
+                  device.capability % 10),
+      fmt::format("compile it with -arch=sm_{}", device.capability));
+}
+
+void Cubin::require_resources(const CubinCall& call, const KernelRequest& asked,
+                              const DeviceFacts& device) const {
+  const CubinEntry& entry = this->entry();
+  const std::int64_t threads = std::int64_t{call.block[0]} * call.block[1] * call.block[2];
+  const std::int64_t most = entry.most_threads > 0 ? entry.most_threads : most_threads_of_block;
+  if (threads > most || (entry.threads > 0 && threads != entry.threads)) {
+    throw KernelLibraryError(fmt::format("{} has blocks of {}{} threads, and 'block' is {}", who(),
+                                         entry.threads > 0 ? "" : "at most ",
+                                         entry.threads > 0 ? entry.threads : most, threads));
+  }
+  const std::int64_t shared = call.shared_bytes + entry.shared_bytes;
+  if (shared > device.shared_bytes) {
+    throw KernelLibraryError(
+        fmt::format("{} needs {} bytes of shared memory for {}, and a block may have {}", who(),
+                    shared, in_words(asked), device.shared_bytes));
+  }
+}
+
+CubinCall Cubin::call(const KernelRequest& asked, const DeviceFacts& device) const {
+  require_supported(asked);
+  require_runs_on(device);
+  const CallNumbers numbers(asked);
+  CubinCall call;
+  call.grid = numbers.three("grid", launch_.grid, most_blocks);
+  call.block = numbers.three("block", launch_.block, most_threads);
+  call.shared_bytes = static_cast<std::uint32_t>(
+      numbers.whole("shared", launch_.shared, 0, std::numeric_limits<std::int32_t>::max()));
+  require_resources(call, asked, device);
+  const std::vector<std::string_view> operands = operands_of(asked.kernel);
+  for (const CubinArgument& argument : launch_.arguments) {
+    const auto operand = std::ranges::find(operands, argument.value);
+    if (argument.type == ArgumentType::pointer && operand != operands.end())
+      call.arguments.push_back({.operand = static_cast<std::size_t>(operand - operands.begin())});
+    else
+      call.arguments.push_back({.bits = numbers.bits(argument)});
+  }
+  return call;
+}
+
+Cubin read_cubin_of(CubinLaunch launch, const std::filesystem::path& folder, const Kernel& kernel) {
+  if (!launch.metadata.empty()) {
+    const auto text = read_file(folder / launch.metadata, "metadata of Triton");
+    if (const auto* problem = std::get_if<Diagnostic>(&text))
+      throw KernelLibraryError(to_string(*problem));
+    take_metadata(launch, std::get<std::string>(text));
+  }
+  CubinFile file = read_cubin(folder / launch.cubin);
+  return {std::move(launch), std::move(file), kernel};
+}
+
+}  // namespace stepgate
