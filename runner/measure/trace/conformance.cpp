@@ -196,6 +196,24 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
   return std::nullopt;
 }
 
+// Returns why the streams of the work contradict the plans, in words.
+std::optional<std::string> reason_against_streams(std::span<const PlannedStep> plans,
+                                                  const Traced& traced) {
+  for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
+    for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+      const std::span<const TracedStep> ranks = ranks_of(traced.rounds[round], variant);
+      for (const TracedStep& rank : ranks) {
+        if (rank.on_another_stream.empty()) continue;
+        return fmt::format("the trace of '{}' is not its plan: {}{}, in traced round {}",
+                           plans[variant]->variant, rank.on_another_stream,
+                           ranks.size() > 1 ? fmt::format(" on rank {}", rank.rank) : "",
+                           round + 1);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 // Returns why the collectives contradict the plans, as the communication library recorded them.
 std::optional<std::string> reason_against_library(std::span<const PlannedStep> plans,
                                                   const Traced& traced) {
@@ -219,7 +237,8 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
                                                       const Traced& traced) {
   const std::vector<Disagreement> found = disagreements(plans, traced);
   if (found.empty()) {
-    auto reason = reason_against_library(plans, traced);
+    auto reason = reason_against_streams(plans, traced);
+    if (!reason) reason = reason_against_library(plans, traced);
     if (!reason) reason = reason_against_ranks(plans, traced);
     return reason ? reason : reason_against_memory(plans, traced);
   }

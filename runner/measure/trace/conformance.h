@@ -16,8 +16,9 @@ namespace stepgate {
 // Returns the first disagreement, in words, with both numbers and, where the timeline shows it, the
 // operation in which they differ; then the number of further disagreements. nullopt when all agree.
 // Counts must be equal up to rounding, in every round and on every rank; counts that plans do not
-// know must be equal on all ranks. The records of the library of collectives must match the plan.
-// Device memory in buffers must not exceed the plan's peak, where the device accounts for buffers.
+// know must be equal on all ranks. Work must have run on the plan's streams. The records of the
+// library of collectives must match the plan. Device memory in buffers must not exceed the plan's
+// peak, where the device accounts for buffers.
 std::optional<std::string> reason_against_conformance(std::span<const PlannedStep>, const Traced&);
 
 }  // namespace stepgate

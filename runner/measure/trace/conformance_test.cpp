@@ -118,6 +118,25 @@ TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
             "(34603008 bytes), and 32 MiB by the plan (33554432)");
 }
 
+// The baseline conforms on every rank, the fix on one of two.
+TEST(Conformance, RefusesWorkOnAnotherStream) {
+  Traced traced = traced_as_planned();
+  const std::string words = "9 kernels of 'norm' ran on another stream than the plan's 'compute'";
+  traced.rounds[1].variants[1].on_another_stream = words;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: " + words + ", in traced round 2");
+  traced = traced_as_planned();
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(2);
+    round.ranks[1] = {round.variants[1], round.variants[1]};
+    round.ranks[1][1].rank = 1;
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[2].ranks[1][1].on_another_stream = words;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: " + words + " on rank 1, in traced round 3");
+}
+
 // The counted library records come from rank 0; a difference on another rank must still be found.
 TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
   Traced traced = traced_as_planned();

@@ -10,6 +10,7 @@
 #include "base/seconds.h"
 #include "kernels/catalogue.h"
 #include "measure/trace/communication.h"
+#include "measure/trace/streams.h"
 #include "measure/trace/time_breakdown.h"
 
 namespace stepgate {
@@ -426,6 +427,7 @@ TracedStep summary_of(const Trace& whole, const PlannedStep& plan) {
     summary.values[Metric::driver_used] = static_cast<double>(*trace.memory.driver_bytes);
   for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
   summary.library = trace.library;
+  summary.on_another_stream = difference_of_streams(trace, plan);
   return summary;
 }
 

@@ -325,6 +325,61 @@ TEST(TraceRounds, SaysWhereATraceIsNotThatOfItsPlan) {
             "the plan; in 'wait' the timeline has 0 a step, the plan 1; 1 more such difference");
 }
 
+// A simulated device that, if asked to, runs the first kernel of each trace on a stream of its own.
+class StrayingDevice : public Device {
+ public:
+  explicit StrayingDevice(bool strays) : device_(simulated(1)), strays_(strays) {}
+
+  DeviceIdentity identity() const override { return device_->identity(); }
+  std::string reason_against_tracing() const override { return {}; }
+  nanoseconds now() const override { return device_->now(); }
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return std::make_unique<StrayingStep>(device_->load(plan, draw), strays_);
+  }
+
+ private:
+  class StrayingStep : public LoadedStep {
+   public:
+    StrayingStep(std::unique_ptr<LoadedStep> step, bool strays)
+        : step_(std::move(step)), strays_(strays) {}
+    StepResult run(const Observe& observe) override {
+      StepResult result = step_->run(observe);
+      if (!result.trace || !strays_) return result;
+      for (DeviceWork& work : result.trace->work) {
+        if (work.kind == WorkKind::kernel && work.step == result.trace->first_step)
+          return work.stream = 99, result;
+      }
+      return result;
+    }
+
+   private:
+    std::unique_ptr<LoadedStep> step_;
+    bool strays_;
+  };
+
+  std::unique_ptr<Device> device_;
+  bool strays_;
+};
+
+TEST(TraceRounds, FindsAKernelOnAnotherStreamThanThePlans) {
+  Knobs knobs;
+  knobs.model.layers = 2;
+  knobs.model.hidden = 32;
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::memcpy};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"three streams", knobs, {}});
+  const auto plans = with_facts(build_step_plans(scenario, 1));
+  StrayingDevice honest(false);
+  EXPECT_EQ(trace_rounds(honest, plans, {}).not_as_planned, "");
+  StrayingDevice straying(true);
+  const std::string reason = trace_rounds(straying, plans, {}).not_as_planned;
+  EXPECT_NE(reason.find("ran on another stream than the plan's 'compute', in traced round 1"),
+            std::string::npos)
+      << reason;
+}
+
 TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
   const auto last_of = [](std::uint64_t seed) {
     Script script;

@@ -86,12 +86,14 @@ struct TracedStep {
   MemoryUse memory;
   std::map<UnsteadyKind, std::int64_t> unsteady;  // number of occurrences
   std::optional<LibraryRecord> library;           // copied from the trace
+  // First operation whose work ran on another stream than the plan's (streams.h); empty: none.
+  std::string on_another_stream;
 };
 template <>
 inline constexpr auto fields_of<TracedStep> =
     fields<&TracedStep::rank, &TracedStep::values, &TracedStep::time, &TracedStep::phases,
            &TracedStep::copies, &TracedStep::work, &TracedStep::memory, &TracedStep::unsteady,
-           &TracedStep::library>;
+           &TracedStep::library, &TracedStep::on_another_stream>;
 
 // All variants, each loaded anew, in a random order.
 struct TracedRound {
