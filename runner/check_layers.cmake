@@ -14,7 +14,7 @@ set(rooms_program injected read)
 set(rooms_judge environment verdict assertions stored mechanism)
 set(rooms_ledger record baseline runs series)
 set(rooms_line trace ranks programs)
-set(rooms_compare worker launches gate results)
+set(rooms_compare worker launches gate keep results)
 set(rooms_verbs mutate compare kernel)
 set(rooms_report text trace picture ci html json)
 # A plan comes with all that is known of it (plan/planned_step.h): no station that gets plans asks an analysis again.
