@@ -84,7 +84,7 @@ void time_as_a_gate(ComparisonRequest& request, const ComparisonSettings& settin
   request.warm_up = std::chrono::nanoseconds(0);
   request.first_superblocks = first_superblocks_of_a_gate;
   const std::int64_t ahead = settings.workloads_ahead > 0 ? pairs_ahead : 0;
-  request.fewest_pairs = ahead + fewest_pairs_to_hold(settings);
+  request.fewest_pairs = ahead + fewest_pairs_to_decide(settings);
   request.pairs_at_once = [ahead, fewest = request.fewest_pairs,
                            planned = pairs_that_fit(request, counted)](
                               std::int64_t done, std::optional<std::int64_t> fitting) {

@@ -133,7 +133,7 @@ class WorkTest {
  public:
   WorkTest(const std::string& workload, double weight, const ComparisonSettings& settings)
       : margin_(settings.margin_of(workload)),
-        fewest_pairs_(fewest_pairs_to_hold(settings)),
+        fewest_pairs_(fewest_pairs_to_decide(settings)),
         assertion_(test_of(margin_, weight, settings)) {
     const auto accepted = settings.accepted_growths.find(workload);
     if (accepted != settings.accepted_growths.end() && accepted->second > margin_) {
@@ -331,7 +331,7 @@ std::string reason_of(const WorkloadVerdict& workload, const ComparisonSettings&
         "disagree",
         change(timed.ratio), workload.steps, change(*timed.total_ratio));
   } else if (workload.outcome == Outcome::undecided) {
-    words += missing_in_words(workload, fewest_pairs_to_hold(settings));
+    words += missing_in_words(workload, fewest_pairs_to_decide(settings));
   }
   return words;
 }
@@ -414,7 +414,7 @@ class RareWork {
     const UncoveredWork& rarer = head_.rarest ? head_ : base_;
     const double share =
         std::max(head_.seconds_a_step / head_step_, base_.seconds_a_step / base_step_);
-    if (share <= negligible_share * std::log1p(margin)) return "";
+    if (share <= negligible_share * std::abs(std::log1p(margin))) return "";
     const auto price = [](const UncoveredWork& workload) {
       return stepgate::in_words(workload.seconds_a_step, MetricUnit::seconds);
     };
@@ -457,7 +457,8 @@ WorkloadVerdict judge_workload(const std::string& name, const WorkTest& test,
   workload.timed->held_back_by_total =
       workload.outcome == Outcome::undecided && test.is_held_back();
   workload.out_of_reach =
-      workload.outcome == Outcome::undecided && workload.pairs >= fewest_pairs_to_hold(settings) &&
+      workload.outcome == Outcome::undecided &&
+      workload.pairs >= fewest_pairs_to_decide(settings) &&
       (workload.timed->held_back_by_total ||
        workload.timed->rounds_missing.value_or(2 * most_within_reach) > most_within_reach);
   const RareWork rare(test, workload);
@@ -532,6 +533,10 @@ std::int64_t fewest_pairs_to_refute(std::size_t workloads, const ComparisonSetti
 
 std::int64_t fewest_pairs_to_hold(const ComparisonSettings& settings) {
   return fewest_rounds(settings.beta);
+}
+
+std::int64_t fewest_pairs_to_decide(const ComparisonSettings& settings) {
+  return std::min(fewest_rounds(settings.alpha), fewest_pairs_to_hold(settings));
 }
 
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t workloads,

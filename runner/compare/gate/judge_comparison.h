@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes a verdict on every workload from the measurement of a comparison: is HEAD at most the
-// margin slower than BASE? Pairs of launches are the units of evidence, never the superblocks
-// within them. Measures nothing and prints nothing.
+// margin slower than BASE? With a negative margin: is HEAD faster by more than that? Pairs of
+// launches are the units of evidence, never the superblocks within them. Measures nothing and
+// prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 namespace stepgate {
 
 struct ComparisonSettings {
-  double margin = 0.01;  // allowed increase of HEAD's step time, relative
+  double margin = 0.01;  // allowed increase of HEAD's step time, relative; negative: a needed gain
   // Margins of the workloads that are allowed more than `margin`.
   std::map<std::string, double> wider = {};
   // The growth that an [[accepted]] entry allows, by workload. A comparison at that margin decides
@@ -44,6 +45,9 @@ struct ComparisonSettings {
 // The fewest pairs after which a workload can fail, or pass.
 std::int64_t fewest_pairs_to_refute(std::size_t workloads, const ComparisonSettings&);
 std::int64_t fewest_pairs_to_hold(const ComparisonSettings&);
+// The fewest pairs that every workload gets, whatever the time limit: those after which it can pass
+// or after which a single one can fail.
+std::int64_t fewest_pairs_to_decide(const ComparisonSettings&);
 
 // The default number of pairs; in practice the time limit ends a gate first.
 inline constexpr std::int64_t most_pairs_of_a_gate = 1000;

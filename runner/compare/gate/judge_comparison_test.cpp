@@ -553,6 +553,54 @@ TEST_F(JudgeComparison, AllowsAWorkMoreWhereItHasAMarginOfItsOwn) {
   EXPECT_EQ(outcomes({.margin = 0.06, .wider = {{"noisy", 0.01}}}).second.margin, 0.06);
 }
 
+// A gain is asked of HEAD, at the strict level of a late candidate.
+ComparisonVerdict superiority(double effect, std::uint64_t seed, double gain = 0.005) {
+  ComparisonScript script;
+  make_noisy(script, effect, 0.003, 0.002, seed);
+  const ComparisonSettings settings{.margin = -gain, .alpha = 0.05, .beta = 1e-5};
+  ComparisonRequest request = request_of(script, seed, 200);
+  request.undecided = undecided_workloads(script.workloads, settings);
+  return judge_comparison(request.introduction, measure_comparison(request), settings);
+}
+
+TEST_F(JudgeComparison, PassesWhatIsFasterThanANegativeMarginAndFailsWhatIsNot) {
+  int soon = 0;  // that end without as many pairs as it would take to pass
+  for (std::uint64_t run = 0; run < 20; ++run) {
+    const ComparisonVerdict faster = superiority(-0.01, random_bits(seed_, run));
+    EXPECT_EQ(faster.outcome, Outcome::passes) << faster.workloads.front().reason;
+    EXPECT_GE(faster.pairs, 18);  // as its level needs
+    EXPECT_LT(faster.workloads.front().timed->interval->high, 0.995);
+    const ComparisonVerdict same = superiority(0, random_bits(seed_, run));
+    EXPECT_EQ(same.outcome, Outcome::fails) << same.workloads.front().reason;
+    soon += same.pairs < 18;
+  }
+  EXPECT_GE(soon, 15) << "of 20";
+}
+
+// Identical programs are the hardest case where any gain would do.
+TEST_F(JudgeComparison, PassesIdenticalProgramsNoMoreOftenThanItsLevelWhereAGainIsAsked) {
+  constexpr int comparisons = 400;
+  int passes = 0;
+  for (int number = 0; number < comparisons; ++number) {
+    ComparisonScript script;
+    const std::uint64_t seed = random_bits(seed_ + 7, static_cast<std::uint64_t>(number));
+    make_noisy(script, 0, 0.003, 0.002, seed);
+    const ComparisonSettings settings{.margin = 0, .alpha = 0.05, .beta = 0.02};
+    ComparisonRequest request = request_of(script, seed, 20);
+    request.undecided = undecided_workloads(script.workloads, settings);
+    passes +=
+        judge_comparison(request.introduction, measure_comparison(request), settings).outcome ==
+        Outcome::passes;
+  }
+  EXPECT_LE(passes, comparisons * at_most(0.02, comparisons));
+  EXPECT_GE(passes, 1);  // the rate is not met because nothing can pass
+}
+
+TEST_F(JudgeComparison, SaysNothingOfRareWorkThatThereIsNotWhereAGainIsAsked) {
+  const std::string reason = superiority(-0.01, seed_).workloads.front().reason;
+  EXPECT_EQ(reason.find("happens every"), std::string::npos) << reason;
+}
+
 TEST(MostPairs, AreRefusedWhenTheyCanDecideNothing) {
   const ComparisonSettings settings;
   EXPECT_EQ(most_pairs(7, 1, settings), 7);
