@@ -71,6 +71,7 @@ std::vector<StepResult> StepRunner::run_interleaved(std::span<LoadedStep* const>
     if (run.host_busy) *sum.host_busy += *run.host_busy;
     if (run.host_processor) *sum.host_processor += *run.host_processor;
     sum.step_times.insert(sum.step_times.end(), run.step_times.begin(), run.step_times.end());
+    if (sum.device_changed.empty()) sum.device_changed = std::move(run.device_changed);
     sum.losses.insert(sum.losses.end(), run.losses.begin(), run.losses.end());
   }
   std::vector<StepResult> all;

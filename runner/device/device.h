@@ -186,6 +186,9 @@ struct StepResult {
   // Sketches of the other ranks, by rank. They exist only where every rank has the whole gradient;
   // then `gradients` has the sketches of rank 0.
   std::vector<std::vector<GradientSketch>> other_gradients = {};
+  // The limit of the device that is another one than when the step was loaded, in words:
+  // "persisting L2 was 0 B and is 4096 B"; empty: none is. A step must leave them alone.
+  std::string device_changed = {};
   std::optional<Trace> trace;  // only when asked for and supported; of rank 0
   // Traces of the other ranks, by rank. One trace may stand for all ranks that do the same
   // (Trace::alike).
@@ -196,8 +199,8 @@ inline constexpr auto fields_of<StepResult> =
     fields<&StepResult::first_step, &StepResult::steps, &StepResult::elapsed,
            &StepResult::sm_clock_hertz, &StepResult::host_busy, &StepResult::host_processor,
            &StepResult::step_times, &StepResult::losses, &StepResult::tensors,
-           &StepResult::gradients, &StepResult::other_gradients, &StepResult::trace,
-           &StepResult::other_traces>;
+           &StepResult::gradients, &StepResult::other_gradients, &StepResult::device_changed,
+           &StepResult::trace, &StepResult::other_traces>;
 
 // give_traces stores the traces of all ranks, by rank, in a result; take_traces takes them out
 // again. Both work with an empty list where nothing was recorded.

@@ -138,7 +138,8 @@ EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const Sub
 }
 
 bool is_trusted(const Measurement& measurement) {
-  return !measurement.another_step && !environment_of(measurement).disturbance();
+  return !measurement.another_step && measurement.broken.empty() &&
+         !environment_of(measurement).disturbance();
 }
 
 Measurement unmeasured(const Scenario& scenario, std::span<const Subject> subjects,

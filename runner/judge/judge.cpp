@@ -301,6 +301,7 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
       verdict.notes.push_back(std::move(note));
     }
   }
+  if (!measurement.broken.empty()) verdict.broken = measurement.broken;
   if (measurement.another_step) verdict.broken = another_step_reason(measurement);
   return verdict;
 }

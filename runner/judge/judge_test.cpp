@@ -309,6 +309,22 @@ TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
   EXPECT_NE(verdict.outcome, Outcome::passes);
 }
 
+TEST(Judge, CallsARunBrokenWhoseStepChangesLimitsOfTheDevice) {
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  script.device_changed = [](const std::string& variant, std::int64_t step) {
+    return variant == "fix" && step > 5 ? std::string("heap was 1 B and is 2 B") : std::string();
+  };
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  ASSERT_TRUE(verdict.broken);
+  EXPECT_NE(verdict.broken->find("variant 'fix' may not be compared"), std::string::npos);
+  EXPECT_NE(verdict.outcome, Outcome::passes);
+}
+
 TEST(Judge, NamesTheRankThatIsAnotherStep) {
   Measurement measurement;
   measurement.variants = {{.name = "baseline"}, {.name = "fix"}};

@@ -4,11 +4,11 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "kernels/device_limits.h"
 #include "kernels/probes/probes.h"
 #include "kernels/trial/cuda_trial.h"
 #include "plugin/cuda_device_facts.h"
@@ -164,24 +164,7 @@ class CudaTrialDevice : public TrialDevice {
     return static_cast<std::int64_t>(free);
   }
 
-  std::string limits() const override {
-    constexpr std::array<std::pair<cudaLimit, const char*>, 5> known{{
-        {cudaLimitStackSize, "stack"},
-        {cudaLimitPrintfFifoSize, "printf buffer"},
-        {cudaLimitMallocHeapSize, "heap"},
-        {cudaLimitMaxL2FetchGranularity, "L2 fetch granularity"},
-        {cudaLimitPersistingL2CacheSize, "persisting L2"},
-    }};
-    std::string text;
-    for (const auto& [limit, name] : known) {
-      std::size_t value = 0;
-      if (cudaDeviceGetLimit(&value, limit) == cudaSuccess)
-        text += fmt::format("{}{} {} B", text.empty() ? "" : ", ", name, value);
-      else
-        (void)cudaGetLastError();
-    }
-    return text;
-  }
+  std::string limits() const override { return in_words(device_limits()); }
 
  private:
   std::string in_words(cudaError_t status) const {

@@ -114,6 +114,8 @@ class Server {
     if (subject_.cpu_draw) pinned.emplace(*subject_.cpu_draw);
     const StepResult result =
         loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
+    if (!result.device_changed.empty())
+      return error_line("its step changed the device: " + result.device_changed);
     return to_line(Ran{.steps = result.steps, .elapsed = *result.elapsed});
   }
 

@@ -61,6 +61,16 @@ TEST_F(ServeWorker, RunsWhatIsLoadedAndSaysHowLongTheScoredStepsTook) {
   EXPECT_EQ(script.runs.back().second.wash_out_steps, 2);
 }
 
+TEST_F(ServeWorker, TellsNoTimeOfAStepThatChangesTheDevice) {
+  script.device_changed = [](const std::string&, std::int64_t step) {
+    return step > 10 ? std::string("heap was 1 B and is 2 B") : std::string();
+  };
+  const auto said =
+      answers("{\"do\":\"load\",\"work\":\"scripted/fix\"}\n{\"do\":\"run\",\"steps\":50}\n");
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[1], "{\"error\":\"its step changed the device: heap was 1 B and is 2 B\"}");
+}
+
 TEST_F(ServeWorker, AnswersEveryWrongRequestWithAnErrorAndGoesOn) {
   const auto said = answers(
       "nonsense\n\n[1]\n{}\n{\"do\":7}\n{\"do\":\"fly\"}\n{\"do\":\"hello\",\"protocol\":2}\n"

@@ -142,6 +142,9 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;
+  for (const RankRan& rank : ranks) {
+    if (result.device_changed.empty()) result.device_changed = rank.result.device_changed;
+  }
   give_traces(std::move(traces), result);
   return result;
 }

@@ -125,12 +125,12 @@ class Run {
     load();
     if (begin()) {
       warm_up();
-      if (is_same_step() && !interrupted) choose_schedule();
+      if (is_sound() && !interrupted) choose_schedule();
       result_.wall_times[WallPart::warm_up] = time_measuring();
       report_progress();
-      if (is_same_step() && !interrupted && fits_the_budget()) {
+      if (is_sound() && !interrupted && fits_the_budget()) {
         run_rounds();
-        if (is_same_step() && !interrupted && computes_numbers_) compare_again();
+        if (is_sound() && !interrupted && computes_numbers_) compare_again();
       }
     }
     loaded_.clear();  // since unloading takes time, too
@@ -169,7 +169,7 @@ class Run {
   // Unloads all variants, then loads each into a slot of its own, in the order of the slots. The
   // slots, the first step and the random draws of the loader are drawn anew.
   void load() {
-    (void)is_same_step();  // compares the steps of the load before
+    (void)is_sound();  // compares the steps of the load before
     for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
     slots_ = permutation(variants(), random_);
     draw_ = {.first_step = first_step(), .loader = random_.bits() | 1};
@@ -205,11 +205,20 @@ class Run {
   void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
     same_step_.add(static_cast<int>(variant), result);
     computes_numbers_ |= !result.losses.empty();
+    note_change(variant, result);
     if (!result.elapsed) return;
     // The wash-out is not timed; it is charged at the time of the scored steps. Dividing first
     // keeps a long warm-up from overflowing.
     step_times_[variant] = *result.elapsed / result.steps;
     result_.device_time += *result.elapsed + step_times_[variant] * wash_out_steps;
+  }
+
+  void note_change(std::size_t variant, const StepResult& result) {
+    if (result.device_changed.empty() || !result_.broken.empty()) return;
+    result_.broken = fmt::format(
+        "variant '{}' may not be compared: while it was loaded, {}; a step must leave limits of "
+        "the device and of its caches alone",
+        subjects_[variant].name, result.device_changed);
   }
 
   StepResult run(std::size_t variant, const Observe& observe) {
@@ -219,9 +228,10 @@ class Run {
     return result;
   }
 
-  bool is_same_step() {
+  // Whether the numbers so far are valid.
+  bool is_sound() {
     if (!result_.another_step) result_.another_step = same_step_.first_difference();
-    return !result_.another_step;
+    return !result_.another_step && result_.broken.empty();
   }
 
   // Runs `count` steps with their gradients. Returns whether the device measures time.
@@ -242,8 +252,8 @@ class Run {
     const bool timed = run_first_steps(compared_steps);
     same_step_.remember();
     result_.warmup_steps = compared_steps;
-    if (!timed && is_same_step()) run_block(steps_without_time);
-    return is_same_step() && timed;
+    if (!timed && is_sound()) run_block(steps_without_time);
+    return is_sound() && timed;
   }
 
   // Starts all variants at their first step again. A step that cannot restart is loaded anew.
@@ -265,7 +275,7 @@ class Run {
     begin_again();
     run_first_steps(compared_steps);
     const auto changed = same_step_.difference_from_before();
-    if (is_same_step()) result_.another_step = changed;
+    if (is_sound()) result_.another_step = changed;
     if (result_.another_step) result_.another_step->after_the_rounds = true;
   }
 
@@ -304,7 +314,7 @@ class Run {
         std::min(most_warm_up_seconds, most_warm_up_share * request_.knobs.max_seconds);
     std::vector<double> blocks;
     std::vector<double> ratios;  // last variant's time / first variant's time, in each block
-    while (is_same_step() && !interrupted) {
+    while (is_sound() && !interrupted) {
       run_block();
       blocks.push_back(log_step_time());
       ratios.push_back(std::log(seconds(step_times_.back()) / seconds(step_times_.front())));
@@ -458,7 +468,7 @@ class Run {
     std::int64_t kept = 0;
     nanoseconds longest_round = result_.expected.round;
     for (Round round = std::move(first_round_);;) {
-      if (!is_same_step()) return;
+      if (!is_sound()) return;
       kept += bytes_kept(round);
       result_.rounds.push_back(std::move(round));
       report_progress();

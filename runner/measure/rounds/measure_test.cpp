@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -226,6 +227,39 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
   ASSERT_TRUE(measurement.another_step);
   EXPECT_EQ(measurement.another_step->step, 10);
   EXPECT_EQ(measurement.rounds.size(), 3U);
+}
+
+TEST(Measure, EndsAtTheRoundInWhichAStepChangesLimitsOfTheDevice) {
+  Script script{.step_time = always(1ms)};
+  std::int64_t changes_from = std::numeric_limits<std::int64_t>::max();
+  script.device_changed = [&](const std::string& variant, std::int64_t step) {
+    const bool changes = variant == "b" && step >= changes_from;
+    return changes ? std::string("persisting L2 was 0 B and is 4194304 B") : std::string();
+  };
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.progress = [&](const Progress& now) {
+    if (now.rounds == 3) changes_from = 0;
+  };
+  const Measurement measurement = measure(runner, subjects, request);
+  EXPECT_EQ(measurement.rounds.size(), 3U);
+  EXPECT_EQ(measurement.broken,
+            "variant 'b' may not be compared: while it was loaded, persisting L2 was 0 B and is "
+            "4194304 B; a step must leave limits of the device and of its caches alone");
+  EXPECT_FALSE(measurement.another_step);
+}
+
+TEST(Measure, EndsWhereInterleavedStepsChangeLimitsOfTheDevice) {
+  Script script{.step_time = always(1ms)};
+  script.device_changed = [](const std::string& variant, std::int64_t step) {
+    return variant == "b" && step > 40 ? std::string("heap was 1 B and is 2 B") : std::string();
+  };
+  FakeRunner runner(script);
+  const auto subjects = subjects_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.knobs.interleave = Interleave::automatic;
+  EXPECT_NE(measure(runner, subjects, request).broken, "");
 }
 
 // A faulty kernel may compute correctly only while the first steps are compared.

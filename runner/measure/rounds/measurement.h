@@ -138,6 +138,8 @@ struct Measurement {
   bool record_full = false;     // ended because its rounds took most_bytes_kept
   bool budget_refused = false;  // no round was run since not even the fewest rounds fit
   std::optional<AnotherStep> another_step;
+  // Why no number of this run is valid besides, in words that name a variant; empty: nothing found.
+  std::string broken = {};
   std::vector<ComparedPair> compared;
   std::vector<NotCompared> not_compared;
   std::optional<Traced> traced = {};  // absent when no trace was requested

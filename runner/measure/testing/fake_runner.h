@@ -35,6 +35,9 @@ struct Script {
   // computes none.
   std::function<std::vector<GradientSketch>(const std::string& variant, std::int64_t step)>
       gradients = {};
+  // Returns what of the device is another one after a run that ended before the step with this
+  // number; empty: nothing is.
+  std::function<std::string(const std::string& variant, std::int64_t step)> device_changed = {};
   bool restarts = true;      // a step can restart without a new load
   double host_share = 0.25;  // host time as a share of the step time; negative: unknown
   std::chrono::nanoseconds now{0};
@@ -80,6 +83,7 @@ class FakeStep : public LoadedStep {
     }
     if (observe.gradients && script_.gradients)
       result.gradients = script_.gradients(name_, next_step_ - 1);
+    if (script_.device_changed) result.device_changed = script_.device_changed(name_, next_step_);
     if (!script_.step_time) return result;
     result.elapsed = elapsed;
     if (script_.sm_clock_hertz) result.sm_clock_hertz = script_.sm_clock_hertz(name_);

@@ -62,6 +62,29 @@ void CudaStep::begin_run() {
   losses_.clear();
   stamps_.clear();
   cycles_.clear();
+  note_changes();
+  // Other steps may have left lines in the cache to stay, which must not help this one.
+  if (cudaCtxResetPersistingL2Cache() != cudaSuccess) (void)cudaGetLastError();  // there is none
+}
+
+// The limits of the device, and the window of each stream's accesses that stay in the cache.
+std::vector<DeviceLimit> CudaStep::limits() const {
+  std::vector<DeviceLimit> all = device_limits();
+  for (std::size_t index = 0; index < streams_.size(); ++index) {
+    cudaStreamAttrValue value{};
+    if (cudaStreamGetAttribute(streams_[index], cudaStreamAttributeAccessPolicyWindow, &value) !=
+        cudaSuccess) {
+      (void)cudaGetLastError();
+      continue;
+    }
+    all.push_back({"the access policy window of the stream '" + plan_.streams[index].name + "'",
+                   static_cast<std::int64_t>(value.accessPolicyWindow.num_bytes)});
+  }
+  return all;
+}
+
+void CudaStep::note_changes() {
+  if (device_changed_.empty()) device_changed_ = changed_limit(limits_, limits());
 }
 
 StepResult CudaStep::run(const Observe& observe) {
@@ -103,6 +126,8 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
   result.sm_clock_hertz = mean_clock_since(observe.wash_out_steps);
   if (result.trace) result.trace->clocks = clocks_of(*result.trace, observe.wash_out_steps);
   if (observe.tensors) read_tensors(result);
+  note_changes();
+  result.device_changed = device_changed_;
   running_ = false;
   return result;
 }
@@ -151,6 +176,8 @@ StepResult CudaStep::end_interleaved(const Interleaving& how) {
   result.host_processor = processor_ * how.steps / length;
   result.sm_clock_hertz = mean_clock_since(0);
   result.losses = losses_;
+  note_changes();
+  result.device_changed = device_changed_;
   running_ = false;
   return result;
 }

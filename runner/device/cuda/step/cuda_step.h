@@ -24,6 +24,7 @@
 #include "device/loader.h"
 #include "device/mean_clock.h"
 #include "device/thread_clock.h"
+#include "kernels/device_limits.h"
 #include "kernels/kernel.h"
 #include "plugin/open_library.h"
 
@@ -81,6 +82,8 @@ class CudaStep : public LoadedStep {
 
   StepResult run_and_read(const Observe&);
   void begin_run();
+  std::vector<DeviceLimit> limits() const;
+  void note_changes();
   void begin_steps();
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&, const CudaServices&);
@@ -179,6 +182,8 @@ class CudaStep : public LoadedStep {
   std::chrono::nanoseconds processor_{0};  // likewise, processor time of whole scored segments
   std::chrono::nanoseconds held_back_{0};  // processor time of waits that are the runner's own
   std::int64_t unscored_segments_ = 0;     // of an interleaved run, before the scored ones
+  std::vector<DeviceLimit> limits_;        // when the step was loaded
+  std::string device_changed_;             // the first of them that was another one, in words
 };
 
 }  // namespace stepgate

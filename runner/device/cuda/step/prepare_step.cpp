@@ -125,6 +125,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   run_first_collectives(services);
   capture_graphs(services);
   begin_steps();
+  limits_ = limits();
 }
 
 void CudaStep::begin_steps() {
