@@ -200,7 +200,8 @@ class RankedDevices : public testing::Test {
       links.push_back(std::make_unique<LocalLink>(*one.server, one.manner));
     }
     return std::make_unique<RankedDevice>(
-        std::move(links), RankedSettings{.stall = stall, .silence = silence, .stopped = stopped_});
+        std::move(links),
+        RankedSettings{.stall = stall, .silence = silence, .stopped = stopped_, .clock = clock_});
   }
 
   // Returns the error when every rank loads and runs the step.
@@ -232,6 +233,7 @@ class RankedDevices : public testing::Test {
   std::vector<PlannedStep> plans_ = plans();
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::function<bool()> stopped_;
+  std::function<nanoseconds()> clock_;  // empty: the ranks' times are not those of this machine
 };
 
 TEST_F(RankedDevices, GiveEachRankItsPart) {
@@ -310,6 +312,54 @@ TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
   EXPECT_EQ(traces[0].first_step, 30'000'000);
   EXPECT_EQ(traces[1].first_step, 36'000'000);
   for (int each = 0; each < 3; ++each) EXPECT_EQ(traces[static_cast<std::size_t>(each)].rank, each);
+}
+
+// The clock of the test goes on while rank 0 runs its steps, and nowhere else.
+TEST_F(RankedDevices, AreNotBelievedWhereARankClaimsShorterTimesThanItTakes) {
+  clock_ = [&] { return rank(0).script.now; };
+  const auto all = device();
+  const auto step = all->load(plans_[0], {});
+  const Observe observe{.wash_out_steps = 2, .steps = 20};
+  for (int run = 0; run < 40; ++run) EXPECT_TRUE(step->run(observe).elapsed);
+  rank(0).gpu->lie = [](StepResult& result) { *result.elapsed /= 2; };
+  for (int run = 0; run < 9; ++run) EXPECT_TRUE(step->run(observe).elapsed);
+  try {
+    step->run(observe);
+    ADD_FAILURE() << "it lied ten times in a row";
+  } catch (const DeviceLost& error) {
+    EXPECT_EQ(without_process(error.what()),
+              "rank 0 says that steps of 'one' took 1.15 s, and answered after 2.2 s, 10 "
+              "times in a row later than it says; its clock cannot be believed");
+  }
+}
+
+TEST_F(RankedDevices, AreNotBelievedWhereARankClaimsLongerTimesThanItTakes) {
+  clock_ = [&] { return rank(0).script.now; };
+  rank(0).gpu->lie = [](StepResult& result) { *result.elapsed *= 2; };
+  const auto all = device();
+  const auto step = all->load(plans_[0], {});
+  EXPECT_THROW(step->run({.steps = 20}), DeviceLost);
+}
+
+TEST_F(RankedDevices, AreNotBelievedWhereInterleavedTimesAreShorterThanTheyTake) {
+  clock_ = [&] { return 2 * rank(0).script.now; };
+  const auto all = device();
+  const auto step = all->load(plans_[0], {});
+  LoadedStep* const steps[] = {step.get()};
+  const Interleaving how{.order = std::vector<int>(12, 0), .unscored = 2};
+  for (int run = 0; run < 9; ++run) EXPECT_EQ(all->run_interleaved(steps, how).size(), 1U);
+  EXPECT_THROW(all->run_interleaved(steps, how), DeviceLost);
+}
+
+// Reading back and recording take time that no step has.
+TEST_F(RankedDevices, AreBelievedWhereTheyReadBackNumbersToo) {
+  clock_ = [&] { return 2 * rank(0).script.now; };
+  const auto all = device();
+  const auto step = all->load(plans_[0], {});
+  for (int run = 0; run < 20; ++run) {
+    EXPECT_TRUE(step->run({.steps = 20, .gradients = true}).elapsed);
+    EXPECT_TRUE(step->run({.steps = 20, .trace = true}).elapsed);
+  }
 }
 
 // A step with two kernels and an all-reduce with given begin and end.

@@ -18,12 +18,14 @@
 #include "device/ranked/plan_digest.h"
 #include "device/ranked/rank_bounds.h"
 #include "device/ranked/rank_server.h"
+#include "plan/analyse/access.h"
 
 namespace stepgate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 // Interval at which a wait checks for signals, since a signal may come just before the wait begins.
 constexpr milliseconds look_around{100};
@@ -59,6 +61,13 @@ std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
   return found;
 }
 
+// Returns the number of steps in which the rarest work of the plan happens once.
+std::int64_t rarest_work(const StepPlan& plan) {
+  std::int64_t rarest = std::max<std::int64_t>(plan.loader.restart_every, 1);
+  for (const Operation& operation : plan.operations) rarest = std::max(rarest, operation.every);
+  return rarest;
+}
+
 [[noreturn]] void throw_fault(RankFault fault, const std::string& message) {
   switch (fault) {
     case RankFault::memory_full:
@@ -81,6 +90,8 @@ class RankedDevice::Step : public LoadedStep {
         number_(number),
         name_(fmt::format("'{}'", plan.variant)),
         operations_(plan.operations.size()),
+        rarest_(rarest_work(plan)),
+        ahead_(prefetch_depth(plan)),
         shards_updates_(plan.shards_updates) {}
   ~Step() override {
     if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
@@ -99,6 +110,9 @@ class RankedDevice::Step : public LoadedStep {
     return std::ranges::all_of(answers, &Restarted::in_place);
   }
 
+  // Copies of later batches and of results may still run when the last step is over.
+  std::int64_t unfinished_steps() const { return ahead_ + 1; }
+
  private:
   friend class RankedDevice;
   RankedDevice& device_;
@@ -106,6 +120,8 @@ class RankedDevice::Step : public LoadedStep {
   std::int64_t number_;
   std::string name_;  // "'fix'"
   std::size_t operations_;
+  std::int64_t rarest_;  // some work happens once in so many steps
+  int ahead_;            // steps whose batches are copied ahead
   bool shards_updates_;
   bool communicates_ = false;
   std::vector<KernelChoice> choices_;
@@ -280,11 +296,31 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   return step;
 }
 
+void RankedDevice::refuse_claims(const Rank& slowest, const std::string& steps, nanoseconds asked,
+                                 ClaimedTime time) {
+  if (!settings_.clock || identity().kind != DeviceKind::cuda || time.claimed.count() == 0) return;
+  time.waited = settings_.clock() - asked - std::exchange(away_, nanoseconds(0));
+  const auto problem = claimed_times_.problem_with(steps, time);
+  if (problem) lose(fmt::format("{} {}", slowest.name, *problem));
+}
+
 StepResult RankedDevice::run(Step& step, const Observe& observe) {
+  away_ = nanoseconds(0);
+  const nanoseconds asked = settings_.clock ? settings_.clock() : nanoseconds(0);
   auto ran = all_values<RankRan>(step.ranks_, ask::Run{.step = step.number_, .observe = observe});
   for (std::size_t rank = 0; rank < ran.size(); ++rank) {
     const auto wrong = wrong_answer(ran[rank].result, observe, step.operations_);
     if (wrong) lose(fmt::format("{} {}", ranks_[rank].name, *wrong));
+  }
+  const bool is_timed = !observe.trace && !observe.tensors && !observe.gradients;
+  if (is_timed && step.rarest_ <= observe.steps) {
+    const auto slowest =
+        std::ranges::max_element(ran, {}, [](const RankRan& one) { return one.result.elapsed; });
+    refuse_claims(ranks_[static_cast<std::size_t>(slowest - ran.begin())], step.name_, asked,
+                  {.claimed = slowest->result.elapsed.value_or(nanoseconds(0)),
+                   .explained = static_cast<double>(observe.wash_out_steps + observe.steps +
+                                                    step.unfinished_steps()) /
+                                static_cast<double>(observe.steps)});
   }
   if (!have_parts_) {
     refuse_disagreement(ran, step.name_);
@@ -324,17 +360,44 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
     count = std::max(count, own.ranks_);
   }
   require(!have_parts_ || count == 1, "steps of several ranks are not interleaved");
+  away_ = nanoseconds(0);
+  const nanoseconds asked = settings_.clock ? settings_.clock() : nanoseconds(0);
   std::vector<RanTogether> ran = all_values<RanTogether>(count, run);
   for (std::size_t rank = 0; rank < ran.size(); ++rank) {
     if (const auto wrong = wrong_answer(ran[rank], how, steps.size()))
       lose(fmt::format("{} {}", ranks_[rank].name, *wrong));
   }
+  refuse_claims_of_turns(steps, how, asked, ran.front());
   for (std::size_t step = 0; step < steps.size(); ++step) {
     std::vector<RankRan> of_step;
     for (const RanTogether& rank : ran) of_step.push_back({.result = rank.at(step), .weights = {}});
     refuse_disagreement(of_step, dynamic_cast<const Step&>(*steps[step]).name_);
   }
   return std::move(ran.front());
+}
+
+void RankedDevice::refuse_claims_of_turns(std::span<LoadedStep* const> steps,
+                                          const Interleaving& how, nanoseconds asked,
+                                          const RanTogether& ran) {
+  std::vector<std::string> names;
+  nanoseconds claimed(0);
+  double of_all_turns = 0;
+  for (std::size_t index = 0; index < steps.size(); ++index) {
+    const auto& step = dynamic_cast<const Step&>(*steps[index]);
+    const auto turns = std::ranges::count(how.order, static_cast<int>(index));
+    const std::int64_t scored = ran[index].steps;
+    if (scored == 0 || step.rarest_ > scored) return;
+    const nanoseconds own = ran[index].elapsed.value_or(nanoseconds(0));
+    const auto all = turns * (how.wash_out_steps + how.steps) + step.unfinished_steps();
+    names.push_back(step.name_);
+    claimed += own;
+    of_all_turns +=
+        static_cast<double>(own.count()) * static_cast<double>(all) / static_cast<double>(scored);
+  }
+  refuse_claims(ranks_.front(), fmt::format("{}", fmt::join(names, " and ")), asked,
+                {.claimed = claimed,
+                 .explained = of_all_turns /
+                              static_cast<double>(std::max<std::int64_t>(claimed.count(), 1))});
 }
 
 void RankedDevice::connect(int count) {
@@ -420,6 +483,7 @@ std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankReq
     const Clock::time_point now = Clock::now();
     // If this process was stopped, as a whole job may be, the time does not count as waiting.
     if (const auto away = now - looked; away > longest_look) {
+      away_ += away;
       deadline += away;
       if (patience) *patience += away;
       for (Rank& rank : asked) rank.last_sign += away;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/ranked/claimed_time.h"
 #include "device/ranked/rank_link.h"
 #include "device/ranked/rank_protocol.h"
 #include "plan/planned_step.h"
@@ -29,6 +30,10 @@ struct RankedSettings {
   std::function<bool()> stopped = {};  // called while waiting; if true, waits throw Interrupted
   std::string launcher = {};           // that started the ranks; empty: this program
   std::string only = {};  // name of the only rank where nobody asked for ranks; empty: "rank 0"
+  // The clock that tells how long an answer took; empty: the times that ranks claim are believed.
+  std::function<std::chrono::nanoseconds()> clock = [] {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  };
 };
 
 class RankedDevice : public Device {
@@ -96,12 +101,19 @@ class RankedDevice : public Device {
   [[noreturn]] void interrupt();
   void interrupt_if_told_soon();
   StepResult run(Step&, const Observe&);
+  // Ends all ranks if the times that they claim cannot be true.
+  void refuse_claims(const Rank& slowest, const std::string& steps, std::chrono::nanoseconds asked,
+                     ClaimedTime);
+  void refuse_claims_of_turns(std::span<LoadedStep* const>, const Interleaving&,
+                              std::chrono::nanoseconds asked, const RanTogether&);
   // Ends all ranks if ranks that ran the same steps got different results.
   void refuse_disagreement(std::span<const RankRan>, const std::string& step);
 
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
+  ClaimedTimes claimed_times_;
+  std::chrono::nanoseconds away_{0};  // this process was stopped for so long while it waited
   // The key of both is the number of ranks. Values are the number of loaded steps that communicate;
   // `joined_` has the groups whose ranks have joined. After a failure they must join again.
   std::map<int, std::int64_t> communicating_;
