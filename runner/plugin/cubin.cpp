@@ -14,7 +14,6 @@
 
 #include "base/files/read_file.h"
 #include "base/text/nearest.h"
-#include "kernels/trial/kernel_trial.h"
 #include "plugin/size_expression.h"
 
 namespace stepgate {
@@ -29,12 +28,6 @@ std::int64_t bytes_of(ArgumentType type) {
   const bool is_short =
       type == ArgumentType::i32 || type == ArgumentType::u32 || type == ArgumentType::f32;
   return is_short ? 4 : 8;
-}
-
-// The names of sizes and attributes that launches of the kernel have.
-std::vector<NamedNumber> names_of(const Kernel& kernel) {
-  const TrialRecipe& recipe = trial_recipe(kernel.name);
-  return numbers_of(recipe.shapes.front(), recipe.attributes.front());
 }
 
 std::vector<std::string_view> operands_of(const Kernel& kernel) {
@@ -124,7 +117,7 @@ class CallNumbers {
 
 Cubin::Cubin(CubinLaunch launch, CubinFile file, const Kernel& kernel)
     : launch_(std::move(launch)), file_(std::move(file)) {
-  const std::vector<NamedNumber> names = names_of(kernel);
+  const std::vector<NamedNumber> names = names_in(kernel);
   const CubinEntry& entry = this->entry();
   if (entry.is_in_clusters) {
     throw KernelLibraryError(
@@ -135,7 +128,7 @@ Cubin::Cubin(CubinLaunch launch, CubinFile file, const Kernel& kernel)
   for (const std::vector<std::string>& expressions :
        {launch_.grid, launch_.block, {launch_.shared}})
     for (const std::string& expression : expressions) (void)value_of(expression, names);
-  for (const CubinLimits& limits : launch_.supports) (void)value_of(limits.name, names);
+  require_names(launch_.supported, kernel);
   for (const CubinArgument& argument : launch_.arguments) require_value(argument, kernel, names);
   // Triton's kernels end with up to two addresses of scratch memory, which these do not need.
   constexpr std::size_t most_scratch = 2;
@@ -171,39 +164,11 @@ void Cubin::require_parameters() const {
 }
 
 std::string Cubin::identity() const {
-  std::string also = text_of(launch_);
-  for (const DType dtype : launch_.dtypes) also += fmt::format(" {}", name_of(dtype));
-  for (const CubinLimits& limits : launch_.supports) {
-    also += fmt::format(" {} {} {} {}", limits.name, limits.at_least, limits.at_most,
-                        limits.multiple_of);
-  }
-  return identity_of(file_.path, file_.bytes, also);
+  return identity_of(file_.path, file_.bytes, text_of(launch_) + text_of(launch_.supported));
 }
 
 std::string Cubin::who() const {
   return fmt::format("'{}' of '{}'", launch_.entry, file_.path);
-}
-
-void Cubin::require_supported(const KernelRequest& asked) const {
-  const auto unsupported = [&](const std::string& why) {
-    throw KernelUnsupported(fmt::format("{} does not support {}: {}", who(), in_words(asked), why));
-  };
-  if (!launch_.dtypes.empty() &&
-      std::ranges::find(launch_.dtypes, asked.dtype) == launch_.dtypes.end()) {
-    std::vector<std::string_view> dtypes;
-    for (const DType dtype : launch_.dtypes) dtypes.push_back(name_of(dtype));
-    unsupported(fmt::format("its table says {}", fmt::join(dtypes, ", ")));
-  }
-  const std::vector<NamedNumber> names = numbers_of(asked.shape, asked.attributes);
-  for (const CubinLimits& limits : launch_.supports) {
-    const double value = value_of(limits.name, names);
-    if (value < limits.at_least)
-      unsupported(fmt::format("{} must be at least {}", limits.name, limits.at_least));
-    if (value > limits.at_most)
-      unsupported(fmt::format("{} must be at most {}", limits.name, limits.at_most));
-    if (std::fmod(value, static_cast<double>(limits.multiple_of)) != 0)
-      unsupported(fmt::format("{} must be a multiple of {}", limits.name, limits.multiple_of));
-  }
 }
 
 // Code for 9.0 runs on 9.x that is not earlier, and on no other.
@@ -236,7 +201,7 @@ void Cubin::require_resources(const CubinCall& call, const KernelRequest& asked,
 }
 
 CubinCall Cubin::call(const KernelRequest& asked, const DeviceFacts& device) const {
-  require_supported(asked);
+  require_supported(launch_.supported, who(), asked);
   require_runs_on(device);
   const CallNumbers numbers(asked);
   CubinCall call;

@@ -48,7 +48,6 @@ class Cubin {
  private:
   const CubinEntry& entry() const { return entry_named(file_, launch_.entry); }
   void require_parameters() const;
-  void require_supported(const KernelRequest&) const;
   void require_runs_on(const DeviceFacts&) const;
   void require_resources(const CubinCall&, const KernelRequest&, const DeviceFacts&) const;
   std::string who() const;

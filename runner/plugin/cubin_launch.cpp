@@ -92,7 +92,7 @@ class LaunchReader {
     for (const TomlValue* value : texts(*entry, "a list of dtypes")) {
       const auto& text = std::get<std::string>(value->content);
       if (const auto dtype = one_of<DType>(text, fmt::format("no dtype '{}'", text), *value))
-        launch.dtypes.push_back(*dtype);
+        launch.supported.dtypes.push_back(*dtype);
     }
   }
 
@@ -102,7 +102,7 @@ class LaunchReader {
     const auto* names = std::get_if<TomlTable>(&entry->value.content);
     if (names == nullptr)
       return keys_.wrong_type(*entry, "a table such as { columns = { multiple_of = 8 } }");
-    for (const TomlEntry& name : *names) launch.supports.push_back(limits(name));
+    for (const TomlEntry& name : *names) launch.supported.limits.push_back(limits(name));
   }
 
   // A whole number or an expression, or up to three of them.
@@ -131,8 +131,8 @@ class LaunchReader {
     return all;
   }
 
-  CubinLimits limits(const TomlEntry& entry) {
-    CubinLimits limits{.name = entry.key};
+  SizeLimits limits(const TomlEntry& entry) {
+    SizeLimits limits{.name = entry.key};
     const auto* table = std::get_if<TomlTable>(&entry.value.content);
     if (table == nullptr) {
       keys_.wrong_type(entry, "a table such as { multiple_of = 8 }");

@@ -10,8 +10,6 @@
 // the file.
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +17,7 @@
 
 #include "base/text/diagnostic.h"
 #include "base/toml/toml.h"
-#include "kernels/kernel.h"
+#include "plugin/supported.h"
 
 namespace stepgate {
 
@@ -36,16 +34,6 @@ struct CubinArgument {
   bool operator==(const CubinArgument&) const = default;
 };
 
-// A size or attribute that the kernel supports within limits.
-struct CubinLimits {
-  std::string name;
-  double at_least = -std::numeric_limits<double>::infinity();
-  double at_most = std::numeric_limits<double>::infinity();
-  std::int64_t multiple_of = 1;
-
-  bool operator==(const CubinLimits&) const = default;
-};
-
 struct CubinLaunch {
   std::string cubin;     // the file, as it is written
   std::string metadata;  // Triton's file beside it, which has entry, block and shared; may be empty
@@ -55,8 +43,7 @@ struct CubinLaunch {
   std::vector<std::string> block;
   std::string shared = "0";
   std::vector<CubinArgument> arguments;
-  std::vector<DType> dtypes;          // that it supports; empty: all
-  std::vector<CubinLimits> supports;  // of sizes and attributes that have limits
+  Supported supported;
 
   bool operator==(const CubinLaunch&) const = default;
 };
