@@ -30,14 +30,8 @@ std::int64_t bytes_of(ArgumentType type) {
   return is_short ? 4 : 8;
 }
 
-std::vector<std::string_view> operands_of(const Kernel& kernel) {
-  std::vector<std::string_view> names;
-  for (const KernelOperand& operand : kernel.operands) names.push_back(operand.name);
-  return names;
-}
-
 // Whether the value of the expression is the address of an operand. Throws where it is nothing.
-void require_value(const CubinArgument& argument, const Kernel& kernel,
+void require_value(const LaunchArgument& argument, const Kernel& kernel,
                    const std::vector<NamedNumber>& names) {
   if (argument.type != ArgumentType::pointer) {
     (void)value_of(argument.value, names);
@@ -84,7 +78,7 @@ class CallNumbers {
     return numbers;
   }
 
-  std::uint64_t bits(const CubinArgument& argument) const {
+  std::uint64_t bits(const LaunchArgument& argument) const {
     constexpr double two_to_31 = 2147483648.0, exact = 9007199254740992.0;
     const auto number = [&](double least, double most) {
       return static_cast<std::uint64_t>(whole(text_of(argument), argument.value, least, most));
@@ -129,7 +123,7 @@ Cubin::Cubin(CubinLaunch launch, CubinFile file, const Kernel& kernel)
        {launch_.grid, launch_.block, {launch_.shared}})
     for (const std::string& expression : expressions) (void)value_of(expression, names);
   require_names(launch_.supported, kernel);
-  for (const CubinArgument& argument : launch_.arguments) require_value(argument, kernel, names);
+  for (const LaunchArgument& argument : launch_.arguments) require_value(argument, kernel, names);
   // Triton's kernels end with up to two addresses of scratch memory, which these do not need.
   constexpr std::size_t most_scratch = 2;
   const std::size_t given = launch_.arguments.size(), parameters = entry.parameter_bytes.size();
@@ -150,7 +144,7 @@ void Cubin::require_parameters() const {
         fmt::format("give it {} bytes", fmt::join(entry.parameter_bytes, ", ")));
   }
   for (std::size_t index = 0; index < parameters; ++index) {
-    const CubinArgument& argument = launch_.arguments[index];
+    const LaunchArgument& argument = launch_.arguments[index];
     const std::int64_t bytes = entry.parameter_bytes[index];
     if (bytes == bytes_of(argument.type)) continue;
     constexpr std::int64_t of_a_tensor_map = 128;
@@ -211,7 +205,7 @@ CubinCall Cubin::call(const KernelRequest& asked, const DeviceFacts& device) con
       numbers.whole("shared", launch_.shared, 0, std::numeric_limits<std::int32_t>::max()));
   require_resources(call, asked, device);
   const std::vector<std::string_view> operands = operands_of(asked.kernel);
-  for (const CubinArgument& argument : launch_.arguments) {
+  for (const LaunchArgument& argument : launch_.arguments) {
     const auto operand = std::ranges::find(operands, argument.value);
     if (argument.type == ArgumentType::pointer && operand != operands.end())
       call.arguments.push_back({.operand = static_cast<std::size_t>(operand - operands.begin())});

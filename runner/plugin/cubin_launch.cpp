@@ -18,155 +18,41 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view page = "docs/kernels.md has such a table";
 constexpr std::size_t most_dimensions = 3;
 
-class LaunchReader {
- public:
-  LaunchReader(const TomlTable& table, const Place& place, std::vector<Diagnostic>& faults)
-      : keys_(table, place, "a launch of a cubin", faults, page), faults_(faults) {}
+enum class Need { required, optional };
 
-  CubinLaunch read() {
-    CubinLaunch launch;
-    keys_.text("cubin", launch.cubin);
-    keys_.text_if_any("metadata", launch.metadata);
-    if (launch.metadata.empty()) {  // which has these three
-      keys_.text("entry", launch.entry);
-      launch.block = expressions("block", true);
-      const auto shared = expressions("shared", false);
-      if (!shared.empty()) launch.shared = shared.front();
-    }
-    launch.grid = expressions("grid", true);
-    arguments(launch);
-    dtypes(launch);
-    supports(launch);
-    keys_.refuse_the_rest();
-    return launch;
+// A whole number or an expression, or up to three of them.
+std::vector<std::string> expressions(TomlKeys& keys, std::string_view key, Need need) {
+  const TomlEntry* entry = need == Need::required ? keys.required(key) : keys.optional(key);
+  if (entry == nullptr) return {};
+  std::vector<std::string> all;
+  const auto add = [&](const TomlValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value.content)) all.push_back(*text);
+    if (const auto* number = std::get_if<std::int64_t>(&value.content))
+      all.push_back(fmt::format("{}", *number));
+  };
+  std::size_t given = 1;
+  if (const auto* list = std::get_if<TomlArray>(&entry->value.content)) {
+    given = list->size();
+    for (const TomlValue& value : *list) add(value);
+  } else {
+    add(entry->value);
   }
-
- private:
-  // The text of each element of a list.
-  std::vector<const TomlValue*> texts(const TomlEntry& entry, std::string_view wanted) {
-    std::vector<const TomlValue*> all;
-    const auto* list = std::get_if<TomlArray>(&entry.value.content);
-    if (list != nullptr) {
-      for (const TomlValue& value : *list)
-        if (std::holds_alternative<std::string>(value.content)) all.push_back(&value);
-    }
-    if (list == nullptr || list->size() != all.size()) keys_.wrong_type(entry, wanted);
-    return all;
+  const std::size_t most = key == "shared" ? 1 : most_dimensions;
+  if (all.size() != given || all.empty() || all.size() > most) {
+    keys.wrong_type(*entry, most == 1 ? "a number, or text such as \"4 * columns\""
+                                      : "a number, text such as \"ceil(rows / 4)\", or a list "
+                                        "of up to three");
   }
-
-  // The value of the enum with that name; a fault where there is none.
-  template <class Enum>
-  std::optional<Enum> one_of(std::string_view name, std::string fact, const TomlValue& value) {
-    const auto& names = enumerators<Enum>;
-    const auto known = std::ranges::find(names, name);
-    if (known != names.end()) return static_cast<Enum>(known - names.begin());
-    faults_.push_back(
-        {value.text_place, std::move(fact),
-         did_you_mean(name, names, fmt::format("there are {}", fmt::join(names, ", ")))});
-    return std::nullopt;
-  }
-
-  void arguments(CubinLaunch& launch) {
-    const TomlEntry* entry = keys_.required("arguments");
-    if (entry == nullptr) return;
-    for (const TomlValue* value : texts(*entry, "a list of words such as \"columns:i32\"")) {
-      const auto& text = std::get<std::string>(value->content);
-      const std::size_t colon = text.rfind(':');
-      if (colon == std::string::npos) {
-        launch.arguments.push_back({.value = text});
-        continue;
-      }
-      const std::string name = text.substr(colon + 1);
-      const auto type =
-          one_of<ArgumentType>(name, fmt::format("'{}' has no type '{}'", text, name), *value);
-      if (type) launch.arguments.push_back({.value = text.substr(0, colon), .type = *type});
-    }
-  }
-
-  void dtypes(CubinLaunch& launch) {
-    const TomlEntry* entry = keys_.optional("dtypes");
-    if (entry == nullptr) return;
-    for (const TomlValue* value : texts(*entry, "a list of dtypes")) {
-      const auto& text = std::get<std::string>(value->content);
-      if (const auto dtype = one_of<DType>(text, fmt::format("no dtype '{}'", text), *value))
-        launch.supported.dtypes.push_back(*dtype);
-    }
-  }
-
-  void supports(CubinLaunch& launch) {
-    const TomlEntry* entry = keys_.optional("supports");
-    if (entry == nullptr) return;
-    const auto* names = std::get_if<TomlTable>(&entry->value.content);
-    if (names == nullptr)
-      return keys_.wrong_type(*entry, "a table such as { columns = { multiple_of = 8 } }");
-    for (const TomlEntry& name : *names) launch.supported.limits.push_back(limits(name));
-  }
-
-  // A whole number or an expression, or up to three of them.
-  std::vector<std::string> expressions(std::string_view key, bool is_required) {
-    const TomlEntry* entry = is_required ? keys_.required(key) : keys_.optional(key);
-    if (entry == nullptr) return {};
-    std::vector<std::string> all;
-    const auto add = [&](const TomlValue& value) {
-      if (const auto* text = std::get_if<std::string>(&value.content)) all.push_back(*text);
-      if (const auto* number = std::get_if<std::int64_t>(&value.content))
-        all.push_back(fmt::format("{}", *number));
-    };
-    std::size_t given = 1;
-    if (const auto* list = std::get_if<TomlArray>(&entry->value.content)) {
-      given = list->size();
-      for (const TomlValue& value : *list) add(value);
-    } else {
-      add(entry->value);
-    }
-    const std::size_t most = key == "shared" ? 1 : most_dimensions;
-    if (all.size() != given || all.empty() || all.size() > most) {
-      keys_.wrong_type(*entry, most == 1 ? "a number, or text such as \"4 * columns\""
-                                         : "a number, text such as \"ceil(rows / 4)\", or a list "
-                                           "of up to three");
-    }
-    return all;
-  }
-
-  SizeLimits limits(const TomlEntry& entry) {
-    SizeLimits limits{.name = entry.key};
-    const auto* table = std::get_if<TomlTable>(&entry.value.content);
-    if (table == nullptr) {
-      keys_.wrong_type(entry, "a table such as { multiple_of = 8 }");
-      return limits;
-    }
-    TomlKeys keys(*table, entry.value.place, fmt::format("the limits of '{}'", entry.key), faults_,
-                  page);
-    constexpr double most = 1e15;
-    std::optional<double> least, largest, multiple;
-    keys.number_if_any("at_least", -most, most, least);
-    keys.number_if_any("at_most", -most, most, largest);
-    keys.number_if_any("multiple_of", 1, most, multiple);
-    keys.refuse_the_rest();
-    limits.at_least = least.value_or(limits.at_least);
-    limits.at_most = largest.value_or(limits.at_most);
-    limits.multiple_of = static_cast<std::int64_t>(multiple.value_or(1));
-    return limits;
-  }
-
-  TomlKeys keys_;
-  std::vector<Diagnostic>& faults_;
-};
+  return all;
+}
 
 }  // namespace
 
-std::string text_of(const CubinArgument& argument) {
-  if (argument.type == ArgumentType::pointer) return argument.value;
-  return fmt::format("{}:{}", argument.value,
-                     enumerators<ArgumentType>[static_cast<std::size_t>(argument.type)]);
-}
-
 std::string text_of(const CubinLaunch& launch) {
   std::vector<std::string> arguments;
-  for (const CubinArgument& argument : launch.arguments) arguments.push_back(text_of(argument));
+  for (const LaunchArgument& argument : launch.arguments) arguments.push_back(text_of(argument));
   const auto three = [](const std::vector<std::string>& expressions) {
     return expressions.size() == 1 ? expressions.front()
                                    : fmt::format("({})", fmt::join(expressions, ", "));
@@ -178,7 +64,21 @@ std::string text_of(const CubinLaunch& launch) {
 std::optional<CubinLaunch> read_cubin_launch(const TomlTable& table, const Place& place,
                                              std::vector<Diagnostic>& faults) {
   const std::size_t before = faults.size();
-  CubinLaunch launch = LaunchReader(table, place, faults).read();
+  LaunchTable reader(table, place, "a launch of a cubin", faults);
+  TomlKeys& keys = reader.keys();
+  CubinLaunch launch;
+  keys.text("cubin", launch.cubin);
+  keys.text_if_any("metadata", launch.metadata);
+  if (launch.metadata.empty()) {  // which has these three
+    keys.text("entry", launch.entry);
+    launch.block = expressions(keys, "block", Need::required);
+    const auto shared = expressions(keys, "shared", Need::optional);
+    if (!shared.empty()) launch.shared = shared.front();
+  }
+  launch.grid = expressions(keys, "grid", Need::required);
+  launch.arguments = reader.arguments();
+  launch.supported = reader.supported();
+  keys.refuse_the_rest();
   return faults.size() == before ? std::optional(std::move(launch)) : std::nullopt;
 }
 

@@ -17,22 +17,10 @@
 
 #include "base/text/diagnostic.h"
 #include "base/toml/toml.h"
+#include "plugin/launch_table.h"
 #include "plugin/supported.h"
 
 namespace stepgate {
-
-inline constexpr std::string_view null_argument = "null";
-
-enum class ArgumentType { pointer, i32, i64, u32, u64, f32, f64 };
-
-// "x" is the address of that operand and null_argument no address; "columns:i32" is the value of an
-// expression (size_expression.h) in that type.
-struct CubinArgument {
-  std::string value;
-  ArgumentType type = ArgumentType::pointer;
-
-  bool operator==(const CubinArgument&) const = default;
-};
 
 struct CubinLaunch {
   std::string cubin;     // the file, as it is written
@@ -42,14 +30,12 @@ struct CubinLaunch {
   std::vector<std::string> grid;
   std::vector<std::string> block;
   std::string shared = "0";
-  std::vector<CubinArgument> arguments;
+  std::vector<LaunchArgument> arguments;
   Supported supported;
 
   bool operator==(const CubinLaunch&) const = default;
 };
 
-// "columns:i32"
-std::string text_of(const CubinArgument&);
 // "ln_fwd<<<ceil(rows / 4), 128, 0>>>(x, y, columns:i32)"
 std::string text_of(const CubinLaunch&);
 
