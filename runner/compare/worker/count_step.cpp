@@ -138,6 +138,9 @@ StepCounts counts_of(Device& device, const PlannedStep& plan, const PlannedStep&
   if (!request.times) return counts;
   for (const auto& [part, seconds] : named_parts(step.time))
     counts.time[std::string(part)] = seconds;
+  for (const auto& [kernel, work] : step.work) {
+    if (!kernel.starts_with('(')) counts.kernels[kernel] = work.seconds;
+  }
   return counts;
 }
 

@@ -161,6 +161,7 @@ struct StepCounts {
   // By parameter: relative difference between its first gradient and that of a repetition of the
   // step with the same kernels, after all counting.
   Numbers begun_again = {};
+  Numbers kernels = {};  // from the trace: seconds of a step by kernel, beside `time`
   // The following fields are those of a user's program, whose counts are `planned`, by the name of
   // the metric or of the row of call_count_table. It has no counts where its steps could not be
   // counted; `untraced` then says why.
@@ -223,6 +224,7 @@ inline constexpr auto fields_of<StepCounts> =
            described<&StepCounts::gradient_bound, may_be_missing, Amount{.is_share = true}>,
            described<&StepCounts::loss_bound, only_if_any, Amount{.is_share = true}>,
            described<&StepCounts::begun_again, may_be_missing, worker_wire::numbers>,
+           described<&StepCounts::kernels, only_if_any, worker_wire::numbers>,
            described<&StepCounts::counted, only_if_any, worker_wire::words>,
            described<&StepCounts::versions, only_if_any, worker_wire::texts>,
            described<&StepCounts::lines, only_if_any, worker_wire::records>>;
