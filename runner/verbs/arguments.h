@@ -49,6 +49,9 @@ struct GateArguments {
   // "NAME=value" for one side only, to compare two environments of a program.
   std::vector<std::string> base_variables;
   std::vector<std::string> head_variables;
+  // "knob=value" for one side only, besides the overrides of both.
+  std::vector<std::string> base_overrides;
+  std::vector<std::string> head_overrides;
 
   bool of_commands() const { return base_command.has_value(); }
   bool of_program() const { return !program.empty(); }
@@ -102,6 +105,14 @@ struct KernelArguments {
   std::filesystem::path place;  // check: in this process, and its present trial goes here
 };
 
+// Arguments of `stepgate keep` alone. HEAD and BASE are those of a gate.
+struct KeepArguments {
+  std::filesystem::path ledger;  // of candidates
+  std::string gain = "0.5%";
+  std::string kernel;  // that HEAD and BASE, which are libraries then, stand in for
+};
+inline constexpr double usual_seconds_of_a_candidate = 60;
+
 // Arguments of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
@@ -136,6 +147,7 @@ struct Arguments : LineArguments {
   GateArguments gate;
   WorkerArguments worker;
   KernelArguments kernel;
+  KeepArguments keep;
   StarterArguments starter;
   AttachArguments attach;
   ReadArguments read;

@@ -66,6 +66,13 @@ std::string is_seconds(const std::string& text) {
                            text);
 }
 
+// Takes the unit from a time such as "60s".
+std::string without_seconds(const std::string& text) {
+  const auto quantity = parse_quantity(text);
+  return quantity && quantity->dimension == Dimension::seconds ? fmt::format("{}", quantity->value)
+                                                               : text;
+}
+
 CLI::Validator is_whole(std::uint64_t least, std::uint64_t most, std::string in_help) {
   return {[=](const std::string& text) -> std::string {
             const auto number = parse_whole_number(text);
@@ -100,6 +107,10 @@ CLI::Validator is_seed() {
 // silently go without a ledger.
 std::string is_folder_name(const std::string& text) {
   return text.empty() ? "is empty; name a folder, or leave the option out" : "";
+}
+
+std::string is_file_name(const std::string& text) {
+  return text.empty() ? "is empty; name a file" : "";
 }
 
 std::string is_assignment(const std::string& text) {
@@ -151,6 +162,7 @@ class CommandLine {
     declare_accept();
     declare_history();
     declare_gate();
+    declare_keep();
     declare_attach();
     declare_read();
     declare_compare();
@@ -259,6 +271,7 @@ class CommandLine {
 
   void takes_budget(CLI::App* added, const char* what, const std::string& otherwise) {
     defaults_to(added->add_option("--budget", arguments_.budget_seconds, what), otherwise)
+        ->transform(without_seconds)
         ->check(is_seconds);
   }
 
@@ -498,6 +511,38 @@ class CommandLine {
     takes_commands(gate);
     takes_program(gate);
     takes_kernels(gate);
+  }
+
+  void declare_keep() {
+    GateArguments& sides = arguments_.gate;
+    KeepArguments& given = arguments_.keep;
+    CLI::App* keep = verb("keep",
+                          "is HEAD so much faster that it is kept? one of many candidates, which "
+                          "share one error rate (docs/agents.md)",
+                          keep_candidate);
+    keep->add_option("--head", sides.head, "the candidate: a stepgate, or a library with --kernel")
+        ->required();
+    keep->add_option("--base", sides.base,
+                     "what it must be faster than; if left out, the last one that the ledger "
+                     "kept, and for the first library stepgate's own kernel");
+    keep->add_option("--kernel", given.kernel,
+                     "the kernel that HEAD and BASE stand in for, which are LIBRARY[:FUNCTION] "
+                     "then (docs/kernels.md)");
+    keep->add_option("--ledger", given.ledger,
+                     "the file of all candidates, where kept ones lie too, in FILE.kept")
+        ->required()
+        ->check(is_file_name);
+    defaults_to(keep->add_option("--gain", given.gain,
+                                 "how much faster every workload must be, in percent, from 0% up"),
+                given.gain);
+    keep->add_option("--workload", sides.workloads,
+                     "only workloads that this pattern matches; repeatable")
+        ->allow_extra_args(false);
+    passes_variables(keep);
+    takes_stall(keep);
+    takes_tags(takes_device(takes_scenarios(keep)));
+    takes_budget(keep, "seconds for counts and times, but at least for five pairs of launches",
+                 fmt::format("{}", usual_seconds_of_a_candidate));
   }
 
   // The steps of a program: how many are counted, and what they are.

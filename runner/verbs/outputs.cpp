@@ -81,6 +81,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
   const std::string goes_on = "is a folder";
   const std::string several = "writes several files";
   const std::string appended = "is added to what is there";
+  const std::string read_too = "is read first";
   std::vector<Option> options{{"--json", &arguments.json, ""},
                               {"--junit", &arguments.junit, ""},
                               {"--summary", &arguments.summary, ""},
@@ -89,6 +90,7 @@ std::vector<Option> options_of(const Arguments& arguments) {
                               {"--plot", &arguments.plot, several},
                               {"--trace", &arguments.trace, several},
                               {"--ledger", &arguments.ledger, goes_on},
+                              {"--ledger", &arguments.keep.ledger, read_too},
                               {"--measure", &arguments.profile, ""},
                               {"--accept", &arguments.attach.accept, ""},
                               {"--as-scenario", &arguments.read.scenario, ""},
@@ -138,7 +140,7 @@ std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scena
       add_traces(file, scenarios, outputs);
     } else {
       const bool is_folder =
-          option.name == "--ledger" || (option.name == "--plot" && file.extension() != ".svg");
+          &file == &arguments.ledger || (option.name == "--plot" && file.extension() != ".svg");
       outputs.push_back({option.name, file, is_folder});
     }
   }

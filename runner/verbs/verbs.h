@@ -23,6 +23,7 @@ int accept_runs(const Arguments&);
 int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int gate_programs(const Arguments&);
+int keep_candidate(const Arguments&);
 int compare_files(const Arguments&);
 int look_at_kernels(const Arguments&);
 int attach_program(const Arguments&);

@@ -50,12 +50,13 @@ struct CandidateSubject {
   std::string base = {};    // the same of BASE; empty: stepgate's own kernel
   std::string steps = {};   // digest of the scenarios, knobs and the gain
   std::string device = {};
+  bool simulated = false;  // nothing is measured
   bool operator==(const CandidateSubject&) const = default;
 };
 template <>
 inline constexpr auto fields_of<CandidateSubject> =
     fields<&CandidateSubject::kernel, &CandidateSubject::head, &CandidateSubject::base,
-           &CandidateSubject::steps, &CandidateSubject::device>;
+           &CandidateSubject::steps, &CandidateSubject::device, &CandidateSubject::simulated>;
 
 struct Candidate {
   std::int64_t number = 0;  // in order of the first call, from 1 on
@@ -74,7 +75,7 @@ inline constexpr auto fields_of<EarlierRounds> =
 template <>
 inline constexpr auto fields_of<Candidate> =
     fields<&Candidate::number, &Candidate::subject, &Candidate::file, &Candidate::date,
-           &Candidate::level, &Candidate::verdict, &Candidate::pairs>;
+           &Candidate::level, &Candidate::verdict, described<&Candidate::pairs, only_if_any>>;
 
 // Reads the candidates of a ledger in order; none where there is no such file. Throws RequestError
 // placed at a line that is not as stepgate wrote it.

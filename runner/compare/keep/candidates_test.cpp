@@ -91,6 +91,9 @@ TEST_F(Candidates, AnythingElseThatIsAskedMakesAnotherCandidate) {
     other.*member = "x";
     EXPECT_EQ(candidate_of(all, other).number, 2);
   }
+  CandidateSubject measured = asked;
+  measured.simulated = true;
+  EXPECT_EQ(candidate_of(all, measured).number, 2);
 }
 
 TEST_F(Candidates, TheLastKeptOneIsThatOfItsKernel) {

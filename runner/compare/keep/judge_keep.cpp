@@ -28,8 +28,19 @@ std::string ratio_in_words(const KeepVerdict& verdict) {
   return words;
 }
 
+bool is_held_back(const WorkloadVerdict& workload) {
+  return workload.timed && workload.timed->held_back_by_total;
+}
+
+// Total time that a few slow steps of BASE make longer is no reason to go on with a candidate whose
+// typical launch refutes the gain.
+bool refutes(const WorkloadVerdict& workload) {
+  return workload.outcome == Outcome::fails ||
+         (is_held_back(workload) && workload.timed->evidence_against >= 1 / error_of_a_discard);
+}
+
 const WorkloadVerdict& deciding(const std::vector<WorkloadVerdict>& workloads) {
-  const auto refuting = std::ranges::find(workloads, Outcome::fails, &WorkloadVerdict::outcome);
+  const auto refuting = std::ranges::find_if(workloads, refutes);
   if (refuting != workloads.end()) return *refuting;
   const auto evidence = [](const WorkloadVerdict& workload) {
     return workload.timed ? workload.timed->evidence_for : 0;
@@ -55,8 +66,9 @@ std::optional<double> seconds_missing(const ComparisonVerdict& comparison) {
 }
 
 std::string what_is_missing(const ComparisonVerdict& comparison, const WorkloadVerdict& workload) {
-  if (workload.timed && workload.timed->held_back_by_total)
-    return "a typical launch and total time disagree, and more time would not decide";
+  if (is_held_back(workload))
+    return fmt::format("in total time {:.3f}x: they disagree, and more time would not decide",
+                       *workload.timed->total_ratio);
   const auto missing = seconds_missing(comparison);
   return missing ? fmt::format("needs about {} more", seconds_in_words(std::ceil(*missing)))
                  : "it lies too close to the gain for more time to decide";
@@ -96,9 +108,7 @@ std::function<std::vector<int>(const ComparisonMeasurement&)> undecided_of_keep(
           decide = undecided_workloads(workloads, settings)](const ComparisonMeasurement& so_far) {
     std::vector<int> open = decide(so_far);
     if (open.size() == all || open.empty()) return open;
-    const ComparisonVerdict verdict = judge_comparison({}, so_far, settings);
-    if (std::ranges::find(verdict.workloads, Outcome::fails, &WorkloadVerdict::outcome) !=
-        verdict.workloads.end())
+    if (std::ranges::any_of(judge_comparison({}, so_far, settings).workloads, refutes))
       open.clear();
     return open;
   };
@@ -118,11 +128,20 @@ KeepVerdict judge_keep(const ComparisonVerdict& comparison) {
   switch (workload.outcome) {
     case Outcome::passes:
       verdict.outcome = KeepOutcome::keep;
+      verdict.why = fmt::format(
+          "the step takes {}, at most {:.3f}x at an error rate of {}; the "
+          "limit is {:.3f}x",
+          ratio_in_words(verdict), workload.timed->shown.high.value_or(1),
+          share_in_words(comparison.settings.beta), 1 + workload.margin);
       break;
     case Outcome::fails:
       verdict.outcome = KeepOutcome::discard;
       break;
     case Outcome::undecided:
+      if (refutes(workload)) {
+        verdict.outcome = KeepOutcome::discard;
+        break;
+      }
       verdict.ground = KeepGround::nothing;
       verdict.why = fmt::format("the step takes {}; {}", ratio_in_words(verdict),
                                 what_is_missing(comparison, workload));
@@ -154,10 +173,14 @@ std::optional<KeepVerdict> refusal_in(std::span<const Finding> findings) {
     if (!is_of_head(finding)) throw WorkerError(finding.words);
     return discarded(finding, KeepGround::failure);
   }
-  for (const Finding& finding : findings) {
-    if (finding.severity == Severity::blocks)
-      return discarded(finding, finding.kind == FindingKind::assertion ? KeepGround::assertions
-                                                                       : KeepGround::counts);
+  const auto blocks = [](const Finding& finding) { return finding.severity == Severity::blocks; };
+  if (const auto first = std::ranges::find_if(findings, blocks); first != findings.end()) {
+    KeepVerdict verdict =
+        discarded(*first, first->kind == FindingKind::assertion ? KeepGround::assertions
+                                                                : KeepGround::counts);
+    const auto all = std::ranges::count_if(findings, blocks);
+    if (all > 1) verdict.why += fmt::format("; and {} more", all - 1);
+    return verdict;
   }
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::not_gated) throw NotGatedError(finding.words);

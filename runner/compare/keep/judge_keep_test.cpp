@@ -102,6 +102,15 @@ TEST(JudgeKeep, SaysHowLongAnUndecidedOneNeedsAndGoesOnFromItsPairs) {
   EXPECT_LT(after.pairs, 26);
 }
 
+TEST(JudgeKeep, DiscardsWhereATypicalLaunchHasNoGainThoughTotalTimeHas) {
+  WorkloadVerdict workload{.name = "a/fix", .margin = -gain};
+  workload.timed = TimedEvidence{.ratio = 1, .total_ratio = 0.99, .held_back_by_total = true};
+  ComparisonVerdict comparison{.workloads = {workload}, .pairs = 10};
+  EXPECT_EQ(judge_keep(comparison).outcome, KeepOutcome::undecided);
+  comparison.workloads.front().timed->evidence_against = 1 / error_of_a_discard;
+  EXPECT_EQ(judge_keep(comparison).outcome, KeepOutcome::discard);
+}
+
 TEST(JudgeKeep, DoesNotKeepWhatHidesItsTime) {
   Candidate candidate = candidate_at(0.02);
   Played played({-0.02}, 20);
@@ -125,6 +134,9 @@ TEST(JudgeKeep, DiscardsWhatCountsMore) {
   EXPECT_EQ(verdict->outcome, KeepOutcome::discard);
   EXPECT_EQ(verdict->ground, KeepGround::counts);
   EXPECT_EQ(verdict->why, "host_waits_per_step 0 -> 1");
+  const std::array twice{counted(0, 1), counted(0, 2)};
+  EXPECT_EQ(refusal_in(findings_of_keep(twice, true)).value().why,
+            "host_waits_per_step 0 -> 1; and 1 more");
   const std::array less{counted(1, 0)};
   EXPECT_FALSE(refusal_in(findings_of_keep(less, true)));
 }

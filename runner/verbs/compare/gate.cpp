@@ -282,6 +282,8 @@ int gate_programs(const Arguments& arguments) {
   if (arguments.gate.of_kernels()) {
     Arguments same = arguments;
     same.gate.base = same.gate.head = path_of_this_program().string();
+    same.gate.base_overrides = {"kernels=" + arguments.gate.base_kernels};
+    same.gate.head_overrides = {"kernels=" + arguments.gate.head_kernels};
     return gate(request_of(same));
   }
   if (arguments.gate.head.empty() && !arguments.gate.of_commands())

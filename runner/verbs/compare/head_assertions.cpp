@@ -44,7 +44,7 @@ std::string last_line_of(std::string_view errors) {
 RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
                             const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
-                            const std::string& bases) {
+                            const std::string& bases, const Command& options) {
   Arguments of_files = arguments;
   of_files.files = files;
   const TemporaryFolder folder;
@@ -58,12 +58,13 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
   }
   set_variable(environment, json_rounds_variable, "none");
   std::vector<std::string> more{"--seed", std::to_string(seed), "--json", "/dev/stdout"};
+  for (const Command& each : {own_knobs(arguments, side), options})
+    more.insert(more.end(), each.begin(), each.end());
   if (!arguments.ledger.empty()) {
     // Each side writes its own folder, so that neither changes the other's evidence.
     const char* own = side == ComparisonSide::base ? "base" : "";
     more.insert(more.end(), {"--ledger", (arguments.ledger / own).string()});
   }
-  std::ranges::copy(kernels_of(arguments.gate, side), std::back_inserter(more));
   const Command command = program_command(of_files, program, "run", more);
   ChildRequest request = worker_request(arguments, command, side);
   request.stall = of_seconds(arguments.gate.run_seconds);

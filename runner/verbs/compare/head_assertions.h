@@ -14,9 +14,10 @@
 namespace stepgate {
 
 // Runs `files` instead of those in the arguments. `bases` lists folders, each followed by ':',
-// whose files they may extend too. Throws std::system_error when no process can be started.
+// whose files they may extend too. `options` are further ones of `run`. Throws std::system_error
+// when no process can be started.
 RunOfProgram run_program_on(const Arguments&, ComparisonSide, const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
-                            const std::string& bases = {});
+                            const std::string& bases = {}, const Command& options = {});
 
 }  // namespace stepgate

@@ -76,10 +76,13 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
-std::vector<std::string> kernels_of(const GateArguments& gate, ComparisonSide side) {
-  if (!gate.of_kernels()) return {};
-  return {"--set",
-          "kernels=" + (side == ComparisonSide::base ? gate.base_kernels : gate.head_kernels)};
+Command own_knobs(const Arguments& arguments, ComparisonSide side) {
+  const GateArguments& gate = arguments.gate;
+  Command options;
+  for (const std::string& knob :
+       side == ComparisonSide::base ? gate.base_overrides : gate.head_overrides)
+    options.insert(options.end(), {"--set", knob});
+  return options;
 }
 
 Command worker_command(const Arguments& arguments, ComparisonSide side,
@@ -96,9 +99,9 @@ Command worker_command(const Arguments& arguments, ComparisonSide side,
     command.insert(command.end(), more.begin(), more.end());
     return command;
   }
-  std::ranges::copy(kernels_of(gate, side), std::back_inserter(more));
   for (const std::string& calibrated : arguments.worker.calibrated)
     more.insert(more.end(), {"--calibrated", calibrated});
+  std::ranges::copy(own_knobs(arguments, side), std::back_inserter(more));
   return program_command(arguments, is_base ? gate.base : gate.head, "worker", more);
 }
 
@@ -115,7 +118,8 @@ bool run_same_program(const Arguments& arguments) {
     return arguments.gate.of_commands() ? command : Command{command.front()};
   };
   return run_same_bytes(program(ComparisonSide::base), program(ComparisonSide::head)) &&
-         arguments.gate.base_variables == arguments.gate.head_variables;
+         arguments.gate.base_variables == arguments.gate.head_variables &&
+         arguments.gate.base_overrides == arguments.gate.head_overrides;
 }
 
 void set_variable(std::vector<std::string>& environment, const std::string& name,

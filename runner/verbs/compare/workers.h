@@ -38,13 +38,12 @@ void refuse_namesakes(std::span<const Scenario>);
 Command program_command(const Arguments&, const std::string& program, const std::string& verb,
                         const std::vector<std::string>& more = {});
 
+// The options of the knobs that a side alone has.
+Command own_knobs(const Arguments&, ComparisonSide);
+
 // The worker of a side: its command line as given, which gets no options from us, or its program
 // with the scenarios, BASE's calibrated values and `more`.
 Command worker_command(const Arguments&, ComparisonSide, std::vector<std::string> more = {});
-
-// The arguments of a program with which its kernels of libraries come from that side's library;
-// none where the gate is not one of libraries.
-std::vector<std::string> kernels_of(const GateArguments&, ComparisonSide);
 
 // Returns whether BASE and HEAD run the same bytes in the same environment; for command lines,
 // whatever their arguments are.

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+// `stepgate keep` decides whether one of many candidates is faster than the last one that was kept:
+// first its counts, then its time, and at last its assertions.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/files/write_file.h"
+#include "base/fnv1a.h"
+#include "base/interruption.h"
+#include "base/process/run_program.h"
+#include "base/random.h"
+#include "base/seconds.h"
+#include "base/text/units.h"
+#include "base/toml/toml_text.h"
+#include "compare/gate/compared_workloads.h"
+#include "compare/keep/judge_keep.h"
+#include "line/planned.h"
+#include "line/provenance.h"
+#include "report/exit_code.h"
+#include "report/json/write_keep_json.h"
+#include "report/text/table.h"
+#include "verbs/compare/gate_parts.h"
+#include "verbs/compare/head_assertions.h"
+#include "verbs/compare/introduce_both.h"
+#include "verbs/compare/workers.h"
+#include "verbs/outputs.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A scenario's own run decides its exact assertions in this time, and clear comparisons.
+constexpr const char* seconds_of_a_scenario = "1";
+
+// A program, or a library and a function of it.
+struct Side {
+  std::filesystem::path file;
+  std::string function = {};  // empty: that of the kernel's name
+
+  std::string in_words() const {
+    return function.empty() ? file.string() : file.string() + ':' + function;
+  }
+  std::string identity() const {
+    const std::string digest = hexadecimal(digest_of_this_program(file));
+    return function.empty() ? digest : digest + ':' + function;
+  }
+};
+
+Side side_of(const std::string& option, const std::string& given, bool is_library) {
+  if (!is_library) {
+    check_program(option, given);
+    return {program_path(given)};
+  }
+  Side side{given};
+  const std::size_t colon = given.rfind(':');
+  if (!std::filesystem::is_regular_file(side.file) && colon != std::string::npos)
+    side = {given.substr(0, colon), given.substr(colon + 1)};
+  if (!std::filesystem::is_regular_file(side.file))
+    throw RequestError(fmt::format("{} '{}' is no library", option, given),
+                       "with --kernel, give the path of a shared library (docs/kernels.md)");
+  return side;
+}
+
+double gain_of(const std::string& text) {
+  const auto gain = parse_quantity(text);
+  if (gain && gain->dimension == Dimension::plain && gain->value < 1) return gain->value;
+  throw RequestError(fmt::format("--gain '{}' is no share from 0% to less than 100%", text),
+                     "say how much faster HEAD must be, as in 0.5%");
+}
+
+// The kept candidate's bytes as a side.
+Side kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
+  Side side{kept_file(ledger, kept)};
+  if (const std::size_t colon = kept.subject.head.find(':'); colon != std::string::npos)
+    side.function = kept.subject.head.substr(colon + 1);
+  if (!std::filesystem::is_regular_file(side.file) || side.identity() != kept.subject.head)
+    throw RequestError(
+        {{side.file.generic_string(), 0, 0},
+         fmt::format("is not candidate {} any more, which the ledger kept", kept.number),
+         "restore it, or give --base"});
+  return side;
+}
+
+// nullopt: stepgate's own kernel.
+std::optional<Side> base_of(const Arguments& arguments, std::span<const Candidate> all) {
+  const KeepArguments& given = arguments.keep;
+  const bool is_library = !given.kernel.empty();
+  if (!arguments.gate.base.empty()) return side_of("--base", arguments.gate.base, is_library);
+  if (const Candidate* kept = last_kept(all, given.kernel)) return kept_side(given.ledger, *kept);
+  if (is_library) return std::nullopt;
+  throw RequestError("there is nothing to compare HEAD with: the ledger has kept no program yet",
+                     "give --base PROGRAM");
+}
+
+class Keep {
+ public:
+  explicit Keep(const Arguments& arguments)
+      : start_(Clock::now()),
+        gain_(gain_of(arguments.keep.gain)),
+        head_(side_of("--head", arguments.gate.head, !arguments.keep.kernel.empty())),
+        request_{.arguments = arguments, .seed = seed_of(arguments)},
+        turn_((check_writable(arguments.keep.ledger), arguments.keep.ledger)) {
+    subject_.kernel = arguments.keep.kernel;
+    subject_.head = head_.identity();
+  }
+
+  int decide() {
+    const Candidate* kept = last_kept(turn_.all(), subject_.kernel);
+    // Without a BASE that is given, it would be compared with itself.
+    if (arguments().gate.base.empty() && kept != nullptr && kept->subject.head == subject_.head)
+      return answer(*kept);
+    prepare();
+    IntroducedBoth introduced = introduce_both(request_);
+    if (interrupted) return say_interrupted("HEAD is not decided");
+    if (!introduced.base) (void)refusal_in(introduced.findings);
+    begin(introduced);
+    if (is_decided(candidate_)) return answer(candidate_);
+    candidate_.verdict = verdict(introduced);
+    if (interrupted) return say_interrupted("HEAD is not decided");
+    if (head_.identity() != subject_.head)
+      throw RequestError(fmt::format("'{}' changed while it was tested", head_.in_words()),
+                         "build each candidate into a file of its own");
+    if (candidate_.is_kept()) copy_kept();
+    if (candidate_.verdict.outcome != KeepOutcome::undecided) candidate_.pairs = {};
+    turn_.write(candidate_);
+    return answer(candidate_);
+  }
+
+ private:
+  const Arguments& arguments() const { return request_.arguments; }
+  bool is_library() const { return !subject_.kernel.empty(); }
+
+  std::string knob_of(const Side& side) const {
+    return fmt::format("kernels.{}={}", subject_.kernel, side.in_words());
+  }
+
+  // Makes the request of a gate: two programs, or this one with a library in either side.
+  void prepare() {
+    const std::optional<Side> base = base_of(arguments(), turn_.all());
+    subject_.base = base ? base->identity() : "";
+    GateArguments& gate = request_.arguments.gate;
+    gate.only = {GatePart::counts, GatePart::time};
+    if (is_library()) {
+      gate.base = gate.head = path_of_this_program().string();
+      gate.head_overrides = {knob_of(head_)};
+      if (base) gate.base_overrides = {knob_of(*base)};
+    } else {
+      gate.base = base->file.string();
+    }
+    check_device_name(arguments().device);
+    (void)look_at_scenarios(request_);
+    request_.settings.wider.clear();
+    if (is_library()) refuse_wrong_library();
+    std::uint64_t digest = fnv1a(arguments().keep.gain);
+    for (const Scenario& scenario : request_.scenarios)
+      digest = fnv1a_word(scenario.fingerprint, digest);
+    for (const auto& words : {gate.workloads, arguments().overrides}) {
+      for (const std::string& word : words) digest = fnv1a(word + '\n', digest);
+    }
+    if (is_library()) digest = fnv1a_word(digest_of_this_program(), digest);
+    subject_.steps = hexadecimal(digest);
+  }
+
+  // Whatever is wrong with a library as a file is wrong with the request.
+  void refuse_wrong_library() const {
+    for (const auto* knobs : {&arguments().gate.base_overrides, &arguments().gate.head_overrides}) {
+      Arguments of_side = arguments();
+      of_side.overrides.insert(of_side.overrides.end(), knobs->begin(), knobs->end());
+      (void)plan_all(of_side, request_.seed);
+    }
+  }
+
+  // Gives the candidate its number before anything of it is known.
+  void begin(const IntroducedBoth& introduced) {
+    const Hello& base = introduced.both ? introduced.both->base : introduced.base->hello();
+    subject_.simulated = base.simulated;
+    subject_.device = printable(base.device);
+    candidate_ = candidate_of(turn_.all(), subject_);
+    candidate_.file = head_.file.filename().string();
+    candidate_.date = date_of(arguments());
+    turn_.write(candidate_);
+    request_.settings = settings_of_keep(candidate_, gain_);
+  }
+
+  // A failure of HEAD or a count may have had another cause, and is looked at again.
+  static bool is_decided(const Candidate& candidate) {
+    const KeepVerdict& verdict = candidate.verdict;
+    return verdict.outcome != KeepOutcome::undecided &&
+           (verdict.ground == KeepGround::time || verdict.ground == KeepGround::assertions);
+  }
+
+  KeepVerdict verdict(IntroducedBoth& introduced) try {
+    if (auto refused = refusal_in(introduced.findings)) return *refused;
+    const std::vector<std::string> workloads =
+        workloads_in_common(*introduced.both, &Hello::workloads, arguments().gate.workloads);
+    if (workloads.empty()) throw NotGatedError("no workload of the scenarios can be timed here");
+    if (auto refused = refusal_in(count(introduced, workloads))) return *refused;
+    KeepVerdict timed = time(workloads);
+    if (timed.outcome == KeepOutcome::discard) tell_what_is_faster_alone(timed);
+    if (timed.outcome != KeepOutcome::keep) return timed;
+    auto refused = refusal_in(failed_assertions());
+    if (!refused) return timed;
+    refused->ratio = timed.ratio;
+    refused->interval = timed.interval;
+    refused->pairs = timed.pairs;
+    refused->evidence = timed.evidence;
+    return *refused;
+  } catch (const NotComparable& error) {
+    throw NotGatedError(error.what());
+  } catch (const WorkerError& error) {
+    return refusal_in(
+               std::array{of_gate(FindingKind::time, Severity::failed, "time", error.what())})
+        .value();
+  } catch (const WaitStopped&) {
+    return candidate_.verdict;
+  }
+
+  std::vector<Finding> count(IntroducedBoth& introduced,
+                             const std::vector<std::string>& workloads) {
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    counted_ =
+        count_both(*introduced.base, *introduced.head, workloads,
+                   [&line](const std::string& workload) { line.show("counts of " + workload); });
+    std::vector<Finding> findings = findings_of_keep(counted_.pairs, is_library());
+    for (const std::string& failure : counted_.failures)
+      findings.push_back(of_gate(FindingKind::counts, Severity::failed, "counts", failure));
+    return findings;
+  }
+
+  KeepVerdict time(const std::vector<std::string>& workloads) {
+    // The same seed again would draw the same contents again.
+    const std::uint64_t seed =
+        random_bits(request_.seed, static_cast<std::uint64_t>(pairs_before()));
+    const auto both = introduce(pairs_launcher(arguments(), seed));
+    if (!both) return candidate_.verdict;
+    const auto budget =
+        of_seconds(arguments().budget_seconds.value_or(usual_seconds_of_a_candidate));
+    ComparisonRequest comparison = comparison_request(
+        arguments(), *both, workloads, request_.settings, pairs_launcher(arguments(), seed), seed,
+        std::max(budget - (Clock::now() - start_), std::chrono::nanoseconds(0)), counted_.pairs);
+    comparison.undecided = [this, decide = undecided_of_keep(workloads, request_.settings)](
+                               const ComparisonMeasurement& so_far) {
+      keep_every_pair(so_far);
+      return decide(so_far);
+    };
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    comparison.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
+      line.show("comparison", done, spent);
+    };
+    const ComparisonMeasurement measured = measure_comparison(comparison);
+    if (measured.stopped) return candidate_.verdict;
+    return judge_keep(judge_comparison(*both, measured, request_.settings));
+  }
+
+  std::int64_t pairs_before() const {
+    std::int64_t pairs = 0;
+    for (const auto& [workload, contrasts] : candidate_.pairs.contrasts)
+      pairs = std::max(pairs, std::ssize(contrasts));
+    return pairs;
+  }
+
+  // So it counts however this call ends.
+  void keep_every_pair(const ComparisonMeasurement& so_far) {
+    candidate_.pairs = request_.settings.earlier;
+    append(candidate_.pairs, pairs_found_in(so_far));
+    turn_.write(candidate_);
+  }
+
+  // Says of a discarded candidate whether its kernels are faster in the step that is not. An error
+  // here changes no verdict.
+  void tell_what_is_faster_alone(KeepVerdict& verdict) try {
+    std::array<double, 2> all{};
+    for (const ComparisonSide side : both_sides) {
+      // Simulated noise differs between the sides, but both use the same processor.
+      const std::uint64_t noise = random_bits(request_.seed, static_cast<std::uint64_t>(side));
+      const auto worker =
+          start_worker(counting_request(request_, side, {"--noise-seed", std::to_string(noise)}));
+      (void)worker->hello();
+      for (const auto& [kernel, seconds] : worker->count({verdict.work, true}).kernels) {
+        if (!is_library() || kernel == subject_.kernel)
+          all[static_cast<std::size_t>(side)] += seconds;
+      }
+      worker->quit();
+    }
+    const std::string words =
+        faster_alone(is_library() ? "the kernel is" : "the kernels are", all[0], all[1], verdict);
+    if (!words.empty()) verdict.why = words;
+  } catch (const WorkerError&) {
+  }
+
+  // An assertion that is no better in BASE's own run is no fault of HEAD.
+  std::vector<Finding> failed_assertions() {
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    line.show("HEAD decides its assertions");
+    const auto run = [&](ComparisonSide side, const std::vector<std::filesystem::path>& files) {
+      const GateArguments& gate = arguments().gate;
+      return run_program_on(arguments(), side, side == ComparisonSide::base ? gate.base : gate.head,
+                            files, request_.seed, {}, {"--budget", seconds_of_a_scenario});
+    };
+    const RunOfProgram head = run(ComparisonSide::head, arguments().files);
+    if (head.stopped) throw WaitStopped();
+    std::vector<Finding> findings = judge_run(head, request_.scenarios);
+    const auto open = files_with_open_findings(findings, request_.scenarios);
+    if (!open.empty()) know_from_base(findings, run(ComparisonSide::base, open).assertions);
+    return findings;
+  }
+
+  void copy_kept() const {
+    const std::filesystem::path to = kept_file(arguments().keep.ledger, candidate_);
+    std::error_code error;
+    std::filesystem::create_directories(to.parent_path(), error);
+    if (!error)
+      std::filesystem::copy_file(head_.file, to, std::filesystem::copy_options::overwrite_existing,
+                                 error);
+    if (error)
+      throw RequestError({{to.generic_string(), 0, 0},
+                          "cannot be written: " + error.message(),
+                          "a kept candidate is copied there; make room, and ask again"});
+  }
+
+  int answer(const Candidate& candidate) {
+    write_keep_json(std::cout, {.candidate = candidate,
+                                .budget_left = budget_left(turn_.all()),
+                                .seconds = seconds(Clock::now() - start_)});
+    switch (candidate.verdict.outcome) {
+      case KeepOutcome::keep:
+        return status_of(ExitCode::passes);
+      case KeepOutcome::discard:
+        return status_of(ExitCode::fails);
+      case KeepOutcome::undecided:
+        break;
+    }
+    return status_of(ExitCode::undecided);
+  }
+
+  Clock::time_point start_;
+  double gain_;
+  Side head_;
+  GateRequest request_;
+  CandidateTurn turn_;
+  CandidateSubject subject_;
+  Candidate candidate_;
+  CountedBoth counted_;
+};
+
+}  // namespace
+
+int keep_candidate(const Arguments& arguments) {
+  stop_when_interrupted();
+  std::vector<std::filesystem::path> inputs{arguments.gate.head, arguments.gate.base};
+  check_outputs(arguments, inputs);
+  return Keep(arguments).decide();
+}
+
+}  // namespace stepgate
