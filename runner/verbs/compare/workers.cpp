@@ -110,9 +110,10 @@ bool run_same_program(const Arguments& arguments) {
     return std::filesystem::equivalent(arguments.gate.base, arguments.gate.head) &&
            arguments.gate.base_variables == arguments.gate.head_variables;
   }
-  if (arguments.gate.of_kernels() && identity_of(read_library(arguments.gate.base_kernels)) !=
-                                         identity_of(read_library(arguments.gate.head_kernels)))
-    return false;
+  if (arguments.gate.of_kernels()) {
+    return identity_of(read_library(arguments.gate.base_kernels)) ==
+           identity_of(read_library(arguments.gate.head_kernels));
+  }
   const auto program = [&](ComparisonSide side) {
     const Command command = worker_command(arguments, side);
     return arguments.gate.of_commands() ? command : Command{command.front()};
