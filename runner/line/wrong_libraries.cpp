@@ -2,12 +2,15 @@
 #include "line/wrong_libraries.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "plugin/kept_check.h"
 #include "plugin/library_file.h"
 
 namespace stepgate {
@@ -39,6 +42,36 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
     }
   }
   return all;
+}
+
+std::vector<std::string> notes_of_checks(const Scenario& scenario) {
+  std::vector<std::string> notes;
+  for (const Variant& variant : scenario.variants) {
+    for (const auto& [name, replacement] : variant.knobs.kernels) {
+      std::string note;
+      try {
+        const std::string identity = identity_of(read_library(replacement.library));
+        const auto check = kept_check(replacement.library, identity, name, replacement.function);
+        if (!check) {
+          note = fmt::format(
+              "nobody has checked that '{}' of '{}' is {}: stepgate kernel check {} {}{}",
+              replacement.function, replacement.library, name, replacement.library, name,
+              replacement.function == name ? "" : " --function " + replacement.function);
+        } else if (check->faults.empty()) {
+          note = fmt::format("`kernel check` says that '{}' of '{}' is {}, in {} trials",
+                             replacement.function, replacement.library, name, check->trials);
+        } else {
+          note = fmt::format("`kernel check` says that '{}' of '{}' is not {}: {}",
+                             replacement.function, replacement.library, name,
+                             fmt::join(check->faults, ", "));
+        }
+      } catch (const KernelLibraryError&) {  // wrong_libraries() tells it
+        continue;
+      }
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    }
+  }
+  return notes;
 }
 
 }  // namespace stepgate

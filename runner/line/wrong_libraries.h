@@ -3,6 +3,7 @@
 // library runs.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/text/diagnostic.h"
@@ -18,5 +19,8 @@ struct WrongLibrary {
 // Each library that is absent, is no library of this build's interface, or exports no function of
 // that name.
 std::vector<WrongLibrary> wrong_libraries(const Scenario&);
+
+// What `stepgate kernel check` has said of the bytes of each kernel, or that it was not asked.
+std::vector<std::string> notes_of_checks(const Scenario&);
 
 }  // namespace stepgate

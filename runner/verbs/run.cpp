@@ -244,6 +244,10 @@ class RunOfParts {
       return false;
     }
     if (interrupted) return false;
+    for (std::string& note : notes_of_checks(planned.scenario)) {
+      decided.verdict.notes.insert(decided.verdict.notes.begin(), std::move(note));
+      ++decided.verdict.notes_told_always;
+    }
     const ReportedScenario& scenario = reports_.add(std::move(decided.verdict));
     ++decided_;
     is_over_ = arguments_.fail_fast && scenario.end == CaseEnd::failed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests `stepgate kernel` from outside, with libraries that end the process that has them open.
+// Tests `stepgate kernel`, and kernels of libraries in steps, from outside, with libraries that end
+// the process that has them open.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,8 +19,27 @@ class KernelVerb : public CommandLine {
   Finished check(const std::string& end) const {
     const EnvironmentVariable how("END", end);
     const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
-    return stepgate({"kernel", "check", STEPGATE_FAKE_KERNELS, "layer_norm", "--json", "k.json",
-                     "--seed", "7"});
+    return stepgate(
+        {"kernel", "check", library(), "layer_norm", "--json", "k.json", "--seed", "7"});
+  }
+
+  // A copy in the test's folder, beside which verdicts are kept.
+  std::string library() const {
+    std::filesystem::copy_file(STEPGATE_FAKE_KERNELS, place() / "libmine.so",
+                               std::filesystem::copy_options::skip_existing);
+    return "libmine.so";
+  }
+
+  // A scenario with this entry in [variant.mine.kernels].
+  std::string scenario_with(const std::string& kernel) const {
+    std::ofstream(place() / "step.toml")
+        << "claim = \"mine is no slower\"\n[model]\nkind = \"transformer\"\nlayers = 1\n"
+           "hidden = 64\nheads = 2\nseq = 16\nvocab = 64\ndtype = \"bf16\"\n[batch]\nsize = 8\n"
+           "[launch]\nfuse = \"none\"\n[measure]\nmax_seconds = 1\n[variant.ours]\n"
+           "[variant.mine.kernels]\n"
+        << kernel
+        << "\n[expect]\nlaunches = \"mine.launches_per_step == ours.launches_per_step\"\n";
+    return "step.toml";
   }
 };
 
@@ -49,8 +69,7 @@ TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
   constexpr const char* words = "this build of stepgate has no CUDA";
 #endif
   const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
-  const Finished ended =
-      stepgate({"kernel", "check", STEPGATE_FAKE_KERNELS, "layer_norm", "--json", "k.json"});
+  const Finished ended = stepgate({"kernel", "check", library(), "layer_norm", "--json", "k.json"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(ended.out, "");
   EXPECT_TRUE(contains(ended.err, words)) << ended.err;
@@ -108,6 +127,85 @@ TEST_F(KernelVerb, NothingThatIsThereIsWrittenOver) {
   std::filesystem::create_symlink("elsewhere", place() / "gelu.cu");
   EXPECT_EQ(stepgate({"kernel", "new", "gelu"}).exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(place() / "elsewhere"));
+}
+
+// The verdict of a check is kept beside the library, and a run says it of the same bytes.
+TEST_F(KernelVerb, ARunSaysWhatTheCheckHasSaidOfTheSameBytes) {
+  (void)library();
+  const std::string file = scenario_with(
+      "layer_norm = { library = \"libmine.so\", function = \"layer_norm\", time_us = 8 }");
+  const auto run = [&] { return stepgate({"run", file, "--device", "simulated", "--seed", "1"}); };
+  EXPECT_TRUE(contains(run().out,
+                       "note: nobody has checked that 'layer_norm' of 'libmine.so' is layer_norm: "
+                       "stepgate kernel check libmine.so layer_norm\n"))
+      << run().out;
+  EXPECT_EQ(check("signal").exit_code, 1);
+  EXPECT_TRUE(contains(run().out,
+                       "`kernel check` says that 'layer_norm' of 'libmine.so' is not "
+                       "layer_norm: crash\n"))
+      << run().out;
+  std::ofstream(place() / "libmine.so", std::ios::app) << "another build";
+  EXPECT_TRUE(contains(run().out, "nobody has checked")) << run().out;
+}
+
+// A guess at the time would be a verdict on nothing; what the plans say is decided all the same.
+TEST_F(KernelVerb, ASimulatedDeviceRefusesALibraryWithoutADeclaredTime) {
+  (void)library();
+  const std::string file = scenario_with("layer_norm = \"libmine.so\"");
+  const Finished ended = stepgate({"run", file, "--device", "simulated", "--seed", "1"});
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_TRUE(contains(ended.out,
+                       "'layer_norm' of 'mine' is launched by 'libmine.so', whose time a "
+                       "simulated device cannot know"))
+      << ended.out;
+  EXPECT_TRUE(contains(ended.out, "passes          launches")) << ended.out;
+}
+
+TEST_F(KernelVerb, TheReferenceDeviceSaysThatItRunsNoLibrary) {
+  (void)library();
+  const Finished ended = stepgate({"run", scenario_with("layer_norm = \"libmine.so\""), "--device",
+                                   "reference", "--seed", "1", "--verbose"});
+  EXPECT_TRUE(contains(ended.out, "the host reference computes it and runs no library"))
+      << ended.out << ended.err;
+}
+
+TEST_F(KernelVerb, ACheckOfAScenarioReadsTheLibraryAsData) {
+  (void)library();
+  const auto checked = [&](const std::string& kernel) {
+    return stepgate({"check", scenario_with(kernel)});
+  };
+  EXPECT_EQ(checked("layer_norm = \"libmine.so\"").exit_code, 0);
+  const Finished absent = checked("layer_norm = \"build/libmine.so\"");
+  EXPECT_EQ(absent.exit_code, 0) << "it may only not be built yet";
+  EXPECT_TRUE(contains(absent.out + absent.err, "no file 'build/libmine.so'")) << absent.out;
+  const Finished misspelt = checked("layer_norm = \"libmine.so:layernorm\"");
+  EXPECT_EQ(misspelt.exit_code, 2);
+  EXPECT_TRUE(contains(misspelt.err, "exports no 'layernorm'")) << misspelt.err;
+  EXPECT_TRUE(contains(misspelt.err, "did you mean 'layer_norm'?")) << misspelt.err;
+  std::ofstream(place() / "text.so") << "no library";
+  EXPECT_EQ(checked("layer_norm = \"text.so\"").exit_code, 2);
+}
+
+// Both sides run this program; the simulated device takes the declared time of both libraries.
+TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
+  std::filesystem::copy_file(library(), place() / "new.so");
+  const std::string file = scenario_with(
+      "layer_norm = { library = \"libmine.so\", function = \"layer_norm\", time_us = 8 }");
+  const auto gate = [&](const std::string& head, const std::string& scenario) {
+    return stepgate({"gate", "--base-kernels", "libmine.so", "--head-kernels", head, "--device",
+                     "simulated", "--seed", "1", scenario});
+  };
+  const Finished same = gate("new.so", file);
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_TRUE(contains(same.out, "libmine.so")) << same.out;
+  EXPECT_EQ(gate("absent.so", file).exit_code, 2);
+  const Finished without = gate("new.so", [&] {
+    std::ofstream(place() / "ours.toml")
+        << "claim = \"x\"\n[variant.a]\n[expect]\nx = \"a.launches_per_step >= 0\"\n";
+    return std::string("ours.toml");
+  }());
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_TRUE(contains(without.err, "launches no kernel of a library")) << without.err;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "line/planned.h"
 #include "plugin/check_kernel.h"
 #include "plugin/cubin.h"
+#include "plugin/kept_check.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"
@@ -169,8 +170,26 @@ KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
 }
 #endif
 
+// Scenarios launch libraries alone, so that no verdict on a table is looked for.
+void keep(const KernelArguments& given, const KernelCheck& check) {
+  if (is_table(given.names.front())) return;
+  KeptCheck kept{.library = check.library,
+                 .kernel = check.kernel,
+                 .function = given.function,
+                 .trials = check.trials,
+                 .faults = {}};
+  for (const KernelFault& fault : check.faults) kept.faults.push_back(fault.check);
+  if (!check.is_it() && kept.faults.empty()) kept.faults.emplace_back("supported");
+  try {
+    keep_check(given.names.front(), kept);
+  } catch (const RequestError& error) {  // a folder that others own is no fault of the kernel
+    std::cerr << "note: " << error.what() << '\n';
+  }
+}
+
 int report(const Arguments& arguments, const KernelCheck& check) {
   print_kernel_check(std::cout, check);
+  keep(arguments.kernel, check);
   if (!arguments.json.empty()) {
     TextStream json;
     write_kernel_check_json(json, check);
