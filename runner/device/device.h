@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/record/fields.h"
+#include "device/audit.h"
 #include "device/environment.h"
 #include "device/gradients.h"
 #include "device/trace.h"
@@ -147,11 +148,14 @@ struct Observe {
   bool tensors = false;             // read back parameters and gradients at the end
   bool trace = false;               // record the scored steps, which makes them slower
   bool gradients = false;           // of the last step, as its update reads them
+  // Seed that chooses launches of the last step (launches_to_audit), which are audited and take
+  // long; 0: none are.
+  std::uint64_t audit = 0;
 };
 template <>
 inline constexpr auto fields_of<Observe> =
     fields<&Observe::wash_out_steps, &Observe::steps, &Observe::tensors, &Observe::trace,
-           &Observe::gradients>;
+           &Observe::gradients, &Observe::audit>;
 
 struct Tensor {
   std::string name;  // of the plan's buffer
@@ -189,7 +193,8 @@ struct StepResult {
   // The limit of the device that is another one than when the step was loaded, in words:
   // "persisting L2 was 0 B and is 4096 B"; empty: none is. A step must leave them alone.
   std::string device_changed = {};
-  std::optional<Trace> trace;  // only when asked for and supported; of rank 0
+  std::vector<LaunchAudit> audits = {};  // only when asked for; of all ranks
+  std::optional<Trace> trace;            // only when asked for and supported; of rank 0
   // Traces of the other ranks, by rank. One trace may stand for all ranks that do the same
   // (Trace::alike).
   std::vector<Trace> other_traces = {};
@@ -200,7 +205,7 @@ inline constexpr auto fields_of<StepResult> =
            &StepResult::sm_clock_hertz, &StepResult::host_busy, &StepResult::host_processor,
            &StepResult::step_times, &StepResult::losses, &StepResult::tensors,
            &StepResult::gradients, &StepResult::other_gradients, &StepResult::device_changed,
-           &StepResult::trace, &StepResult::other_traces>;
+           &StepResult::audits, &StepResult::trace, &StepResult::other_traces>;
 
 // give_traces stores the traces of all ranks, by rank, in a result; take_traces takes them out
 // again. Both work with an empty list where nothing was recorded.

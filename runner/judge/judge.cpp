@@ -290,6 +290,12 @@ Verdict judge(const Scenario& scenario, std::span<const Subject> subjects,
   for (std::string& note : library_notes(measurement)) verdict.notes.push_back(std::move(note));
   for (std::string& note : not_compared_notes(measurement))
     verdict.notes.push_back(std::move(note));
+  for (std::size_t variant = 0; variant < measurement.variants.size(); ++variant) {
+    if (!subjects[variant].has_replaced_kernels || !measurement.variants[variant].audits.empty())
+      continue;
+    verdict.notes.push_back(fmt::format(
+        "no launch of '{}' was audited beside stepgate's own kernels", subjects[variant].name));
+  }
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (measurement.record_full) verdict.notes.push_back(full_record_note(measurement));
   const bool split =

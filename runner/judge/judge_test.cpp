@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -323,6 +324,24 @@ TEST(Judge, CallsARunBrokenWhoseStepChangesLimitsOfTheDevice) {
   ASSERT_TRUE(verdict.broken);
   EXPECT_NE(verdict.broken->find("variant 'fix' may not be compared"), std::string::npos);
   EXPECT_NE(verdict.outcome, Outcome::passes);
+}
+
+TEST(Judge, SaysWhereNoLaunchOfReplacedKernelsWasAudited) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  std::vector<Subject> subjects = counted_by_script();
+  subjects[1].has_replaced_kernels = true;
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  const auto notes = [&] {
+    return measure_and_judge(scenario, script, 1, traced_by_script(), subjects).verdict.notes;
+  };
+  const std::string note = "no launch of 'fix' was audited beside stepgate's own kernels";
+  EXPECT_EQ(std::ranges::count(notes(), note), 1);
+  script.audits = [](const std::string&, std::int64_t step) {
+    return std::vector<LaunchAudit>{{.step = step, .operation = "norm", .kernel = "layer_norm"}};
+  };
+  EXPECT_EQ(std::ranges::count(notes(), note), 0);
 }
 
 TEST(Judge, NamesTheRankThatIsAnotherStep) {

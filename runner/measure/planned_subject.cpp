@@ -112,6 +112,8 @@ Subject subject_of(const PlannedStep& step) {
                   .arithmetic = arithmetic_of(plan)};
   for (const Operation& operation : plan.operations) {
     if (operation.captured) subject.in_graph[static_cast<std::size_t>(operation.phase)] = true;
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    subject.has_replaced_kernels |= launch != nullptr && is_replaced(*launch);
   }
   return subject;
 }

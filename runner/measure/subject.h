@@ -72,6 +72,8 @@ struct Subject {
   std::int64_t loader_turn = 1;
   int prefetch_depth = 0;            // steps that the host starts before step 0
   std::vector<DeviceKey> libraries;  // that the steps depend on besides the device (device.h)
+  // Whether kernels of its steps replace kernels of the catalogue, so that launches are audited.
+  bool has_replaced_kernels = false;
   std::optional<MemoryUse> planned_memory;                  // planned_memory.h
   std::optional<AllocatorSimulation> allocator_simulation;  // of its own, if it has one
   // A subject with arithmetic also has a dtype. Without it, losses and gradients are not compared.

@@ -142,8 +142,11 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks, Updates updates) 
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;
+  result.audits.clear();
   for (const RankRan& rank : ranks) {
-    if (result.device_changed.empty()) result.device_changed = rank.result.device_changed;
+    const StepResult& own = rank.result;
+    if (result.device_changed.empty()) result.device_changed = own.device_changed;
+    result.audits.insert(result.audits.end(), own.audits.begin(), own.audits.end());
   }
   give_traces(std::move(traces), result);
   return result;

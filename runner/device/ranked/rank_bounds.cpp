@@ -40,6 +40,7 @@ constexpr std::array all_bounds{
     NumberBounds{"Run.step", 0, most_number},
     NumberBounds{"Observe.wash_out_steps", 0, most_steps_of_a_run},
     NumberBounds{"Observe.steps", 1, most_steps_of_a_run},
+    any("Observe.audit"),
     NumberBounds{"RunInterleaved.steps", 0, most_number},
     NumberBounds{"Interleaving.order", 0, most_slots - 1},
     NumberBounds{"Interleaving.unscored", 0, most_steps_of_a_run},
@@ -67,6 +68,7 @@ constexpr std::array all_bounds{
     NumberBounds{"StepResult.step_times", 0, most_nanoseconds},
     any("StepResult.losses"),
     any("Tensor.values"),
+    NumberBounds{"LaunchAudit.step", 0, 2 * most_number},
     NumberBounds{"GradientSketch.elements", 0, most_bytes},
     any("GradientSketch.squares"),
     any("GradientSketch.projections"),
@@ -221,6 +223,7 @@ std::optional<std::string> wrong_answer(const StepResult& result, const Observe&
   if (!observe.tensors && !result.tensors.empty()) return "has tensors that nobody asked for";
   if (!observe.gradients && !(result.gradients.empty() && result.other_gradients.empty()))
     return "has gradients that nobody asked for";
+  if (observe.audit == 0 && !result.audits.empty()) return "has audits that nobody asked for";
   if (result.other_gradients.size() >= most_ranks || result.other_traces.size() >= most_ranks)
     return "has results of more ranks than a step may have";
   for (const auto& other : result.other_gradients) {

@@ -312,7 +312,8 @@ StepResult RankedDevice::run(Step& step, const Observe& observe) {
     const auto wrong = wrong_answer(ran[rank].result, observe, step.operations_);
     if (wrong) lose(fmt::format("{} {}", ranks_[rank].name, *wrong));
   }
-  const bool is_timed = !observe.trace && !observe.tensors && !observe.gradients;
+  const bool is_timed =
+      !observe.trace && !observe.tensors && !observe.gradients && observe.audit == 0;
   if (is_timed && step.rarest_ <= observe.steps) {
     const auto slowest =
         std::ranges::max_element(ran, {}, [](const RankRan& one) { return one.result.elapsed; });

@@ -82,11 +82,32 @@ void HostThread::act(const LaunchKernel& launch) {
   for (const BufferUse& use : launch.operands) regions.push_back(region_of(use));
   const Kernel& row = kernel(launch.kernel);
   require(regions.size() == row.operands.size(), "a launch has its kernel's operands");
-  issue([&launch, &row, regions = std::move(regions)] {
+  const bool audited = is_audited();
+  issue([this, audited, &operation = plan_->operations[next_operation_ - 1], step = acts_for_,
+         &launch, &row, regions = std::move(regions)] {
     std::vector<void*> buffers;
     for (const Region& region : regions) buffers.push_back(region.begin());
-    row.reference({launch.shape, launch.dtype, launch.attributes, buffers});
+    const auto run = [&](const Kernel& which) {
+      which.reference({launch.shape, launch.dtype, launch.attributes, buffers});
+    };
+    if (!audited) return run(row);
+    AuditedLaunch own{
+        .launch = launch,
+        .operands = {},
+        .copy = [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); },
+        .run_own = [&] { run(row); },
+        .run_catalogue = [&] { run(kernel(row.name)); }};
+    for (const Region& region : regions) own.operands.push_back(region.begin());
+    audits_->push_back({.step = step,
+                        .operation = operation.name,
+                        .kernel = std::string(row.name),
+                        .difference = difference_by_audit(own)});
   });
+}
+
+bool HostThread::is_audited() const {
+  return audits_ && acts_for_ == audited_step_ &&
+         std::ranges::binary_search(audited_, static_cast<int>(next_operation_) - 1);
 }
 
 void HostThread::act(const CopyBytes& copy) {

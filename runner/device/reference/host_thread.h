@@ -8,8 +8,10 @@
 #include <deque>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "device/audit.h"
 #include "device/gradients.h"
 #include "device/reference/rank_meetings.h"
 #include "device/reference/slot_memory.h"
@@ -34,6 +36,13 @@ class HostThread {
     sketches_ = sketches;
   }
 
+  // Audits these launches when they act for this step; `found` outlives the step's work.
+  void audit(std::int64_t step, std::vector<int> operations, std::vector<LaunchAudit>* found) {
+    audited_step_ = step;
+    audited_ = std::move(operations);
+    audits_ = found;
+  }
+
   bool finished() const { return step_ >= end_; }
 
   // Whether the host is not waiting for anything.
@@ -47,6 +56,7 @@ class HostThread {
 
   void begin_step();
   void sketch(const Operation&);
+  bool is_audited() const;
   void carry_out(const Operation&, std::int64_t step_acted_for);
 
   void act(const LaunchKernel&);
@@ -96,6 +106,10 @@ class HostThread {
   std::vector<GradientSketch>* sketches_ = nullptr;  // null: no gradients are requested
   Condition waits_until_;                            // empty: the host does not wait
   std::function<void()> after_wait_;                 // called when the wait is over
+
+  std::int64_t audited_step_ = -1;
+  std::vector<int> audited_;                    // operations, ascending
+  std::vector<LaunchAudit>* audits_ = nullptr;  // null: nothing is audited
 
   // Stream and step of the operation being issued.
   int stream_ = compute_stream;

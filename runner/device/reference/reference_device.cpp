@@ -72,6 +72,9 @@ class ReferenceRank {
   void sketch_gradients(std::int64_t step, std::vector<GradientSketch>* sketches) {
     host_.sketch_gradients(step, sketches);
   }
+  void audit(std::int64_t step, std::uint64_t seed, std::vector<LaunchAudit>* found) {
+    host_.audit(step, found ? launches_to_audit(plan_, step, seed) : std::vector<int>(), found);
+  }
   bool is_done() const { return host_.finished() && queues_.idle(); }
 
   Actor actors() const { return static_cast<Actor>(plan_.streams.size()) + 1; }
@@ -123,6 +126,9 @@ class ReferenceStep final : public LoadedStep {
             end - 1, has_own ? &result.other_gradients[rank - 1] : &result.gradients);
       }
     }
+    if (observe.audit != 0) {
+      for (const auto& rank : ranks_) rank->audit(end - 1, observe.audit, &result.audits);
+    }
     while (next_step_ < end) {
       // The ring buffer keeps the last losses only, so at most `capacity` steps run before it is
       // read.
@@ -132,7 +138,10 @@ class ReferenceStep final : public LoadedStep {
       read_losses(next_step_, chunk_end, result.losses);
       next_step_ = chunk_end;
     }
-    for (const auto& rank : ranks_) rank->sketch_gradients(-1, nullptr);
+    for (const auto& rank : ranks_) {
+      rank->sketch_gradients(-1, nullptr);
+      rank->audit(-1, 0, nullptr);
+    }
     if (result.other_gradients.empty()) refuse_other_weights();  // else those say more
     if (observe.tensors) result.tensors = tensors();
     return result;

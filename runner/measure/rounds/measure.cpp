@@ -58,6 +58,9 @@ constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 
 // The gradients of so many steps after a load are compared.
 constexpr std::int64_t compared_steps = 2;
+// Launches of so many steps are audited, each after up to so many other steps.
+constexpr int audited_steps = 2;
+constexpr std::uint64_t most_steps_to_an_audit = 16;
 // A device without a clock runs so many steps, whose losses are compared.
 constexpr std::int64_t steps_without_time = 8;
 
@@ -130,6 +133,7 @@ class Run {
       report_progress();
       if (is_sound() && !interrupted && fits_the_budget()) {
         run_rounds();
+        if (is_sound() && !interrupted && computes_numbers_) audit_launches();
         if (is_sound() && !interrupted && computes_numbers_) compare_again();
       }
     }
@@ -206,6 +210,7 @@ class Run {
     same_step_.add(static_cast<int>(variant), result);
     computes_numbers_ |= !result.losses.empty();
     note_change(variant, result);
+    note_audits(variant, result);
     if (!result.elapsed) return;
     // The wash-out is not timed; it is charged at the time of the scored steps. Dividing first
     // keeps a long warm-up from overflowing.
@@ -219,6 +224,18 @@ class Run {
         "variant '{}' may not be compared: while it was loaded, {}; a step must leave limits of "
         "the device and of its caches alone",
         subjects_[variant].name, result.device_changed);
+  }
+
+  void note_audits(std::size_t variant, const StepResult& result) {
+    for (const LaunchAudit& audit : result.audits) {
+      MeasuredVariant& own = result_.variants[variant];
+      own.audits.push_back(audit);
+      if (audit.difference.empty() || !result_.broken.empty()) continue;
+      result_.broken = fmt::format(
+          "variant '{}' does not compute its step: in step {}, '{}' leaves other numbers than "
+          "stepgate's own {}: {}",
+          own.name, audit.step, audit.operation, audit.kernel, audit.difference);
+    }
   }
 
   StepResult run(std::size_t variant, const Observe& observe) {
@@ -252,8 +269,23 @@ class Run {
     const bool timed = run_first_steps(compared_steps);
     same_step_.remember();
     result_.warmup_steps = compared_steps;
-    if (!timed && is_sound()) run_block(steps_without_time);
+    if (!timed && is_sound()) {
+      run_block(steps_without_time);
+      audit_launches();
+    }
     return is_sound() && timed;
+  }
+
+  // Audits launches at steps that no kernel can know: they are drawn when all rounds are over.
+  void audit_launches() {
+    const TimeOfScope comparing(result_.wall_times[WallPart::same_step]);
+    for (std::size_t variant = 0; variant < subjects_.size(); ++variant) {
+      if (!subjects_[variant].has_replaced_kernels) continue;
+      for (int time = 0; time < audited_steps; ++time) {
+        const auto before = static_cast<std::int64_t>(random_.below(most_steps_to_an_audit));
+        run(variant, {.wash_out_steps = before, .steps = 1, .audit = random_.bits() | 1});
+      }
+    }
   }
 
   // Starts all variants at their first step again. A step that cannot restart is loaded anew.

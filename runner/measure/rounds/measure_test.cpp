@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/interruption.h"
@@ -260,6 +261,42 @@ TEST(Measure, EndsWhereInterleavedStepsChangeLimitsOfTheDevice) {
   MeasureRequest request = request_for(100);
   request.knobs.interleave = Interleave::automatic;
   EXPECT_NE(measure(runner, subjects, request).broken, "");
+}
+
+TEST(Measure, AuditsLaunchesOfReplacedKernelsAfterTheRoundsAtStepsOfTheSeed) {
+  const auto audited = [](std::uint64_t seed, const std::string& difference) {
+    Script script{.step_time = always(1ms)};
+    script.audits = [&](const std::string&, std::int64_t step) {
+      return std::vector<LaunchAudit>{{.step = step,
+                                       .operation = "block 0: norm",
+                                       .kernel = "layer_norm",
+                                       .difference = difference}};
+    };
+    FakeRunner runner(script);
+    auto subjects = subjects_named({"a", "b"});
+    subjects[1].has_replaced_kernels = true;
+    MeasureRequest request = request_for(5);
+    request.seed = seed;
+    Measurement measurement = measure(runner, subjects, request);
+    EXPECT_EQ(measurement.rounds.size(), 5U);
+    EXPECT_TRUE(measurement.variants[0].audits.empty()) << "no kernel of it is replaced";
+    return measurement;
+  };
+  std::set<std::int64_t> distances;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Measurement measurement = audited(seed, "");
+    EXPECT_EQ(measurement.broken, "");
+    const std::vector<LaunchAudit>& audits = measurement.variants[1].audits;
+    ASSERT_EQ(audits.size(), 2U);
+    distances.insert(audits[1].step - audits[0].step);
+  }
+  EXPECT_GT(distances.size(), 5U) << "a kernel cannot know them";
+  const std::string words = audited(1, "'y': 3 of 9 numbers are off").broken;
+  EXPECT_TRUE(words.starts_with("variant 'b' does not compute its step: in step ")) << words;
+  EXPECT_TRUE(words.ends_with(
+      ", 'block 0: norm' leaves other numbers than stepgate's own layer_norm: 'y': 3 of 9 numbers "
+      "are off"))
+      << words;
 }
 
 // A faulty kernel may compute correctly only while the first steps are compared.

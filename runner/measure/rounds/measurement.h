@@ -75,6 +75,7 @@ struct MeasuredVariant {
   // A different choice in a later load is appended.
   std::vector<DeviceKey> libraries = {};
   std::vector<KernelChoice> choices = {};
+  std::vector<LaunchAudit> audits = {};  // of launches of kernels that replace the catalogue's
   int ranks = 1;
   std::int64_t wash_out_steps = 0;  // unscored, at the start of each long segment
   std::int64_t segment_steps = 0;   // scored, in each long segment

@@ -38,6 +38,9 @@ struct Script {
   // Returns what of the device is another one after a run that ended before the step with this
   // number; empty: nothing is.
   std::function<std::string(const std::string& variant, std::int64_t step)> device_changed = {};
+  // Returns the audits of launches of a step where they are asked for.
+  std::function<std::vector<LaunchAudit>(const std::string& variant, std::int64_t step)> audits =
+      {};
   bool restarts = true;      // a step can restart without a new load
   double host_share = 0.25;  // host time as a share of the step time; negative: unknown
   std::chrono::nanoseconds now{0};
@@ -83,6 +86,7 @@ class FakeStep : public LoadedStep {
     }
     if (observe.gradients && script_.gradients)
       result.gradients = script_.gradients(name_, next_step_ - 1);
+    if (observe.audit != 0 && script_.audits) result.audits = script_.audits(name_, next_step_ - 1);
     if (script_.device_changed) result.device_changed = script_.device_changed(name_, next_step_);
     if (!script_.step_time) return result;
     result.elapsed = elapsed;

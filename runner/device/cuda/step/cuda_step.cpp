@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/require.h"
 #include "device/cuda/check.h"
@@ -109,6 +110,12 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
   result.steps = observe.steps;
   if (observe.gradients && reason_against_gradients(plan_).empty())
     gradients_.emplace(plan_, next_step_ + observe.wash_out_steps + observe.steps - 1);
+  if (observe.audit != 0) {
+    audited_step_ = next_step_ + observe.wash_out_steps + observe.steps - 1;
+    audited_ = launches_to_audit(plan_, audited_step_, observe.audit);
+    audits_graph_ = std::ranges::any_of(
+        audited_, [&](int index) { return operation_at(plan_, index).captured; });
+  }
   run_steps(observe.wash_out_steps);
   if (observe.trace && cupti_) {
     result.trace = traced(observe, result);
@@ -118,6 +125,8 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
   harvest();
   if (gradients_) result.gradients = gradients_->take();
   gradients_.reset();
+  result.audits = std::exchange(audits_, {});
+  audited_step_ = -1;
   result.losses = losses_;
   for (auto step = static_cast<std::size_t>(std::max<std::int64_t>(observe.wash_out_steps, 1));
        step < stamps_.size(); ++step) {

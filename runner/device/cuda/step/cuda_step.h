@@ -97,6 +97,8 @@ class CudaStep : public LoadedStep {
   Trace traced(const Observe&, StepResult&);
   void issue_step(std::int64_t step);
   void read_gradients(const Operation&, std::int64_t step, cudaStream_t);
+  bool is_audited(std::size_t operation, std::int64_t step) const;
+  void audit(const Prepared&, std::int64_t step);
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
@@ -162,11 +164,16 @@ class CudaStep : public LoadedStep {
   CudaEvent first_mark_;
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;
+  LaunchContext context_;  // of all launches
   std::vector<KernelChoice> choices_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   NcclRecord captured_record_;     // of all of them, likewise
   std::optional<GradientReader> gradients_;  // of a step whose gradients are asked for
+  std::int64_t audited_step_ = -1;
+  std::vector<int> audited_;   // operations of that step, ascending
+  bool audits_graph_ = false;  // some of them are of its graph, which is not launched in that step
+  std::vector<LaunchAudit> audits_;
   std::optional<Loader> loader_;
   int prefetch_depth_ = 0;
   bool running_ = false;                // stays set when a run throws

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host side of the operations of a step.
+#include <algorithm>
 #include <cstring>
 
 #include "base/require.h"
@@ -46,25 +47,61 @@ void CudaStep::issue_step(std::int64_t step) {
     const Operation& operation = *prepared.operation;
     const std::int64_t acted_for = step + operation.ahead;
     if (!acts_for(operation, acted_for, first_step_)) continue;
-    if (operation.captured && graph_launched) {
+    const bool of_graph = operation.captured && !(audits_graph_ && acted_for == audited_step_);
+    if (of_graph && graph_launched) {
       read_gradients(operation, acted_for, stream(compute_stream));
       continue;
     }
     issuing_ = &operation;
     const Observed observed(observer_, static_cast<int>(index), step, acted_for);
-    if (operation.captured) {
+    if (of_graph) {
       launch_graph(acted_for);
       graph_launched = true;
       read_gradients(operation, acted_for, stream(compute_stream));
     } else if (prepared.launch) {
       read_gradients(operation, acted_for, prepared.stream);
       pass_launch_time();
-      issue_launch(prepared, acted_for);
+      if (is_audited(index, acted_for)) {
+        audit(prepared, acted_for);
+      } else {
+        issue_launch(prepared, acted_for);
+      }
     } else {
       issue(prepared, acted_for);
     }
   }
   issuing_ = nullptr;
+}
+
+bool CudaStep::is_audited(std::size_t operation, std::int64_t step) const {
+  return step == audited_step_ && std::ranges::binary_search(audited_, static_cast<int>(operation));
+}
+
+void CudaStep::audit(const Prepared& prepared, std::int64_t step) {
+  const auto& launch = std::get<LaunchKernel>(prepared.operation->action);
+  std::vector<void*> operands;
+  for (const BufferUse& use : launch.operands) operands.push_back(address(use, step));
+  AuditedLaunch audited{.launch = launch,
+                        .operands = {},
+                        .copy =
+                            [](void* to, const void* from, std::size_t bytes) {
+                              check(cudaDeviceSynchronize(), "wait for what is audited");
+                              check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault),
+                                    "copy what is audited");
+                              check(cudaDeviceSynchronize(), "finish a copy of what is audited");
+                            },
+                        .run_own = [&] { issue_launch(prepared, step); },
+                        .run_catalogue =
+                            [&] {
+                              kernel(launch.kernel.name())
+                                  .prepare(launch.shape, launch.dtype, launch.attributes, context_)(
+                                      operands.data(), prepared.stream);
+                            }};
+  for (void* operand : operands) audited.operands.push_back(static_cast<std::byte*>(operand));
+  audits_.push_back({.step = step,
+                     .operation = prepared.operation->name,
+                     .kernel = std::string(launch.kernel.name()),
+                     .difference = difference_by_audit(audited)});
 }
 
 void CudaStep::launch_graph(std::int64_t step) {

@@ -163,18 +163,18 @@ CudaStep::~CudaStep() {
 }
 
 void CudaStep::prepare(const CudaServices& services) {
-  LaunchContext context{.blas = services.blas,
-                        .dnn = services.dnn,
-                        .cudnn_unavailable_reason = services.cudnn_unavailable_reason,
-                        .choices = &choices_};
+  context_ = {.blas = services.blas,
+              .dnn = services.dnn,
+              .cudnn_unavailable_reason = services.cudnn_unavailable_reason,
+              .choices = &choices_};
   if (plan_.gemm_algorithms == GemmChoice::autotune)
-    context.gemm_autotuner = services.gemm_autotuner;
+    context_.gemm_autotuner = services.gemm_autotuner;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace ||
         plan_.library_workspace == static_cast<int>(index))
       continue;
-    context.workspace = buffers_.address(static_cast<int>(index), 0);
-    context.workspace_bytes = plan_.buffers[index].bytes;
+    context_.workspace = buffers_.address(static_cast<int>(index), 0);
+    context_.workspace_bytes = plan_.buffers[index].bytes;
   }
   for (const Operation& operation : plan_.operations) {
     Prepared& prepared = prepared_.emplace_back();
@@ -182,9 +182,10 @@ void CudaStep::prepare(const CudaServices& services) {
     prepared.stream = stream(operation.stream);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (!launch) continue;
-    prepared.launch = prepare_launch(*launch, context, services);
+    prepared.launch = prepare_launch(*launch, context_, services);
     bind_operands(prepared, *launch);
   }
+  context_.choices = nullptr;  // what is prepared later is not the step's
 }
 
 Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaServices& services) {
@@ -204,8 +205,7 @@ Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaService
   if (made.launches != with.launches) {
     throw DeviceError(
         fmt::format("'{}' of '{}' enqueues {} kernels a call, as it says, and the plan counts {}; "
-                    "write launches "
-                    "= {} beside its library in the scenario",
+                    "write launches = {} beside its library in the scenario",
                     with.function, with.library, made.launches, with.launches, made.launches));
   }
   KernelChoice choice{
