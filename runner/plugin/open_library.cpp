@@ -94,30 +94,34 @@ std::string in_words(const KernelRequest& asked) {
                      name_of(asked.dtype));
 }
 
-OpenLibrary::OpenLibrary(LibraryFile file) : file_(std::move(file)) {
+void* open_bytes(const std::string& path, const std::vector<std::byte>& bytes) {
   const int memory = ::memfd_create("stepgate-kernels", MFD_CLOEXEC);
   if (memory < 0) {
-    throw KernelLibraryError(
-        fmt::format("'{}' cannot be opened: {}", file_.path, std::strerror(errno)));
+    throw KernelLibraryError(fmt::format("'{}' cannot be opened: {}", path, std::strerror(errno)));
   }
-  for (std::size_t written = 0; written < file_.bytes.size();) {
-    const auto now = ::write(memory, file_.bytes.data() + written, file_.bytes.size() - written);
+  for (std::size_t written = 0; written < bytes.size();) {
+    const auto now = ::write(memory, bytes.data() + written, bytes.size() - written);
     if (now <= 0) {
       const std::string why = std::strerror(errno);
       ::close(memory);
-      throw KernelLibraryError(fmt::format("'{}' cannot be opened: {}", file_.path, why));
+      throw KernelLibraryError(fmt::format("'{}' cannot be opened: {}", path, why));
     }
     written += static_cast<std::size_t>(now);
   }
-  handle_ = ::dlopen(fmt::format("/proc/self/fd/{}", memory).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* why = handle_ == nullptr ? ::dlerror() : nullptr;
+  void* const handle =
+      ::dlopen(fmt::format("/proc/self/fd/{}", memory).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* why = handle == nullptr ? ::dlerror() : nullptr;
   const std::string words = why == nullptr ? "the loader gives no reason" : why;
   ::close(memory);
-  if (handle_ == nullptr) {
-    throw KernelLibraryError(fmt::format(
-        "'{}' cannot be opened: {}; link all that it needs into it", file_.path, words));
+  if (handle == nullptr) {
+    throw KernelLibraryError(
+        fmt::format("'{}' cannot be opened: {}; link all that it needs into it", path, words));
   }
+  return handle;
 }
+
+OpenLibrary::OpenLibrary(LibraryFile file)
+    : file_(std::move(file)), handle_(open_bytes(file_.path, file_.bytes)) {}
 
 PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelRequest& asked,
                                     const DeviceFacts& device) const {

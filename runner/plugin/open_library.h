@@ -4,10 +4,12 @@
 // include/stepgate/kernel.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel.h"
 #include "plugin/library_file.h"
@@ -46,6 +48,10 @@ struct PreparedKernel {
   std::int64_t launches = 1;         // kernels, copies and fills a call, as the library says
   std::int64_t workspace_bytes = 0;  // of the request's, as the library says
 };
+
+// Opens these bytes as a shared library, whatever the file holds meanwhile, and returns what dlsym
+// takes. Its constructors have run. Throws KernelLibraryError.
+void* open_bytes(const std::string& path, const std::vector<std::byte>& bytes);
 
 // A library in this process. Its constructors have run, and it stays until the process ends, since
 // graphs and modules of CUDA outlive steps. Opens the bytes that were read, whatever the file holds
