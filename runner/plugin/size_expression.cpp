@@ -20,12 +20,12 @@ namespace {
 // Each level of parentheses is a level of the stack.
 constexpr std::size_t most_characters = 200;
 
-struct Function {
+struct SizeFunction {
   std::string_view name;
   int arguments;
   double (*of)(double, double);
 };
-constexpr std::array<Function, 4> functions{{
+constexpr std::array<SizeFunction, 4> functions{{
     {"ceil", 1, [](double one, double) { return std::ceil(one); }},
     {"floor", 1, [](double one, double) { return std::floor(one); }},
     {"max", 2, [](double one, double other) { return std::max(one, other); }},
@@ -108,10 +108,10 @@ class SizeReader {
   }
 
   double function(std::string_view word) {
-    const auto known = std::ranges::find(functions, word, &Function::name);
+    const auto known = std::ranges::find(functions, word, &SizeFunction::name);
     if (known == functions.end()) {
       std::vector<std::string_view> all;
-      for (const Function& one : functions) all.push_back(one.name);
+      for (const SizeFunction& one : functions) all.push_back(one.name);
       fail(fmt::format("has no function '{}'", word),
            did_you_mean(word, all, "the functions are ceil, floor, max and min"));
     }

@@ -620,10 +620,11 @@ class CommandLine {
             "to begin with")
         ->required()
         ->type_name("describe|check|new");
-    kernel->add_option("names", given.names,
-                       "describe: kernels, libraries and cubins [default: all kernels]; check: the "
-                       "library, or the table of a cubin's launch, and the kernel; new: the "
-                       "kernel");
+    kernel->add_option(
+        "names", given.names,
+        "describe: kernels, libraries and cubins [default: all kernels]; check: the "
+        "library, or the table of a launch (docs/kernels.md), and the kernel; new: the "
+        "kernel");
     kernel->add_option("--in", given.folder,
                        "new: the folder of its files [default: the current folder]");
     kernel->add_option("--function", given.function,

@@ -109,6 +109,20 @@ TEST_F(KernelVerb, ATableOfACubinIsHeldAgainstIt) {
       << described.out;
 }
 
+TEST_F(KernelVerb, ATableOfALibraryIsForTvmFfi) {
+  std::ofstream(place() / "ln.toml") << "library = \"" << STEPGATE_FAKE_KERNELS
+                                     << "\"\nabi = \"tvm-ffi\"\nfunction = \"layer_norm\"\n"
+                                        "arguments = [\"x[rows, columns]\"]\n";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"kernel", "check", "ln.toml", "layer_norm"},
+        std::vector<std::string>{"kernel", "describe", "ln.toml"}}) {
+    const Finished ended = stepgate(command);
+    EXPECT_EQ(ended.exit_code, 2);
+    EXPECT_TRUE(contains(ended.err, "is no shared library with a function for tvm-ffi"))
+        << ended.err;
+  }
+}
+
 TEST_F(KernelVerb, TheLibraryIsNoOutput) {
   std::filesystem::copy_file(STEPGATE_FAKE_KERNELS, place() / "mine.so");
   const std::string before = text_of(place() / "mine.so");

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/files/temporary_folder.h"
@@ -27,6 +28,7 @@
 #include "plugin/check_kernel.h"
 #include "plugin/cubin.h"
 #include "plugin/kept_check.h"
+#include "plugin/tvm_ffi.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"
@@ -56,30 +58,56 @@ const Kernel& kernel_named(const std::string& name) {
                      did_you_mean(name, names, "`stepgate kernel describe` lists them"));
 }
 
-// A cubin is given by the table of its launch, a library by itself.
+// A cubin, and a library of tvm-ffi, is given by the table of its launch; another library by
+// itself.
 bool is_table(const std::string& file) {
   return std::filesystem::path(file).extension() == ".toml";
 }
 
-CubinLaunch read_launch(const std::filesystem::path& file) {
-  const TomlTable table = read_toml(file, "a launch of a cubin");
+using LaunchOfTable = std::variant<CubinLaunch, TvmFfiLaunch>;
+
+LaunchOfTable read_launch(const std::filesystem::path& file) {
+  const TomlTable table = read_toml(file, "a launch of a kernel");
   std::vector<Diagnostic> faults;
-  auto launch = read_cubin_launch(table, {.file = file.string()}, faults);
-  if (!launch) throw RequestError(std::move(faults));
-  return std::move(*launch);
+  const auto or_faults = [&](auto launch) -> LaunchOfTable {
+    if (!launch) throw RequestError(std::move(faults));
+    return std::move(*launch);
+  };
+  const Place place{.file = file.string()};
+  if (find(table, "library") != nullptr)
+    return or_faults(read_tvm_ffi_launch(table, place, faults));
+  return or_faults(read_cubin_launch(table, place, faults));
 }
 
-// The files that it names are looked for beside it.
-Cubin read_table(const std::filesystem::path& file, const Kernel& wanted) {
-  return read_cubin_of(read_launch(file), file.parent_path(), wanted);
+// The files that a table names are looked for beside it.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& table) {
+  const LaunchOfTable launch = read_launch(table);
+  std::vector<std::string> names;
+  if (const auto* cubin = std::get_if<CubinLaunch>(&launch))
+    names = {cubin->cubin, cubin->metadata};
+  else
+    names = {std::get<TvmFfiLaunch>(launch).library};
+  std::erase(names, "");
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : names) files.push_back(table.parent_path() / name);
+  return files;
+}
+
+std::string identity_of_table(const std::filesystem::path& table, const Kernel& wanted) {
+  LaunchOfTable launch = read_launch(table);
+  if (auto* cubin = std::get_if<CubinLaunch>(&launch))
+    return read_cubin_of(std::move(*cubin), table.parent_path(), wanted).identity();
+  return TvmFfi(std::get<TvmFfiLaunch>(std::move(launch)), table.parent_path(), wanted).identity();
 }
 
 int describe(const std::vector<std::string>& names) {
   if (names.empty()) print_kernels(std::cout);
   for (const std::string& name : names) {
     const std::filesystem::path file = name;
-    if (is_table(name))
-      print_cubin(std::cout, read_cubin(file.parent_path() / read_launch(file).cubin));
+    if (is_table(name) && std::holds_alternative<TvmFfiLaunch>(read_launch(file)))
+      print_library(std::cout, read_tvm_ffi_library(files_of(file).front()));
+    else if (is_table(name))
+      print_cubin(std::cout, read_cubin(files_of(file).front()));
     else if (file.extension() == ".cubin")
       print_cubin(std::cout, read_cubin(file));
     else if (name.find('/') != std::string::npos || name.find(".so") != std::string::npos)
@@ -145,20 +173,33 @@ KernelCheck checked(const Arguments& arguments, const Kernel& wanted, TrialDevic
                                }});
 }
 
+KernelCheck check_table(const Arguments& arguments, const Kernel& wanted, TrialDevice& device,
+                        const LaunchesOfSteps& of_steps) {
+  const std::filesystem::path table = arguments.kernel.names.front();
+  LaunchOfTable launch = read_launch(table);
+  const auto checked_open = [&](const std::string& identity, auto& open) {
+    return checked(arguments, wanted, device, of_steps,
+                   {.identity = identity,
+                    .prepare = [&](const KernelRequest& asked, const DeviceFacts& facts) {
+                      return open.prepare(asked, facts);
+                    }});
+  };
+  if (auto* of_cubin = std::get_if<CubinLaunch>(&launch)) {
+    Cubin cubin = read_cubin_of(std::move(*of_cubin), table.parent_path(), wanted);
+    const std::string identity = cubin.identity();
+    OpenCubin open(std::move(cubin));
+    return checked_open(identity, open);
+  }
+  TvmFfi open(std::get<TvmFfiLaunch>(std::move(launch)), table.parent_path(), wanted);
+  return checked_open(open.identity(), open);
+}
+
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
   const KernelArguments& given = arguments.kernel;
   const LaunchesOfSteps of_steps = launches_in_steps(arguments, wanted);
   const auto device = make_cuda_trial_device(0);
   const std::string& file = given.names.front();
-  if (is_table(file)) {
-    const Cubin cubin = read_table(file, wanted);
-    OpenCubin open(cubin);
-    return checked(arguments, wanted, *device, of_steps,
-                   {.identity = cubin.identity(),
-                    .prepare = [&](const KernelRequest& asked, const DeviceFacts& facts) {
-                      return open.prepare(asked, facts);
-                    }});
-  }
+  if (is_table(file)) return check_table(arguments, wanted, *device, of_steps);
   const OpenLibrary library(read_library(file));
   return checked(arguments, wanted, *device, of_steps, function_of(library, given.function));
 }
@@ -217,7 +258,7 @@ std::string end_in_words(int code) {
 // Throws where the file has no such kernel. Nothing of it runs.
 std::string identity_as_data(const Arguments& arguments, const Kernel& wanted) {
   const KernelArguments& given = arguments.kernel;
-  if (is_table(given.names.front())) return read_table(given.names.front(), wanted).identity();
+  if (is_table(given.names.front())) return identity_of_table(given.names.front(), wanted);
   const LibraryFile file = read_library(given.names.front());
   require_function(file, given.function);
   return identity_of(file);
@@ -269,12 +310,12 @@ int check(const Arguments& arguments) {
   const KernelArguments& given = arguments.kernel;
   constexpr std::size_t library_and_kernel = 2;
   if (given.names.size() != library_and_kernel) {
-    throw RequestError("a check needs a library and a kernel, or a cubin's table and a kernel",
+    throw RequestError("a check needs a library and a kernel, or a table and a kernel",
                        "say `stepgate kernel check build/libmine.so layer_norm`");
   }
   const Kernel& wanted = kernel_named(given.names.back());
   if (is_table(given.names.front()) && !given.function.empty())
-    throw RequestError("--function is for a library", "a cubin's table names its 'entry'");
+    throw RequestError("--function is for a library", "a table names its own");
   Arguments whole = arguments;
   if (whole.kernel.function.empty() && !is_table(given.names.front()))
     whole.kernel.function = given.names.back();
@@ -284,9 +325,8 @@ int check(const Arguments& arguments) {
   const std::filesystem::path file = given.names.front();
   std::vector<std::filesystem::path> read{file};
   if (is_table(given.names.front())) {
-    const CubinLaunch launch = read_launch(file);
-    for (const std::string& beside : {launch.cubin, launch.metadata})
-      if (!beside.empty()) read.push_back(file.parent_path() / beside);
+    const std::vector<std::filesystem::path> beside = files_of(file);
+    read.insert(read.end(), beside.begin(), beside.end());
   }
   check_outputs(outputs, read);
   return given.place.empty() ? check_apart(whole, wanted) : check_in_this_process(whole, wanted);
