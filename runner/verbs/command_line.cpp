@@ -520,17 +520,15 @@ class CommandLine {
                           "is HEAD so much faster that it is kept? one of many candidates, which "
                           "share one error rate (docs/agents.md)",
                           keep_candidate);
-    keep->add_option("--head", sides.head, "the candidate: a stepgate, or a library with --kernel")
-        ->required();
+    keep->add_option("--head", sides.head, "the candidate: a stepgate, or a library with --kernel");
     keep->add_option("--base", sides.base,
                      "what it must be faster than; if left out, the last one that the ledger "
                      "kept, and for the first library stepgate's own kernel");
     keep->add_option("--kernel", given.kernel,
                      "the kernel that HEAD and BASE stand in for, which are LIBRARY[:FUNCTION] "
-                     "then (docs/kernels.md)");
+                     "then (docs/kernels.md); they are programs where it is left out");
     keep->add_option("--ledger", given.ledger,
-                     "the file of all candidates, where kept ones lie too, in FILE.kept")
-        ->required()
+                     "the file of all candidates; kept ones are copied to FILE.kept")
         ->check(is_file_name);
     defaults_to(keep->add_option("--gain", given.gain,
                                  "how much faster every workload must be, in percent, from 0% up"),

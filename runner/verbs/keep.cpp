@@ -359,6 +359,10 @@ class Keep {
 }  // namespace
 
 int keep_candidate(const Arguments& arguments) {
+  if (arguments.gate.head.empty())
+    throw RequestError("there is no candidate", "give --head PROGRAM, or a library with --kernel");
+  if (arguments.keep.ledger.empty())
+    throw RequestError("there is no ledger, so there is no error rate", "give --ledger FILE");
   stop_when_interrupted();
   std::vector<std::filesystem::path> inputs{arguments.gate.head, arguments.gate.base};
   check_outputs(arguments, inputs);

@@ -225,6 +225,11 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   refused({"--gain", "100%"}, "say how much faster HEAD must be, as in 0.5%");
   refused({"--workload", "nowhere"}, "nowhere");
   refused({"--kernel", "layer_norm"}, "is no library", "nowhere.so");
+  const Finished no_head = stepgate({"keep", "--ledger", "l", "products.toml"});
+  EXPECT_TRUE(no_head.exit_code == 2 && contains(no_head.err, "give --head")) << no_head.err;
+  const Finished no_ledger = stepgate({"keep", "--head", "./base", "products.toml"});
+  EXPECT_TRUE(no_ledger.exit_code == 2 && contains(no_ledger.err, "give --ledger"))
+      << no_ledger.err;
   const Finished over = stepgate({"keep", "--head", "./base", "--base", "./base", "--ledger",
                                   "products.toml", "products.toml"});
   EXPECT_EQ(over.exit_code, 2);
