@@ -125,7 +125,7 @@ class Keep {
     prepare();
     IntroducedBoth introduced = introduce_both(request_);
     if (interrupted) return say_interrupted("HEAD is not decided");
-    if (!introduced.base) (void)refusal_in(introduced.findings);
+    if (!introduced.both) (void)refusal_in(introduced.findings);  // throws where BASE failed
     begin(introduced);
     if (is_decided(candidate_)) return answer(candidate_);
     candidate_.verdict = verdict(introduced);
@@ -134,7 +134,7 @@ class Keep {
       throw RequestError(fmt::format("'{}' changed while it was tested", head_.in_words()),
                          "build each candidate into a file of its own");
     if (candidate_.is_kept()) copy_kept();
-    if (candidate_.verdict.outcome != KeepOutcome::undecided) candidate_.pairs = {};
+    if (is_decided(candidate_)) candidate_.pairs = {};  // nothing goes on from them
     turn_.write(candidate_);
     return answer(candidate_);
   }
@@ -164,14 +164,6 @@ class Keep {
     (void)look_at_scenarios(request_);
     request_.settings.wider.clear();
     if (is_library()) refuse_wrong_library();
-    std::uint64_t digest = fnv1a(arguments().keep.gain);
-    for (const Scenario& scenario : request_.scenarios)
-      digest = fnv1a_word(scenario.fingerprint, digest);
-    for (const auto& words : {gate.workloads, arguments().overrides}) {
-      for (const std::string& word : words) digest = fnv1a(word + '\n', digest);
-    }
-    if (is_library()) digest = fnv1a_word(digest_of_this_program(), digest);
-    subject_.steps = hexadecimal(digest);
   }
 
   // Whatever is wrong with a library as a file is wrong with the request.
@@ -183,10 +175,24 @@ class Keep {
     }
   }
 
+  // Digests what is asked, with the values that BASE has calibrated.
+  std::string digest_of_steps() const {
+    std::uint64_t digest = fnv1a(arguments().keep.gain);
+    for (const Scenario& scenario : request_.scenarios)
+      digest = fnv1a_word(scenario.fingerprint, digest);
+    for (const auto& words :
+         {arguments().gate.workloads, arguments().overrides, arguments().worker.calibrated}) {
+      for (const std::string& word : words) digest = fnv1a(word + '\n', digest);
+    }
+    if (is_library()) digest = fnv1a_word(digest_of_this_program(), digest);
+    return hexadecimal(digest);
+  }
+
   // Gives the candidate its number before anything of it is known.
   void begin(const IntroducedBoth& introduced) {
     const Hello& base = introduced.both ? introduced.both->base : introduced.base->hello();
     subject_.simulated = base.simulated;
+    subject_.steps = digest_of_steps();
     subject_.device = printable(base.device);
     candidate_ = candidate_of(turn_.all(), subject_);
     candidate_.file = head_.file.filename().string();

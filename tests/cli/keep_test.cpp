@@ -199,6 +199,28 @@ TEST_F(Keeps, NothingThatFails) {
   EXPECT_EQ(base.out, "");
 }
 
+// Evidence that a crash would erase could be drawn again until it pleases.
+TEST_F(Keeps, TheEvidenceOfACallThatACrashEnded) {
+  const auto head = [&] { return Json::parse(text_of(place() / "l.ledger")); };
+  script("sometimes",
+         "[ \"$3\" = worker ] && [ -e crash ] && grep -q contrasts l.ledger && "
+         "kill -SEGV $$\nexec " +
+             program + " \"$@\"\n");
+  write("crash", "");
+  const Finished run = keep("sometimes", against_base());
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_EQ(answer(run).at("by"), "failure");
+  const Json before = head().at("pairs");
+  EXPECT_EQ(before.at("contrasts").at(0).at(1).size(), 5u) << before;
+  std::filesystem::remove(place() / "crash");
+  const Json again = answer(keep("sometimes", {"--base", "./base", "--budget", "1ms"}));
+  EXPECT_EQ(again.at("candidate"), 1);
+  EXPECT_EQ(again.at("by"), "nothing") << again;
+  EXPECT_EQ(again.at("pairs"), 10);
+  EXPECT_EQ(head().at("pairs").at("contrasts").at(0).at(1).at(0),
+            before.at("contrasts").at(0).at(1).at(0));
+}
+
 TEST_F(Keeps, SaysWhereKernelsAreFasterAndTheStepIsNot) {
   faster_candidate("faster", 1.5);
   const Finished run = keep("faster", against_base(), "copies");
