@@ -125,7 +125,9 @@ class Keep {
     prepare();
     IntroducedBoth introduced = introduce_both(request_);
     if (interrupted) return say_interrupted("HEAD is not decided");
-    if (!introduced.both) (void)refusal_in(introduced.findings);  // throws where BASE failed
+    // Throws where nothing can be compared, before that costs a number.
+    (void)refusal_in(introduced.findings);
+    if (introduced.both) workloads_ = workloads_to_time(*introduced.both);
     begin(introduced);
     if (is_decided(candidate_)) return answer(candidate_);
     candidate_.verdict = verdict(introduced);
@@ -161,6 +163,9 @@ class Keep {
       gate.base = base->file.string();
     }
     check_device_name(arguments().device);
+    if (arguments().device.spec == "reference")
+      throw RequestError("the host reference has no notion of time",
+                         "name a GPU or a simulated device");
     (void)look_at_scenarios(request_);
     request_.settings.wider.clear();
     if (is_library()) refuse_wrong_library();
@@ -210,11 +215,8 @@ class Keep {
 
   KeepVerdict verdict(IntroducedBoth& introduced) try {
     if (auto refused = refusal_in(introduced.findings)) return *refused;
-    const std::vector<std::string> workloads =
-        workloads_in_common(*introduced.both, &Hello::workloads, arguments().gate.workloads);
-    if (workloads.empty()) throw NotGatedError("no workload of the scenarios can be timed here");
-    if (auto refused = refusal_in(count(introduced, workloads))) return *refused;
-    KeepVerdict timed = time(workloads);
+    if (auto refused = refusal_in(count(introduced))) return *refused;
+    KeepVerdict timed = time();
     if (timed.outcome == KeepOutcome::discard) tell_what_is_faster_alone(timed);
     if (timed.outcome != KeepOutcome::keep) return timed;
     auto refused = refusal_in(failed_assertions());
@@ -234,11 +236,17 @@ class Keep {
     return candidate_.verdict;
   }
 
-  std::vector<Finding> count(IntroducedBoth& introduced,
-                             const std::vector<std::string>& workloads) {
+  std::vector<std::string> workloads_to_time(const Introduction& both) const {
+    std::vector<std::string> workloads =
+        workloads_in_common(both, &Hello::workloads, arguments().gate.workloads);
+    if (workloads.empty()) throw NotGatedError("no workload of the scenarios can be timed here");
+    return workloads;
+  }
+
+  std::vector<Finding> count(IntroducedBoth& introduced) {
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     counted_ =
-        count_both(*introduced.base, *introduced.head, workloads,
+        count_both(*introduced.base, *introduced.head, workloads_,
                    [&line](const std::string& workload) { line.show("counts of " + workload); });
     std::vector<Finding> findings = findings_of_keep(counted_.pairs, is_library());
     for (const std::string& failure : counted_.failures)
@@ -246,7 +254,7 @@ class Keep {
     return findings;
   }
 
-  KeepVerdict time(const std::vector<std::string>& workloads) {
+  KeepVerdict time() {
     // The same seed again would draw the same contents again.
     const std::uint64_t seed =
         random_bits(request_.seed, static_cast<std::uint64_t>(pairs_before()));
@@ -255,9 +263,9 @@ class Keep {
     const auto budget =
         of_seconds(arguments().budget_seconds.value_or(usual_seconds_of_a_candidate));
     ComparisonRequest comparison = comparison_request(
-        arguments(), *both, workloads, request_.settings, pairs_launcher(arguments(), seed), seed,
+        arguments(), *both, workloads_, request_.settings, pairs_launcher(arguments(), seed), seed,
         std::max(budget - (Clock::now() - start_), std::chrono::nanoseconds(0)), counted_.pairs);
-    comparison.undecided = [this, decide = undecided_of_keep(workloads, request_.settings)](
+    comparison.undecided = [this, decide = undecided_of_keep(workloads_, request_.settings)](
                                const ComparisonMeasurement& so_far) {
       keep_every_pair(so_far);
       return decide(so_far);
@@ -358,6 +366,7 @@ class Keep {
   GateRequest request_;
   CandidateTurn turn_;
   CandidateSubject subject_;
+  std::vector<std::string> workloads_;
   Candidate candidate_;
   CountedBoth counted_;
 };

@@ -246,7 +246,20 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   refused({"--gain", "-1%"}, "--gain '-1%' is no share");
   refused({"--gain", "100%"}, "say how much faster HEAD must be, as in 0.5%");
   refused({"--workload", "nowhere"}, "nowhere");
+  refused({"--match", "nowhere"}, "nowhere");
   refused({"--kernel", "layer_norm"}, "is no library", "nowhere.so");
+  const auto call = [&](const std::string& device, const std::string& file) {
+    return stepgate({"--baselines", baselines, "keep", "--head", "./base", "--base", "./base",
+                     "--ledger", "l.ledger", "--device", device, file});
+  };
+  const Finished reference = call("reference", "products.toml");
+  EXPECT_EQ(reference.exit_code, 2);
+  EXPECT_TRUE(contains(reference.err, "no notion of time")) << reference.err;
+  write("planned.toml", "tags = [\"no_gpu\"]\n" + products);
+  const Finished planned = call("simulated", "planned.toml");
+  EXPECT_EQ(planned.exit_code, 4) << planned.err;
+  EXPECT_TRUE(contains(planned.err, "no workload")) << planned.err;
+  EXPECT_FALSE(exists("l.ledger"));  // what is not asked has no number
   const Finished no_head = stepgate({"keep", "--ledger", "l", "products.toml"});
   EXPECT_TRUE(no_head.exit_code == 2 && contains(no_head.err, "give --head")) << no_head.err;
   const Finished no_ledger = stepgate({"keep", "--head", "./base", "products.toml"});
