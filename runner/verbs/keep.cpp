@@ -108,8 +108,7 @@ std::optional<Side> base_of(const Arguments& arguments, std::span<const Candidat
 class Keep {
  public:
   explicit Keep(const Arguments& arguments)
-      : start_(Clock::now()),
-        gain_(gain_of(arguments.keep.gain)),
+      : gain_(gain_of(arguments.keep.gain)),
         head_(side_of("--head", arguments.gate.head, !arguments.keep.kernel.empty())),
         request_{.arguments = arguments, .seed = seed_of(arguments)},
         turn_((check_writable(arguments.keep.ledger), arguments.keep.ledger)) {
@@ -360,11 +359,11 @@ class Keep {
     return status_of(ExitCode::undecided);
   }
 
-  Clock::time_point start_;
   double gain_;
   Side head_;
   GateRequest request_;
   CandidateTurn turn_;
+  Clock::time_point start_ = Clock::now();  // other calls may have had their turn before
   CandidateSubject subject_;
   std::vector<std::string> workloads_;
   Candidate candidate_;
