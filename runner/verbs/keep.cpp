@@ -168,6 +168,9 @@ class Keep {
     (void)look_at_scenarios(request_);
     request_.settings.wider.clear();
     if (is_library()) refuse_wrong_library();
+    if (subject_.base == subject_.head)
+      throw RequestError("HEAD is BASE, byte for byte: was it built?",
+                         "give the file of a candidate, or another --base");
   }
 
   // Whatever is wrong with a library as a file is wrong with the request.

@@ -247,9 +247,11 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   refused({"--gain", "100%"}, "say how much faster HEAD must be, as in 0.5%");
   refused({"--workload", "nowhere"}, "nowhere");
   refused({"--match", "nowhere"}, "nowhere");
+  refused({}, "HEAD is BASE, byte for byte");
+  script("same", "exec " + program + " \"$@\"\n");
   refused({"--kernel", "layer_norm"}, "is no library", "nowhere.so");
   const auto call = [&](const std::string& device, const std::string& file) {
-    return stepgate({"--baselines", baselines, "keep", "--head", "./base", "--base", "./base",
+    return stepgate({"--baselines", baselines, "keep", "--head", "./same", "--base", "./base",
                      "--ledger", "l.ledger", "--device", device, file});
   };
   const Finished reference = call("reference", "products.toml");
