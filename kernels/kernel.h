@@ -254,7 +254,7 @@ struct KernelLibrary {
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
 };
 
-// A function of a user's library that launches a kernel in place of the catalogue's.
+// Names a function of a user's library, which launches a kernel in the catalogue's place.
 struct KernelReplacement {
   std::string library;               // path as written: "build/libmine.so"
   std::string function;              // "layer_norm"

@@ -6,6 +6,7 @@
 set(order base kernels plugin scenario plan device measure program judge ledger line compare report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_base text record files toml process stats)
+set(rooms_plugin tables)
 set(rooms_scenario assertions knobs read)
 set(rooms_plan allocators analyse allocate count compose derive)
 set(rooms_device reference simulated cuda ranked)

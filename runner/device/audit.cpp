@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/audit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -95,7 +97,7 @@ std::string first_difference(KernelTrial got, KernelTrial expected) {
     if (got.operands[operand] == expected.operands[operand]) continue;
     forget_what_is_no_number(got, expected, operand);
     const std::string words = difference(got, expected, operand);
-    if (!words.empty()) return "'" + std::string(declared.name) + "': " + words;
+    if (!words.empty()) return fmt::format("'{}': {}", declared.name, words);
   }
   return "";
 }

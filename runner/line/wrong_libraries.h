@@ -20,7 +20,8 @@ struct WrongLibrary {
 // that name.
 std::vector<WrongLibrary> wrong_libraries(const Scenario&);
 
-// What `stepgate kernel check` has said of the bytes of each kernel, or that it was not asked.
+// Returns what `stepgate kernel check` has said of the bytes of each kernel, or that nobody has
+// asked it.
 std::vector<std::string> notes_of_checks(const Scenario&);
 
 }  // namespace stepgate

@@ -15,9 +15,9 @@
 #include "base/toml/toml.h"
 #include "kernels/norm/norm.h"
 #include "plugin/check_kernel.h"
-#include "plugin/cubin.h"
 #include "plugin/cuda_trial_device.h"
-#include "plugin/open_cubin.h"
+#include "plugin/tables/cubin.h"
+#include "plugin/tables/open_cubin.h"
 #include "plugin/testing/contains.h"
 #include "plugin/testing/published_cheats.h"
 

@@ -133,7 +133,7 @@ class CudaTrialDevice : public TrialDevice {
     const cudaError_t all = cudaDeviceSynchronize();
     (void)cudaGetLastError();
     const cudaError_t failed = own != cudaSuccess ? own : all;
-    return failed == cudaSuccess ? std::string() : in_words(failed);
+    return failed == cudaSuccess ? std::string() : in_words_of(failed);
   }
 
   CapturedWork capture(const std::function<void()>& call) override {
@@ -142,7 +142,7 @@ class CudaTrialDevice : public TrialDevice {
     cudaGraph_t graph = nullptr;
     const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
     (void)cudaGetLastError();
-    if (status != cudaSuccess || graph == nullptr) return {.problem = in_words(status)};
+    if (status != cudaSuccess || graph == nullptr) return {.problem = in_words_of(status)};
     CapturedWork work;
     std::size_t count = 0;
     check_cuda(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
@@ -167,7 +167,7 @@ class CudaTrialDevice : public TrialDevice {
   std::string limits() const override { return in_words(device_limits()); }
 
  private:
-  std::string in_words(cudaError_t status) const {
+  std::string in_words_of(cudaError_t status) const {
     const DeviceFacts own = facts();
     return own.in_words(static_cast<int>(status), own.capability);
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What this process does in a library of kernels, so that its last line can say so where it
-// crashes.
+// Records what this process does in a library of kernels, so that it can say so where it crashes.
 #pragma once
 
 #include <string_view>

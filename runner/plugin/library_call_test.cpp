@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests the last words of a process that crashes in a library.
+// Tests what a process that crashes in a library writes before it ends.
 #include "plugin/library_call.h"
 
 #include <gtest/gtest.h>

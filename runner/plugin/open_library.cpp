@@ -108,16 +108,15 @@ void* open_bytes(const std::string& path, const std::vector<std::byte>& bytes) {
     }
     written += static_cast<std::size_t>(now);
   }
+  // The descriptor stays open with the library: the loader knows libraries by their paths, and
+  // takes a number that comes again for the library that it had before.
   void* const handle =
       ::dlopen(fmt::format("/proc/self/fd/{}", memory).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* why = handle == nullptr ? ::dlerror() : nullptr;
-  const std::string words = why == nullptr ? "the loader gives no reason" : why;
+  if (handle != nullptr) return handle;
+  const char* why = ::dlerror();
   ::close(memory);
-  if (handle == nullptr) {
-    throw KernelLibraryError(
-        fmt::format("'{}' cannot be opened: {}; link all that it needs into it", path, words));
-  }
-  return handle;
+  throw KernelLibraryError(fmt::format("'{}' cannot be opened: {}; link all that it needs into it",
+                                       path, why == nullptr ? "the loader gives no reason" : why));
 }
 
 OpenLibrary::OpenLibrary(LibraryFile file)

@@ -371,7 +371,7 @@ bool runs_a_program(const Variant&);
 // Whether its variants run the user's own program: all of them do, or none does.
 bool runs_programs(const Scenario&);
 
-// Whether a variant launches kernels of a library of the user's.
+// Returns whether a variant launches kernels of a user's library.
 bool launches_libraries(const Scenario&);
 
 // The largest number of ranks of any variant; each needs a GPU.

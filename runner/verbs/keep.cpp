@@ -46,7 +46,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* seconds_of_a_scenario = "1";
 
 // A program, or a library and a function of it.
-struct Side {
+struct KeptSide {
   std::filesystem::path file;
   std::string function = {};  // empty: that of the kernel's name
 
@@ -59,12 +59,12 @@ struct Side {
   }
 };
 
-Side side_of(const std::string& option, const std::string& given, bool is_library) {
+KeptSide side_of(const std::string& option, const std::string& given, bool is_library) {
   if (!is_library) {
     check_program(option, given);
     return {program_path(given)};
   }
-  Side side{given};
+  KeptSide side{given};
   const std::size_t colon = given.rfind(':');
   if (!std::filesystem::is_regular_file(side.file) && colon != std::string::npos)
     side = {given.substr(0, colon), given.substr(colon + 1)};
@@ -82,8 +82,8 @@ double gain_of(const std::string& text) {
 }
 
 // The kept candidate's bytes as a side.
-Side kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
-  Side side{kept_file(ledger, kept)};
+KeptSide kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
+  KeptSide side{kept_file(ledger, kept)};
   if (const std::size_t colon = kept.subject.head.find(':'); colon != std::string::npos)
     side.function = kept.subject.head.substr(colon + 1);
   if (!std::filesystem::is_regular_file(side.file) || side.identity() != kept.subject.head)
@@ -95,7 +95,7 @@ Side kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
 }
 
 // nullopt: stepgate's own kernel.
-std::optional<Side> base_of(const Arguments& arguments, std::span<const Candidate> all) {
+std::optional<KeptSide> base_of(const Arguments& arguments, std::span<const Candidate> all) {
   const KeepArguments& given = arguments.keep;
   const bool is_library = !given.kernel.empty();
   if (!arguments.gate.base.empty()) return side_of("--base", arguments.gate.base, is_library);
@@ -144,13 +144,13 @@ class Keep {
   const Arguments& arguments() const { return request_.arguments; }
   bool is_library() const { return !subject_.kernel.empty(); }
 
-  std::string knob_of(const Side& side) const {
+  std::string knob_of(const KeptSide& side) const {
     return fmt::format("kernels.{}={}", subject_.kernel, side.in_words());
   }
 
   // Makes the request of a gate: two programs, or this one with a library in either side.
   void prepare() {
-    const std::optional<Side> base = base_of(arguments(), turn_.all());
+    const std::optional<KeptSide> base = base_of(arguments(), turn_.all());
     subject_.base = base ? base->identity() : "";
     GateArguments& gate = request_.arguments.gate;
     gate.only = {GatePart::counts, GatePart::time};
@@ -363,7 +363,7 @@ class Keep {
   }
 
   double gain_;
-  Side head_;
+  KeptSide head_;
   GateRequest request_;
   CandidateTurn turn_;
   Clock::time_point start_ = Clock::now();  // other calls may have had their turn before

@@ -50,6 +50,7 @@ StepPlan plan_that(Deed does) {
   knobs.model.seq = 128;
   knobs.model.vocab = 1024;
   knobs.batch.size = 4;
+  knobs.optim.kind = OptimKind::adamw;
   knobs.launch.fuse = Fuse::none;
   Scenario scenario;
   scenario.name = "by_hand";

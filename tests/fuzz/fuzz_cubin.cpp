@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/require.h"
-#include "plugin/cubin_file.h"
-#include "plugin/cubin_launch.h"
 #include "plugin/library_file.h"
-#include "plugin/size_expression.h"
+#include "plugin/tables/cubin_file.h"
+#include "plugin/tables/cubin_launch.h"
+#include "plugin/tables/size_expression.h"
 #include "plugin/testing/small_cubin.h"
 #include "tests/fuzz/fuzz_input.h"
 

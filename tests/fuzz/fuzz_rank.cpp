@@ -139,7 +139,7 @@ class FuzzedLink : public RankLink {
 void lead(std::string_view answers) try {
   std::vector<std::unique_ptr<RankLink>> links;
   for (int rank = 0; rank < 2; ++rank) links.push_back(std::make_unique<FuzzedLink>(rank, answers));
-  RankedDevice device(std::move(links), {});
+  RankedDevice device(std::move(links), {.clock = {}});
   device.refuse_other_plans(named_plans(plans()));
   (void)device.reason_against_tracing();
   (void)device.identity();

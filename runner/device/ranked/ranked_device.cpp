@@ -525,7 +525,7 @@ void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
         rank.last_sign = Clock::now();
         if (*line == alive_line) continue;
         if (line->starts_with(crash_mark)) {
-          rank.last_words = ' ' + line->substr(1) + ',';
+          rank.crashed_in = ' ' + line->substr(1) + ',';
           continue;
         }
         if (const auto message = rank.reader.take(*line)) rank.answer = read_rank_answer(*message);
@@ -535,7 +535,7 @@ void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
     } catch (const RankGone& gone) {
       interrupt_if_told_soon();
       lose(fmt::format("{} {}{} instead of answering '{}'{}", rank.name, gone.what(),
-                       rank.last_words, name_of(request), answered_in_words(asked)));
+                       rank.crashed_in, name_of(request), answered_in_words(asked)));
     }
   }
 }

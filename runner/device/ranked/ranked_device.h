@@ -72,7 +72,7 @@ class RankedDevice : public Device {
     // Set while an answer is awaited.
     std::optional<RankAnswer> answer{};
     std::chrono::steady_clock::time_point last_sign{};
-    std::string last_words{};  // with a space before them, where it crashed in a library
+    std::string crashed_in{};  // " in 'norm', which is 'f' of 'x.so',", where a library crashed
   };
 
   // Sends the request to the first `count` ranks at once. Throws the error of a rank, DeviceLost

@@ -12,6 +12,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/trial/kernel_trial.h"
+#include "plugin/tables/launch_table.h"
 
 namespace stepgate {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 std::vector<std::string_view> names_of(const AggregateValue& value) {
   std::vector<std::string_view> names;
   for (std::size_t index = 0; index < value.size(); ++index) names.push_back(value.name(index));
-  return names;
-}
-
-std::vector<std::string_view> operands_of(const Kernel& kernel) {
-  std::vector<std::string_view> names;
-  for (const KernelOperand& operand : kernel.operands) names.push_back(operand.name);
   return names;
 }
 

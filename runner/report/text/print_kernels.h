@@ -8,8 +8,8 @@
 
 #include "kernels/kernel.h"
 #include "plugin/check_kernel.h"
-#include "plugin/cubin_file.h"
 #include "plugin/library_file.h"
+#include "plugin/tables/cubin_file.h"
 
 namespace stepgate {
 

@@ -26,16 +26,16 @@
 #include "kernels/catalogue.h"
 #include "line/planned.h"
 #include "plugin/check_kernel.h"
-#include "plugin/cubin.h"
 #include "plugin/kept_check.h"
-#include "plugin/tvm_ffi.h"
+#include "plugin/tables/cubin.h"
+#include "plugin/tables/tvm_ffi.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 #ifdef STEPGATE_WITH_CUDA
 #include "plugin/cuda_trial_device.h"
-#include "plugin/open_cubin.h"
+#include "plugin/tables/open_cubin.h"
 #endif
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/size_expression.h"
+#include "plugin/tables/size_expression.h"
 
 #include <fmt/format.h>
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "kernels/kernel.h"
-#include "plugin/cubin_file.h"
-#include "plugin/cubin_launch.h"
 #include "plugin/open_library.h"
+#include "plugin/tables/cubin_file.h"
+#include "plugin/tables/cubin_launch.h"
 
 namespace stepgate {
 

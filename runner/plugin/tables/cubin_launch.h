@@ -17,8 +17,8 @@
 
 #include "base/text/diagnostic.h"
 #include "base/toml/toml.h"
-#include "plugin/launch_table.h"
-#include "plugin/supported.h"
+#include "plugin/tables/launch_table.h"
+#include "plugin/tables/supported.h"
 
 namespace stepgate {
 

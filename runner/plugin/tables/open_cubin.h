@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "plugin/cubin.h"
+#include "plugin/tables/cubin.h"
 
 struct CUkern_st;  // cudaKernel_t is a pointer to it
 

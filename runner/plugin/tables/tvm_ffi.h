@@ -18,10 +18,10 @@
 #include "base/text/diagnostic.h"
 #include "base/toml/toml.h"
 #include "kernels/kernel.h"
-#include "plugin/launch_table.h"
 #include "plugin/library_file.h"
 #include "plugin/open_library.h"
-#include "plugin/supported.h"
+#include "plugin/tables/launch_table.h"
+#include "plugin/tables/supported.h"
 
 namespace stepgate {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A function of tvm-ffi gets the tensors and numbers of its table, on the stream of the launch. The
 // tests play tvm-ffi's library.
-#include "plugin/tvm_ffi.h"
+#include "plugin/tables/tvm_ffi.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -69,6 +70,15 @@ class TvmFfiFunctions : public testing::Test {
     return {};
   }
 };
+
+// Two variants of a step have a library each.
+TEST(OpenLibraries, AreApartFromEachOther) {
+  void* const first = open_bytes("first", bytes_of_file(STEPGATE_FAKE_KERNELS));
+  void* const second = open_bytes("second", bytes_of_file(STEPGATE_FAKE_FFI_KERNELS));
+  EXPECT_NE(::dlsym(first, "layer_norm"), nullptr);
+  EXPECT_NE(::dlsym(second, "__tvm_ffi_layer_norm"), nullptr);
+  EXPECT_NE(first, second);
+}
 
 TEST_F(TvmFfiFunctions, AreCheckedLikeAnyKernel) {
   KernelCheck right = checked(opened());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/cubin_launch.h"
+#include "plugin/tables/cubin_launch.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

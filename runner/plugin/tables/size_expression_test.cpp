@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Expressions over sizes are what they are in mathematics, and what is none is refused with a way
 // out.
-#include "plugin/size_expression.h"
+#include "plugin/tables/size_expression.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/open_cubin.h"
+#include "plugin/tables/open_cubin.h"
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The facts of a cubin are read as data, and what is none is refused.
-#include "plugin/cubin_file.h"
+#include "plugin/tables/cubin_file.h"
 
 #include <gtest/gtest.h>
 

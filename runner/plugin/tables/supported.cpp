@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/supported.h"
+#include "plugin/tables/supported.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/tvm_ffi.h"
+#include "plugin/tables/tvm_ffi.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include "kernels/dynamic_library.h"
 #include "plugin/elf_reader.h"
 #include "plugin/library_file.h"
-#include "plugin/size_expression.h"
+#include "plugin/tables/size_expression.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/cubin.h"
+#include "plugin/tables/cubin.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 
 #include "base/files/read_file.h"
 #include "base/text/nearest.h"
-#include "plugin/size_expression.h"
+#include "plugin/tables/size_expression.h"
 
 namespace stepgate {
 namespace {

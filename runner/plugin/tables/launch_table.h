@@ -11,7 +11,7 @@
 #include "base/text/diagnostic.h"
 #include "base/toml/toml.h"
 #include "base/toml/toml_keys.h"
-#include "plugin/supported.h"
+#include "plugin/tables/supported.h"
 
 namespace stepgate {
 

@@ -10,7 +10,7 @@
 
 #include "kernels/kernel.h"
 #include "plugin/open_library.h"
-#include "plugin/size_expression.h"
+#include "plugin/tables/size_expression.h"
 
 namespace stepgate {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The form of what follows is NVIDIA's, as nvcc 13.0 writes it; cuobjdump --dump-elf prints it.
-#include "plugin/cubin_file.h"
+#include "plugin/tables/cubin_file.h"
 
 #include <fmt/format.h>
 

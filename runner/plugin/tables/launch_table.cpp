@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/launch_table.h"
+#include "plugin/tables/launch_table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

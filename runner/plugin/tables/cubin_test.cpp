@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A table says how a kernel of a cubin is launched; what does not fit the cubin, the kernel of the
 // catalogue or the device is refused before anything is loaded.
-#include "plugin/cubin.h"
+#include "plugin/tables/cubin.h"
 
 #include <gtest/gtest.h>
 
