@@ -97,6 +97,7 @@ JudgedIntroduction judge_introduction(const Introduction& both, const GateScope&
         scope.of_program
             ? "BASE and HEAD are the same folder and environment: is one of them meant "
               "to be another?"
+        : scope.of_kernels ? "BASE and HEAD have the same library, byte for byte: was HEAD built?"
         : scope.of_commands
             ? "BASE and HEAD run the same program, byte for byte; only their arguments can differ"
             : "BASE and HEAD are the same program, byte for byte: was HEAD built?");

@@ -27,6 +27,7 @@ struct GateScope {
   std::vector<std::string> patterns;  // of workloads (is_wanted)
   bool of_commands = false;           // command lines name their own device
   bool of_program = false;            // a user's program in two folders
+  bool of_kernels = false;            // two libraries of kernels
   bool simulation_asked = false;      // requested by --device
   bool counts = true;                 // whether counts are compared
   bool same_program = false;          // BASE and HEAD run the same bytes in the same environment

@@ -53,8 +53,11 @@ struct Effect {
     if (const auto told = launched.cost.delay_microseconds)
       return fmt::format("{} {} us", launch.kernel.name(), told(launch.attributes));
     const KernelWork& work = facts.work;
+    const auto& with = launched.replacement;
     return fmt::format(
-        "{}, {}, {}", launch.kernel.name(), amount(static_cast<double>(work.flops)),
+        "{}{}, {}, {}", launch.kernel.name(),
+        with ? fmt::format(" by {}:{}", with->library, with->function) : "",
+        amount(static_cast<double>(work.flops)),
         rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
   }
   std::string operator()(const CopyBytes& copy) const {

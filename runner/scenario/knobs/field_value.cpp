@@ -26,7 +26,16 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
-// "build/libmine.so:norm", or a table where there is more to say.
+}  // namespace
+
+std::string limit_text(const FieldValues& values, double limit) {
+  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
+    return bytes_text(static_cast<std::int64_t>(limit));
+  if (values.kind == FieldKind::percent) return percent_text(limit);
+  return values.kind == FieldKind::version ? fmt::format("{:.1f}", limit)
+                                           : fmt::format("{}", limit);
+}
+
 std::string replacement_text(const KernelReplacement& replacement) {
   const std::string where = fmt::format("{}:{}", replacement.library, replacement.function);
   if (replacement == KernelReplacement{replacement.library, replacement.function})
@@ -37,16 +46,6 @@ std::string replacement_text(const KernelReplacement& replacement) {
     text += fmt::format(", workspace = \"{}\"", bytes_text(replacement.workspace_bytes));
   if (replacement.microseconds) text += fmt::format(", time_us = {}", *replacement.microseconds);
   return text + " }";
-}
-
-}  // namespace
-
-std::string limit_text(const FieldValues& values, double limit) {
-  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
-    return bytes_text(static_cast<std::int64_t>(limit));
-  if (values.kind == FieldKind::percent) return percent_text(limit);
-  return values.kind == FieldKind::version ? fmt::format("{:.1f}", limit)
-                                           : fmt::format("{}", limit);
 }
 
 std::string field_value_text(const Field& field, const FieldValue& value) {

@@ -32,6 +32,9 @@ std::string limit_text(const FieldValues&, double limit);
 // The value as a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
 std::string field_value_text(const Field&, const FieldValue&);
 
+// "build/libmine.so:norm" in quotes, or a table where there is more to say.
+std::string replacement_text(const KernelReplacement&);
+
 // The values that the field accepts: "1 to 4", "static, cuda or cuda_async".
 std::string field_values_text(const FieldValues&);
 

@@ -215,9 +215,8 @@ class ScenarioReader {
         scenario.overrides.push_back(
             {variant.name, std::string(like_key), variant.like->text, variant.like->place});
       for (const Setting& setting : variant.settings) {
-        scenario.overrides.push_back({variant.name, name_of(setting),
-                                      field_value_text(*setting.field, setting.value),
-                                      setting.place});
+        scenario.overrides.push_back(
+            {variant.name, name_of(setting), value_text(setting), setting.place});
       }
     }
     require_one_process(scenario);

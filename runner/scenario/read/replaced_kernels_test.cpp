@@ -95,6 +95,7 @@ TEST(ReplacedKernels, AreOverridesOneByOne) {
   std::vector<std::string> knobs;
   for (const VariantOverride& own : read(two).overrides) knobs.push_back(own.knob);
   EXPECT_EQ(knobs, (std::vector<std::string>{"kernels.layer_norm", "kernels.add"}));
+  EXPECT_EQ(read(two).overrides.front().value, "\"m.so:layer_norm\"");
   const VariantChange without{"mine", "kernels.add", std::nullopt};
   const Scenario scenario = parse_scenario(file_with(two), "s.toml", no_base, {}, &without);
   EXPECT_EQ(of_mine(scenario).size(), 1U);

@@ -381,6 +381,13 @@ std::string name_of(const Setting& setting) {
   return fmt::format("{}.{}", setting.field->name, kernels->begin()->first);
 }
 
+std::string value_text(const Setting& setting) {
+  const auto* kernels = std::get_if<ReplacedKernels>(&setting.value);
+  if (kernels == nullptr || kernels->size() != 1)
+    return field_value_text(*setting.field, setting.value);
+  return replacement_text(kernels->begin()->second);
+}
+
 std::string hint_for_unknown_field(std::string_view name) {
   constexpr std::string_view table = "variant.";
   if (name.starts_with(table)) name.remove_prefix(table.size());

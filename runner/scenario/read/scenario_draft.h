@@ -28,6 +28,8 @@ struct Setting {
 
 // "batch.size"; "kernels.layer_norm" for one replaced kernel.
 std::string name_of(const Setting&);
+// The value as a file writes it; of one replaced kernel, what stands behind its name.
+std::string value_text(const Setting&);
 
 struct AssertionDraft {
   std::string name;

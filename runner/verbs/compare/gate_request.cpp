@@ -190,6 +190,7 @@ GateScope scope_of(const GateRequest& request) {
   return {.patterns = arguments.gate.workloads,
           .of_commands = arguments.gate.of_commands(),
           .of_program = arguments.gate.of_program(),
+          .of_kernels = arguments.gate.of_kernels(),
           .simulation_asked = arguments.device.spec.starts_with("simulated"),
           .counts = request.looks_at(GatePart::counts),
           .same_program = run_same_program(arguments)};
