@@ -22,14 +22,14 @@ constexpr double asked_gain = 0.005;
 // The standard deviation of the log-ratio of a pair of launches.
 constexpr double noise = 0.004;
 
-struct Played {
+struct PlayedLedger {
   bool is_kept = false;
   std::int64_t pairs = 0;
 };
 
 // Plays one candidate: pairs of launches until it is kept, shown not to reach the gain, or out of
 // pairs.
-Played play(Random& random, double true_ratio, double gain, double level, std::int64_t most_pairs) {
+PlayedLedger play(Random& random, double true_ratio, double gain, double level, std::int64_t most_pairs) {
   const double margin = std::log1p(-gain);
   EProcess is_faster(Direction::below, margin);
   EProcess is_not(Direction::above, margin);
@@ -106,7 +106,7 @@ Gains gains_of(std::int64_t number) {
   std::vector<double> needed;
   for (int candidate = 0; candidate < candidates; ++candidate) {
     Random random(1000 + static_cast<std::uint64_t>(candidate));
-    const Played played =
+    const PlayedLedger played =
         play(random, 0.99, asked_gain, level_of_candidate(budget, number, 0), pairs);
     if (played.is_kept) needed.push_back(static_cast<double>(played.pairs));
   }

@@ -253,9 +253,11 @@ OpenedDevice open_device_of(const PartOfRun& part, const LineArguments& argument
 
 namespace {
 
+// `alone` says that the processes run one scenario, which nothing later depends on.
 std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& arguments,
-                                     std::vector<Planned> all, const JudgeSettings& settings,
-                                     std::uint64_t seed, const ProgressSink& progress) {
+                                     std::vector<Planned> all, bool alone,
+                                     const JudgeSettings& settings, std::uint64_t seed,
+                                     const ProgressSink& progress) {
   std::vector<Traced> traced(all.size());
   if (const auto mark = attached_tool()) {
     for (Traced& one : traced)
@@ -278,7 +280,7 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
       traced[index] = trace_planned(*device, arguments, planned, settings, seed);
       progress.traced(planned, traced[index]);
     } catch (const DeviceLost& lost) {
-      if (all.size() > 1) throw;  // later scenarios would hang too
+      if (!alone) throw;  // later scenarios would hang too
       traced[index].unavailable = lost.what();
     } catch (const DeviceError& error) {
       traced[index].unavailable = error.what();
@@ -294,7 +296,7 @@ std::vector<Traced> trace_part(const PartOfRun& part, const LineArguments& argum
                                Timelines timelines, const ProgressSink& progress) {
   if (part.team == nullptr) return trace_all(arguments, part.scenarios, seed, timelines, progress);
   return trace_with_ranks(*part.team, arguments, {part.scenarios.begin(), part.scenarios.end()},
-                          settings, seed, progress);
+                          part.owned != nullptr, settings, seed, progress);
 }
 
 }  // namespace stepgate

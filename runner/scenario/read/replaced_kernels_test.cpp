@@ -10,19 +10,20 @@
 namespace stepgate {
 namespace {
 
-std::string file_with(const std::string& kernels) {
+std::string file_with_kernels(const std::string& kernels) {
   return "claim = \"mine is no slower\"\nmodel.kind = \"transformer\"\n[variant.ours]\n"
          "[variant.mine]\n" +
          kernels + "\n[expect]\nsame = \"mine.launches_per_step == ours.launches_per_step\"\n";
 }
 
-Scenario read(const std::string& kernels, const std::vector<std::string>& overrides = {}) {
-  return parse_scenario(file_with(kernels), "s.toml", no_base, overrides);
+Scenario read_with(const std::string& kernels, const std::vector<std::string>& overrides = {}) {
+  return parse_scenario(file_with_kernels(kernels), "s.toml", no_base, overrides);
 }
 
-std::string fault_in(const std::string& kernels, const std::vector<std::string>& overrides = {}) {
+std::string fault_of_kernels(const std::string& kernels,
+                             const std::vector<std::string>& overrides = {}) {
   try {
-    (void)read(kernels, overrides);
+    (void)read_with(kernels, overrides);
   } catch (const RequestError& error) {
     return error.what();
   }
@@ -34,25 +35,25 @@ const ReplacedKernels& of_mine(const Scenario& scenario) {
 }
 
 TEST(ReplacedKernels, AreAPathWithTheKernelsNameAsFunction) {
-  const Scenario scenario = read("kernels.layer_norm = \"build/libmine.so\"");
+  const Scenario scenario = read_with("kernels.layer_norm = \"build/libmine.so\"");
   EXPECT_TRUE(scenario.variants.at(0).knobs.kernels.empty());
   EXPECT_EQ(of_mine(scenario),
             (ReplacedKernels{{"layer_norm", {"build/libmine.so", "layer_norm"}}}));
   EXPECT_TRUE(launches_libraries(scenario));
-  EXPECT_FALSE(launches_libraries(read("")));
+  EXPECT_FALSE(launches_libraries(read_with("")));
 }
 
 TEST(ReplacedKernels, MayNameAFunctionBehindAColon) {
-  EXPECT_EQ(of_mine(read("kernels.layer_norm = \"a:b/libmine.so:fast\"")).at("layer_norm"),
+  EXPECT_EQ(of_mine(read_with("kernels.layer_norm = \"a:b/libmine.so:fast\"")).at("layer_norm"),
             (KernelReplacement{"a:b/libmine.so", "fast"}));
-  EXPECT_EQ(of_mine(read("kernels.layer_norm = \"libmine.so:fast\"")).at("layer_norm"),
+  EXPECT_EQ(of_mine(read_with("kernels.layer_norm = \"libmine.so:fast\"")).at("layer_norm"),
             (KernelReplacement{"libmine.so", "fast"}));
 }
 
 TEST(ReplacedKernels, SayLaunchesWorkspaceAndTimeInATable) {
   const KernelReplacement all{"m.so", "norm", 2, 4 << 20, 8.5};
-  EXPECT_EQ(of_mine(read("kernels.layer_norm = { library = \"m.so\", function = \"norm\", "
-                         "launches = 2, workspace = \"4 MiB\", time_us = 8.5 }"))
+  EXPECT_EQ(of_mine(read_with("kernels.layer_norm = { library = \"m.so\", function = \"norm\", "
+                              "launches = 2, workspace = \"4 MiB\", time_us = 8.5 }"))
                 .at("layer_norm"),
             all);
 }
@@ -78,14 +79,14 @@ TEST(ReplacedKernels, OfTheBaseAreOursAgainWhereAVariantSaysSo) {
 
 TEST(ReplacedKernels, AreSetInEveryVariantOnTheCommandLine) {
   const Scenario scenario =
-      read("kernels.layer_norm = \"old.so\"", {"kernels.layer_norm=new.so:norm"});
+      read_with("kernels.layer_norm = \"old.so\"", {"kernels.layer_norm=new.so:norm"});
   for (const Variant& variant : scenario.variants)
     EXPECT_EQ(variant.knobs.kernels.at("layer_norm"), (KernelReplacement{"new.so", "norm"}));
 }
 
 TEST(ReplacedKernels, ComeFromAnotherLibraryWhereTheCommandLineNamesOne) {
-  const Scenario scenario =
-      read("kernels.layer_norm = { library = \"old.so:norm\", launches = 2 }", {"kernels=new.so"});
+  const Scenario scenario = read_with(
+      "kernels.layer_norm = { library = \"old.so:norm\", launches = 2 }", {"kernels=new.so"});
   EXPECT_TRUE(scenario.variants.at(0).knobs.kernels.empty());
   EXPECT_EQ(of_mine(scenario).at("layer_norm"), (KernelReplacement{"new.so", "norm", 2}));
 }
@@ -93,17 +94,17 @@ TEST(ReplacedKernels, ComeFromAnotherLibraryWhereTheCommandLineNamesOne) {
 TEST(ReplacedKernels, AreOverridesOneByOne) {
   const std::string two = "kernels.layer_norm = \"m.so\"\nkernels.add = \"m.so\"";
   std::vector<std::string> knobs;
-  for (const VariantOverride& own : read(two).overrides) knobs.push_back(own.knob);
+  for (const VariantOverride& own : read_with(two).overrides) knobs.push_back(own.knob);
   EXPECT_EQ(knobs, (std::vector<std::string>{"kernels.layer_norm", "kernels.add"}));
-  EXPECT_EQ(read(two).overrides.front().value, "\"m.so:layer_norm\"");
+  EXPECT_EQ(read_with(two).overrides.front().value, "\"m.so:layer_norm\"");
   const VariantChange without{"mine", "kernels.add", std::nullopt};
-  const Scenario scenario = parse_scenario(file_with(two), "s.toml", no_base, {}, &without);
+  const Scenario scenario = parse_scenario(file_with_kernels(two), "s.toml", no_base, {}, &without);
   EXPECT_EQ(of_mine(scenario).size(), 1U);
   EXPECT_TRUE(of_mine(scenario).contains("layer_norm"));
 }
 
 TEST(ReplacedKernels, ChangeTheFingerprintAndTheirPathsDoNot) {
-  const auto of = [](const std::string& kernels) { return read(kernels).fingerprint; };
+  const auto of = [](const std::string& kernels) { return read_with(kernels).fingerprint; };
   const auto one = of("kernels.layer_norm = \"a.so\"");
   EXPECT_NE(one, of(""));
   EXPECT_EQ(one, of("kernels.layer_norm = \"build/other/b.so\""));
@@ -140,14 +141,15 @@ TEST(ReplacedKernels, RefuseWhatIsNone) {
        "'kernels.layer_norm.time_us' must be a number above 0", "microseconds"},
       {"kernels = \"m.so\"", "'kernels' must be a table", "write [kernels]"}};
   for (const Refused& one : all) {
-    const std::string words = fault_in(one.kernels);
+    const std::string words = fault_of_kernels(one.kernels);
     EXPECT_NE(words.find(one.fact), std::string::npos) << one.kernels << '\n' << words;
     EXPECT_NE(words.find(one.way_out), std::string::npos) << one.kernels << '\n' << words;
   }
-  EXPECT_NE(fault_in("", {"kernels.layernorm=m.so"}).find("did you mean 'layer_norm'?"),
+  EXPECT_NE(fault_of_kernels("", {"kernels.layernorm=m.so"}).find("did you mean 'layer_norm'?"),
             std::string::npos);
-  EXPECT_NE(fault_in("", {"kernels=m.so"}).find("no variant launches a kernel of a library"),
-            std::string::npos);
+  EXPECT_NE(
+      fault_of_kernels("", {"kernels=m.so"}).find("no variant launches a kernel of a library"),
+      std::string::npos);
 }
 
 TEST(ReplacedKernels, AreInTheSchemaByName) {
