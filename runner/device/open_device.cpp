@@ -125,8 +125,9 @@ std::optional<NoCuda> reason_for_stand_in(const DeviceChoice& choice) {
 std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice,
                                   [[maybe_unused]] int index = 0) {
 #ifdef STEPGATE_WITH_CUDA
-  return make_cuda_device(choice.tracing ? Recording::on : Recording::off, index,
-                          choice.opens_libraries ? Libraries::opened : Libraries::refused);
+  return make_cuda_device(
+      choice.tracing ? Recording::on : Recording::off, index,
+      choice.opens_libraries ? KernelLibraries::opened : KernelLibraries::refused);
 #else
   throw no_cuda(*reason_against_cuda());
 #endif

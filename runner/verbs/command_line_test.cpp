@@ -37,6 +37,8 @@ const std::map<std::string, std::string> without_default{
     {"--head", "nothing to compare with"},
     {"--base-command", "--base"},
     {"--head-command", "--head"},
+    {"--base-kernels", "libraries as scenarios name them"},
+    {"--head-kernels", "libraries as scenarios name them"},
     {"--head-files", "the files of BASE"},
     {"--program", "scenarios of composed steps"},
     {"--cwd", "the folder of the caller"},

@@ -87,7 +87,7 @@ std::vector<Wire> every_wire() {
   wires.push_back({"a load", to_line(planted_record<Loaded>()), answer_again<Loaded, read_loaded>});
   wires.push_back({"a run", to_line(planted_record<Ran>()), answer_again<Ran, read_ran>});
   auto counts = planted_record<StepCounts>();
-  counts.gradient_bound = 0.5;
+  counts.gradient_bound = counts.loss_bound = 0.5;
   wires.push_back({"counts", to_line(counts), answer_again<StepCounts, read_counts>});
   Traced traced;
   traced.unavailable = "why";

@@ -202,7 +202,7 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsTheLibraryAsData) {
 
 // Both sides run this program; the simulated device takes the declared time of both libraries.
 TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
-  std::filesystem::copy_file(library(), place() / "new.so");
+  std::filesystem::copy_file(place() / library(), place() / "new.so");
   const std::string file = scenario_with(
       "layer_norm = { library = \"libmine.so\", function = \"layer_norm\", time_us = 8 }");
   const auto gate = [&](const std::string& head, const std::string& scenario) {

@@ -97,8 +97,8 @@ std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) 
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(Recording recording, int index, Libraries libraries)
-      : index_(index), opens_libraries_(libraries == Libraries::opened) {
+  CudaDevice(Recording recording, int index, KernelLibraries libraries)
+      : index_(index), opens_libraries_(libraries == KernelLibraries::opened) {
     if (recording == Recording::on) cupti_ = std::make_unique<Cupti>();
     int count = 0;
     check(cudaGetDeviceCount(&count), "find a GPU");
@@ -429,7 +429,8 @@ int visible_gpus() {
   return status == cudaSuccess ? count : 0;
 }
 
-std::unique_ptr<Device> make_cuda_device(Recording recording, int index, Libraries libraries) {
+std::unique_ptr<Device> make_cuda_device(Recording recording, int index,
+                                         KernelLibraries libraries) {
   return std::make_unique<CudaDevice>(recording, index, libraries);
 }
 
