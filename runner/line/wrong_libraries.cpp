@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/process/command.h"
 #include "plugin/kept_check.h"
 #include "plugin/library_file.h"
 
@@ -53,10 +54,11 @@ std::vector<std::string> notes_of_checks(const Scenario& scenario) {
         const std::string identity = identity_of(read_library(replacement.library));
         const auto check = kept_check(replacement.library, identity, name, replacement.function);
         if (!check) {
-          note = fmt::format(
-              "nobody has checked that '{}' of '{}' is {}: stepgate kernel check {} {}{}",
-              replacement.function, replacement.library, name, replacement.library, name,
-              replacement.function == name ? "" : " --function " + replacement.function);
+          Command command{"stepgate", "kernel", "check", replacement.library, name};
+          if (replacement.function != name)
+            command.insert(command.end(), {"--function", replacement.function});
+          note = fmt::format("nobody has checked that '{}' of '{}' is {}: {}", replacement.function,
+                             replacement.library, name, to_text(command));
         } else if (check->faults.empty()) {
           note = fmt::format("`kernel check` says that '{}' of '{}' is {}, in {} trials",
                              replacement.function, replacement.library, name, check->trials);
