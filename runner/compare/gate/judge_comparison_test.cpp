@@ -77,7 +77,7 @@ double at_most(double p, int comparisons) {
 
 // Steps of 213 us with noise of launches and segments. A share of HEAD's steps stalls, or all of
 // them from some step of a launch on.
-struct Planted {
+struct PlantedEffect {
   double share = 0;
   double stall_seconds = 0;
   std::int64_t after_steps = std::numeric_limits<std::int64_t>::max();
@@ -85,7 +85,7 @@ struct Planted {
 };
 
 ComparisonVerdict watched_comparison(
-    const Planted& planted, std::uint64_t seed,
+    const PlantedEffect& planted, std::uint64_t seed,
     std::chrono::nanoseconds watch_time = std::chrono::seconds(24)) {
   constexpr double step = 213e-6;
   ComparisonScript script;
@@ -223,12 +223,12 @@ TEST_F(JudgeComparison, DecidesQuietProgramsAtTheFewestPairs) {
 }
 
 TEST_F(JudgeComparison, DoesNotPassStallsThatATypicalLaunchDoesNotShow) {
-  for (const Planted& planted : {Planted{0.001, 15e-3},
-                                 {0.0005, 40e-3},
-                                 {0.002, 7e-3},
-                                 {0.004, 4e-3},
-                                 {0.0007, 30e-3},
-                                 {0.003, 3e-3}}) {
+  for (const PlantedEffect& planted : {PlantedEffect{0.001, 15e-3},
+                                       {0.0005, 40e-3},
+                                       {0.002, 7e-3},
+                                       {0.004, 4e-3},
+                                       {0.0007, 30e-3},
+                                       {0.003, 3e-3}}) {
     int passed = 0;
     int disagree = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
