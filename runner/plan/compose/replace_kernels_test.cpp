@@ -52,6 +52,16 @@ TEST(ReplaceKernels, LeavesEverythingElseOfTheStep) {
   EXPECT_FALSE(kernel(first_launch_of(theirs, "gelu").kernel).replacement);
 }
 
+TEST(ReplaceKernels, LeavesTheArithmeticOfTheModel) {
+  Knobs knobs = small_transformer();
+  knobs.launch.fuse = Fuse::attention;
+  const StepPlan ours = plan_of(knobs);
+  knobs.kernels.emplace("attention", KernelReplacement{"m.so", "attention"});
+  knobs.kernels.emplace("matmul", KernelReplacement{"m.so", "matmul"});
+  ASSERT_GT(launches_of(ours, "attention"), 0);
+  EXPECT_EQ(facts_of(plan_of(knobs)).model_flops, facts_of(ours).model_flops);
+}
+
 TEST(ReplaceKernels, KeepsRowsAsLongAsACopyOfThePlan) {
   std::optional<StepPlan> copy;
   {

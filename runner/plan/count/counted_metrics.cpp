@@ -328,8 +328,9 @@ double model_flops(const StepPlan& plan, const PlanFacts& facts) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     const bool trains = operation.phase == Phase::forward || operation.phase == Phase::backward;
     if (launch == nullptr || !trains) continue;
-    const Kernel& launched = kernel(launch->kernel);
-    if (!launched.library.is_gemm && !launched.library.is_attention) continue;
+    // The model needs the same arithmetic, whoever launches the kernel.
+    const KernelLibrary& library = kernel(launch->kernel.name()).library;
+    if (!library.is_gemm && !library.is_attention) continue;
     flops += operation.model_share * gemm_flops(*launch, facts.operations[index].tally.flops) /
              static_cast<double>(operation.every);
   }
