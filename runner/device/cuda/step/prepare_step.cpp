@@ -16,6 +16,7 @@
 #include "plan/analyse/access.h"
 #include "plan/analyse/stays.h"
 #include "plugin/cuda_device_facts.h"
+#include "plugin/library_call.h"
 
 namespace stepgate {
 namespace {
@@ -191,6 +192,7 @@ void CudaStep::prepare(const CudaServices& services) {
 Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaServices& services) {
   const Kernel& row = kernel(launch.kernel);
   const KernelReplacement& with = *row.replacement;
+  library_call().operation = nullptr;  // of an earlier step
   const OpenLibrary& library = services.library(with.library);
   const KernelRequest request{.kernel = row,
                               .shape = launch.shape,
