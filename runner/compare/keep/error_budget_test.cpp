@@ -29,7 +29,8 @@ struct PlayedLedger {
 
 // Plays one candidate: pairs of launches until it is kept, shown not to reach the gain, or out of
 // pairs.
-PlayedLedger play(Random& random, double true_ratio, double gain, double level, std::int64_t most_pairs) {
+PlayedLedger play(Random& random, double true_ratio, double gain, double level,
+                  std::int64_t most_pairs) {
   const double margin = std::log1p(-gain);
   EProcess is_faster(Direction::below, margin);
   EProcess is_not(Direction::above, margin);

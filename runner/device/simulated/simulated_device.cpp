@@ -160,7 +160,8 @@ class SimulatedStep : public LoadedStep {
   }
 
   std::vector<KernelChoice> choices() const override {
-    return library_kernels_not_run(plan_, "a simulated device runs no library, and the scenario declares its time");
+    return library_kernels_not_run(
+        plan_, "a simulated device runs no library, and the scenario declares its time");
   }
 
   StepResult run(const Observe& observe) override {

@@ -124,9 +124,8 @@ TEST(OtherValues, AreSomeForEveryFieldAndAllCanBeWritten) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != FieldScope::variant) continue;
     const bool names_libraries = field.values.kind == FieldKind::kernels;  // there is no other one
-    const FieldValue now = names_libraries
-                               ? ReplacedKernels{{"layer_norm", {"m.so", "norm"}}}
-                               : default_of(field);
+    const FieldValue now =
+        names_libraries ? ReplacedKernels{{"layer_norm", {"m.so", "norm"}}} : default_of(field);
     const std::vector<FieldValue> others = other_values(field, now);
     EXPECT_FALSE(others.empty()) << field.name;
     for (const FieldValue& other : others) {
