@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "compare/worker/kernel_workload.h"
 #include "report/append.h"
 #include "report/command_again.h"
 #include "report/report.h"
@@ -236,7 +237,9 @@ Report gate_report(const RunInfo& run, GateSubject subject, GateLooks looks, Gat
   std::vector<ReportedCase> timed;
   if (looks.comparison) {
     for (const WorkloadVerdict& workload : looks.comparison->workloads)
-      timed.push_back(passed_case(workload.name + ".time", workload.reason));
+      timed.push_back(passed_case(
+          kernel_workload_named(workload.name) ? workload.name : workload.name + ".time",
+          workload.reason));
   }
   std::vector<ReportedCase> decided;
   for (const HeadAssertion& one : looks.assertions) {

@@ -196,6 +196,51 @@ TEST_F(Gates, FindSlowerMemory) {
   EXPECT_TRUE(contains(run.out, "kernels limited by memory")) << run.out;
 }
 
+// The update is a small part of the step. An older worker, of which a pipe takes the new word away,
+// knows nothing of kernels.
+TEST_F(Gates, FindASlowerKernelOfAStepThatIsAsFastWhereAnAssertionNamesIt) {
+  const std::string asked = tensor_cores + "norm = \"step.kernel_us(sgd) <= 1 s\"\n";
+  write("asked.toml", asked);
+  head_on_a_device_with("memory_bytes_per_second", 0.94);
+  const Finished unasked = gate({"tensor_cores"});
+  EXPECT_EQ(unasked.exit_code, 0) << unasked.out << unasked.err;
+  const Finished slower = gate({"asked"}, {"--junit", "j.xml", "--ledger", "ledger"});
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+  EXPECT_TRUE(contains(slower.out, "kernels    1 kernel, 1 slower, ")) << slower.out;
+  EXPECT_TRUE(contains(slower.out, "blocks     time  asked/step\n             sgd +"))
+      << slower.out;
+  EXPECT_TRUE(contains(slower.out, "; the limit is +2 %; the step +")) << slower.out;
+  EXPECT_TRUE(contains(slower.out, "BLOCKED: 1 x time")) << slower.out;
+  EXPECT_EQ(lines().at(1).at("outcome"), "passes");
+  EXPECT_EQ(lines().at(2).at("workload"), "asked/step.kernel_us(sgd)");
+  EXPECT_EQ(lines().at(2).at("kernel"), "sgd");
+  EXPECT_EQ(lines().at(3).at("what"), "kernel_us(sgd)");
+  EXPECT_TRUE(contains(text_of(place() / "j.xml"), "name=\"time.asked/step.kernel_us(sgd)\""));
+  const Finished again = gate({"asked"}, {"--ledger", "ledger"}, "simulated", 8);
+  EXPECT_EQ(again.exit_code, 1) << again.out << again.err;
+  EXPECT_TRUE(contains(again.out, " pairs of launches and ")) << again.out;
+  const Finished only = gate({"asked"}, {"--only", "time"});
+  EXPECT_EQ(only.exit_code, 1) << only.out << only.err;
+  script("base", program + " \"$@\" | sed -u 's/\"kernels\":\\[[^]]*\\],//'\n");
+  const Finished older = gate({"asked"}, {"--only", "time"});
+  EXPECT_EQ(older.exit_code, 0) << older.out << older.err;
+  EXPECT_TRUE(contains(older.out, "sgd is not compared: BASE's worker does not tell its time"))
+      << older.out;
+}
+
+TEST_F(Gates, NoKernelOfIdenticalBuildsIsSlower) {
+  script("head", "exec " + program + " \"$@\"\n");
+  write("asked.toml", tensor_cores + "norm = \"step.kernel_us(sgd) <= 1 s\"\n");
+  int passed = 0;
+  constexpr int gates = 10;
+  for (int seed = 1; seed <= gates; ++seed) {
+    const Finished same = gate({"asked"}, {"--only", "time"}, "simulated", seed);
+    EXPECT_NE(same.exit_code, 1) << same.out;
+    passed += same.exit_code == 0;
+  }
+  EXPECT_GE(passed, gates - 1);
+}
+
 TEST_F(Gates, FindDearerLaunches) {
   head_on_a_device_with("launch_ns|product_ns|graph_launch_ns", 1.25);
   const Finished run = gate({"launches"});

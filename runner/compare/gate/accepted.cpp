@@ -32,7 +32,7 @@ Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
   keys.text("until", entry.until);
   keys.refuse_the_rest();
   const auto metric = metric_named(entry.what);
-  const bool measured = entry.what == "time" || metric;
+  const bool measured = is_of_time(entry) || metric;
   const auto quantity = parse_quantity(at_most);
   const Dimension wanted =
       metric && row_of(*metric).unit == MetricUnit::bytes ? Dimension::bytes : Dimension::plain;
@@ -55,7 +55,7 @@ Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
   const auto today = weeks_of_date(day);
   if (is_day && today && *weeks_of_date(entry.until) - *today > most_weeks)
     keys.fault(table.place, "'until' is more than a year away; give a day within a year");
-  if (entry.what == "time" && entry.workload.find_first_not_of("*?/") == std::string::npos)
+  if (is_of_time(entry) && entry.workload.find_first_not_of("*?/") == std::string::npos)
     keys.fault(table.place, "'workload' is every workload; name the scenarios that may be slower");
   for (const auto& [name, text] : {std::pair{"who", &entry.who}, {"why", &entry.why}}) {
     if (text->find_first_not_of(' ') == std::string::npos)
@@ -79,6 +79,10 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file, const std
   keys.refuse_the_rest();
   if (!faults.empty()) throw RequestError(std::move(faults));
   return all;
+}
+
+bool is_of_time(const Accepted& entry) {
+  return entry.what == "time" || entry.what.starts_with("kernel_us(");
 }
 
 bool speaks_of(const Accepted& entry, const std::string& workload, const std::string& what) {

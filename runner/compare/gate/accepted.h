@@ -15,7 +15,8 @@ namespace stepgate {
 // One [[accepted]] entry of the file.
 struct Accepted {
   std::string workload;  // pattern (*, ?, [a-z]) of "scenario/variant", or of a scenario's name
-  std::string what;      // "time", "losses", "scenario", an assertion's name, or that of a metric
+  // "time", "kernel_us(layer_norm)", "losses", "scenario", an assertion's name, or that of a metric
+  std::string what;
   // The limit of a time is relative: 0.05 is 5 % longer. The limit of a metric is in base units. It
   // is the largest allowed value; for arithmetic, where a decrease blocks, it is the smallest.
   double limit = 0;
@@ -32,6 +33,9 @@ std::vector<Accepted> read_accepted(const std::filesystem::path&, const std::str
 
 // Returns whether the entry covers this workload and subject, ignoring its limit and date.
 bool speaks_of(const Accepted&, const std::string& workload, const std::string& what);
+
+// Returns whether the entry is about the time of a step or of a kernel.
+bool is_of_time(const Accepted&);
 
 // Returns whether the entry is still valid on `day`, a date or a date with a time.
 bool counts_on(const Accepted&, const std::string& day);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compare/gate/gate_stages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "compare/gate/compare_programs.h"
 #include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
+#include "compare/worker/kernel_workload.h"
 
 namespace stepgate {
 namespace {
@@ -103,6 +106,29 @@ JudgedIntroduction judge_introduction(const Introduction& both, const GateScope&
             : "BASE and HEAD are the same program, byte for byte: was HEAD built?");
   std::ranges::move(lost_workloads(both, scope), std::back_inserter(judged.findings));
   return judged;
+}
+
+std::vector<Finding> without_kernels_that_are_not_told(const Introduction& both,
+                                                       std::vector<std::string>& kernels) {
+  std::vector<Finding> findings;
+  std::erase_if(kernels, [&](const std::string& name) {
+    const auto tells = [&](const Hello& side) {
+      return std::ranges::find(side.kernels, name) != side.kernels.end();
+    };
+    if (tells(both.base) && tells(both.head)) return false;
+    const KernelWorkload kernel = *kernel_workload_named(name);
+    const bool of_head = !tells(both.head);
+    Finding finding = of_gate(
+        FindingKind::time, of_head ? Severity::not_gated : Severity::note, metric_text(kernel),
+        of_head ? fmt::format("HEAD's worker does not tell the time of {}", kernel.kernel)
+                : fmt::format("{} is not compared: BASE's worker does not tell its time, as an "
+                              "older stepgate does not",
+                              kernel.kernel));
+    finding.workload = kernel.workload;
+    findings.push_back(std::move(finding));
+    return true;
+  });
+  return findings;
 }
 
 JudgedCounts judge_counts(std::span<const CountedPair> pairs,

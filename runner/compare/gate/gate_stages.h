@@ -43,6 +43,11 @@ struct JudgedIntroduction {
 // Throws RequestError for a pattern that no workload of BASE's command line matches.
 JudgedIntroduction judge_introduction(const Introduction&, const GateScope&);
 
+// Removes the kernels whose time a side does not tell, with a finding for each. An older BASE is no
+// fault of HEAD; a HEAD that tells nothing is not gated.
+std::vector<Finding> without_kernels_that_are_not_told(const Introduction&,
+                                                       std::vector<std::string>& kernels);
+
 struct JudgedCounts {
   std::vector<Finding> findings;
   std::set<std::string> differing;  // workloads with a finding worse than a note

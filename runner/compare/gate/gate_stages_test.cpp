@@ -54,6 +54,25 @@ TEST(JudgeIntroduction, FindsNothingWhereBothAreAlike) {
   EXPECT_TRUE(judged.findings.empty());
 }
 
+TEST(JudgeKernels, AnOlderBaseIsNoFaultAndAHeadThatTellsNothingIsNotGated) {
+  Introduction both = both_with({"a/fix"});
+  const std::string norm = "a/fix.kernel_us(layer_norm)", sgd = "a/fix.kernel_us(sgd)";
+  both.base.kernels = {norm};
+  both.head.kernels = {norm, sgd};
+  Words kernels{norm, sgd};
+  const std::vector<Finding> older = without_kernels_that_are_not_told(both, kernels);
+  EXPECT_EQ(kernels, Words{norm});
+  ASSERT_EQ(older.size(), 1u);
+  EXPECT_EQ(older.front().severity, Severity::note);
+  EXPECT_EQ(older.front().workload, "a/fix");
+  EXPECT_EQ(older.front().what, "kernel_us(sgd)");
+  both.head.kernels = {};
+  const std::vector<Finding> silent = without_kernels_that_are_not_told(both, kernels);
+  EXPECT_TRUE(kernels.empty());
+  ASSERT_EQ(silent.size(), 1u);
+  EXPECT_EQ(silent.front().severity, Severity::not_gated);
+}
+
 TEST(JudgeIntroduction, ComparesNothingOnTwoDevices) {
   Introduction both = both_with({"a/fix"});
   both.head.device = "";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compare/worker/kernel_workload.h"
 #include "scenario/assertions/metric.h"
 #include "scenario/assertions/step_counts.h"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::size_t workloads_ahead = 16;
+// A traced step makes hundreds of records.
+constexpr std::int64_t most_traced_steps = 20;
 
 // Returns how many pairs to launch at once: first the fewest that can decide, later more, the
 // longer the gate has taken. A few unneeded pairs cost less than launching pairs one by one.
@@ -46,7 +49,7 @@ std::int64_t pairs_that_fit(const ComparisonRequest& request,
                             std::span<const CountedPair> counted) {
   double largest = 0;
   for (const std::string& workload : request.workloads) {
-    const auto found = std::ranges::find(counted, workload, &CountedPair::workload);
+    const auto found = std::ranges::find(counted, workload_in(workload), &CountedPair::workload);
     if (found == counted.end()) return 1;
     const auto base = planned_memory_of(found->base);
     const auto head = planned_memory_of(found->head);
@@ -76,6 +79,12 @@ std::vector<std::string> in_order_of_suspicion(std::vector<std::string> workload
 
 std::size_t workloads_ahead_of_a_gate(std::size_t workloads) {
   return workloads > 2 * workloads_ahead ? workloads_ahead : 0;
+}
+
+void time_kernels(ComparisonRequest& request) {
+  request.of_kernels = true;
+  request.most_steps = most_traced_steps;
+  request.watch_time = std::chrono::nanoseconds(0);
 }
 
 void time_as_a_gate(ComparisonRequest& request, const ComparisonSettings& settings,

@@ -32,6 +32,9 @@ std::vector<std::string> in_order_of_suspicion(std::vector<std::string> workload
 // seconds; 0 where all workloads together are few.
 std::size_t workloads_ahead_of_a_gate(std::size_t workloads);
 
+// Turns the request of a gate into one for kernels in traced steps, which are few.
+void time_kernels(ComparisonRequest&);
+
 // Turns the request of a comparison into that of a gate. No pair begins after `most_timing`, but
 // every workload gets the fewest pairs that can decide it. As many pairs are launched at once as
 // fit into device memory by the plans of both sides.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 
@@ -13,6 +14,7 @@
 #include "base/stats/e_process.h"
 #include "base/text/diagnostic.h"
 #include "base/text/number_words.h"
+#include "compare/worker/kernel_workload.h"
 #include "judge/assertions/timed_assertion.h"
 #include "judge/judge_suite.h"
 #include "judge/verdict/words.h"
@@ -113,7 +115,7 @@ bool hides_in(const WorkInPair& workload, ComparisonSide side) {
 
 double believed_in(const ComparisonMeasurement& all, const WorkInPair& workload) {
   const Waited waited = waited_in(workload);
-  return all.simulated ? waited.claimed : waited.believed();
+  return all.unchecked ? waited.claimed : waited.believed();
 }
 
 std::array<Total, 2> totals_of(const WorkInPair& workload) {
@@ -151,7 +153,7 @@ class WorkTest {
     hidden_.add(believed - waited_in(workload).claimed);
     const bool queues = std::ranges::any_of(
         both_sides, [&](ComparisonSide side) { return hides_in(workload, side); });
-    stops_early_ += !all.simulated && (queues || (seconds(workload.passed) - seconds_to_unload) *
+    stops_early_ += !all.unchecked && (queues || (seconds(workload.passed) - seconds_to_unload) *
                                                          (1 - unexplained_share) >
                                                      seconds(workload.claimed));
     bet(believed, hidden());
@@ -312,7 +314,9 @@ std::string missing_in_words(const WorkloadVerdict& workload, std::int64_t fewes
 std::string reason_of(const WorkloadVerdict& workload, const ComparisonSettings& settings) {
   const TimedEvidence& timed = *workload.timed;
   const auto change = [&](double ratio) { return change_in_words(ratio, workload.margin); };
-  std::string words = fmt::format("step time {}", change(timed.ratio));
+  const auto kernel = kernel_workload_named(workload.name);
+  std::string words =
+      fmt::format("{} {}", kernel ? kernel->kernel : "step time", change(timed.ratio));
   if (workload.outcome == Outcome::passes && timed.shown.high) {
     // A two-sided interval may end beyond the limit although the one-sided bound is below it.
     words += fmt::format(", at most {} with {} confidence", change(*timed.shown.high),
@@ -476,7 +480,8 @@ WorkloadVerdict judge_workload(const std::string& name, const WorkTest& test,
 std::string unseen_in_words(const ComparisonVerdict& verdict) {
   const WorkloadVerdict* least = nullptr;
   for (const WorkloadVerdict& workload : verdict.workloads) {
-    if (workload.outcome == Outcome::passes && (least == nullptr || workload.steps < least->steps))
+    if (workload.outcome == Outcome::passes && !kernel_workload_named(workload.name) &&
+        (least == nullptr || workload.steps < least->steps))
       least = &workload;
   }
   if (least == nullptr) return "";
@@ -502,7 +507,7 @@ Outcome worst_of(const std::vector<WorkloadVerdict>& workloads) {
 }  // namespace
 
 double ComparisonSettings::margin_of(const std::string& workload) const {
-  const auto own = wider.find(workload);
+  const auto own = wider.find(workload_in(workload));
   return own == wider.end() ? margin : std::max(own->second, margin);
 }
 
@@ -609,6 +614,27 @@ ComparisonVerdict judge_comparison(const Introduction& both,
   if (measurement.budget_spent && verdict.outcome == Outcome::undecided)
     verdict.notes.push_back("the budget is spent");
   return verdict;
+}
+
+void tell_steps(ComparisonVerdict& of_kernels, const ComparisonVerdict& of_steps) {
+  for (WorkloadVerdict& kernel : of_kernels.workloads) {
+    const auto step =
+        std::ranges::find(of_steps.workloads, workload_in(kernel.name), &WorkloadVerdict::name);
+    if (step == of_steps.workloads.end() || !step->timed) continue;
+    kernel.reason +=
+        fmt::format("; the step {}", change_in_words(step->timed->ratio, step->margin));
+  }
+}
+
+ComparisonVerdict with_kernels(ComparisonVerdict whole, ComparisonVerdict of_kernels) {
+  std::ranges::move(of_kernels.workloads, std::back_inserter(whole.workloads));
+  std::ranges::move(of_kernels.notes, std::back_inserter(whole.notes));
+  whole.settings.alpha += of_kernels.settings.alpha;
+  whole.pairs += of_kernels.pairs;
+  whole.wall_time += of_kernels.wall_time;
+  whole.slower_together = whole.slower_together || of_kernels.slower_together;
+  whole.outcome = whole.slower_together ? Outcome::fails : worst_of(whole.workloads);
+  return whole;
 }
 
 }  // namespace stepgate

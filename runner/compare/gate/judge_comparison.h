@@ -21,7 +21,7 @@ namespace stepgate {
 
 struct ComparisonSettings {
   double margin = 0.01;  // allowed increase of HEAD's step time, relative; negative: a needed gain
-  // Margins of the workloads that are allowed more than `margin`.
+  // Margins of the workloads, and of their kernels, that are allowed more than `margin`.
   std::map<std::string, double> wider = {};
   // The growth that an [[accepted]] entry allows, by workload. A comparison at that margin decides
   // whether the entry covers the slowdown.
@@ -70,7 +70,7 @@ std::function<std::vector<int>(const ComparisonMeasurement&)> undecided_workload
     std::span<const std::string> workloads, const ComparisonSettings&);
 
 struct WorkloadVerdict {
-  std::string name;
+  std::string name;  // that of a workload, or of a kernel of one (kernel_workload.h)
   double margin = 0;
   Outcome outcome = Outcome::undecided;
   std::optional<double> base_step_seconds;  // over all scored steps
@@ -103,5 +103,10 @@ struct ComparisonVerdict {
 
 ComparisonVerdict judge_comparison(const Introduction&, const ComparisonMeasurement&,
                                    const ComparisonSettings&);
+
+// Says of each kernel what its workload's step took.
+void tell_steps(ComparisonVerdict& of_kernels, const ComparisonVerdict& of_steps);
+// The verdict on both, whose error rates add up.
+ComparisonVerdict with_kernels(ComparisonVerdict of_steps, ComparisonVerdict of_kernels);
 
 }  // namespace stepgate

@@ -384,6 +384,58 @@ ComparisonVerdict comparison_of_clocks(double base, double head, double margin, 
   return judge_comparison(request.introduction, measure_comparison(request), settings);
 }
 
+const std::string norm = "s/fix.kernel_us(layer_norm)";
+
+// The kernel's time is a tenth of what passes. HEAD's kernel takes `effect` longer.
+ComparisonVerdict comparison_of_kernels(double effect, std::uint64_t seed, bool of_kernels = true) {
+  ComparisonScript script;
+  script.workloads = {norm};
+  script.simulated = false;
+  script.really = {10, 10};
+  make_noisy(script, effect, 0.002, 0.002, seed);
+  const ComparisonSettings settings{.margin = 0.01};
+  ComparisonRequest request = request_of(script, seed, 30);
+  request.of_kernels = of_kernels;
+  request.most_steps = 20;
+  request.undecided = undecided_workloads(script.workloads, settings);
+  return judge_comparison(request.introduction, measure_comparison(request), settings);
+}
+
+TEST_F(JudgeComparison, AKernelIsAPartOfWhatPassesAndIsComparedAllTheSame) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    EXPECT_EQ(comparison_of_kernels(0, seed).outcome, Outcome::passes) << seed;
+    const ComparisonVerdict slower = comparison_of_kernels(0.02, seed);
+    EXPECT_EQ(slower.outcome, Outcome::fails) << seed;
+    EXPECT_TRUE(slower.workloads.at(0).reason.starts_with("layer_norm +")) << seed;
+    EXPECT_TRUE(slower.notes.empty()) << slower.notes.front();
+  }
+  // So much must not be missing of the time of a step.
+  EXPECT_EQ(comparison_of_kernels(0, seed_, false).outcome, Outcome::not_comparable);
+}
+
+TEST_F(JudgeComparison, KernelsAndStepsAreOneVerdictWhoseErrorRatesAddUp) {
+  ComparisonVerdict steps = comparison(0, 0.001, 0.001, seed_);
+  steps.workloads.at(0).name = "s/fix";
+  steps.settings.alpha = 0.004;
+  ComparisonVerdict kernels = comparison_of_kernels(0.05, seed_);
+  kernels.settings.alpha = 0.006;
+  tell_steps(kernels, steps);
+  const std::int64_t pairs = steps.pairs + kernels.pairs;
+  const ComparisonVerdict both = with_kernels(steps, kernels);
+  EXPECT_EQ(both.outcome, Outcome::fails);
+  EXPECT_EQ(both.pairs, pairs);
+  EXPECT_DOUBLE_EQ(both.settings.alpha, 0.01);
+  ASSERT_EQ(both.workloads.size(), 2u);
+  EXPECT_NE(both.workloads[1].reason.find("; the limit is +1 %; the step "), std::string::npos)
+      << both.workloads[1].reason;
+}
+
+TEST_F(JudgeComparison, AKernelHasTheMarginOfItsWorkload) {
+  const ComparisonSettings settings{.margin = 0.01, .wider = {{"s/fix", 0.05}}};
+  EXPECT_EQ(settings.margin_of(norm), 0.05);
+  EXPECT_EQ(settings.margin_of("s/ours.kernel_us(layer_norm)"), 0.01);
+}
+
 TEST_F(JudgeComparison, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
   for (const double slower : {1.5, 3.0, 10.0}) {
     const ComparisonVerdict hides = comparison_of_clocks(1, slower, 0.02, seed_);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "compare/worker/kernel_workload.h"
 #include "judge/verdict/words.h"
 
 namespace stepgate {
@@ -92,7 +93,7 @@ bool covers(const Accepted& entry, const Finding& finding) {
 
 // If an assertion has the same name as a metric, an entry with that name refers to the metric.
 bool is_about(const Accepted& entry, const Finding& finding) {
-  const bool of_numbers = entry.what == "time" || metric_named(entry.what);
+  const bool of_numbers = is_of_time(entry) || metric_named(entry.what);
   return speaks_of(entry, finding.workload, finding.what) &&
          !(of_numbers && finding.kind == FindingKind::assertion);
 }
@@ -127,8 +128,12 @@ std::vector<Finding> findings_of(const ComparisonVerdict& comparison,
                     .out_of_reach = workload.out_of_reach,
                     .accepted_growth = workload.accepted_growth,
                     .at_accepted_growth = workload.at_accepted_growth};
-    if (const CountedPair* pair = pair_of(pairs, workload.name))
+    if (const auto kernel = kernel_workload_named(workload.name)) {
+      finding.workload = kernel->workload;
+      finding.what = metric_text(*kernel);
+    } else if (const CountedPair* pair = pair_of(pairs, workload.name)) {
       finding.mechanism = parts_that_grew(pair->base, pair->head);
+    }
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -199,7 +204,9 @@ std::map<std::string, double> accepted_growths(std::span<const Accepted> accepte
   for (const Accepted& entry : accepted) {
     if (!counts_on(entry, day)) continue;
     for (const std::string& workload : workloads) {
-      if (!speaks_of(entry, workload, "time")) continue;
+      const auto kernel = kernel_workload_named(workload);
+      if (!speaks_of(entry, workload_in(workload), kernel ? metric_text(*kernel) : "time"))
+        continue;
       double& growth = growths[workload];
       growth = std::max(growth, entry.limit);
     }

@@ -232,6 +232,29 @@ TEST(JudgeGate, AcceptsACountUpToItsValue) {
             Severity::blocks);
 }
 
+TEST(JudgeGate, AKernelIsAFindingOfItsWorkloadAndAcceptedByItsOwnName) {
+  const std::string name = "a/fix.kernel_us(sgd)";
+  ComparisonVerdict comparison;
+  comparison.workloads.push_back({.name = name,
+                                  .outcome = Outcome::fails,
+                                  .accepted_growth = 0.05,
+                                  .at_accepted_growth = Outcome::passes});
+  const CountedPair pair = pair_of_equals();
+  const std::vector<Finding> found = findings_of(comparison, {&pair, 1});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().workload, "a/fix");
+  EXPECT_EQ(found.front().what, "kernel_us(sgd)");
+  const auto judged = [&](const std::string& what) {
+    const Accepted entry = accepting(what, 0.05);
+    const std::vector<std::string> workloads{name};
+    EXPECT_EQ(accepted_growths({&entry, 1}, workloads, "2026-11-23").size(),
+              what == "kernel_us(sgd)" ? 1u : 0u);
+    return judge_gate(found, {&entry, 1}, "2026-11-23").severity;
+  };
+  EXPECT_EQ(judged("time"), Severity::blocks) << "that of the step is accepted";
+  EXPECT_EQ(judged("kernel_us(sgd)"), Severity::note);
+}
+
 TEST(JudgeGate, AcceptsLessArithmeticDownToItsValue) {
   CountedPair pair = pair_of_equals();
   pair.head.planned["flops_per_step"] = 0.9e9;

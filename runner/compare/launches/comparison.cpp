@@ -27,7 +27,6 @@ constexpr double longest_comparison_segment = 5;
 // Steps in segments of this total time suffice to estimate the step time.
 constexpr double pilot_time = 0.5;
 constexpr std::int64_t fewest_comparison_steps = 3;
-constexpr std::int64_t most_comparison_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
 // This number of superblocks per launch suffices to separate the launch's noise from theirs.
 constexpr std::int64_t enough_superblocks = 2;
@@ -82,7 +81,7 @@ class Comparison {
         watch_random_(~request.seed),
         plans_(request.workloads.size()) {
     result_.workloads = request.workloads;
-    result_.simulated = request.introduction.base.simulated;
+    result_.unchecked = request.introduction.base.simulated || request.of_kernels;
   }
 
   ComparisonMeasurement measure() {
@@ -168,7 +167,7 @@ class Comparison {
   }
   RunSteps warm_up_of(const Plan& how) const {
     const auto steps = static_cast<std::int64_t>(seconds(request_.warm_up) / how.step_seconds);
-    return {.steps = std::clamp(steps, std::int64_t{1}, most_comparison_steps),
+    return {.steps = std::clamp(steps, std::int64_t{1}, request_.most_steps),
             .wash_out_steps = how.wash_out_steps};
   }
   Plan& plan(int workload) { return plans_[static_cast<std::size_t>(workload)]; }
@@ -303,7 +302,7 @@ class Comparison {
     how.step_seconds = fastest;  // a side that stalls in the pilot is the slower one
     const auto most = std::clamp(
         static_cast<std::int64_t>(longest_comparison_segment * seconds(request_.segment) / slowest),
-        fewest_comparison_steps, most_comparison_steps);
+        fewest_comparison_steps, request_.most_steps);
     const auto preferred =
         std::clamp(static_cast<std::int64_t>(std::ceil(seconds(request_.segment) / fastest)),
                    fewest_comparison_steps, most);
@@ -312,10 +311,10 @@ class Comparison {
   }
 
   double pilot_step_seconds(Plan& how, ComparisonSide side) {
-    for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_comparison_steps)) {
+    for (how.steps = 1;; how.steps = std::min(4 * how.steps, request_.most_steps)) {
       const nanoseconds elapsed = run_segment(segment_of(how), side).elapsed;
       if (seconds(elapsed) >= pilot_time * seconds(request_.segment) ||
-          how.steps == most_comparison_steps)
+          how.steps == request_.most_steps)
         return seconds(elapsed) / static_cast<double>(how.steps);
     }
   }

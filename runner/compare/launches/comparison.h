@@ -61,7 +61,7 @@ struct LaunchPair {
 
 struct ComparisonMeasurement {
   std::vector<std::string> workloads;
-  bool simulated = false;         // reported times are not wall times and cannot be checked
+  bool unchecked = false;         // reported times are not wall times and cannot be checked
   std::vector<LaunchPair> pairs;  // complete ones only
   std::chrono::nanoseconds wall_time{0};
   bool budget_spent = false;
@@ -97,6 +97,9 @@ struct ComparisonRequest {
   // Superblocks of a workload per pair while its noise is unknown. A workload that is open after
   // the fewest pairs gets as many as separate the noise of launches from that of superblocks.
   std::int64_t first_superblocks = 3;
+  std::int64_t most_steps = 1'000'000;  // of a segment
+  // Reported times are those of kernels in traced steps, which are a part of what passes.
+  bool of_kernels = false;
   // Time for watched steps of a workload in one random pair of five, besides its superblocks, until
   // each side has run `enough_watched_steps`. The superblocks begin at a random place among them.
   std::chrono::nanoseconds watch_time{0};

@@ -109,6 +109,9 @@ struct Hello {
   // The following fields are optional.
   bool counts = false;                    // whether it counts the parts of its workloads' steps
   std::vector<std::string> planned = {};  // workloads that are counted and never timed
+  // Kernels of workloads whose time it tells from traces, by name (kernel_workload.h). They are
+  // loaded and run as workloads are.
+  std::vector<std::string> kernels = {};
   std::vector<LeftOut> left_out = {};
   std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
   std::int64_t memory_bytes = 0;             // of the device; 0 means unknown
@@ -183,6 +186,7 @@ inline constexpr auto fields_of<Hello> =
            described<&Hello::workloads, Named("works"), worker_wire::different_names>,
            described<&Hello::counts, may_be_missing>,
            described<&Hello::planned, may_be_missing, worker_wire::different_names>,
+           described<&Hello::kernels, only_if_any, worker_wire::different_names>,
            described<&Hello::left_out, may_be_missing, worker_wire::records>,
            described<&Hello::calibrated, may_be_missing, worker_wire::names>,
            described<&Hello::memory_bytes, may_be_missing, worker_wire::bytes>>;

@@ -14,8 +14,11 @@
 #include "base/process/one_cpu.h"
 #include "base/text/nearest.h"
 #include "compare/worker/count_step.h"
+#include "compare/worker/kernel_workload.h"
 #include "measure/planned_subject.h"
 #include "measure/schedule.h"
+#include "measure/trace/trace_metrics.h"
+#include "measure/trace/trace_rounds.h"
 
 namespace stepgate {
 namespace {
@@ -52,6 +55,7 @@ class Server {
                 .workloads = {},
                 .counts = subject_.counts,
                 .planned = {},
+                .kernels = subject_.kernels,
                 .left_out = subject_.left_out,
                 .calibrated = subject_.calibrated,
                 .memory_bytes = identity.memory_bytes};
@@ -62,6 +66,8 @@ class Server {
 
   std::optional<std::string> answer(const LoadWorkload& load) {
     if (const PlannedStep* plan = named(load.workload, subject_.timed)) return answer_loaded(*plan);
+    if (std::ranges::find(subject_.kernels, load.workload) != subject_.kernels.end())
+      return answer_loaded(*kernel_workload_named(load.workload));
     return no_such_workload(load.workload);
   }
 
@@ -95,23 +101,52 @@ class Server {
       return to_line(planned_counts(*plan));
     const PlannedStep* plan = named(count.workload, subject_.timed);
     if (plan == nullptr) return no_such_workload(count.workload);
-    loaded_.reset();
+    unload();
     return to_line(counts_of(device_for(*plan), *plan, carried_out(*plan),
                              {.times = count.times, .cpu_draw = subject_.cpu_draw}));
   }
 
   std::string answer_loaded(const PlannedStep& plan) {
-    loaded_.reset();
+    unload();
     LoadedForTiming loaded = load_for_timing(device_for(plan), plan, carried_out(plan));
     if (!loaded.step) return error_line("this device has no notion of time");
     loaded_ = std::move(loaded.step);
     return to_line(loaded.says);
   }
 
+  // A trace of a few steps has no periodic work that is rarer.
+  std::string answer_loaded(const KernelWorkload& asked) {
+    const PlannedStep* plan = named(asked.workload, subject_.timed);
+    std::string answer = answer_loaded(*plan);
+    if (!loaded_) return answer;
+    traced_ = {.kernel = asked.kernel,
+               .carried_out = &carried_out(*plan),
+               .step_time = pilot_step_time(*loaded_)};
+    return to_line(
+        Loaded{.period_steps = common_period(subject_of(*plan), longest_period).value_or(1)});
+  }
+
+  // The steps of each trace are run after those in which the queue grows.
+  std::string trace_kernel(std::int64_t steps) {
+    double seconds = 0;  // of a step, on the slowest rank
+    for (const Trace& trace :
+         trace_loaded(*loaded_, *traced_->carried_out, traced_->step_time, steps)) {
+      const WorkTimes work = summary_of(trace, *traced_->carried_out).work;
+      if (const auto found = work.find(traced_->kernel); found != work.end())
+        seconds = std::max(seconds, found->second.seconds);
+    }
+    const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds * static_cast<double>(steps)));
+    if (elapsed.count() < 1)
+      return error_line(fmt::format("no trace tells the time of '{}'", traced_->kernel));
+    return to_line(Ran{.steps = steps, .elapsed = elapsed});
+  }
+
   std::optional<std::string> answer(const RunSteps& run) {
     if (!loaded_) return error_line("no workload is loaded");
     std::optional<OneCpu> pinned;
     if (subject_.cpu_draw) pinned.emplace(*subject_.cpu_draw);
+    if (traced_) return trace_kernel(run.steps);
     const StepResult result =
         loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
     if (!result.device_changed.empty())
@@ -120,16 +155,28 @@ class Server {
   }
 
   std::optional<std::string> answer(const UnloadWork&) {
-    loaded_.reset();
+    unload();
     return unloaded_line();
   }
 
   std::optional<std::string> answer(const Quit&) { return std::nullopt; }
 
+  void unload() {
+    traced_.reset();
+    loaded_.reset();
+  }
+
   Device& device_;
   const WorkerSubject& subject_;
   const std::string& version_;
   std::unique_ptr<LoadedStep> loaded_;
+  // A step that is loaded for the time of one of its kernels.
+  struct TracedKernel {
+    std::string kernel;
+    const PlannedStep* carried_out = nullptr;
+    std::chrono::nanoseconds step_time{1};
+  };
+  std::optional<TracedKernel> traced_;
 };
 
 }  // namespace

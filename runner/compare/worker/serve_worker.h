@@ -21,6 +21,7 @@ std::string workload_name(const StepPlan&);
 struct WorkerSubject {
   std::vector<PlannedStep> timed;
   std::vector<PlannedStep> planned;  // counted, never loaded
+  std::vector<std::string> kernels;  // of `timed`, by name (kernel_workload.h), where it traces
   std::vector<LeftOut> left_out;
   std::vector<std::string> calibrated;  // "scenario=value"
   bool stand_in = false;                // see OpenedDevice

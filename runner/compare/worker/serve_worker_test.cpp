@@ -8,7 +8,13 @@
 #include <optional>
 #include <sstream>
 
+#include "compare/worker/kernel_workload.h"
+#include "device/profile.h"
+#include "device/simulated/simulated_device.h"
 #include "measure/testing/fake_device.h"
+#include "plan/compose/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "scenario/read/read_scenario.h"
 
 namespace stepgate {
 namespace {
@@ -122,6 +128,41 @@ TEST_F(ServeWorker, LooksAtFewStepsWhereTheyAreLong) {
   EXPECT_EQ(steps_of_a_load(std::chrono::microseconds(100)), 8);
   EXPECT_EQ(steps_of_a_load(std::chrono::milliseconds(1)), 3);
   EXPECT_EQ(steps_of_a_load(std::chrono::milliseconds(20)), 2);
+}
+
+// A step of two kernels of 200 us, whose loss is another kernel.
+TEST(ServeKernels, ARunTellsTheTimeOfTheKernelAndNotOfTheStep) {
+  const Scenario scenario = parse_scenario(
+      "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 2, kernel_us = 200 }\n"
+      "[variant.step]\n[expect]\nfew = \"step.kernel_us(spin) <= 9 ms\"\n",
+      "s.toml");
+  DeviceProfile profile = read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml");
+  profile.noise = {};
+  const auto device = make_simulated_device(profile, {.seed = 1});
+  WorkerSubject subject{.timed = with_facts(build_step_plans(scenario, 1)),
+                        .kernels = kernel_workloads_of(scenario)};
+  std::istringstream in(
+      "{\"do\":\"hello\",\"protocol\":1}\n"
+      "{\"do\":\"load\",\"work\":\"s/step.kernel_us(spin)\"}\n{\"do\":\"run\",\"steps\":8}\n"
+      "{\"do\":\"load\",\"work\":\"s/step\"}\n{\"do\":\"run\",\"steps\":8}\n"
+      "{\"do\":\"load\",\"work\":\"s/step.kernel_us(sgd)\"}\n");
+  std::ostringstream out;
+  serve_worker(in, out, *device, subject, "1");
+  std::istringstream answers(out.str());
+  const auto next = [&] {
+    std::string line;
+    std::getline(answers, line);
+    return line;
+  };
+  EXPECT_EQ(std::get<Hello>(read_hello(next())).kernels,
+            std::vector<std::string>{"s/step.kernel_us(spin)"});
+  EXPECT_EQ(std::get<Loaded>(read_loaded(next())).period_steps, 1);
+  const auto of_kernel = std::get<Ran>(read_ran(next()));
+  EXPECT_EQ(of_kernel.steps, 8);
+  EXPECT_NEAR(static_cast<double>(of_kernel.elapsed.count()), 8 * 400e3, 8 * 5e3);
+  (void)next();
+  EXPECT_GT(std::get<Ran>(read_ran(next())).elapsed, of_kernel.elapsed) << "a step has more";
+  EXPECT_TRUE(std::holds_alternative<WorkerSays>(read_loaded(next()))) << "nobody asked for it";
 }
 
 TEST_F(ServeWorker, CannotTimeOnADeviceWithoutTime) {

@@ -10,6 +10,7 @@
 #include "base/record/record_json.h"
 #include "base/require.h"
 #include "base/text/json_line.h"
+#include "compare/worker/kernel_workload.h"
 #include "measure/trace/time_breakdown.h"
 #include "measure/trace/worst_ranks.h"
 #include "plan/compose/step_names.h"
@@ -475,6 +476,7 @@ Json workload_json(const WorkloadVerdict& workload, const GateSubject& subject) 
             {"pairs", workload.pairs},
             {"base_step_seconds", json_or_null(workload.base_step_seconds)},
             {"head_step_seconds", json_or_null(workload.head_step_seconds)}};
+  if (const auto kernel = kernel_workload_named(workload.name)) line["kernel"] = kernel->kernel;
   line["timed"] = workload.timed ? json_of_evidence(*workload.timed) : Json(nullptr);
   add_point_of_workload(line, workload.name, subject);
   return line;

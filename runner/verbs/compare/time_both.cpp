@@ -16,6 +16,7 @@
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
 #include "compare/gate/soak.h"
+#include "compare/worker/kernel_workload.h"
 #include "ledger/runs/ledger.h"
 #include "line/provenance.h"
 #include "plugin/library_file.h"
@@ -67,10 +68,18 @@ void trace_alone(const GateRequest& request, std::span<CountedPair* const> slowe
               std::string("where slower steps have grown is not known: ") + error.what()));
 }
 
+// One comparison by pairs of launches, with its share of the gate's error rate and time.
+struct TimedPart {
+  std::vector<std::string> workloads;
+  bool of_kernels = false;  // of workloads, in processes that trace
+  double share = 1;
+  std::uint64_t seed = 0;
+};
+
 // A stored run that identifies pairs of the same two programs in the same environments, with the
 // same steps.
 StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
-                       const std::vector<std::string>& workloads) {
+                       const TimedPart& part) {
   const Arguments& arguments = request.arguments;
   const auto subject = [&gate = arguments.gate](ComparisonSide side) {
     const bool is_base = side == ComparisonSide::base;
@@ -83,7 +92,7 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
   std::uint64_t fingerprint = fnv1a_start;
   for (const Scenario& scenario : request.scenarios)
     fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
-  for (const auto* words : {&workloads, &arguments.overrides, &arguments.worker.calibrated,
+  for (const auto* words : {&part.workloads, &arguments.overrides, &arguments.worker.calibrated,
                             &arguments.gate.base_variables, &arguments.gate.head_variables}) {
     for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
   }
@@ -91,7 +100,7 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
                          .commit = {},
                          .stepgate = STEPGATE_VERSION,
                          .scenario = fingerprint,
-                         .seed = request.seed,
+                         .seed = part.seed,
                          .boot = {},
                          .subject = "BASE " + subject(ComparisonSide::base) + " HEAD " +
                                     subject(ComparisonSide::head),
@@ -115,37 +124,46 @@ struct MeasuredPairs {
   ComparisonSettings settings;
 };
 
+LaunchWorker launcher_of(const GateRequest& request, const TimedPart& part) {
+  std::vector<std::string> options;
+  if (part.of_kernels) options.emplace_back("--counts");
+  return pairs_launcher(request.arguments, part.seed, options, options);
+}
+
 // Measures pairs, with those of earlier gates in the settings.
 MeasuredPairs measure_pairs(const GateRequest& request, const Introduction& both,
-                            const std::vector<std::string>& workloads,
-                            std::span<const CountedPair> counted) {
+                            const TimedPart& part, std::span<const CountedPair> counted) {
   const Arguments& arguments = request.arguments;
   ComparisonSettings settings = request.settings;
-  settings.workloads_ahead = workloads_ahead_of_a_gate(workloads.size());
-  settings.accepted_growths = accepted_growths(request.accepted, workloads, date_of(arguments));
+  settings.alpha *= part.share;
+  settings.workloads_ahead = workloads_ahead_of_a_gate(part.workloads.size());
+  settings.accepted_growths =
+      accepted_growths(request.accepted, part.workloads, date_of(arguments));
   std::optional<LedgerTurn> turn;
   StoredRun begun;
   if (!arguments.ledger.empty()) {
-    begun = run_of_pairs(request, both, workloads);
+    begun = run_of_pairs(request, both, part);
     turn.emplace(request.file_of_pairs(), request.file_of_pairs().stem().string());
     check_run_of_ledger(turn->before(), begun);
     settings.earlier = earlier_in(turn->before(), begun).expect;
   }
-  ComparisonRequest comparison = comparison_request(arguments, both, workloads, settings,
-                                                    pairs_launcher(arguments, request.seed),
-                                                    request.seed, request.most_timing, counted);
+  ComparisonRequest comparison =
+      comparison_request(arguments, both, part.workloads, settings, launcher_of(request, part),
+                         part.seed, of_seconds(seconds(request.most_timing) * part.share), counted);
+  if (part.of_kernels) time_kernels(comparison);
   if (turn) keep_every_pair(comparison, *turn, begun);
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   comparison.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
-    line.show("comparison", done, spent);
+    line.show(part.of_kernels ? "kernels" : "comparison", done, spent);
   };
   MeasuredPairs pairs{measure_comparison(comparison), std::move(settings)};
   line.clear();
   return pairs;
 }
 
-std::string slower_in_words(const ComparisonVerdict& comparison) {
-  return counted_in_words(std::ssize(comparison.workloads), "workload") + ", " +
+std::string slower_in_words(const ComparisonVerdict& comparison,
+                            std::string_view what = "workload") {
+  return counted_in_words(std::ssize(comparison.workloads), what) + ", " +
          std::to_string(
              std::ranges::count(comparison.workloads, Outcome::fails, &WorkloadVerdict::outcome)) +
          " slower, ";
@@ -153,6 +171,44 @@ std::string slower_in_words(const ComparisonVerdict& comparison) {
 
 Finding failed_time(const char* what, std::string words) {
   return of_gate(FindingKind::time, Severity::failed, what, std::move(words));
+}
+
+// Kernels of these workloads that the scenarios' assertions ask for the time of.
+std::vector<std::string> kernels_asked_for(const GateRequest& request,
+                                           std::span<const std::string> workloads) {
+  std::vector<std::string> asked;
+  for (const Scenario& scenario : request.scenarios) {
+    std::ranges::copy_if(
+        kernel_workloads_of(scenario), std::back_inserter(asked), [&](const std::string& kernel) {
+          return std::ranges::find(workloads, workload_in(kernel)) != workloads.end();
+        });
+  }
+  return asked;
+}
+
+void print_timed(const TimedPart& part, const ComparisonVerdict& verdict, Clock::time_point start) {
+  print_gate_stage(std::cout, part.of_kernels ? "kernels" : "comparison",
+                   slower_in_words(verdict, part.of_kernels ? "kernel" : "workload") +
+                       std::to_string(verdict.pairs) + " pairs of launches",
+                   seconds(Clock::now() - start));
+}
+
+// Times kernels in traced steps, in processes of their own, since tracing slows a step.
+void time_kernels_of_both(const GateRequest& request, TimedPart part,
+                          std::span<const CountedPair> counted, TimedWorkloads& timed) {
+  const Clock::time_point start = Clock::now();
+  const auto both = introduce(launcher_of(request, part));
+  if (!both) return;
+  std::ranges::move(without_kernels_that_are_not_told(*both, part.workloads),
+                    std::back_inserter(timed.findings));
+  if (part.workloads.empty()) return;
+  const auto [measured, settings] = measure_pairs(request, *both, part, counted);
+  if (measured.stopped) return;
+  ComparisonVerdict verdict = judge_comparison(*both, measured, settings);
+  tell_steps(verdict, *timed.comparison);
+  std::ranges::move(findings_of(verdict, {}), std::back_inserter(timed.findings));
+  print_timed(part, verdict, start);
+  timed.comparison = with_kernels(*std::move(timed.comparison), std::move(verdict));
 }
 
 }  // namespace
@@ -184,16 +240,25 @@ TimedWorkloads time_both(const GateRequest& request, const Introduction& counted
           "device", "a program that is timed names another device than when it counted"));
       return timed;
     }
-    const auto [measured, settings] = measure_pairs(request, *both, workloads, counted);
+    const std::vector<std::string> kernels = kernels_asked_for(request, workloads);
+    const double share_of_steps = static_cast<double>(workloads.size()) /
+                                  static_cast<double>(workloads.size() + kernels.size());
+    const TimedPart steps{.workloads = workloads, .share = share_of_steps, .seed = request.seed};
+    const auto [measured, settings] = measure_pairs(request, *both, steps, counted);
     if (measured.stopped) return timed;
     timed.comparison = judge_comparison(*both, measured, settings);
     trace_alone(request, slowest_workloads(counted, *timed.comparison, most_traced_workloads),
                 timed.findings);
     std::ranges::move(findings_of(*timed.comparison, counted), std::back_inserter(timed.findings));
-    print_gate_stage(std::cout, "comparison",
-                     slower_in_words(*timed.comparison) + std::to_string(timed.comparison->pairs) +
-                         " pairs of launches",
-                     seconds(Clock::now() - start));
+    print_timed(steps, *timed.comparison, start);
+    if (!kernels.empty()) {
+      time_kernels_of_both(request,
+                           {.workloads = kernels,
+                            .of_kernels = true,
+                            .share = 1 - share_of_steps,
+                            .seed = random_bits(request.seed, kernels.size())},
+                           counted, timed);
+    }
     for (const std::string& note : timed.comparison->notes) print_gate_note(std::cout, note);
   } catch (const NotComparable& error) {
     timed.findings.push_back(of_gate(FindingKind::time, Severity::not_gated, "time", error.what()));

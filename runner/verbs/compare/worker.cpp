@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/process/child.h"
+#include "compare/worker/kernel_workload.h"
 #include "compare/worker/serve_worker.h"
 #include "judge/judge.h"
 #include "line/fit_to_device.h"
@@ -87,6 +88,8 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
       subject.left_out.push_back({planned.scenario.name, why});
       continue;
     }
+    if (timed && subject.counts && devices.of(planned).reason_against_tracing().empty())
+      std::ranges::move(kernel_workloads_of(planned.scenario), std::back_inserter(subject.kernels));
     std::ranges::move(planned.plans, std::back_inserter(timed ? subject.timed : subject.planned));
   }
   if (!arguments.injected.empty())
