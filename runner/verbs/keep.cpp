@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `stepgate keep` decides whether one of many candidates is faster than the last one that was kept:
-// first its counts, then its time, and at last its assertions.
+// first whether a library is the kernel, then its counts, its time, and at last its assertions.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,8 @@
 #include "compare/keep/judge_keep.h"
 #include "line/planned.h"
 #include "line/provenance.h"
+#include "plugin/kept_check.h"
+#include "plugin/library_file.h"
 #include "report/exit_code.h"
 #include "report/json/write_keep_json.h"
 #include "report/text/table.h"
@@ -120,7 +123,7 @@ class Keep {
     const Candidate* kept = last_kept(turn_.all(), subject_.kernel);
     // Without a BASE that is given, it would be compared with itself.
     if (arguments().gate.base.empty() && kept != nullptr && kept->subject.head == subject_.head)
-      return answer(*kept);
+      return answer_again(*kept);
     prepare();
     IntroducedBoth introduced = introduce_both(request_);
     if (interrupted) return say_interrupted("HEAD is not decided");
@@ -128,7 +131,7 @@ class Keep {
     (void)refusal_in(introduced.findings);
     if (introduced.both) workloads_ = workloads_to_time(*introduced.both);
     begin(introduced);
-    if (is_decided(candidate_)) return answer(candidate_);
+    if (is_decided(candidate_)) return answer_again(candidate_);
     candidate_.verdict = verdict(introduced);
     if (interrupted) return say_interrupted("HEAD is not decided");
     if (head_.identity() != subject_.head)
@@ -217,6 +220,7 @@ class Keep {
 
   KeepVerdict verdict(IntroducedBoth& introduced) try {
     if (auto refused = refusal_in(introduced.findings)) return *refused;
+    if (auto refused = refusal_of_check()) return *refused;
     if (auto refused = refusal_in(count(introduced))) return *refused;
     KeepVerdict timed = time();
     if (timed.outcome == KeepOutcome::discard) tell_what_is_faster_alone(timed);
@@ -236,6 +240,63 @@ class Keep {
         .value();
   } catch (const WaitStopped&) {
     return candidate_.verdict;
+  }
+
+  // The function of HEAD's library that stands for the kernel.
+  const std::string& function() const {
+    return head_.function.empty() ? subject_.kernel : head_.function;
+  }
+
+  std::optional<KeptCheck> kept_check_of_head() const {
+    return kept_check(head_.file, identity_of(read_library(head_.file.string())), subject_.kernel,
+                      function());
+  }
+
+  void say_check(const KeptCheck& check, std::string_view when) {
+    check_ =
+        check.faults.empty()
+            ? fmt::format("is {} in {} trials{}", check.kernel, check.trials, when)
+            : fmt::format("is not {}: {}{}", check.kernel, fmt::join(check.faults, ", "), when);
+  }
+
+  // Asks `stepgate kernel check` about these bytes where its verdict is not kept. A simulated
+  // device does without one, as nothing that it keeps was measured.
+  std::optional<KeepVerdict> refusal_of_check() {
+    if (!is_library()) return std::nullopt;
+    auto check = kept_check_of_head();
+    if (check) {
+      say_check(*check, ", as was kept");
+    } else {
+      const std::string error = check_library();
+      check = kept_check_of_head();
+      if (!check && !subject_.simulated)
+        throw NotGatedError("there is no verdict of `stepgate kernel check` on HEAD: " + error);
+      check ? say_check(*check, "") : void(check_ = "none: " + error);
+    }
+    if (!check || check->faults.empty()) return std::nullopt;
+    return KeepVerdict{.outcome = KeepOutcome::discard,
+                       .ground = KeepGround::check,
+                       .why = "`stepgate kernel check` says that it " + check_};
+  }
+
+  // Runs the check in a process of its own, which keeps its verdict. Returns its last error.
+  std::string check_library() {
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    line.show("kernel check of HEAD");
+    Command command{path_of_this_program().string(), "kernel", "check", "--function", function()};
+    for (const auto& file : arguments().files)
+      command.insert(command.end(), {"--scenario", file.string()});
+    command.insert(command.end(), {"--", head_.file.string(), subject_.kernel});
+    ChildRequest child = worker_request(arguments(), std::move(command), ComparisonSide::head);
+    child.stall = of_seconds(arguments().gate.run_seconds);
+    constexpr OutputLimits most{.line_bytes = std::size_t{1} << 16,
+                                .all_bytes = std::size_t{1} << 20};
+    const ChildEnd end =
+        Child(std::move(child)).run_to_end(most, [](std::string_view) { return std::nullopt; });
+    if (!end.wrong.empty()) return "it " + end.wrong;
+    if (!end.code) return "it did not end in time";
+    const std::string last = last_line_of(end.errors);
+    return last.empty() ? fmt::format("it ended with {}", *end.code) : last;
   }
 
   std::vector<std::string> workloads_to_time(const Introduction& both) const {
@@ -347,10 +408,20 @@ class Keep {
                           "a kept candidate is copied there; make room, and ask again"});
   }
 
+  // Answers what the ledger has decided.
+  int answer_again(const Candidate& candidate) {
+    if (is_library()) {
+      const auto check = kept_check_of_head();
+      check ? say_check(*check, ", as was kept") : void(check_ = "none is kept");
+    }
+    return answer(candidate);
+  }
+
   int answer(const Candidate& candidate) {
     write_keep_json(std::cout, {.candidate = candidate,
                                 .budget_left = budget_left(turn_.all()),
-                                .seconds = seconds(Clock::now() - start_)});
+                                .seconds = seconds(Clock::now() - start_),
+                                .check = check_});
     switch (candidate.verdict.outcome) {
       case KeepOutcome::keep:
         return status_of(ExitCode::passes);
@@ -371,6 +442,7 @@ class Keep {
   std::vector<std::string> workloads_;
   Candidate candidate_;
   CountedBoth counted_;
+  std::string check_;  // of a library, in words
 };
 
 }  // namespace

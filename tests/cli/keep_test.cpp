@@ -232,6 +232,53 @@ TEST_F(Keeps, SaysWhereKernelsAreFasterAndTheStepIsNot) {
       << why;
 }
 
+// Nothing is timed of a library that is not the kernel. A step that a simulated device cannot carry
+// out comes after the check.
+TEST_F(Keeps, NoLibraryThatACheckRefuses) {
+  write("norm.toml",
+        "claim = \"c\"\nmodel = { kind = \"transformer\", layers = 1, hidden = 64, heads = 2, "
+        "seq = 16, vocab = 64, dtype = \"bf16\" }\nbatch.size = 8\nlaunch.fuse = \"none\"\n"
+        "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n");
+  const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
+  const auto copy = [&](const std::string& name) {
+    std::filesystem::copy_file(STEPGATE_FAKE_KERNELS, place() / name);
+    std::ofstream(place() / name, std::ios::app) << name;  // bytes of its own
+  };
+  const auto asked = [&](const std::string& library) {
+    const Finished run = keep(library, {"--kernel", "layer_norm"}, "norm");
+    EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+    return answer(run);
+  };
+  copy("crashes.so");
+  {
+    const EnvironmentVariable end("STEPGATE_END", "signal");
+    const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
+    const Json refused = asked("crashes.so");
+    EXPECT_EQ(refused.at("by"), "check");
+    EXPECT_EQ(refused.at("check"), "is not layer_norm: crash");
+    EXPECT_EQ(refused.at("why"), "`stepgate kernel check` says that it is not layer_norm: crash");
+    EXPECT_EQ(refused.at("ratio"), nullptr);
+  }
+  const Json kept = asked("crashes.so");
+  EXPECT_EQ(kept.at("by"), "check");
+  EXPECT_EQ(kept.at("check"), "is not layer_norm: crash, as was kept");
+  EXPECT_EQ(kept.at("candidate"), 1);
+  copy("unchecked.so");
+  const Json unchecked = asked("unchecked.so");
+  EXPECT_EQ(unchecked.at("by"), "failure");
+  EXPECT_TRUE(contains(unchecked.at("why"), "whose time a simulated device cannot know"))
+      << unchecked;
+  EXPECT_TRUE(unchecked.at("check").get<std::string>().starts_with("none: ")) << unchecked;
+  EXPECT_TRUE(contains(unchecked.at("check"), "CUDA") || contains(unchecked.at("check"), "GPU 0"))
+      << unchecked;
+  // A check on another machine may have passed it.
+  Json verdict = Json::parse(text_of(place() / "crashes.so.checks"));
+  verdict["faults"] = Json::array();
+  verdict["trials"] = 136;
+  write("crashes.so.checks", verdict.dump() + "\n");
+  EXPECT_EQ(asked("crashes.so").at("check"), "is layer_norm in 136 trials, as was kept");
+}
+
 TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   const auto refused = [&](const std::vector<std::string>& more, const std::string& words,
                            const std::string& head = "base") {

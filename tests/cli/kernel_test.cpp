@@ -17,7 +17,7 @@ namespace {
 class KernelVerb : public CommandLine {
  protected:
   Finished check(const std::string& end) const {
-    const EnvironmentVariable how("END", end);
+    const EnvironmentVariable how("STEPGATE_END", end);
     const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
     return stepgate(
         {"kernel", "check", library(), "layer_norm", "--json", "k.json", "--seed", "7"});

@@ -23,8 +23,8 @@ namespace stepgate {
 inline constexpr double budget_of_candidates = 0.05;
 
 enum class KeepOutcome { keep, discard, undecided };
-// The outcome rests on this. A failure is that of HEAD's process.
-enum class KeepGround { nothing, failure, counts, time, assertions };
+// The outcome rests on this. A failure is that of HEAD's process, a check that of a library.
+enum class KeepGround { nothing, failure, check, counts, time, assertions };
 
 struct KeepVerdict {
   KeepOutcome outcome = KeepOutcome::undecided;

@@ -37,6 +37,7 @@ void write_keep_json(std::ostream& out, const KeepAnswer& answer) {
                   {"ratio", verdict.ratio ? Json(*verdict.ratio) : Json()},
                   {"interval", interval},
                   {"why", verdict.why},
+                  {"check", answer.check.empty() ? Json() : Json(answer.check)},
                   {"pairs", verdict.pairs},
                   {"evidence", verdict.evidence},
                   {"evidence_needed", 1 / candidate.level},

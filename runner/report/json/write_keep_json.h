@@ -11,7 +11,8 @@ namespace stepgate {
 struct KeepAnswer {
   Candidate candidate;
   double budget_left = 0;
-  double seconds = 0;  // that this call took
+  double seconds = 0;      // that this call took
+  std::string check = {};  // what `stepgate kernel check` says of a library; empty: of a program
 };
 
 // Writes one JSON object on a line, a keep_line of docs/json_schema.json.

@@ -33,13 +33,12 @@ bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
       run.assertions, [&](const HeadAssertion& assertion) { return assertion.outcome == outcome; });
 }
 
+}  // namespace
+
 std::string last_line_of(std::string_view errors) {
   while (errors.ends_with('\n')) errors.remove_suffix(1);
-  if (errors.empty()) return "";
-  return ": " + printable(errors.substr(errors.rfind('\n') + 1), 300);
+  return printable(errors.substr(errors.rfind('\n') + 1), 300);
 }
-
-}  // namespace
 
 RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
                             const std::string& program,
@@ -82,7 +81,8 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
   RunOfProgram run = reader.run();
   run.stopped = is_stopped;
   if (is_stopped) return run;
-  const std::string last_error = last_line_of(end.errors);
+  const std::string last_line = last_line_of(end.errors);
+  const std::string last_error = last_line.empty() ? "" : ": " + last_line;
   if (!end.wrong.empty()) {
     run.failure = end.wrong;
   } else if (!end.code) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compare/gate/gate_stages.h"
@@ -19,5 +20,8 @@ namespace stepgate {
 RunOfProgram run_program_on(const Arguments&, ComparisonSide, const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
                             const std::string& bases = {}, const Command& options = {});
+
+// The last line of what a program wrote to its standard error, as text; empty where there is none.
+std::string last_line_of(std::string_view errors);
 
 }  // namespace stepgate
