@@ -109,7 +109,8 @@ struct KernelArguments {
 struct KeepArguments {
   std::filesystem::path ledger;  // of candidates
   std::string gain = "0.5%";
-  std::string kernel;  // that HEAD and BASE, which are libraries then, stand in for
+  std::string kernel;             // that HEAD and BASE, which are libraries then, stand in for
+  std::string workspace = "0 B";  // device memory that HEAD's library may use
 };
 inline constexpr double usual_seconds_of_a_candidate = 60;
 

@@ -527,6 +527,10 @@ class CommandLine {
     keep->add_option("--kernel", given.kernel,
                      "the kernel that HEAD and BASE stand in for, which are LIBRARY[:FUNCTION] "
                      "then (docs/kernels.md); they are programs where it is left out");
+    defaults_to(keep->add_option("--workspace", given.workspace,
+                                 "device memory that a launch of HEAD's library may use, as 4 MiB; "
+                                 "the step may take so much more"),
+                given.workspace);
     keep->add_option("--ledger", given.ledger,
                      "the file of all candidates; kept ones are copied to FILE.kept")
         ->check(is_file_name);

@@ -51,7 +51,8 @@ constexpr const char* seconds_of_a_scenario = "1";
 // A program, or a library and a function of it.
 struct KeptSide {
   std::filesystem::path file;
-  std::string function = {};  // empty: that of the kernel's name
+  std::string function = {};   // empty: that of the kernel's name
+  std::int64_t workspace = 0;  // bytes that it may use
 
   std::string in_words() const {
     return function.empty() ? file.string() : file.string() + ':' + function;
@@ -77,6 +78,18 @@ KeptSide side_of(const std::string& option, const std::string& given, bool is_li
   return side;
 }
 
+std::int64_t workspace_of(const KeepArguments& given) {
+  const BytesOrProblem bytes = parse_bytes(given.workspace);
+  const auto* size = std::get_if<std::int64_t>(&bytes);
+  if (size == nullptr)
+    throw RequestError(
+        fmt::format("--workspace '{}' {}", given.workspace, std::get<std::string>(bytes)),
+        "say how much memory the library may use, as in \"4 MiB\"");
+  if (*size > 0 && given.kernel.empty())
+    throw RequestError("--workspace is for a library", "name its kernel with --kernel");
+  return *size;
+}
+
 double gain_of(const std::string& text) {
   const auto gain = parse_quantity(text);
   if (gain && gain->dimension == Dimension::plain && gain->value < 1) return gain->value;
@@ -86,7 +99,7 @@ double gain_of(const std::string& text) {
 
 // The kept candidate's bytes as a side.
 KeptSide kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
-  KeptSide side{kept_file(ledger, kept)};
+  KeptSide side{.file = kept_file(ledger, kept), .workspace = kept.subject.workspace};
   if (const std::size_t colon = kept.subject.head.find(':'); colon != std::string::npos)
     side.function = kept.subject.head.substr(colon + 1);
   if (!std::filesystem::is_regular_file(side.file) || side.identity() != kept.subject.head)
@@ -101,7 +114,11 @@ KeptSide kept_side(const std::filesystem::path& ledger, const Candidate& kept) {
 std::optional<KeptSide> base_of(const Arguments& arguments, std::span<const Candidate> all) {
   const KeepArguments& given = arguments.keep;
   const bool is_library = !given.kernel.empty();
-  if (!arguments.gate.base.empty()) return side_of("--base", arguments.gate.base, is_library);
+  if (!arguments.gate.base.empty()) {
+    KeptSide side = side_of("--base", arguments.gate.base, is_library);
+    side.workspace = workspace_of(given);  // so that it may need as much as HEAD
+    return side;
+  }
   if (const Candidate* kept = last_kept(all, given.kernel)) return kept_side(given.ledger, *kept);
   if (is_library) return std::nullopt;
   throw RequestError("there is nothing to compare HEAD with: the ledger has kept no program yet",
@@ -117,6 +134,7 @@ class Keep {
         turn_((check_writable(arguments.keep.ledger), arguments.keep.ledger)) {
     subject_.kernel = arguments.keep.kernel;
     subject_.head = head_.identity();
+    subject_.workspace = head_.workspace = workspace_of(arguments.keep);
   }
 
   int decide() {
@@ -148,7 +166,11 @@ class Keep {
   bool is_library() const { return !subject_.kernel.empty(); }
 
   std::string knob_of(const KeptSide& side) const {
-    return fmt::format("kernels.{}={}", subject_.kernel, side.in_words());
+    if (side.workspace == 0) return fmt::format("kernels.{}={}", subject_.kernel, side.in_words());
+    return fmt::format("kernels.{}={{library={}, function={}, workspace=\"{} B\"}}",
+                       subject_.kernel, toml_string(side.file.string()),
+                       toml_string(side.function.empty() ? subject_.kernel : side.function),
+                       side.workspace);
   }
 
   // Makes the request of a gate: two programs, or this one with a library in either side.
@@ -161,6 +183,7 @@ class Keep {
       gate.base = gate.head = path_of_this_program().string();
       gate.head_overrides = {knob_of(head_)};
       if (base) gate.base_overrides = {knob_of(*base)};
+      more_workspace_ = head_.workspace - (base ? base->workspace : 0);
     } else {
       gate.base = base->file.string();
     }
@@ -225,6 +248,8 @@ class Keep {
     KeepVerdict timed = time();
     if (timed.outcome == KeepOutcome::discard) tell_what_is_faster_alone(timed);
     if (timed.outcome != KeepOutcome::keep) return timed;
+    if (more_workspace_.value_or(0) > 0)
+      timed.why += fmt::format("; its workspace is {} more", bytes_text(*more_workspace_));
     auto refused = refusal_in(failed_assertions());
     if (!refused) return timed;
     refused->ratio = timed.ratio;
@@ -311,7 +336,7 @@ class Keep {
     counted_ =
         count_both(*introduced.base, *introduced.head, workloads_,
                    [&line](const std::string& workload) { line.show("counts of " + workload); });
-    std::vector<Finding> findings = findings_of_keep(counted_.pairs, is_library());
+    std::vector<Finding> findings = findings_of_keep(counted_.pairs, more_workspace_);
     for (const std::string& failure : counted_.failures)
       findings.push_back(of_gate(FindingKind::counts, Severity::failed, "counts", failure));
     return findings;
@@ -442,7 +467,8 @@ class Keep {
   std::vector<std::string> workloads_;
   Candidate candidate_;
   CountedBoth counted_;
-  std::string check_;  // of a library, in words
+  std::optional<std::int64_t> more_workspace_;  // of HEAD's library than of BASE's
+  std::string check_;                           // of a library, in words
 };
 
 }  // namespace

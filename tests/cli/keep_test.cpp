@@ -277,6 +277,10 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   verdict["trials"] = 136;
   write("crashes.so.checks", verdict.dump() + "\n");
   EXPECT_EQ(asked("crashes.so").at("check"), "is layer_norm in 136 trials, as was kept");
+  const Finished larger =
+      keep("crashes.so", {"--kernel", "layer_norm", "--workspace", "4 MiB"}, "norm");
+  EXPECT_TRUE(contains(answer(larger).at("why"), "kernels.layer_norm={library=")) << larger.out;
+  EXPECT_EQ(answer(larger).at("candidate"), 3) << "its step is another one";
 }
 
 TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
@@ -293,6 +297,8 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   refused({"--gain", "-1%"}, "--gain '-1%' is no share");
   refused({"--gain", "100%"}, "say how much faster HEAD must be, as in 0.5%");
   refused({"--workload", "nowhere"}, "nowhere");
+  refused({"--workspace", "much"}, "--workspace 'much' ");
+  refused({"--workspace", "4 MiB"}, "--workspace is for a library");
   refused({"--match", "nowhere"}, "nowhere");
   refused({}, "HEAD is BASE, byte for byte");
   script("same", "exec " + program + " \"$@\"\n");

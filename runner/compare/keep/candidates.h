@@ -50,13 +50,15 @@ struct CandidateSubject {
   std::string base = {};    // the same of BASE; empty: stepgate's own kernel
   std::string steps = {};   // digest of the scenarios, knobs and the gain
   std::string device = {};
-  bool simulated = false;  // nothing is measured
+  bool simulated = false;      // nothing is measured
+  std::int64_t workspace = 0;  // bytes of the device that HEAD's library may use
   bool operator==(const CandidateSubject&) const = default;
 };
 template <>
 inline constexpr auto fields_of<CandidateSubject> =
     fields<&CandidateSubject::kernel, &CandidateSubject::head, &CandidateSubject::base,
-           &CandidateSubject::steps, &CandidateSubject::device, &CandidateSubject::simulated>;
+           &CandidateSubject::steps, &CandidateSubject::device, &CandidateSubject::simulated,
+           described<&CandidateSubject::workspace, only_if_any>>;
 
 struct Candidate {
   std::int64_t number = 0;  // in order of the first call, from 1 on

@@ -86,6 +86,15 @@ std::string sentence_of(const Finding& finding) {
   return words;
 }
 
+// Returns whether HEAD's plan says that memory, and its trace no other.
+bool is_planned_memory(const Finding& finding, const StepCounts& head) {
+  if (finding.kind != FindingKind::counts || finding.unit != MetricUnit::bytes) return false;
+  const auto planned = head.planned.find(finding.what);
+  const auto traced = head.traced.find(finding.what);
+  if (planned == head.planned.end() || finding.head != planned->second) return false;
+  return traced == head.traced.end() || traced->second <= planned->second * (1 + exact_enough);
+}
+
 KeepVerdict discarded(const Finding& finding, KeepGround ground) {
   return {.outcome = KeepOutcome::discard,
           .ground = ground,
@@ -153,15 +162,20 @@ KeepVerdict judge_keep(const ComparisonVerdict& comparison) {
   return verdict;
 }
 
-std::vector<Finding> findings_of_keep(std::span<const CountedPair> pairs, bool of_library) {
+std::vector<Finding> findings_of_keep(std::span<const CountedPair> pairs,
+                                      std::optional<std::int64_t> more_workspace) {
   std::vector<Finding> findings;
   for (const CountedPair& pair : pairs) {
     std::vector<Finding> found = compare_counts(pair);
     std::erase_if(found, [&](const Finding& finding) {
       if (finding.what == "losses") return !pair.base.gradients.empty();
-      return of_library && finding.severity == Severity::not_gated && finding.what != "gradients" &&
-             finding.what != "trace";
+      return more_workspace && finding.severity == Severity::not_gated &&
+             finding.what != "gradients" && finding.what != "trace";
     });
+    for (Finding& finding : found) {
+      if (more_workspace.value_or(0) > 0 && is_planned_memory(finding, pair.head))
+        finding.severity = Severity::note;
+    }
     std::ranges::move(found, std::back_inserter(findings));
   }
   return findings;

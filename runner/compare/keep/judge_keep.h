@@ -4,6 +4,7 @@
 // nothing.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -31,10 +32,12 @@ std::function<std::vector<int>(const ComparisonMeasurement&)> undecided_of_keep(
 // the one with the least evidence.
 KeepVerdict judge_keep(const ComparisonVerdict&);
 
-// Compares the counts as a gate does, with two exceptions. Other bits of losses are allowed where
-// gradients are compared. And a kernel of a library has none of the counts that describe
-// stepgate's own.
-std::vector<Finding> findings_of_keep(std::span<const CountedPair>, bool of_library);
+// Compares the counts as a gate does, with three exceptions. Other bits of losses are allowed where
+// gradients are compared. A kernel of a library has none of the counts that describe stepgate's
+// own. And memory that its workspace adds to the plan is a note where the trace has no more. Of a
+// library, `more_workspace` is what it may use beyond BASE's, in bytes; absent: a program.
+std::vector<Finding> findings_of_keep(std::span<const CountedPair>,
+                                      std::optional<std::int64_t> more_workspace);
 
 // The verdict of findings about counts or assertions: discarded for the first that blocks, or for a
 // failure of HEAD. nullopt where none of them says more than a note. Throws WorkerError where BASE

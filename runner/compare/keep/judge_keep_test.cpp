@@ -129,30 +129,47 @@ CountedPair counted(double base, double head) {
 
 TEST(JudgeKeep, DiscardsWhatCountsMore) {
   const std::array more{counted(0, 1)};
-  const auto verdict = refusal_in(findings_of_keep(more, true));
+  const auto verdict = refusal_in(findings_of_keep(more, 0));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->outcome, KeepOutcome::discard);
   EXPECT_EQ(verdict->ground, KeepGround::counts);
   EXPECT_EQ(verdict->why, "host_waits_per_step 0 -> 1");
   const std::array twice{counted(0, 1), counted(0, 2)};
-  EXPECT_EQ(refusal_in(findings_of_keep(twice, true)).value().why,
+  EXPECT_EQ(refusal_in(findings_of_keep(twice, 0)).value().why,
             "host_waits_per_step 0 -> 1; and 1 more");
   const std::array less{counted(1, 0)};
-  EXPECT_FALSE(refusal_in(findings_of_keep(less, true)));
+  EXPECT_FALSE(refusal_in(findings_of_keep(less, 0)));
+}
+
+TEST(JudgeKeep, AllowsTheMemoryOfAWorkspaceAndNoOther) {
+  CountedPair pair = counted(0, 0);
+  pair.base.planned["peak_live"] = pair.base.traced["peak_live"] = 32 << 20;
+  pair.head.planned["peak_live"] = pair.head.traced["peak_live"] = 36 << 20;
+  pair.base.planned["copy_bytes_per_step"] = pair.head.planned["copy_bytes_per_step"] = 4096;
+  const auto refused = [&](std::int64_t more_workspace) {
+    return refusal_in(findings_of_keep(std::array{pair}, more_workspace)).has_value();
+  };
+  EXPECT_FALSE(refused(4 << 20));
+  EXPECT_TRUE(refused(0)) << "no workspace explains it";
+  pair.head.traced["peak_live"] = 40 << 20;
+  EXPECT_TRUE(refused(4 << 20)) << "it allocates beside its workspace";
+  pair.head.traced["peak_live"] = 36 << 20;
+  pair.head.planned["host_waits_per_step"] = 1;
+  EXPECT_TRUE(refused(4 << 20));
 }
 
 TEST(JudgeKeep, AllowsOtherBitsOfLossesWhereGradientsAreCompared) {
   CountedPair pair = counted(0, 0);
   pair.base.losses = {"00000000"};
   pair.head.losses = {"00000001"};
-  EXPECT_TRUE(refusal_in(findings_of_keep(std::array{pair}, true)));
+  EXPECT_TRUE(refusal_in(findings_of_keep(std::array{pair}, 0)));
   const GradientSketch sketch{.squares = 1};
   pair.base.gradients = {{"weight", sketch}};
   pair.head.gradients = pair.base.gradients;
   pair.base.gradient_bound = 0.03;
-  EXPECT_FALSE(refusal_in(findings_of_keep(std::array{pair}, true)));
+  EXPECT_FALSE(refusal_in(findings_of_keep(std::array{pair}, 0)));
   pair.head.begun_again = {{"weight", 0.5}};
-  const auto other = refusal_in(findings_of_keep(std::array{pair}, true));
+  const auto other = refusal_in(findings_of_keep(std::array{pair}, 0));
   ASSERT_TRUE(other);
   EXPECT_NE(other->why.find("not the same step"), std::string::npos) << other->why;
 }
@@ -160,8 +177,8 @@ TEST(JudgeKeep, AllowsOtherBitsOfLossesWhereGradientsAreCompared) {
 TEST(JudgeKeep, AsksForTheCountsOfStepgatesOwnKernelsOnlyOfPrograms) {
   CountedPair pair = counted(0, 0);
   pair.base.planned["sectors_per_request"] = 4;
-  EXPECT_FALSE(refusal_in(findings_of_keep(std::array{pair}, true)));
-  EXPECT_THROW((void)refusal_in(findings_of_keep(std::array{pair}, false)), NotGatedError);
+  EXPECT_FALSE(refusal_in(findings_of_keep(std::array{pair}, 0)));
+  EXPECT_THROW((void)refusal_in(findings_of_keep(std::array{pair}, std::nullopt)), NotGatedError);
 }
 
 TEST(JudgeKeep, AFailureIsHeadsOrEndsTheCall) {
