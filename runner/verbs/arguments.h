@@ -28,6 +28,7 @@ struct GateArguments {
   // or none.
   std::string base_kernels;
   std::string head_kernels;
+  std::filesystem::path source;  // of head_kernels, for people who read a report
   // Complete command lines of workers instead: both or none.
   std::optional<std::string> base_command;
   std::optional<std::string> head_command;

@@ -714,6 +714,10 @@ class CommandLine {
                                          "the library that would be merged");
     base->needs(head);
     head->needs(base);
+    gate->add_option(
+            "--source", arguments_.gate.source,
+            "the source of HEAD's kernels, at which reports place what is found about them")
+        ->needs(head);
     for (const char* other : {"--base", "--head", "--base-command", "--head-command", "--program",
                               "--stored", "--soak", "--self-test"})
       base->excludes(gate->get_option(other));

@@ -337,8 +337,7 @@ class Keep {
         count_both(*introduced.base, *introduced.head, workloads_,
                    [&line](const std::string& workload) { line.show("counts of " + workload); });
     std::vector<Finding> findings = findings_of_keep(counted_.pairs, more_workspace_);
-    for (const std::string& failure : counted_.failures)
-      findings.push_back(of_gate(FindingKind::counts, Severity::failed, "counts", failure));
+    std::ranges::transform(counted_.failures, std::back_inserter(findings), finding_of);
     return findings;
   }
 

@@ -213,6 +213,20 @@ TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
   EXPECT_TRUE(contains(same.out, "libmine.so")) << same.out;
   EXPECT_EQ(gate("absent.so", file).exit_code, 2);
+  std::ofstream(place() / "norm.cu") << "// my norm\n\nint layer_norm(const void*) {}\n";
+  // Without a time neither side can be counted, which is a fault of the scenario and not of HEAD.
+  const std::string timeless = scenario_with("layer_norm = \"libmine.so\"");
+  const auto sourced = [&](const std::string& source) {
+    return stepgate({"gate", "--base-kernels", "libmine.so", "--head-kernels", "new.so", "--source",
+                     source, "--device", "simulated", "--seed", "1", "--annotations", "github",
+                     timeless});
+  };
+  const Finished failed = sourced("norm.cu");
+  EXPECT_EQ(failed.exit_code, 3) << failed.out;
+  EXPECT_TRUE(contains(failed.out, "::error file=step.toml,line=17,title=counts.step/mine.counts "))
+      << failed.out;
+  EXPECT_TRUE(contains(failed.out, "::error file=norm.cu,line=3,title=assertions.")) << failed.out;
+  EXPECT_EQ(sourced("nowhere.cu").exit_code, 2);
   const Finished without = gate("new.so", [&] {
     std::ofstream(place() / "ours.toml")
         << "claim = \"x\"\n[variant.a]\n[expect]\nx = \"a.launches_per_step >= 0\"\n";

@@ -59,6 +59,19 @@ void add_missing(const RunOfProgram& run, std::span<const Scenario> scenarios,
   }
 }
 
+// The scenario and the variant that a finding is about; null where it is about none.
+std::pair<const Scenario*, const Variant*> described_by(const Finding& finding,
+                                                        std::span<const Scenario> scenarios) {
+  const std::size_t slash = finding.workload.find('/');
+  const auto scenario =
+      std::ranges::find(scenarios, finding.workload.substr(0, slash), &Scenario::name);
+  if (scenario == scenarios.end()) return {};
+  if (slash == std::string::npos) return {&*scenario, nullptr};
+  const auto variant =
+      std::ranges::find(scenario->variants, finding.workload.substr(slash + 1), &Variant::name);
+  return {&*scenario, variant == scenario->variants.end() ? nullptr : &*variant};
+}
+
 }  // namespace
 
 Finding of_gate(FindingKind kind, Severity severity, std::string what, std::string words) {
@@ -131,8 +144,14 @@ std::vector<Finding> without_kernels_that_are_not_told(const Introduction& both,
   return findings;
 }
 
+Finding finding_of(const CountingFailure& failure) {
+  Finding finding = of_gate(FindingKind::counts, Severity::failed, "counts", failure.words);
+  finding.workload = failure.workload;
+  return finding;
+}
+
 JudgedCounts judge_counts(std::span<const CountedPair> pairs,
-                          std::span<const std::string> failures) {
+                          std::span<const CountingFailure> failures) {
   JudgedCounts judged;
   for (const CountedPair& pair : pairs) {
     std::vector<Finding> found = compare_counts(pair);
@@ -141,8 +160,7 @@ JudgedCounts judge_counts(std::span<const CountedPair> pairs,
       judged.differing.insert(pair.workload);
     std::ranges::move(found, std::back_inserter(judged.findings));
   }
-  for (const std::string& failure : failures)
-    judged.findings.push_back(of_gate(FindingKind::counts, Severity::failed, "counts", failure));
+  std::ranges::transform(failures, std::back_inserter(judged.findings), finding_of);
   return judged;
 }
 
@@ -229,15 +247,19 @@ void refuse_nothing_compared(std::vector<Finding>& findings) {
 void place(std::span<Finding> findings, std::span<const Scenario> scenarios) {
   for (Finding& finding : findings) {
     if (!finding.place.file.empty()) continue;
-    const std::size_t slash = finding.workload.find('/');
-    const auto scenario =
-        std::ranges::find(scenarios, finding.workload.substr(0, slash), &Scenario::name);
-    if (scenario == scenarios.end()) continue;
-    finding.place = {scenario->file, 0, 0};
-    if (slash == std::string::npos) continue;
-    const auto variant =
-        std::ranges::find(scenario->variants, finding.workload.substr(slash + 1), &Variant::name);
-    if (variant != scenario->variants.end()) finding.place = variant->place;
+    const auto [scenario, variant] = described_by(finding, scenarios);
+    if (scenario != nullptr) finding.place = {scenario->file, 0, 0};
+    if (variant != nullptr) finding.place = variant->place;
+  }
+}
+
+void place_at_source(std::span<Finding> findings, std::span<const Scenario> scenarios,
+                     const Place& source) {
+  for (Finding& finding : findings) {
+    const Variant* variant = described_by(finding, scenarios).second;
+    const bool is_of_library = variant != nullptr && !variant->knobs.kernels.empty();
+    const bool is_failure = finding.workload.empty() && finding.severity == Severity::failed;
+    if ((is_of_library || is_failure) && !finding.words.starts_with("BASE")) finding.place = source;
   }
 }
 

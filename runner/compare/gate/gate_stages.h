@@ -52,8 +52,14 @@ struct JudgedCounts {
   std::vector<Finding> findings;
   std::set<std::string> differing;  // workloads with a finding worse than a note
 };
-// `failures` has the message of each side that failed.
-JudgedCounts judge_counts(std::span<const CountedPair>, std::span<const std::string> failures);
+// A side that failed while it counted.
+struct CountingFailure {
+  std::string workload;  // that it counted; empty: none
+  std::string words;
+};
+Finding finding_of(const CountingFailure&);
+
+JudgedCounts judge_counts(std::span<const CountedPair>, std::span<const CountingFailure>);
 
 // Returns up to `most` workloads that fail in the comparison and that a trace can explain, the
 // slowest first. The pointers refer to the given pairs.
@@ -96,5 +102,8 @@ void refuse_nothing_compared(std::vector<Finding>&);
 
 // Adds the place of the workload's description to findings without a place.
 void place(std::span<Finding>, std::span<const Scenario>);
+
+// Moves findings about steps with a kernel of a library to its source, and failures of HEAD.
+void place_at_source(std::span<Finding>, std::span<const Scenario>, const Place& source);
 
 }  // namespace stepgate

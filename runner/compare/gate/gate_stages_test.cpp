@@ -135,11 +135,13 @@ TEST(JudgeCounts, FailuresAreFindingsAndNotesMakeNoWorkSuspicious) {
   CountedPair more = less;
   more.workload = "b/fix";
   std::swap(more.base, more.head);
-  const JudgedCounts judged = judge_counts(std::vector{less, more}, Words{"HEAD has crashed"});
+  const JudgedCounts judged = judge_counts(
+      std::vector{less, more}, std::vector{CountingFailure{"a/fix", "HEAD has crashed"}});
   EXPECT_EQ(judged.differing, (std::set<std::string>{"b/fix"}));
   ASSERT_EQ(judged.findings.size(), 3U);
   EXPECT_EQ(judged.findings.back().severity, Severity::failed);
   EXPECT_EQ(judged.findings.back().words, "HEAD has crashed");
+  EXPECT_EQ(judged.findings.back().workload, "a/fix");
 }
 
 TEST(SlowestWorks, FailHaveTracesAndComeInOrder) {
@@ -225,6 +227,28 @@ TEST(NothingCompared, IsNoPassAndIsSaidOnlyWhereNothingElseSaysWhy) {
   EXPECT_EQ(findings.size(), 2U);
   EXPECT_FALSE(decides_any(std::vector{fast("a", Outcome::skipped)}));
   EXPECT_TRUE(decides_any(std::vector{fast("a", Outcome::skipped), fast("b", Outcome::fails)}));
+}
+
+TEST(Places, OfAKernelOfALibraryAreInItsSource) {
+  std::vector<Scenario> all = scenarios();
+  all.front().variants.front().knobs.kernels["layer_norm"] = {};
+  const auto of = [](const std::string& workload, const std::string& words, Severity severity) {
+    Finding finding = of_gate(FindingKind::time, severity, "time", words);
+    finding.workload = workload;
+    return finding;
+  };
+  std::vector<Finding> findings{of("a/fix", "slower", Severity::blocks),
+                                of("b/fix", "slower", Severity::blocks),
+                                of("", "HEAD has crashed", Severity::failed),
+                                of("a/fix", "BASE has crashed", Severity::failed),
+                                of_gate(FindingKind::assertion, Severity::blocks, "fast", "slow")};
+  findings.back().workload = "a";
+  place(findings, all);
+  place_at_source(findings, all, {.file = "norm.cu", .line = 4});
+  std::vector<std::string> files;
+  for (const Finding& finding : findings) files.push_back(finding.place.file);
+  EXPECT_EQ(files,
+            (Words{"norm.cu", "folder/b.toml", "norm.cu", "folder/a.toml", "folder/a.toml"}));
 }
 
 TEST(Places, AreThoseOfTheVariantOrOfTheScenario) {

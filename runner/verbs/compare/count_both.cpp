@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <optional>
 #include <utility>
 
 namespace stepgate {
@@ -13,7 +14,7 @@ namespace {
 
 struct CountedSide {
   std::vector<StepCounts> counts;  // of the first workloads
-  std::string failure;
+  std::optional<CountingFailure> failure;
 };
 
 // Number of workloads that are still worth counting: those that one side cannot answer need no
@@ -33,10 +34,11 @@ CountedSide count_all(Worker& worker, std::span<const std::string> workloads, Us
   } catch (const WorkerError& error) {
     const std::size_t counted = side.counts.size();
     useful = std::min(useful.load(), counted);
-    side.failure = error.what();
+    side.failure = {.workload = counted < workloads.size() ? workloads[counted] : "",
+                    .words = error.what()};
     if (counted < workloads.size() && workloads.size() > 1) {
-      side.failure += fmt::format("; {} of {} workloads were not counted",
-                                  workloads.size() - counted, workloads.size());
+      side.failure->words += fmt::format("; {} of {} workloads were not counted",
+                                         workloads.size() - counted, workloads.size());
     }
   } catch (...) {
     useful = 0;
@@ -63,8 +65,8 @@ CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> 
                                      .base = std::move(base_side.counts[index]),
                                      .head = std::move(head_side.counts[index])});
   }
-  for (std::string& failure : {std::ref(base_side.failure), std::ref(head_side.failure)}) {
-    if (!failure.empty()) both.failures.push_back(std::move(failure));
+  for (CountedSide* side : {&base_side, &head_side}) {
+    if (side->failure) both.failures.push_back(*std::move(side->failure));
   }
   return both;
 }

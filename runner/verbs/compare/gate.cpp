@@ -2,10 +2,12 @@
 // `stepgate gate` decides whether HEAD may be merged. It checks counts, a comparison, HEAD's own
 // assertions, and changes to the scenarios, in this order; an early finding does not stop later
 // checks.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 
 #include "base/files/write_file.h"
@@ -100,8 +102,7 @@ void count_again(const GateRequest& request, std::span<const CountedPair> first,
     (void)base->hello();
     (void)head->hello();
     CountedBoth both = count_both(*base, *head, workloads, [](const std::string&) {});
-    for (const std::string& failure : both.failures)
-      judged.findings.push_back(of_gate(FindingKind::counts, Severity::failed, "counts", failure));
+    std::ranges::transform(both.failures, std::back_inserter(judged.findings), finding_of);
     std::ranges::move(both.pairs, std::back_inserter(again));
   }
   keep_what_comes_again(judged.findings, first, again);
@@ -197,10 +198,28 @@ void write_json_file(const Arguments& arguments, const std::string& text) {
   if (!arguments.json.empty()) write_output([&] { write_file(arguments.json, text); });
 }
 
+// The line of the first function that the scenarios launch.
+Place place_in_source(const std::filesystem::path& source, std::span<const Scenario> scenarios) {
+  Place place{.file = source.string()};
+  std::ifstream file(source);
+  for (std::string line; std::getline(file, line);) {
+    ++place.line;
+    for (const Scenario& scenario : scenarios)
+      for (const Variant& variant : scenario.variants)
+        for (const auto& [name, replacement] : variant.knobs.kernels)
+          if (line.find(replacement.function + '(') != std::string::npos) return place;
+  }
+  place.line = 0;
+  return place;
+}
+
 int report_gate(const GateRequest& request, Looked looked, const RunInfo& info,
                 const ReportFiles& files) {
   const Arguments& arguments = request.arguments;
   place(looked.findings, request.scenarios);
+  if (!arguments.gate.source.empty())
+    place_at_source(looked.findings, request.scenarios,
+                    place_in_source(arguments.gate.source, request.scenarios));
   const GateVerdict verdict =
       judge_gate(std::move(looked.findings), request.accepted, date_of(arguments));
   GateLooks looks = looked.looks();
@@ -249,6 +268,9 @@ int gate(GateRequest request) {
   Looked looked{.subject = subject_of(request)};
   try {
     check_programs(arguments.gate);
+    if (!arguments.gate.source.empty() && !std::filesystem::is_regular_file(arguments.gate.source))
+      throw RequestError(fmt::format("--source '{}' is no file", arguments.gate.source.string()),
+                         "name the source of the kernels");
     check_device_name(arguments.device);
     if (!arguments.gate.accepted.empty())
       request.accepted = read_accepted(arguments.gate.accepted, date_of(arguments));

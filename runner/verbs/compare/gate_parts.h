@@ -18,10 +18,8 @@
 namespace stepgate {
 
 struct CountedBoth {
-  std::vector<CountedPair> pairs;  // of the workloads that both have answered, in order
-  // A message for each side that failed, with the number of uncounted workloads; empty if none
-  // failed.
-  std::vector<std::string> failures;
+  std::vector<CountedPair> pairs;         // of the workloads that both have answered, in order
+  std::vector<CountingFailure> failures;  // with the number of uncounted workloads
 };
 
 // Counts the workloads on both sides. If one side fails, the other side's counting ends too. The

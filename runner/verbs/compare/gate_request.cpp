@@ -108,6 +108,7 @@ std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
     if (!library.empty()) all.emplace_back(library);
   }
   all.push_back(gate.accepted);
+  all.push_back(gate.source);
   return all;
 }
 
