@@ -73,7 +73,7 @@ def shell_is_clean(script, file):
 
 
 # Files for repositories without sources of stepgate, and what fetches a release for each.
-OWN = {"github/own.yml": "jobs/fetch", "buildkite/own.yml": "jobs/fetch", "gitlab/own.yml": "gitlab/own.yml", "jenkins/Jenkinsfile.own": "jenkins/Jenkinsfile.own"}
+OWN = {"github/own.yml": "jobs/fetch", "github/kernels.yml": "jobs/fetch", "buildkite/own.yml": "jobs/fetch", "gitlab/own.yml": "gitlab/own.yml", "jenkins/Jenkinsfile.own": "jenkins/Jenkinsfile.own"}
 for file, fetching in OWN.items():
     text = read(fetching)
     checked, unpacked = text.find("sha256sum"), text.find("tar -x")
@@ -120,7 +120,7 @@ for name in ["gate", "nightly"]:
 expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
 
 # GitHub
-for name in ["build", "own", "release"] + jobs:
+for name in ["build", "own", "kernels", "release"] + jobs:
     file = f"github/{name}.yml"
     text = read(file)
     names_what_there_is(text, file)
@@ -138,7 +138,7 @@ for name in ["build", "own", "release"] + jobs:
         expect(name != "release" or not writes or "ci/jobs/" not in str(job) and "checkout" not in str(job), f"{place}: a token that writes where sources run")
         if untrusted:
             of_its_own = job.get("if") == "github.event.pull_request.head.repo.full_name == github.repository"
-            expect("self-hosted" not in job["runs-on"] or name == "own" and of_its_own, f"{place}: whoever proposes a change runs on our machine")
+            expect("self-hosted" not in job["runs-on"] or name in ("own", "kernels") and of_its_own, f"{place}: whoever proposes a change runs on our machine")
             expect(not writes and "github.token" not in str(job), f"{place}: whoever proposes a change gets a token")
         if gpu:
             expect(not writes and "GH_TOKEN" not in str(job), f"{place}: a token that writes where programs run")
@@ -163,7 +163,7 @@ for name in ["build", "own", "release"] + jobs:
             if gpu and name == "gate" and "download-artifact" in step.get("uses", ""):
                 expect(step["with"]["path"] == "downloaded" and "own/ci/jobs/take downloaded head" in text,
                        f"{place}: what the change's build left is more than files")
-    if name not in ("build", "own", "release"):
+    if name not in ("build", "own", "kernels", "release"):
         answers = "own/ci/jobs/answer " in text
         handles_codes(read("jobs/answer") if answers else text, "jobs/answer" if answers else file)
         expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")

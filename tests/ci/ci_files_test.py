@@ -115,6 +115,8 @@ faults = [
     ("gitlab/own.yml", "| sha256sum -c -", "| cat", "nobody checked"),
     ("jenkins/Jenkinsfile.own", "sha256sum -c -", "cat", "nobody checked"),
     ("github/own.yml", "    if: github.event.pull_request.head.repo.full_name == github.repository\n", "", "runs on our machine"),
+    ("github/kernels.yml", "    if: github.event.pull_request.head.repo.full_name == github.repository\n", "", "runs on our machine"),
+    ("github/kernels.yml", "path: base\n          persist-credentials: false", "path: base", "the token stays on disk"),
     ("github/own.yml", "          path: out\n", "          path: out/junit.xml\n", "report.html is not kept"),
     ("github/action/action.yml", '"$OUT" "$COMMAND"', '"$OUT" ${{ inputs.command }}', "text of others becomes a script"),
     ("github/action/action.yml", "STEPGATE_LEDGER: ${{ inputs.ledger }}", "A: b", "no ledger of earlier runs"),

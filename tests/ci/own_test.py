@@ -35,10 +35,15 @@ def started(script, checkout, variables):
     return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], text=True, capture_output=True, cwd=checkout, env=ENVIRONMENT | variables)
 
 
-def github(checkout, command, sha256):
+def github(checkout, command, sha256, tarball=TARBALL, kernels=None):
     action = yaml.safe_load((CI / "github/action/action.yml").read_text())
     inputs = {name: given.get("default") for name, given in action["inputs"].items()}
-    inputs |= {"version": VERSION, "sha256": sha256, "kind": KIND, "release": RELEASE.as_uri(), "command": command, "ledger": str(FOLDER / "ledger")}
+    inputs |= {"version": VERSION, "sha256": sha256, "kind": KIND, "release": tarball.parent.as_uri(), "command": command, "ledger": str(FOLDER / "ledger")}
+    if kernels:
+        inputs |= kernels | {"base": "base"}
+        shutil.rmtree(checkout / "base", ignore_errors=True)
+        subprocess.run(["git", "worktree", "prune"], cwd=checkout, check=True)
+        subprocess.run(["git", "worktree", "add", "--detach", "-q", "base", "HEAD"], cwd=checkout, check=True)
     outputs = FOLDER / "outputs"
     outputs.write_text("")
     places = {"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": str(CI / "github/action"), "GITHUB_ACTION_REPOSITORY": "OWNER/stepgate",
@@ -50,15 +55,19 @@ def github(checkout, command, sha256):
             break
     said = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
     if said:
-        assert set(said) == set(action["outputs"]) and said["exit-code"] == str(ended.returncode) and ((checkout / said["report"]).exists() or ended.returncode == 2), said
+        assert set(said) == set(action["outputs"]) and said["exit-code"] == str(ended.returncode) and ((checkout / said["report"]).exists() or ended.returncode == 2 or kernels), said
         assert said["verdict"] == (checkout / "out/verdict").read_text().strip(), said
     return ended
 
 
-def gitlab(checkout, command, sha256):
+def gitlab(checkout, command, sha256, tarball=TARBALL, kernels=None):
     job = yaml.safe_load((CI / "gitlab/own.yml").read_text())[".stepgate"]
-    variables = job["variables"] | {"STEPGATE_RELEASE": TARBALL.as_uri(), "STEPGATE_SHA256": sha256, "STEPGATE_COMMAND": command}
+    variables = job["variables"] | {"STEPGATE_RELEASE": tarball.as_uri(), "STEPGATE_SHA256": sha256, "STEPGATE_COMMAND": command}
     variables["STEPGATE_LEDGER"] = str(FOLDER / "ledger")
+    if kernels:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, check=True, text=True, capture_output=True).stdout.strip()
+        variables |= {"STEPGATE_LIBRARY": kernels["library"], "STEPGATE_BUILD_LIBRARY": kernels["build"], "STEPGATE_KERNELS": kernels["kernels"],
+                      "CI_MERGE_REQUEST_DIFF_BASE_SHA": head}
     return started("\n".join(job["script"]), checkout, variables)
 
 
@@ -139,3 +148,70 @@ for nowhere in ["", "-p", "link", "link/", str(TARBALL / "below a file")]:
     ended = subprocess.run([FOLDER / "sg/share/stepgate/ci/jobs/own", nowhere, "run scenarios"], text=True, capture_output=True, cwd=checkout)
     assert ended.returncode == 2 and "is no folder for reports" in ended.stderr, ended
 assert not list((FOLDER / "elsewhere").iterdir())
+
+# A repository with a kernel and a scenario that launches it. The release is one whose `kernel check`, which needs a GPU, is played.
+PLAYED = FOLDER / "played"
+PLAYED.mkdir()
+subprocess.run(["tar", "-xzf", TARBALL, "-C", PLAYED], check=True)
+played = next(PLAYED.iterdir())
+(played / "bin/stepgate").rename(played / "bin/stepgate.real")
+(played / "bin/stepgate").write_text("""#!/bin/sh
+[ "$1 $2" != "kernel check" ] || { echo "$@"; exit "$(cat check_code)"; }
+exec "${0%/*}/stepgate.real" "$@"
+""")
+(played / "bin/stepgate").chmod(0o755)
+tarball = PLAYED / TARBALL.name
+subprocess.run(["tar", "-czf", tarball, "-C", PLAYED, played.name], check=True)
+sha256 = subprocess.run(["sha256sum", tarball], check=True, text=True, capture_output=True).stdout.split()[0]
+SOURCE = """#include <stepgate/kernel.h>
+STEPGATE_KERNEL_LIBRARY();
+STEPGATE_EXPORT int layer_norm(const stepgate_request* request, stepgate_prepared* prepared) { return STEPGATE_UNSUPPORTED; }
+"""
+STEP = """claim = "the kernel is no slower"
+model = { kind = "transformer", layers = 1, hidden = 64, heads = 2, seq = 16, vocab = 64, dtype = "bf16" }
+batch.size = 8
+launch.fuse = "none"
+[variant.mine.kernels]
+layer_norm = { library = "build/libmine.so", time_us = 8 }
+[expect]
+norm = "mine.kernel_us(layer_norm) <= 1 ms"
+"""
+workflow = yaml.safe_load((CI / "github/kernels.yml").read_text())["jobs"]["stepgate"]["steps"]
+given = next(step["with"] for step in workflow if "github/action" in step.get("uses", ""))
+assert set(given) <= set(yaml.safe_load((CI / "github/action/action.yml").read_text())["inputs"]), given
+assert given["base"] in [step.get("with", {}).get("path") for step in workflow if "checkout" in step.get("uses", "")], given
+KERNELS = {"library": "build/libmine.so", "kernels": "layer_norm",
+           "build": 'mkdir -p build && cc -shared -fPIC -I"$STEPGATE_PREFIX/include" norm.c -o build/libmine.so'}
+origin = FOLDER / "origin"
+(origin / "scenarios").mkdir(parents=True)
+(origin / "norm.c").write_text(SOURCE)
+(origin / "scenarios/step.toml").write_text(STEP)
+for words in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "base"]):
+    subprocess.run(["git", *words], cwd=origin, check=True)
+for system in (github, gitlab):
+    checkout = FOLDER / system.__name__ / "kernels"
+    subprocess.run(["git", "clone", "-q", origin, checkout], check=True)
+
+    def gated(code, words, verdict, check="0", source=SOURCE + "STEPGATE_EXPORT const char build[] = \"another\";\n", kernels=KERNELS):
+        shutil.rmtree(checkout / "out", ignore_errors=True)
+        shutil.rmtree(checkout / "build", ignore_errors=True)
+        (checkout / "check_code").write_text(check)
+        (checkout / "norm.c").write_text(source)
+        ended = system(checkout, f"gate --source norm.c scenarios {simulated()}", sha256, tarball, kernels)
+        said = ended.stdout + ended.stderr
+        assert ended.returncode == code and words in said, (system.__name__, code, words, ended)
+        assert (checkout / "out/verdict").read_text().strip() == verdict, ended
+        return said
+
+    said = gated(0, "PASSED", "passes")
+    assert "kernels    1 kernel, 0 slower" in said and "the same library" not in said, said
+    asked = (checkout / "out/check.txt").read_text().split()
+    assert asked[:4] == ["kernel", "check", "build/libmine.so", "layer_norm"] and asked[-2:] == ["--scenario", "scenarios"], asked
+    # Planted: a kernel that the check refuses, sources that do not compile, a BASE without a library, and a function that is gone.
+    said = gated(1, "stepgate: fails", "fails", check="1")
+    assert "PASSED" not in said and not (checkout / "out/result.jsonl").exists(), said
+    gated(2, "HEAD builds no build/libmine.so", "wrong request", source="nonsense")
+    in_head = KERNELS["build"].replace("norm.c", "$([ -e check_code ] && echo norm.c)")
+    gated(4, "BASE builds no build/libmine.so", "not gated", kernels=KERNELS | {"build": in_head})
+    gated(2, "exports no 'layer_norm'", "wrong request", source=SOURCE.replace("int layer_norm", "int norm"))
+    assert "the same library, byte for byte" in gated(0, "PASSED", "passes", source=SOURCE)
