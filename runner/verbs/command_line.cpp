@@ -714,9 +714,9 @@ class CommandLine {
                                          "the library that would be merged");
     base->needs(head);
     head->needs(base);
-    gate->add_option(
-            "--source", arguments_.gate.source,
-            "the source of HEAD's kernels, at which reports place what is found about them")
+    gate->add_option("--source", arguments_.gate.source,
+                     "the source of HEAD's kernels, at which reports place what is found about "
+                     "them; if left out, at the variant in the scenario")
         ->needs(head);
     for (const char* other : {"--base", "--head", "--base-command", "--head-command", "--program",
                               "--stored", "--soak", "--self-test"})
