@@ -542,6 +542,7 @@ class CommandLine {
         ->allow_extra_args(false);
     passes_variables(keep);
     takes_stall(keep);
+    takes_rank_count(keep);
     takes_tags(takes_device(takes_scenarios(keep)));
     takes_budget(keep, "seconds for counts and times, but at least for five pairs of launches",
                  fmt::format("{}", usual_seconds_of_a_candidate));

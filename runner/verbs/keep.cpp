@@ -28,6 +28,7 @@
 #include "compare/keep/judge_keep.h"
 #include "line/planned.h"
 #include "line/provenance.h"
+#include "line/ranks/rank_team.h"
 #include "plugin/kept_check.h"
 #include "plugin/library_file.h"
 #include "report/exit_code.h"
@@ -218,6 +219,8 @@ class Keep {
       for (const std::string& word : words) digest = fnv1a(word + '\n', digest);
     }
     if (is_library()) digest = fnv1a_word(digest_of_this_program(), digest);
+    if (arguments().ranks.count)
+      digest = fnv1a_word(static_cast<std::uint64_t>(*arguments().ranks.count), digest);
     return hexadecimal(digest);
   }
 
@@ -477,6 +480,7 @@ int keep_candidate(const Arguments& arguments) {
     throw RequestError("there is no candidate", "give --head PROGRAM, or a library with --kernel");
   if (arguments.keep.ledger.empty())
     throw RequestError("there is no ledger, so there is no error rate", "give --ledger FILE");
+  refuse_launcher("`keep` starts the ranks of both sides itself");
   stop_when_interrupted();
   std::vector<std::filesystem::path> inputs{arguments.gate.head, arguments.gate.base};
   check_outputs(arguments, inputs);

@@ -121,6 +121,26 @@ TEST_F(Keeps, WhatIsFasterAndDiscardsWhatIsNot) {
 #endif
 }
 
+// Their steps are other steps than those of one process.
+TEST_F(Keeps, WhatIsFasterOnSeveralRanks) {
+  write("ranks.toml", products + "[ranks]\ncount = 2\n");
+  faster_candidate("faster", 1.2);
+  const auto asked = [&](std::vector<std::string> more) {
+    const Finished run = keep("faster", std::move(more), "ranks");
+    EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+    return answer(run).at("candidate").get<int>();
+  };
+  EXPECT_EQ(asked({"--base", "./base", "--ranks", "2"}), 1);
+  EXPECT_EQ(asked({"--base", "./base"}), 2);
+  const EnvironmentVariable rank("RANK", "0");
+  const EnvironmentVariable count("WORLD_SIZE", "2");
+  const EnvironmentVariable local("LOCAL_RANK", "0");
+  const Finished launched = keep("faster", {"--base", "./base"}, "ranks");
+  EXPECT_EQ(launched.exit_code, 2) << launched.out;
+  EXPECT_TRUE(contains(launched.err, "`keep` starts the ranks of both sides itself"))
+      << launched.err;
+}
+
 TEST_F(Keeps, TheLastKeptOneIsBaseWhateverWasBuiltOverIt) {
   const Finished nothing = keep("base");
   EXPECT_EQ(nothing.exit_code, 2) << nothing.out << nothing.err;
