@@ -219,6 +219,10 @@ TEST_F(Gates, FindASlowerKernelOfAStepThatIsAsFastWhereAnAssertionNamesIt) {
   const Finished again = gate({"asked"}, {"--ledger", "ledger"}, "simulated", 8);
   EXPECT_EQ(again.exit_code, 1) << again.out << again.err;
   EXPECT_TRUE(contains(again.out, " pairs of launches and ")) << again.out;
+  const Finished few = gate({"asked"}, {"--pairs", "7"});
+  EXPECT_EQ(few.exit_code, 2) << few.out;
+  EXPECT_TRUE(contains(few.err, "7 pairs of launches can never decide 1 workload")) << few.err;
+  EXPECT_FALSE(contains(few.out, "comparison ")) << few.out;
   const Finished only = gate({"asked"}, {"--only", "time"});
   EXPECT_EQ(only.exit_code, 1) << only.out << only.err;
   script("base", program + " \"$@\" | sed -u 's/\"kernels\":\\[[^]]*\\],//'\n");
