@@ -51,6 +51,10 @@ enum class DeviceKind { cuda, simulated, reference };
 // The name in files: "cuda", "simulated", "reference".
 std::string_view name_of(DeviceKind);
 
+// Begins the key of a user's kernel, {"kernel layer_norm", "libmine.so 1f0a33c2e0d94b55"}: another
+// build of it is the subject of a comparison with stored runs and no reason against one.
+inline constexpr std::string_view key_of_kernel = "kernel ";
+
 // A fact that two runs must share besides to be compared, in words: {"power limit", "700 W"}.
 struct DeviceKey {
   std::string name;

@@ -65,6 +65,52 @@ TEST(StoredLibraries, NameASettingThatIsAnotherOne) {
             "have 'NCCL 2.28.9'");
 }
 
+DeviceKey layer_norm(const std::string& digest) {
+  return {.name = std::string(key_of_kernel) + "layer_norm", .value = "my, lib.so " + digest};
+}
+
+// A new build of the user's kernel is what such an assertion is about.
+TEST(StoredLibraries, AreComparedWhereOnlyTheUsersKernelsAreOtherBuilds) {
+  const DeviceKey then = layer_norm("1f0a33c2e0d94b55"), now = layer_norm("2b7c9d0011aa22bb");
+  const DeviceKey old = cudnn("9.14.0").front(), updated = cudnn("9.15.0").front();
+  const std::string both =
+      "; layer_norm my, lib.so 1f0a33c2e0d94b55 then; layer_norm my, lib.so 2b7c9d0011aa22bb now; "
+      "the limit";
+  for (const AssertionVerdict& verdict :
+       {against({then}, {now}), against({then, old}, {now, old})}) {
+    EXPECT_EQ(verdict.outcome, Outcome::passes) << verdict.reason;
+    EXPECT_NE(verdict.reason.find(both), std::string::npos) << verdict.reason;
+  }
+  const AssertionVerdict same = against({then, old}, {then, old});
+  EXPECT_EQ(same.outcome, Outcome::passes);
+  EXPECT_EQ(same.reason.find("then"), std::string::npos) << same.reason;
+  const AssertionVerdict other = against({then, old}, {now, updated});
+  EXPECT_EQ(other.outcome, Outcome::not_comparable);
+  EXPECT_EQ(other.reason.substr(0, other.reason.find(';')),
+            "the library that 'fix' depends on is 'cuDNN 9.15.0', the stored runs have 'cuDNN "
+            "9.14.0'");
+}
+
+// Evidence goes on only where each of them is the same.
+TEST(StoredLibraries, HaveTheBuildsOfAllVariants) {
+  const DeviceKey one = layer_norm("1f0a33c2e0d94b55"), other = layer_norm("2b7c9d0011aa22bb");
+  const std::vector<DeviceKey> of_variants{one, cudnn("9.14.0").front(), other,
+                                           cudnn("9.14.0").front()};
+  EXPECT_EQ(libraries_in_words(of_variants),
+            "kernel layer_norm my, lib.so 1f0a33c2e0d94b55, cuDNN 9.14.0, kernel layer_norm my, "
+            "lib.so 2b7c9d0011aa22bb");
+  EXPECT_EQ(stored_libraries(libraries_in_words(of_variants)).kernels.size(), 2U);
+  EXPECT_EQ(stored_libraries(libraries_in_words(of_variants)).others, "cuDNN 9.14.0");
+}
+
+TEST(StoredLibraries, SayAKernelThatOneOfTheRanksHasOtherwise) {
+  const std::string one = "kernel layer_norm a.so 1f0a33c2e0d94b55";
+  const std::string other = one + ", kernel layer_norm on rank 1 a.so 2b7c9d0011aa22bb";
+  EXPECT_EQ(stored_libraries(other + ", NCCL 2.28.9, NCCL_ALGO Ring").others,
+            "NCCL 2.28.9, NCCL_ALGO Ring");
+  EXPECT_EQ(other_builds_in_words(one, other), "layer_norm on rank 1 a.so 2b7c9d0011aa22bb now");
+}
+
 TEST(StoredRuns, AreNotThoseOfGpusThatAreLinkedOtherwise) {
   DeviceIdentity device{.kind = DeviceKind::cuda, .name = "NVIDIA H100"};
   const Environment alone = environment_of(device);

@@ -20,15 +20,11 @@
 namespace stepgate {
 namespace {
 
-// Returns the libraries of all plans, without duplicates.
 std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
   std::vector<DeviceKey> libraries;
   for (const StepPlan& plan : planned.plans) {
-    for (DeviceKey& library : device.libraries_for(plan)) {
-      const auto is_it = [&](const DeviceKey& other) { return other.name == library.name; };
-      if (std::none_of(libraries.begin(), libraries.end(), is_it))
-        libraries.push_back(std::move(library));
-    }
+    const std::vector<DeviceKey> of_plan = device.libraries_for(plan);
+    libraries.insert(libraries.end(), of_plan.begin(), of_plan.end());
   }
   return libraries;
 }

@@ -143,7 +143,7 @@ class CudaDevice : public Device {
   std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
     std::vector<DeviceKey> keys;
     for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
-      keys.push_back({.name = fmt::format("kernel {}", row->name),
+      keys.push_back({.name = fmt::format("{}{}", key_of_kernel, row->name),
                       .value = identity_of(library(row->replacement->library).file())});
     }
     if (may_use_cudnn(plan))

@@ -9,7 +9,9 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <regex>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace stepgate {
@@ -135,11 +137,40 @@ std::string upgrades_in_words(const Environment& stored, const Environment& now)
 }
 
 std::string libraries_in_words(std::span<const DeviceKey> libraries) {
-  std::string words;
+  std::vector<std::string> words;
   for (const DeviceKey& library : libraries) {
-    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", library.name, library.value);
+    std::string one = fmt::format("{} {}", library.name, library.value);
+    if (std::ranges::find(words, one) == words.end()) words.push_back(std::move(one));
   }
-  return printable(std::move(words));
+  return printable(fmt::format("{}", fmt::join(words, ", ")));
+}
+
+StoredLibraries stored_libraries(std::string_view in_words) {
+  // A file's name may have a comma, so that a kernel ends behind its digest.
+  static const std::regex kernel(
+      fmt::format("(^|, ){}(.*? [0-9a-f]{{16}})(?=, |$)", key_of_kernel));
+  constexpr int described = 2;
+  const std::string text(in_words);
+  StoredLibraries all;
+  for (auto found = std::sregex_iterator(text.begin(), text.end(), kernel);
+       found != std::sregex_iterator(); ++found)
+    all.kernels.push_back((*found)[described]);
+  all.others = std::regex_replace(text, kernel, "");
+  if (all.others.starts_with(", ")) all.others.erase(0, 2);
+  return all;
+}
+
+std::string other_builds_in_words(std::string_view stored, std::string_view now) {
+  std::vector<std::string> then = stored_libraries(stored).kernels;
+  std::vector<std::string> here = stored_libraries(now).kernels;
+  if (then.empty() || then == here) return "";
+  const std::vector<std::string> all = then;
+  std::erase_if(then, [&](const auto& one) { return std::ranges::find(here, one) != here.end(); });
+  std::erase_if(here, [&](const auto& one) { return std::ranges::find(all, one) != all.end(); });
+  std::vector<std::string> words;
+  if (!then.empty()) words.push_back(fmt::format("{} then", fmt::join(then, ", ")));
+  if (!here.empty()) words.push_back(fmt::format("{} now", fmt::join(here, ", ")));
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 std::string folder_of_baselines(const DeviceIdentity& device) {

@@ -62,9 +62,21 @@ std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
 // Empty where none differs.
 std::string upgrades_in_words(const Environment& stored, const Environment& now);
 
-// "cuDNN 9.14.0", "cuDNN none": the libraries that a step depends on, in their stored form; empty
-// where there are none.
+// "cuDNN 9.14.0", "cuDNN none": the libraries that steps depend on, each once, in their stored
+// form; empty where there are none. Variants may have builds of their own of a kernel.
 std::string libraries_in_words(std::span<const DeviceKey>);
+
+// The keys of a stored form by what they mean for a comparison with stored runs: the user's kernels
+// are its subject and may be other builds, and the other libraries must be the same.
+struct StoredLibraries {
+  std::vector<std::string> kernels;  // "layer_norm libmine.so 1f0a33c2e0d94b55"
+  std::string others;                // "cuDNN 9.14.0"
+};
+StoredLibraries stored_libraries(std::string_view in_words);
+
+// "layer_norm libmine.so 1f0a33c2e0d94b55 then; layer_norm libmine.so 2b7c9d0011aa22bb now": the
+// kernels that are other builds. Empty where none is.
+std::string other_builds_in_words(std::string_view stored, std::string_view now);
 
 // The folder for a device's baselines: "nvidia-h200" for an NVIDIA H200, "simulated/nvidia-h200"
 // for a simulated one.

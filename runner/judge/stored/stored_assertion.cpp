@@ -421,9 +421,9 @@ void decide_timed(const Expectation& assertion, const Scenario& scenario,
   const Variant& variant = variant_named(scenario, first.variant);
   const std::size_t index = subject_named(subjects, variant.name);
   const std::string& anchor = subjects[index].anchor;
-  const MatchingRuns matching =
-      matching_runs(*settings.baseline, environment_of(measurement.device), variant, anchor,
-                    libraries_in_words(measurement.variants[index].libraries));
+  const std::string libraries = libraries_in_words(measurement.variants[index].libraries);
+  const MatchingRuns matching = matching_runs(
+      *settings.baseline, environment_of(measurement.device), variant, anchor, libraries);
   if (matching.units.empty()) {
     verdict.outcome = Outcome::not_comparable;
     verdict.reason = matching.reason +
@@ -437,6 +437,8 @@ void decide_timed(const Expectation& assertion, const Scenario& scenario,
     TimedAgainstStored(assertion, subjects, measurement, settings)
         .decide(matching, scenario.measure.confidence, verdict);
     if (verdict.stored) {
+      verdict.stored->other_builds = other_builds_in_words(
+          find_variant(*matching.runs.back(), variant.name)->libraries, libraries);
       verdict.stored->upgrades = upgrades_since_latest(*settings.baseline, measurement);
       verdict.reason = stored_reason(assertion, verdict, scenario);
     }
@@ -517,10 +519,11 @@ std::optional<std::string> reason_against(const StoredRun& run, const Environmen
   if (stored->anchor != subject.anchor) {
     return mismatch_reason("anchor", stored->anchor, subject.anchor);
   }
-  if (stored->libraries != subject.libraries && !stored->libraries.empty() &&
-      !subject.libraries.empty()) {
-    return mismatch_reason(fmt::format("library that '{}' depends on", subject.variant),
-                           stored->libraries, subject.libraries);
+  const std::string then = stored_libraries(stored->libraries).others;
+  const std::string here = stored_libraries(subject.libraries).others;
+  if (then != here && !then.empty() && !here.empty()) {
+    return mismatch_reason(fmt::format("library that '{}' depends on", subject.variant), then,
+                           here);
   }
   return std::nullopt;
 }

@@ -42,10 +42,11 @@ struct StoredSubject {
 std::optional<std::string> reason_against(const StoredRun&, const Environment& now,
                                           const StoredSubject&);
 
-// A run matches if environment, knobs of the variant, anchor and libraries are equal; a value that
-// is unknown in one run is ignored. If this device has five runs in three sessions, only its runs
-// are compared. Otherwise, runs of other devices of the same model count if there are three
-// devices, and each device is one unit. Runs before the last matching baseline reset do not count.
+// A run matches if environment, knobs of the variant, anchor and libraries are equal, the user's
+// kernels excepted; a value that is unknown in one run is ignored. If this device has five runs in
+// three sessions, only its runs are compared. Otherwise, runs of other devices of the same model
+// count if there are three devices, and each device is one unit. Runs before the last matching
+// baseline reset do not count.
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const StoredSubject&);
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
                            const std::string& anchor, const std::string& libraries);

@@ -206,6 +206,7 @@ std::string stored_reason(const Expectation& assertion, const AssertionVerdict& 
   if (stored.normalised.deviation)
     words += ", which differ by " + share_in_words(*stored.normalised.deviation);
   words += origin_in_words(stored);
+  if (!stored.other_builds.empty()) words += "; " + stored.other_builds;
   words += fmt::format("; {}", limit_in_words(assertion, fmt::format("{:.6g}x", limit)));
   return words + note_in_words(verdict, scenario);
 }

@@ -133,6 +133,7 @@ struct StoredEvidence {
   std::vector<std::string> commits;      // of the stored runs, without duplicates, in order
   std::string newest;                    // date of the latest stored run
   std::string upgrades;                  // "driver 580.65.06 -> 580.95.05", since that one
+  std::string other_builds;              // of the user's kernels, then and now, in words
   std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
   std::vector<double> stored_contrasts;  // log(step time / anchor's) of each run, unit by unit
   double contrast = 0;                   // of this run

@@ -127,7 +127,7 @@ TEST_F(Ledger, PutsTheRunsOfASubjectOneAfterTheOther) {
 
 TEST_F(Ledger, StartsAnewForAnotherPair) {
   add_three();
-  std::vector<StoredRun> others(8, run_of("0123abc", 1, {1}));
+  std::vector<StoredRun> others(10, run_of("0123abc", 1, {1}));
   others[0].provenance.subject = "another";
   others[1].provenance.scenario = 1;
   others[2].environment.kind = "simulated";
@@ -136,12 +136,14 @@ TEST_F(Ledger, StartsAnewForAnotherPair) {
   others[5].environment.cuda_runtime = "13.1";
   others[6].environment.cublas = "13.1";
   others[7].libraries = "cuDNN 9.14.0";
+  others[8].libraries = "kernel layer_norm libmine.so 1f0a33c2e0d94b55";
+  others[9].libraries = "kernel layer_norm libmine.so 2b7c9d0011aa22bb";
   for (const StoredRun& other : others) {
     EXPECT_EQ(earlier_in(read(), other).runs, 0);
     EXPECT_EQ(add(other).runs, 0);
     EXPECT_EQ(earlier_in(read(), other).runs, 1);
   }
-  EXPECT_EQ(read().runs.size(), 11U);
+  EXPECT_EQ(read().runs.size(), 13U);
 }
 
 TEST_F(Ledger, RefusesTheSameSeedTwice) {
