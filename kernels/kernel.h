@@ -192,6 +192,10 @@ struct KernelChoice {
   std::string kernel;   // "attention_gradient"
   std::string library;  // "cuDNN 9.14.0"; empty for the project's own kernel
   std::string reason;   // why not the library's, in words; else empty
+  // Launches a step that the project's own kernel makes, and all of the kernel, where a user's
+  // library does not support the shapes of the former (Otherwise::ours).
+  std::int64_t own_launches = 0;
+  std::int64_t launches = 0;
 
   bool operator==(const KernelChoice&) const = default;
 };
@@ -254,14 +258,19 @@ struct KernelLibrary {
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
 };
 
-// Names a function of a user's library, which launches a kernel in the catalogue's place.
+// Says who launches shapes that a user's library does not support: nobody, or the own kernel.
+enum class Otherwise { refuse, ours };
+
+// Names a function of a user's library, or a table of a launch, which launches a kernel in the
+// catalogue's place.
 struct KernelReplacement {
-  std::string library;               // path as written: "build/libmine.so"
+  std::string library;               // path as written: "build/libmine.so", "layer_norm.toml"
   std::string function;              // "layer_norm"
   std::int64_t launches = 1;         // kernels that a call enqueues
   std::int64_t workspace_bytes = 0;  // of device memory that a call may use
   // Its time, for simulated devices, which cannot know it otherwise.
   std::optional<double> microseconds = {};
+  Otherwise otherwise = Otherwise::refuse;
   bool operator==(const KernelReplacement&) const = default;
 };
 

@@ -109,7 +109,8 @@ bool is_replaced(const LaunchKernel& launch) {
   return own != nullptr && own != &kernel(launch.kernel);
 }
 
-std::vector<int> launches_to_audit(const StepPlan& plan, std::int64_t step, std::uint64_t seed) {
+std::vector<int> launches_to_audit(const StepPlan& plan, std::int64_t step, std::uint64_t seed,
+                                   std::span<const int> by_us) {
   std::map<std::string_view, std::vector<int>> replaced, all;  // by kernel
   const bool includes_graph = graph_is_simple(plan);
   for (int index = 0; index < static_cast<int>(plan.operations.size()); ++index) {
@@ -119,7 +120,8 @@ std::vector<int> launches_to_audit(const StepPlan& plan, std::int64_t step, std:
     if (!acts_for(operation, step) || (operation.captured && !includes_graph)) continue;
     if (bytes_of_operands(*launch) > most_audited_bytes) continue;
     all[launch->kernel.name()].push_back(index);
-    if (is_replaced(*launch)) replaced[launch->kernel.name()].push_back(index);
+    if (is_replaced(*launch) && !std::ranges::binary_search(by_us, index))
+      replaced[launch->kernel.name()].push_back(index);
   }
   Random random(seed);
   std::vector<int> chosen;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,11 @@ bool is_replaced(const LaunchKernel&);
 
 // Chooses operations to audit among the launches that act for a step: one for each kernel that
 // replaces one of the catalogue, or of a plan without such kernels one for each kernel. Ascending.
+// Operations `by_us`, ascending, are launched by the catalogue's kernel after all.
 // Launches with gigabytes of operands are left out, and so are those of a graph that does more than
 // launch, copy, fill and order its work: such a graph cannot run one operation after the other.
-std::vector<int> launches_to_audit(const StepPlan&, std::int64_t step, std::uint64_t seed);
+std::vector<int> launches_to_audit(const StepPlan&, std::int64_t step, std::uint64_t seed,
+                                   std::span<const int> by_us = {});
 
 // A launch whose operands are ready for it.
 struct AuditedLaunch {

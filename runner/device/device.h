@@ -228,7 +228,8 @@ inline constexpr auto fields_of<RankMembership> =
 
 template <>
 inline constexpr auto fields_of<KernelChoice> =
-    fields<&KernelChoice::kernel, &KernelChoice::library, &KernelChoice::reason>;
+    fields<&KernelChoice::kernel, &KernelChoice::library, &KernelChoice::reason,
+           &KernelChoice::own_launches, &KernelChoice::launches>;
 
 // The choices of a device that runs no library: the plan's kernels of libraries, each with this
 // reason.

@@ -6,24 +6,36 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/process/command.h"
+#include "kernels/catalogue.h"
 #include "plugin/kept_check.h"
-#include "plugin/library_file.h"
+#include "plugin/tables/kernel_file.h"
 
 namespace stepgate {
 namespace {
 
-std::optional<Diagnostic> fault_of(const KernelReplacement& replacement) {
+std::vector<Diagnostic> faults_of(const KernelReplacement& replacement, const std::string& name) {
   try {
-    require_function(read_library(replacement.library), replacement.function);
-  } catch (const KernelLibraryError& error) {
-    return error.diagnostics().front();
+    (void)read_kernel(replacement.library, replacement.function, kernel(name));
+  } catch (const RequestError& error) {
+    return error.diagnostics();
   }
-  return std::nullopt;
+  return {};
+}
+
+// Whether the file, or one that a table names, is not there.
+bool lacks_a_file(const KernelReplacement& replacement) {
+  try {
+    return !std::ranges::all_of(
+        files_of_kernel(replacement.library),
+        [](const std::filesystem::path& file) { return std::filesystem::exists(file); });
+  } catch (const RequestError&) {  // of a table, whose faults are told
+    std::error_code none;
+    return !std::filesystem::exists(replacement.library, none);
+  }
 }
 
 }  // namespace
@@ -32,14 +44,15 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
   std::vector<WrongLibrary> all;
   for (const Variant& variant : scenario.variants) {
     for (const auto& [name, replacement] : variant.knobs.kernels) {
-      auto fault = fault_of(replacement);
-      if (!fault) continue;
-      fault->place = variant.place;
-      fault->message =
-          fmt::format("the '{}' of variant '{}': {}", name, variant.name, fault->message);
-      std::error_code none;
-      const bool is_there = std::filesystem::exists(replacement.library, none);
-      all.push_back({*std::move(fault), !is_there});
+      for (Diagnostic& fault : faults_of(replacement, name)) {
+        // Faults of a table have places in it.
+        if (fault.place.file.empty()) {
+          fault.place = variant.place;
+          fault.message =
+              fmt::format("the '{}' of variant '{}': {}", name, variant.name, fault.message);
+        }
+        all.push_back({std::move(fault), lacks_a_file(replacement)});
+      }
     }
   }
   return all;
@@ -51,11 +64,12 @@ std::vector<std::string> notes_of_checks(const Scenario& scenario) {
     for (const auto& [name, replacement] : variant.knobs.kernels) {
       std::string note;
       try {
-        const std::string identity = identity_of(read_library(replacement.library));
+        const std::string identity =
+            identity_of(read_kernel(replacement.library, replacement.function, kernel(name)));
         const auto check = kept_check(replacement.library, identity, name, replacement.function);
         if (!check) {
           Command command{"stepgate", "kernel", "check", replacement.library, name};
-          if (replacement.function != name)
+          if (replacement.function != name && !is_table(replacement.library))
             command.insert(command.end(), {"--function", replacement.function});
           note = fmt::format("nobody has checked that '{}' of '{}' is {}: {}", replacement.function,
                              replacement.library, name, to_text(command));
@@ -67,7 +81,7 @@ std::vector<std::string> notes_of_checks(const Scenario& scenario) {
                              replacement.function, replacement.library, name,
                              fmt::join(check->faults, ", "));
         }
-      } catch (const KernelLibraryError&) {  // wrong_libraries() tells it
+      } catch (const RequestError&) {  // wrong_libraries() tells it
         continue;
       }
       if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));

@@ -327,14 +327,6 @@ class KernelChecker {
 
 }  // namespace
 
-LoadedKernel function_of(const OpenLibrary& library, const std::string& function) {
-  require_function(library.file(), function);
-  return {.identity = identity_of(library.file()),
-          .prepare = [&library, function](const KernelRequest& asked, const DeviceFacts& device) {
-            return library.prepare(function, asked, device);
-          }};
-}
-
 KernelCheck check_kernel(TrialDevice& device, const KernelCheckRequest& request) {
   return KernelChecker(device, request).run();
 }

@@ -44,16 +44,6 @@ struct LaunchOfStep {
   bool operator==(const LaunchOfStep&) const = default;
 };
 
-// A kernel that this process has loaded from a file.
-struct LoadedKernel {
-  std::string identity;  // of the file: identity_of
-  // Throws KernelLibraryError, KernelUnsupported.
-  std::function<PreparedKernel(const KernelRequest&, const DeviceFacts&)> prepare;
-};
-
-// A function of the library, which must outlive it. Throws KernelLibraryError where there is none.
-LoadedKernel function_of(const OpenLibrary&, const std::string& function);
-
 struct KernelCheckRequest {
   LoadedKernel loaded;
   const Kernel& kernel;

@@ -31,7 +31,7 @@ const OpenLibrary& wrong_kernels() {
 
 KernelCheck checked(const std::string& function, const OpenLibrary& library = wrong_kernels()) {
   const auto device = make_cuda_trial_device(0);
-  return check_kernel(*device, {.loaded = function_of(library, function),
+  return check_kernel(*device, {.loaded = library.loaded(function),
                                 .kernel = kernel("layer_norm"),
                                 .of_step = {{.shape = MatrixShape{4096, 768},
                                              .dtype = DType::bf16,
@@ -78,7 +78,7 @@ class CubinOnAGpu : public testing::Test {
         read_toml(STEPGATE_CUBINS "/layer_norm_bf16.toml", "a launch of a cubin"), {}, faults);
     if (!launch) throw RequestError(faults);
     change(*launch);
-    OpenCubin open(Cubin(std::move(*launch), read_cubin(cubin_), kernel("layer_norm")));
+    Cubin cubin(std::move(*launch), read_cubin(cubin_), kernel("layer_norm"));
     const auto of_columns = [](std::int64_t columns) {
       return LaunchOfStep{.shape = MatrixShape{64, columns},
                           .dtype = DType::bf16,
@@ -86,15 +86,11 @@ class CubinOnAGpu : public testing::Test {
     };
     const auto device = make_cuda_trial_device(0);
     // The second row takes more shared memory than a launch has without asking.
-    return check_kernel(*device,
-                        {.loaded = {.identity = "ln.cubin",
-                                    .prepare =
-                                        [&](const KernelRequest& asked, const DeviceFacts& facts) {
-                                          return open.prepare(asked, facts);
-                                        }},
-                         .kernel = kernel("layer_norm"),
-                         .of_step = {of_columns(768), of_columns(16384)},
-                         .seed = 7});
+    return check_kernel(
+        *device, {.loaded = {.identity = "ln.cubin", .prepare = loaded_on_gpu(std::move(cubin))},
+                  .kernel = kernel("layer_norm"),
+                  .of_step = {of_columns(768), of_columns(16384)},
+                  .seed = 7});
   }
 
   static std::vector<std::string> checks_of(const KernelCheck& check) {

@@ -32,7 +32,7 @@ const LaunchOfStep of_step{.shape = MatrixShape{64, 520},
 KernelCheck checked(const std::string& function, std::string_view kernel_name = "layer_norm",
                     std::vector<LaunchOfStep> launches = {}) {
   const auto device = make_fake_trial_device();
-  return check_kernel(*device, {.loaded = function_of(library(), function),
+  return check_kernel(*device, {.loaded = library().loaded(function),
                                 .kernel = kernel(kernel_name),
                                 .of_step = std::move(launches),
                                 .seed = 7});
@@ -162,12 +162,12 @@ TEST(KernelCheck, TellsWhatItIsAt) {
   std::vector<std::string> places;
   const auto device = make_fake_trial_device();
   (void)check_kernel(*device,
-                     {.loaded = function_of(library(), "none"),
+                     {.loaded = library().loaded("none"),
                       .kernel = kernel("layer_norm"),
                       .at_trial = [&](const std::string& place) { places.push_back(place); }});
   ASSERT_FALSE(places.empty());
   EXPECT_TRUE(contains(places.front(), "layer_norm "));
-  EXPECT_THROW((void)function_of(library(), "layernorm"), KernelLibraryError);
+  EXPECT_THROW((void)library().loaded("layernorm"), KernelLibraryError);
 }
 
 }  // namespace

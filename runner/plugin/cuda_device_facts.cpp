@@ -33,7 +33,8 @@ std::uint32_t attribute(cudaDeviceAttr which, int index) {
 }  // namespace
 
 DeviceFacts facts_of_cuda_device(int index) {
-  return {.capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor, index) +
+  return {.index = index,
+          .capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor, index) +
                         attribute(cudaDevAttrComputeCapabilityMinor, index),
           .multiprocessors = attribute(cudaDevAttrMultiProcessorCount, index),
           .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, index),

@@ -2,6 +2,7 @@
 // Records what this process does in a library of kernels, so that it can say so where it crashes.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace stepgate {
@@ -13,6 +14,17 @@ struct LibraryCall {
 };
 
 LibraryCall& library_call();
+
+// Records, while it lives, that this function of a library runs.
+class WithinLibrary {
+ public:
+  explicit WithinLibrary(const std::string& function) {
+    library_call().function = function.c_str();
+  }
+  WithinLibrary(const WithinLibrary&) = delete;
+  WithinLibrary& operator=(const WithinLibrary&) = delete;
+  ~WithinLibrary() { library_call().function = nullptr; }
+};
 
 // From now on, a signal that ends this process during such a call first writes a line to the
 // descriptor: `mark`, and "in 'block 0: norm', which is 'layer_norm' of 'build/libmine.so'".

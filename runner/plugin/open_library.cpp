@@ -55,10 +55,7 @@ struct Prepared {
 // Calls a function of C that a library has, which may be written in C++ all the same.
 template <class Call>
 int guarded(const std::string& who, const Call& call) {
-  library_call().function = who.c_str();
-  struct AfterCall {
-    ~AfterCall() { library_call().function = nullptr; }
-  } const after;
+  const WithinLibrary within(who);
   try {
     return call();
   } catch (...) {
@@ -121,6 +118,14 @@ void* open_bytes(const std::string& path, const std::vector<std::byte>& bytes) {
 
 OpenLibrary::OpenLibrary(LibraryFile file)
     : file_(std::move(file)), handle_(open_bytes(file_.path, file_.bytes)) {}
+
+LoadedKernel OpenLibrary::loaded(const std::string& function) const {
+  require_function(file_, function);
+  return {.identity = identity_of(file_),
+          .prepare = [this, function](const KernelRequest& asked, const DeviceFacts& device) {
+            return prepare(function, asked, device);
+          }};
+}
 
 PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelRequest& asked,
                                     const DeviceFacts& device) const {
@@ -204,12 +209,6 @@ PreparedKernel OpenLibrary::prepare(const std::string& function, const KernelReq
   return {.launch = launch,
           .launches = prepared->made.launches == 0 ? 1 : std::int64_t{prepared->made.launches},
           .workspace_bytes = prepared->made.workspace_bytes};
-}
-
-const OpenLibrary& OpenLibraries::at(const std::string& path) {
-  const auto found = open_.find(path);
-  return found != open_.end() ? found->second
-                              : open_.try_emplace(path, read_library(path)).first->second;
 }
 
 }  // namespace stepgate

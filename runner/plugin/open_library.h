@@ -6,8 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,7 @@ class KernelUnsupported : public KernelLibraryError {
 
 // The facts of a device that a library is told.
 struct DeviceFacts {
+  int index = 0;                 // of CUDA
   std::uint32_t capability = 0;  // 90 is compute capability 9.0
   std::uint32_t multiprocessors = 0;
   std::uint32_t shared_bytes = 0;  // the most that a block may have
@@ -49,6 +49,14 @@ struct PreparedKernel {
   std::int64_t workspace_bytes = 0;  // of the request's, as the library says
 };
 
+using PrepareKernel = std::function<PreparedKernel(const KernelRequest&, const DeviceFacts&)>;
+
+// A kernel that this process has loaded from a file.
+struct LoadedKernel {
+  std::string identity;   // of the file: identity_of
+  PrepareKernel prepare;  // throws KernelLibraryError, KernelUnsupported
+};
+
 // Opens these bytes as a shared library, whatever the file holds meanwhile, and returns what dlsym
 // takes. Its constructors have run. Throws KernelLibraryError.
 void* open_bytes(const std::string& path, const std::vector<std::byte>& bytes);
@@ -66,20 +74,12 @@ class OpenLibrary {
   // Throws KernelLibraryError, KernelUnsupported.
   PreparedKernel prepare(const std::string& function, const KernelRequest&,
                          const DeviceFacts&) const;
+  // The library must outlive it. Throws KernelLibraryError where there is no such function.
+  LoadedKernel loaded(const std::string& function) const;
 
  private:
   LibraryFile file_;
   void* handle_ = nullptr;
-};
-
-// The libraries that this process has opened, each path once.
-class OpenLibraries {
- public:
-  // Opens the library on first use. Throws KernelLibraryError.
-  const OpenLibrary& at(const std::string& path);
-
- private:
-  std::map<std::string, OpenLibrary> open_;
 };
 
 }  // namespace stepgate

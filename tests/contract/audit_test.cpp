@@ -213,6 +213,21 @@ TEST_P(Audits, FindNothingInHonestKernels) {
   }
 }
 
+// An audit of a launch that the catalogue's kernel makes would say nothing of the other one.
+TEST(Audits, ChooseNoLaunchThatIsOursAfterAll) {
+  const StepPlan plan = with(plan_with_seed(transformer(64, DType::bf16), 1), honest);
+  std::vector<int> replaced;
+  for (int index = 0; index < std::ssize(plan.operations); ++index) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation_at(plan, index).action);
+    if (launch != nullptr && is_replaced(*launch)) replaced.push_back(index);
+  }
+  ASSERT_GE(replaced.size(), 2U);
+  const std::vector<int> theirs{replaced.back()};
+  replaced.pop_back();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_EQ(launches_to_audit(plan, 0, seed, replaced), theirs);
+}
+
 // Each kernel of the step is audited against itself, in steps that are issued in several ways.
 TEST_P(Audits, FindNothingInTheCataloguesOwnKernels) {
   for (const DeviceCase& test : devices_with_numbers()) {

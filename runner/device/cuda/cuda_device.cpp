@@ -30,6 +30,8 @@
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/gemm/gemm_autotuner.h"
 #include "plan/analyse/access.h"
+#include "plugin/open_kernels.h"
+#include "plugin/tables/open_cubin.h"
 
 namespace stepgate {
 namespace {
@@ -144,7 +146,7 @@ class CudaDevice : public Device {
     std::vector<DeviceKey> keys;
     for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
       keys.push_back({.name = fmt::format("{}{}", key_of_kernel, row->name),
-                      .value = identity_of(library(row->replacement->library).file())});
+                      .value = kernel_of_user(*row).identity});
     }
     if (may_use_cudnn(plan))
       keys.push_back({.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)});
@@ -352,16 +354,17 @@ class CudaDevice : public Device {
   }
 
   // A library runs code of its own in the process that opens it.
-  const OpenLibrary& library(const std::string& path) {
+  const LoadedKernel& kernel_of_user(const Kernel& row) {
+    const KernelReplacement& with = *row.replacement;
     if (!opens_libraries_) {
       throw DeviceError(
           fmt::format("'{}' is only opened by a process that may crash, which this verb does not "
                       "start; say 'stepgate run' or 'stepgate gate'",
-                      path));
+                      with.library));
     }
     try {
-      return libraries_.at(path);
-    } catch (const KernelLibraryError& error) {
+      return kernels_.at(with.library, with.function, row);
+    } catch (const RequestError& error) {
       throw DeviceError(error.what());
     }
   }
@@ -371,20 +374,21 @@ class CudaDevice : public Device {
     const bool records = cupti_ && cupti_->unavailable().empty();
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     const RankGroup* const group = groups_.of(plan.ranks.count);
-    return {
-        .blas = blas_.get(),
-        .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
-        .gemm_autotuner = &gemm_autotuner_,
-        .cudnn_unavailable_reason = cudnn_unavailable_reason_,
-        .contents = contents_,
-        .cupti = records ? cupti_.get() : nullptr,
-        .observer = ranges_.get(),
-        .library = [this](const std::string& path) -> const OpenLibrary& { return library(path); },
-        .gpu = index_,
-        .communicators = group == nullptr
-                             ? no_communicators_
-                             : group->communicators.at(plan.ranks.collectives.max_ctas),
-        .agreement = agreement_among(plan.ranks.count)};
+    return {.blas = blas_.get(),
+            .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
+            .gemm_autotuner = &gemm_autotuner_,
+            .cudnn_unavailable_reason = cudnn_unavailable_reason_,
+            .contents = contents_,
+            .cupti = records ? cupti_.get() : nullptr,
+            .observer = ranges_.get(),
+            .kernel_of_user = [this](const Kernel& row) -> const LoadedKernel& {
+              return kernel_of_user(row);
+            },
+            .gpu = index_,
+            .communicators = group == nullptr
+                                 ? no_communicators_
+                                 : group->communicators.at(plan.ranks.collectives.max_ctas),
+            .agreement = agreement_among(plan.ranks.count)};
   }
 
   int index_;
@@ -401,7 +405,7 @@ class CudaDevice : public Device {
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
   bool opens_libraries_;
-  OpenLibraries libraries_;
+  OpenKernels kernels_{loaded_on_gpu};
   RankGroups groups_{[index = index_] { check(cudaSetDevice(index), "choose the GPU"); }};
   const Communicators no_communicators_;     // of a step of one rank
   std::map<int, LoadAgreement> agreements_;  // of each group, by how many ranks it has

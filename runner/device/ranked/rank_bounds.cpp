@@ -58,6 +58,8 @@ constexpr std::array all_bounds{
     NumberBounds{"DeviceIdentity.free_memory_bytes", 0, most_bytes},
     NumberBounds{"DeviceIdentity.multiprocessors", 0, 1'000'000},
     NumberBounds{"DeviceIdentity.gpus", 0, 1'000'000},
+    NumberBounds{"KernelChoice.own_launches", 0, most_number},
+    NumberBounds{"KernelChoice.launches", 0, most_number},
     any("RankRan.weights"),
     NumberBounds{"StepResult.first_step", 0, 2 * most_number},
     NumberBounds{"StepResult.steps", 0, most_steps_of_a_run},

@@ -119,6 +119,8 @@ TEST(RankProtocol, CarriesOtherAnswersAsTheyAre) {
   EXPECT_EQ(given(Rendezvous{std::string("\0\1", 2)}).bytes, std::string("\0\1", 2));
   EXPECT_EQ(given(Libraries{{"cuDNN", "9"}}).at(0).value, "9");
   EXPECT_EQ(given(Choices{{"attention", "cuDNN", ""}}).at(0).library, "cuDNN");
+  const KernelChoice ours{"layer_norm", "", "too narrow", 3, 25};
+  EXPECT_EQ(given(Choices{ours}).at(0), ours);
   EXPECT_EQ(given(Surroundings{}), std::nullopt);
   const Communication with{.library = "NCCL 2.28.9",
                            .file = "/lib/libnccl.so.2",

@@ -13,6 +13,7 @@
 #include "base/text/nearest.h"
 #include "kernels/dynamic_library.h"
 #include "plugin/elf_reader.h"
+#include "plugin/library_call.h"
 #include "plugin/library_file.h"
 #include "plugin/tables/size_expression.h"
 
@@ -210,7 +211,8 @@ struct TvmFfi::Opened {
 
   // Throws in the words of the function.
   void call(const std::string& who, const std::vector<Argument>& arguments, void* const* operands,
-            void* stream) const {
+            void* stream, int index) const {
+    const Device device{.index = index};
     std::vector<Tensor> tensors;
     tensors.reserve(arguments.size());
     std::vector<Any> values;
@@ -218,7 +220,7 @@ struct TvmFfi::Opened {
       values.push_back(argument.number);
       if (argument.operand == no_operand) continue;
       tensors.push_back({.data = operands[argument.operand],
-                         .device = {},
+                         .device = device,
                          .dimensions = static_cast<std::int32_t>(argument.shape.size()),
                          .type = argument.type,
                          .shape = argument.shape.data(),
@@ -227,12 +229,13 @@ struct TvmFfi::Opened {
       values.back().type = is_tensor;
       values.back().address = &tensors.back();
     }
-    const Device device;
     if (set_stream(device.type, device.index, stream, nullptr) != 0)
       throw KernelLibraryError(fmt::format("{} has no stream: {}", who, error()));
     Any result{};
-    const int status =
-        function(nullptr, values.data(), static_cast<std::int32_t>(values.size()), &result);
+    const int status = [&] {
+      const WithinLibrary within(who);
+      return function(nullptr, values.data(), static_cast<std::int32_t>(values.size()), &result);
+    }();
     if (status != 0) throw KernelLibraryError(fmt::format("{} failed to launch: {}", who, error()));
     if (result.type < first_object) return;
     (void)release(const_cast<void*>(result.address));
@@ -305,7 +308,7 @@ std::string TvmFfi::identity() const {
                                  text_of(launch_.supported)));
 }
 
-PreparedKernel TvmFfi::prepare(const KernelRequest& asked, const DeviceFacts&) {
+PreparedKernel TvmFfi::prepare(const KernelRequest& asked, const DeviceFacts& device) {
   require_supported(launch_.supported, who(), asked);
   const std::vector<NamedNumber> names = numbers_of(asked.shape, asked.attributes);
   std::vector<Argument> arguments;
@@ -327,9 +330,9 @@ PreparedKernel TvmFfi::prepare(const KernelRequest& asked, const DeviceFacts&) {
     if (opened->function == nullptr) throw KernelLibraryError(who() + " is hidden");
     opened_ = std::move(opened);
   }
-  return {.launch = [opened = opened_, who = who(), arguments = std::move(arguments)](
-                        void* const* operands, CUstream_st* stream) {
-    opened->call(who, arguments, operands, stream);
+  return {.launch = [opened = opened_, who = who(), arguments = std::move(arguments),
+                     index = device.index](void* const* operands, CUstream_st* stream) {
+    opened->call(who, arguments, operands, stream, index);
   }};
 }
 

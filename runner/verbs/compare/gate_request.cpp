@@ -12,8 +12,9 @@
 #include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
+#include "kernels/catalogue.h"
 #include "line/planned.h"
-#include "plugin/library_file.h"
+#include "plugin/tables/kernel_file.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/compare/program_worker.h"
 #include "verbs/compare/workers.h"
@@ -142,7 +143,6 @@ void refuse_programs(const std::vector<Scenario>& scenarios) {
 // of a library.
 void check_kernels(const GateArguments& gate, const std::vector<Scenario>& scenarios) {
   for (const std::string& path : {gate.base_kernels, gate.head_kernels}) {
-    const LibraryFile library = read_library(path);
     for (const Scenario& scenario : scenarios) {
       if (!launches_libraries(scenario)) {
         throw RequestError(
@@ -153,7 +153,7 @@ void check_kernels(const GateArguments& gate, const std::vector<Scenario>& scena
       }
       for (const Variant& variant : scenario.variants)
         for (const auto& [name, replacement] : variant.knobs.kernels)
-          require_function(library, replacement.function);
+          (void)read_kernel(path, replacement.function, kernel(name));
     }
   }
 }

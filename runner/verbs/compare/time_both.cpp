@@ -19,7 +19,7 @@
 #include "compare/worker/kernel_workload.h"
 #include "ledger/runs/ledger.h"
 #include "line/provenance.h"
-#include "plugin/library_file.h"
+#include "plugin/tables/kernel_file.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "verbs/compare/introduce_both.h"
@@ -86,8 +86,7 @@ StoredRun run_of_pairs(const GateRequest& request, const Introduction& both,
     const std::string program =
         hexadecimal(digest_of_this_program(program_path(is_base ? gate.base : gate.head)));
     if (!gate.of_kernels()) return program;
-    return program + ' ' +
-           identity_of(read_library(is_base ? gate.base_kernels : gate.head_kernels));
+    return program + ' ' + identity_of_files(is_base ? gate.base_kernels : gate.head_kernels);
   };
   std::uint64_t fingerprint = fnv1a_start;
   for (const Scenario& scenario : request.scenarios)

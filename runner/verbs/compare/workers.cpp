@@ -17,7 +17,7 @@
 #include "compare/gate/gate_timing.h"
 #include "device/baselines.h"
 #include "device/cuda/gpu_index.h"
-#include "plugin/library_file.h"
+#include "plugin/tables/kernel_file.h"
 #include "program/held.h"
 #include "verbs/settings.h"
 
@@ -111,8 +111,8 @@ bool run_same_program(const Arguments& arguments) {
            arguments.gate.base_variables == arguments.gate.head_variables;
   }
   if (arguments.gate.of_kernels()) {
-    return identity_of(read_library(arguments.gate.base_kernels)) ==
-           identity_of(read_library(arguments.gate.head_kernels));
+    return identity_of_files(arguments.gate.base_kernels) ==
+           identity_of_files(arguments.gate.head_kernels);
   }
   const auto program = [&](ComparisonSide side) {
     const Command command = worker_command(arguments, side);

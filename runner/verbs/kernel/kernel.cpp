@@ -22,13 +22,12 @@
 #include "base/text/diagnostic.h"
 #include "base/text/nearest.h"
 #include "base/text/text_stream.h"
-#include "base/toml/toml.h"
 #include "kernels/catalogue.h"
 #include "line/planned.h"
 #include "plugin/check_kernel.h"
 #include "plugin/kept_check.h"
-#include "plugin/tables/cubin.h"
-#include "plugin/tables/tvm_ffi.h"
+#include "plugin/open_kernels.h"
+#include "plugin/tables/kernel_file.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
 #include "verbs/outputs.h"
@@ -58,56 +57,14 @@ const Kernel& kernel_named(const std::string& name) {
                      did_you_mean(name, names, "`stepgate kernel describe` lists them"));
 }
 
-// A cubin, and a library of tvm-ffi, is given by the table of its launch; another library by
-// itself.
-bool is_table(const std::string& file) {
-  return std::filesystem::path(file).extension() == ".toml";
-}
-
-using LaunchOfTable = std::variant<CubinLaunch, TvmFfiLaunch>;
-
-LaunchOfTable read_launch(const std::filesystem::path& file) {
-  const TomlTable table = read_toml(file, "a launch of a kernel");
-  std::vector<Diagnostic> faults;
-  const auto or_faults = [&](auto launch) -> LaunchOfTable {
-    if (!launch) throw RequestError(std::move(faults));
-    return std::move(*launch);
-  };
-  const Place place{.file = file.string()};
-  if (find(table, "library") != nullptr)
-    return or_faults(read_tvm_ffi_launch(table, place, faults));
-  return or_faults(read_cubin_launch(table, place, faults));
-}
-
-// The files that a table names are looked for beside it.
-std::vector<std::filesystem::path> files_of(const std::filesystem::path& table) {
-  const LaunchOfTable launch = read_launch(table);
-  std::vector<std::string> names;
-  if (const auto* cubin = std::get_if<CubinLaunch>(&launch))
-    names = {cubin->cubin, cubin->metadata};
-  else
-    names = {std::get<TvmFfiLaunch>(launch).library};
-  std::erase(names, "");
-  std::vector<std::filesystem::path> files;
-  for (const std::string& name : names) files.push_back(table.parent_path() / name);
-  return files;
-}
-
-std::string identity_of_table(const std::filesystem::path& table, const Kernel& wanted) {
-  LaunchOfTable launch = read_launch(table);
-  if (auto* cubin = std::get_if<CubinLaunch>(&launch))
-    return read_cubin_of(std::move(*cubin), table.parent_path(), wanted).identity();
-  return TvmFfi(std::get<TvmFfiLaunch>(std::move(launch)), table.parent_path(), wanted).identity();
-}
-
 int describe(const std::vector<std::string>& names) {
   if (names.empty()) print_kernels(std::cout);
   for (const std::string& name : names) {
     const std::filesystem::path file = name;
     if (is_table(name) && std::holds_alternative<TvmFfiLaunch>(read_launch(file)))
-      print_library(std::cout, read_tvm_ffi_library(files_of(file).front()));
+      print_library(std::cout, read_tvm_ffi_library(files_of_kernel(file).at(1)));
     else if (is_table(name))
-      print_cubin(std::cout, read_cubin(files_of(file).front()));
+      print_cubin(std::cout, read_cubin(files_of_kernel(file).at(1)));
     else if (file.extension() == ".cubin")
       print_cubin(std::cout, read_cubin(file));
     else if (name.find('/') != std::string::npos || name.find(".so") != std::string::npos)
@@ -173,35 +130,13 @@ KernelCheck checked(const Arguments& arguments, const Kernel& wanted, TrialDevic
                                }});
 }
 
-KernelCheck check_table(const Arguments& arguments, const Kernel& wanted, TrialDevice& device,
-                        const LaunchesOfSteps& of_steps) {
-  const std::filesystem::path table = arguments.kernel.names.front();
-  LaunchOfTable launch = read_launch(table);
-  const auto checked_open = [&](const std::string& identity, auto& open) {
-    return checked(arguments, wanted, device, of_steps,
-                   {.identity = identity,
-                    .prepare = [&](const KernelRequest& asked, const DeviceFacts& facts) {
-                      return open.prepare(asked, facts);
-                    }});
-  };
-  if (auto* of_cubin = std::get_if<CubinLaunch>(&launch)) {
-    Cubin cubin = read_cubin_of(std::move(*of_cubin), table.parent_path(), wanted);
-    const std::string identity = cubin.identity();
-    OpenCubin open(std::move(cubin));
-    return checked_open(identity, open);
-  }
-  TvmFfi open(std::get<TvmFfiLaunch>(std::move(launch)), table.parent_path(), wanted);
-  return checked_open(open.identity(), open);
-}
-
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
   const KernelArguments& given = arguments.kernel;
   const LaunchesOfSteps of_steps = launches_in_steps(arguments, wanted);
   const auto device = make_cuda_trial_device(0);
-  const std::string& file = given.names.front();
-  if (is_table(file)) return check_table(arguments, wanted, *device, of_steps);
-  const OpenLibrary library(read_library(file));
-  return checked(arguments, wanted, *device, of_steps, function_of(library, given.function));
+  OpenKernels kernels(loaded_on_gpu);
+  return checked(arguments, wanted, *device, of_steps,
+                 kernels.at(given.names.front(), given.function, wanted));
 }
 #else
 KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
@@ -211,9 +146,7 @@ KernelCheck checked_here(const Arguments& arguments, const Kernel& wanted) {
 }
 #endif
 
-// Scenarios launch libraries alone, so that no verdict on a table is looked for.
 void keep(const KernelArguments& given, const KernelCheck& check) {
-  if (is_table(given.names.front())) return;
   KeptCheck kept{.library = check.library,
                  .kernel = check.kernel,
                  .function = given.function,
@@ -255,25 +188,17 @@ std::string end_in_words(int code) {
   return fmt::format("it ended its process with code {}", code);
 }
 
-// Throws where the file has no such kernel. Nothing of it runs.
-std::string identity_as_data(const Arguments& arguments, const Kernel& wanted) {
-  const KernelArguments& given = arguments.kernel;
-  if (is_table(given.names.front())) return identity_of_table(given.names.front(), wanted);
-  const LibraryFile file = read_library(given.names.front());
-  require_function(file, given.function);
-  return identity_of(file);
-}
-
 // Runs this program again for the check, and makes a fault of its crash.
 int check_apart(const Arguments& arguments, const Kernel& wanted) {
   const std::string& file = arguments.kernel.names.front();
-  const std::string identity = identity_as_data(arguments, wanted);
+  // Nothing of it runs.
+  const std::string identity = identity_of(read_kernel(file, arguments.kernel.function, wanted));
   const TemporaryFolder folder;
   const std::filesystem::path place = folder.path() / "place";
-  std::vector<std::string> command{"kernel",       "check",  "--place",
-                                   place.string(), "--seed", std::to_string(*arguments.seed)};
-  if (const std::string& function = arguments.kernel.function; !function.empty())
-    command.insert(command.end(), {"--function", function});
+  std::vector<std::string> command{"kernel",     "check",
+                                   "--place",    place.string(),
+                                   "--seed",     std::to_string(*arguments.seed),
+                                   "--function", arguments.kernel.function};
   if (!arguments.json.empty()) command.insert(command.end(), {"--json", arguments.json.string()});
   for (const auto& scenario : arguments.kernel.scenarios)
     command.insert(command.end(), {"--scenario", scenario.string()});
@@ -314,21 +239,14 @@ int check(const Arguments& arguments) {
                        "say `stepgate kernel check build/libmine.so layer_norm`");
   }
   const Kernel& wanted = kernel_named(given.names.back());
-  if (is_table(given.names.front()) && !given.function.empty())
+  if (is_table(given.names.front()) && !given.function.empty() && given.place.empty())
     throw RequestError("--function is for a library", "a table names its own");
   Arguments whole = arguments;
-  if (whole.kernel.function.empty() && !is_table(given.names.front()))
-    whole.kernel.function = given.names.back();
+  if (whole.kernel.function.empty()) whole.kernel.function = given.names.back();
   whole.seed = seed_of(arguments);  // both processes tell the same one
   Arguments outputs = whole;
   outputs.files.clear();  // they are no scenarios
-  const std::filesystem::path file = given.names.front();
-  std::vector<std::filesystem::path> read{file};
-  if (is_table(given.names.front())) {
-    const std::vector<std::filesystem::path> beside = files_of(file);
-    read.insert(read.end(), beside.begin(), beside.end());
-  }
-  check_outputs(outputs, read);
+  check_outputs(outputs, files_of_kernel(given.names.front()));
   return given.place.empty() ? check_apart(whole, wanted) : check_in_this_process(whole, wanted);
 }
 

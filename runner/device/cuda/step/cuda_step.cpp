@@ -112,7 +112,9 @@ StepResult CudaStep::run_and_read(const Observe& observe) {
     gradients_.emplace(plan_, next_step_ + observe.wash_out_steps + observe.steps - 1);
   if (observe.audit != 0) {
     audited_step_ = next_step_ + observe.wash_out_steps + observe.steps - 1;
-    audited_ = launches_to_audit(plan_, audited_step_, observe.audit);
+    std::vector<int> by_us;
+    for (const auto& [operation, words] : unsupported_) by_us.push_back(operation);
+    audited_ = launches_to_audit(plan_, audited_step_, observe.audit, by_us);
     audits_graph_ = std::ranges::any_of(
         audited_, [&](int index) { return operation_at(plan_, index).captured; });
   }

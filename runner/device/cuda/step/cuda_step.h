@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,8 +41,8 @@ struct CudaServices {
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: none
-  // Opens a library of kernels. Throws DeviceError.
-  std::function<const OpenLibrary&(const std::string& path)> library;
+  // Opens the user's kernel of a row with a replacement. Throws DeviceError.
+  std::function<const LoadedKernel&(const Kernel& row)> kernel_of_user;
   int gpu = 0;  // index of the device
   // Empty if the device is the only rank; a plan of several ranks may add communicators later.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
@@ -86,8 +88,8 @@ class CudaStep : public LoadedStep {
   void note_changes();
   void begin_steps();
   void prepare(const CudaServices&);
-  Launch prepare_launch(const LaunchKernel&, const LaunchContext&, const CudaServices&);
-  Launch launch_of_library(const LaunchKernel&, const CudaServices&);
+  Launch prepare_launch(int operation, const LaunchKernel&, const CudaServices&);
+  Launch launch_of_user(int operation, const LaunchKernel&, const CudaServices&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs(const CudaServices&);
   void run_first_collectives(const CudaServices&);
@@ -166,6 +168,7 @@ class CudaStep : public LoadedStep {
   std::vector<Prepared> prepared_;
   LaunchContext context_;  // of all launches
   std::vector<KernelChoice> choices_;
+  std::map<int, std::string> unsupported_;  // operations that a user's kernel does not launch
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   NcclRecord captured_record_;     // of all of them, likewise

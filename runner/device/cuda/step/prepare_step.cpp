@@ -12,6 +12,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/step/cuda_step.h"
+#include "device/launch_instead.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/stays.h"
@@ -183,17 +184,19 @@ void CudaStep::prepare(const CudaServices& services) {
     prepared.stream = stream(operation.stream);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (!launch) continue;
-    prepared.launch = prepare_launch(*launch, context_, services);
+    prepared.launch = prepare_launch(static_cast<int>(prepared_.size()) - 1, *launch, services);
     bind_operands(prepared, *launch);
   }
   context_.choices = nullptr;  // what is prepared later is not the step's
+  const auto identity = [&](const Kernel& row) { return services.kernel_of_user(row).identity; };
+  for (KernelChoice& choice : choices_instead(plan_, identity, unsupported_))
+    choices_.push_back(std::move(choice));
 }
 
-Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaServices& services) {
+Launch CudaStep::launch_of_user(int operation, const LaunchKernel& launch,
+                                const CudaServices& services) {
   const Kernel& row = kernel(launch.kernel);
-  const KernelReplacement& with = *row.replacement;
   library_call().operation = nullptr;  // of an earlier step
-  const OpenLibrary& library = services.library(with.library);
   const KernelRequest request{.kernel = row,
                               .shape = launch.shape,
                               .dtype = launch.dtype,
@@ -201,36 +204,33 @@ Launch CudaStep::launch_of_library(const LaunchKernel& launch, const CudaService
                               .workspace = plan_.library_workspace
                                                ? buffers_.address(*plan_.library_workspace, 0)
                                                : nullptr,
-                              .workspace_bytes = with.workspace_bytes};
-  const PreparedKernel made =
-      library.prepare(with.function, request, facts_of_cuda_device(services.gpu));
-  if (made.launches != with.launches) {
-    throw DeviceError(
-        fmt::format("'{}' of '{}' enqueues {} kernels a call, as it says, and the plan counts {}; "
-                    "write launches = {} beside its library in the scenario",
-                    with.function, with.library, made.launches, with.launches, made.launches));
-  }
-  KernelChoice choice{
-      .kernel = std::string(row.name), .library = identity_of(library.file()), .reason = {}};
-  if (std::ranges::find(choices_, choice) == choices_.end()) choices_.push_back(std::move(choice));
-  return made.launch;
+                              .workspace_bytes = row.replacement->workspace_bytes};
+  LaunchInstead made = launch_instead(
+      services.kernel_of_user(row), request, facts_of_cuda_device(services.gpu), [&] {
+        return kernel(row.name).prepare(launch.shape, launch.dtype, launch.attributes, context_);
+      });
+  if (!made.unsupported.empty()) unsupported_.emplace(operation, std::move(made.unsupported));
+  return std::move(made.launch);
 }
 
-Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context,
+Launch CudaStep::prepare_launch(int operation, const LaunchKernel& launch,
                                 const CudaServices& services) {
   // Layers of one shape share a prepared launch.
-  for (const Prepared& earlier : prepared_) {
+  for (int index = 0; index < operation; ++index) {
+    const Prepared& earlier = prepared_[static_cast<std::size_t>(index)];
     if (!earlier.launch) continue;
     const auto& other = std::get<LaunchKernel>(earlier.operation->action);
     if (other.kernel == launch.kernel && other.shape == launch.shape &&
         other.dtype == launch.dtype && other.attributes == launch.attributes) {
+      const auto found = unsupported_.find(index);
+      if (found != unsupported_.end()) unsupported_.emplace(operation, found->second);
       return earlier.launch;
     }
   }
   const Kernel& launched = kernel(launch.kernel);
-  if (launched.replacement) return launch_of_library(launch, services);
+  if (launched.replacement) return launch_of_user(operation, launch, services);
   require(launched.prepare != nullptr, "the CUDA build has a launcher for every kernel");
-  return launched.prepare(launch.shape, launch.dtype, launch.attributes, context);
+  return launched.prepare(launch.shape, launch.dtype, launch.attributes, context_);
 }
 
 void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
