@@ -30,6 +30,21 @@ class KernelVerb : public CommandLine {
     return "libmine.so";
   }
 
+  void write_cubin(const std::string& file) const {
+    const std::vector<std::byte> bytes = bytes_of(SmallCubin{});
+    std::ofstream(place() / file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+
+  // A launch of "ln.cubin" beside it.
+  void write_table(const std::string& file, const std::string& entry) const {
+    std::ofstream(place() / file)
+        << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
+        << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
+           "\"epsilon:f32\"]\n";
+  }
+
   // A scenario with this entry in [variant.mine.kernels].
   std::string scenario_with(const std::string& kernel) const {
     std::ofstream(place() / "step.toml")
@@ -80,14 +95,8 @@ TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
 TEST_F(KernelVerb, ATableOfACubinIsHeldAgainstIt) {
   std::filesystem::create_directory(place() / "my");
   const auto check_with = [&](const std::string& entry) {
-    const std::vector<std::byte> bytes = bytes_of(SmallCubin{});
-    std::ofstream(place() / "my/ln.cubin", std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    std::ofstream(place() / "my/ln.toml")
-        << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
-        << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
-           "\"epsilon:f32\"]\n";
+    write_cubin("my/ln.cubin");
+    write_table("my/ln.toml", entry);
     const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
     return stepgate({"kernel", "check", "my/ln.toml", "layer_norm"});
   };
@@ -200,6 +209,72 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsTheLibraryAsData) {
   EXPECT_EQ(checked("layer_norm = \"text.so\"").exit_code, 2);
 }
 
+// The table is the one that `kernel check` takes.
+TEST_F(KernelVerb, ACheckOfAScenarioReadsATableAsData) {
+  const auto checked = [&](const std::string& entry) {
+    write_table("ln.toml", entry);
+    return stepgate({"check", scenario_with("layer_norm = \"ln.toml\"")});
+  };
+  const Finished absent = checked("ln_fwd");
+  EXPECT_EQ(absent.exit_code, 0) << "it may only not be compiled yet";
+  EXPECT_TRUE(contains(absent.out + absent.err, "step.toml:17:10: ")) << absent.out << absent.err;
+  EXPECT_TRUE(contains(absent.out + absent.err, "no file 'ln.cubin'")) << absent.out << absent.err;
+  write_cubin("ln.cubin");
+  EXPECT_EQ(checked("ln_fwd").exit_code, 0);
+  const Finished wrong = checked("ln_bwd");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err,
+                       "the 'layer_norm' of variant 'mine': 'ln.cubin' has no kernel "
+                       "'ln_bwd'; did you mean 'ln_fwd'?"))
+      << wrong.err;
+  std::ofstream(place() / "ln.toml", std::ios::app) << "blocks = 3\nshared = [1, 2]\n";
+  const Finished faulty = stepgate({"check", "step.toml"});
+  EXPECT_EQ(faulty.exit_code, 2);
+  EXPECT_TRUE(contains(faulty.err, "ln.toml:6:1: unknown key 'blocks'")) << faulty.err;
+  EXPECT_TRUE(contains(faulty.err, "ln.toml:7:10: ")) << faulty.err;
+  const Finished named = stepgate({"check", scenario_with("layer_norm = \"ln.toml:ln_fwd\"")});
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_TRUE(contains(named.err, "is a table, which names its function itself")) << named.err;
+}
+
+TEST_F(KernelVerb, AStepTakesATable) {
+  write_cubin("ln.cubin");
+  write_table("ln.toml", "ln_fwd");
+  const std::string file = scenario_with("layer_norm = { library = \"ln.toml\", time_us = 8 }");
+  const auto run = [&] { return stepgate({"run", file, "--device", "simulated", "--seed", "1"}); };
+  EXPECT_EQ(run().exit_code, 0) << run().out << run().err;
+  EXPECT_TRUE(contains(run().out,
+                       "note: nobody has checked that 'layer_norm' of 'ln.toml' is layer_norm: "
+                       "stepgate kernel check ln.toml layer_norm\n"))
+      << run().out;
+  {
+    const EnvironmentVariable how("END", "signal");
+    const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
+    EXPECT_EQ(stepgate({"kernel", "check", "ln.toml", "layer_norm"}).exit_code, 1);
+  }
+  EXPECT_TRUE(contains(run().out,
+                       "`kernel check` says that 'layer_norm' of 'ln.toml' is not layer_norm: "
+                       "crash\n"))
+      << run().out;
+  write_table("ln.toml", "ln_fwd");
+  std::ofstream(place() / "ln.toml", std::ios::app) << "dtypes = [\"bf16\"]\n";
+  EXPECT_TRUE(contains(run().out, "nobody has checked")) << "another table: " << run().out;
+  const Finished set = stepgate({"check", "--set", "kernels.layer_norm=none.toml", file});
+  EXPECT_TRUE(contains(set.out + set.err, "none.toml")) << set.out << set.err;
+}
+
+TEST_F(KernelVerb, APlanSaysWhoLaunchesWhatTheLibraryDoesNotSupport) {
+  const std::string file =
+      scenario_with("layer_norm = { library = \"libmine.so\", otherwise = \"ours\" }");
+  const Finished plan = stepgate({"plan", file, "--variant", "mine"});
+  EXPECT_TRUE(contains(plan.out, "layer_norm by libmine.so:layer_norm or ours")) << plan.out;
+  const Finished both = stepgate(
+      {"check", scenario_with("layer_norm = { library = \"m.so\", otherwise = \"ours\", launches "
+                              "= 2 }")});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_TRUE(contains(both.err, "step.toml:18:")) << both.err;
+}
+
 // Both sides run this program; the simulated device takes the declared time of both libraries.
 TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   std::filesystem::copy_file(place() / library(), place() / "new.so");
@@ -234,6 +309,11 @@ TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   }());
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_TRUE(contains(without.err, "launches no kernel of a library")) << without.err;
+  write_cubin("ln.cubin");
+  write_table("new.toml", "ln_fwd");
+  EXPECT_EQ(gate("new.toml", file).exit_code, 0) << gate("new.toml", file).err;
+  write_table("new.toml", "ln_bwd");
+  EXPECT_EQ(gate("new.toml", file).exit_code, 2);
 }
 
 }  // namespace

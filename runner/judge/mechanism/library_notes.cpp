@@ -20,6 +20,9 @@ std::string listed(const std::vector<std::string>& words) {
 
 // "attention and attention_gradient are cuDNN 9.14.0's".
 std::string in_words(const std::vector<std::string>& kernels, const KernelChoice& choice) {
+  if (choice.own_launches > 0)
+    return fmt::format("{} of {} launches of {} are ours: {}", choice.own_launches, choice.launches,
+                       listed(kernels), choice.reason);
   const std::string owner = choice.library.empty() ? "stepgate's own" : choice.library + "'s";
   return fmt::format("{} {} {}{}{}", listed(kernels), kernels.size() == 1 ? "is" : "are", owner,
                      choice.reason.empty() ? "" : ": ", choice.reason);
@@ -30,7 +33,8 @@ std::string in_words(const std::vector<KernelChoice>& choices) {
   std::string text;
   for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
     const auto goes_along = [&](const KernelChoice& other) {
-      return other.library == choice->library && other.reason == choice->reason;
+      return other.library == choice->library && other.reason == choice->reason &&
+             other.own_launches == choice->own_launches;
     };
     if (std::find_if(choices.begin(), choice, goes_along) != choice) continue;  // already named
     std::vector<std::string> kernels;

@@ -43,6 +43,16 @@ TEST(LibraryNotes, SayWhyOneKernelWentAnotherWay) {
                                      "stepgate's own: there is no workspace"});
 }
 
+TEST(LibraryNotes, CountTheLaunchesThatALibraryDoesNotSupport) {
+  KernelChoice some = ours("layer_norm", "'norm' of 'm.so' does not support rows of 3");
+  some.own_launches = 3;
+  some.launches = 25;
+  EXPECT_EQ(notes_of({variant("fix", {library_s("layer_norm"), some})}),
+            std::vector<std::string>{
+                "in 'fix', layer_norm is cuDNN 9.14.0's; 3 of 25 launches of layer_norm are ours: "
+                "'norm' of 'm.so' does not support rows of 3"});
+}
+
 TEST(LibraryNotes, NameVariantsApartThatWentOtherWays) {
   const std::vector<std::string> notes =
       notes_of({variant("a", {ours("attention", "no cuDNN was found")}),

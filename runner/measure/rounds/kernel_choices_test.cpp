@@ -54,5 +54,41 @@ TEST(MeasuredChoices, KeepWhatALaterLoadChoseOtherwise) {
   EXPECT_EQ(measurement.variants[1].choices, (std::vector{by_library, by_us}));
 }
 
+// "attentive" names a library of two kernels, which makes so many of four launches of the first.
+Measurement measured_with_ours(std::int64_t own_launches, bool second_is_theirs) {
+  Script script;
+  script.libraries = [](const std::string& variant) {
+    return variant == "plain"
+               ? std::vector<DeviceKey>{}
+               : std::vector<DeviceKey>{{"kernel norm", "m.so 1"}, {"kernel add", "m.so 1"}};
+  };
+  script.choices = [=](const std::string& variant, int) {
+    if (variant == "plain") return std::vector<KernelChoice>{};
+    std::vector<KernelChoice> choices{{.kernel = "add", .library = {}, .reason = "no odd rows"}};
+    choices.front().own_launches = choices.front().launches = 2;
+    if (second_is_theirs) choices.front() = {.kernel = "add", .library = "m.so 1", .reason = {}};
+    if (own_launches < 4) choices.push_back({.kernel = "norm", .library = "m.so 1", .reason = {}});
+    if (own_launches > 0)
+      choices.push_back({.kernel = "norm",
+                         .library = {},
+                         .reason = "no even rows",
+                         .own_launches = own_launches,
+                         .launches = 4});
+    return choices;
+  };
+  return measured(script);
+}
+
+TEST(MeasuredChoices, BreakARunInWhichNoLaunchIsTheLibrarys) {
+  EXPECT_EQ(measured_with_ours(4, false).broken,
+            "no launch of variant 'attentive' is made by the library that it names: all 2 of add "
+            "are ours, since no odd rows; let the library support a shape of the step, or leave "
+            "the variant out");
+  EXPECT_TRUE(measured_with_ours(4, false).rounds.empty());
+  EXPECT_EQ(measured_with_ours(4, true).broken, "");
+  EXPECT_EQ(measured_with_ours(3, false).broken, "");
+  EXPECT_EQ(measured_with_ours(0, true).broken, "");
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -203,6 +203,24 @@ class Run {
       if (std::find(known.begin(), known.end(), choice) == known.end())
         known.push_back(std::move(choice));
     }
+    note_unused_library(result_.variants[variant]);
+  }
+
+  // A variant that names libraries must have a launch of theirs, or it would be measured as theirs.
+  void note_unused_library(const MeasuredVariant& variant) {
+    const auto of_user = [&](const KernelChoice& choice) {
+      return std::ranges::any_of(variant.libraries, [&](const DeviceKey& key) {
+        return key.name.starts_with(key_of_kernel) && key.value == choice.library;
+      });
+    };
+    const auto unused = std::ranges::find_if(variant.choices, [](const KernelChoice& choice) {
+      return choice.launches > 0 && choice.own_launches == choice.launches;
+    });
+    if (unused == variant.choices.end() || std::ranges::any_of(variant.choices, of_user)) return;
+    result_.broken = fmt::format(
+        "no launch of variant '{}' is made by the library that it names: all {} of {} are ours, "
+        "since {}; let the library support a shape of the step, or leave the variant out",
+        variant.name, unused->launches, unused->kernel, unused->reason);
   }
 
   // Records the result of a run and its cost.

@@ -276,9 +276,14 @@ Json json_of(const AssertionVerdict& assertion) {
 }
 
 Json json_of(const KernelChoice& choice) {
-  return {{"kernel", choice.kernel},
-          {"library", choice.library.empty() ? Json(nullptr) : Json(choice.library)},
-          {"reason", choice.reason}};
+  Json json{{"kernel", choice.kernel},
+            {"library", choice.library.empty() ? Json(nullptr) : Json(choice.library)},
+            {"reason", choice.reason}};
+  if (choice.launches > 0) {
+    json["own_launches"] = choice.own_launches;
+    json["launches"] = choice.launches;
+  }
+  return json;
 }
 
 template <class Item>

@@ -56,7 +56,9 @@ struct Effect {
     const auto& with = launched.replacement;
     return fmt::format(
         "{}{}, {}, {}", launch.kernel.name(),
-        with ? fmt::format(" by {}:{}", with->library, with->function) : "",
+        with ? fmt::format(" by {}:{}{}", with->library, with->function,
+                           with->otherwise == Otherwise::ours ? " or ours" : "")
+             : "",
         amount(static_cast<double>(work.flops)),
         rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
   }

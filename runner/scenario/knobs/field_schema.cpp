@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text/enumerators.h"
 #include "kernels/catalogue.h"
 #include "scenario/knobs/field_documents.h"
 #include "scenario/knobs/field_value.h"
@@ -36,7 +37,8 @@ Json kernels_schema() {
                                 {"function", {{"type", "string"}}},
                                 {"launches", {{"type", "integer"}, {"minimum", 1}}},
                                 {"workspace", {{"type", "string"}}},
-                                {"time_us", {{"type", "number"}, {"exclusiveMinimum", 0}}}}},
+                                {"time_us", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                                {"otherwise", {{"enum", enumerators<Otherwise>}}}}},
                               {"required", Json::array({"library"})},
                               {"additionalProperties", false}}})}};
   Json names = Json::array();

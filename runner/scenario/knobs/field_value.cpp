@@ -45,6 +45,7 @@ std::string replacement_text(const KernelReplacement& replacement) {
   if (replacement.workspace_bytes != 0)
     text += fmt::format(", workspace = \"{}\"", bytes_text(replacement.workspace_bytes));
   if (replacement.microseconds) text += fmt::format(", time_us = {}", *replacement.microseconds);
+  if (replacement.otherwise == Otherwise::ours) text += ", otherwise = \"ours\"";
   return text + " }";
 }
 

@@ -41,6 +41,7 @@ void append_kernels(std::string& text, const ReplacedKernels& kernels) {
   for (const auto& [name, replacement] : kernels) {
     text += fmt::format("kernels.{}={},{},{};", name, replacement.function, replacement.launches,
                         replacement.workspace_bytes);
+    if (replacement.otherwise == Otherwise::ours) text += "otherwise=ours;";
   }
 }
 

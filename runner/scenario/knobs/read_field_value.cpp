@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "base/require.h"
+#include "base/text/enumerators.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
 #include "base/text/visible_text.h"
@@ -293,6 +294,7 @@ class ValueReader {
       return library_of(*text, kernel.value, replacement);
     }
     const auto* table = std::get_if<TomlTable>(&kernel.value.content);
+    const TomlEntry* otherwise = nullptr;
     const auto wrong = [&](const TomlEntry& at, std::string_view must_be, std::string hint) {
       problem_ = {at.value.place,
                   fmt::format("'kernels.{}{}{}' must be {}, but is {}", kernel.key,
@@ -332,13 +334,32 @@ class ValueReader {
         if (!(time > 0 && time <= 1e9))
           return wrong(entry, "a number above 0", "say how long a launch takes, in microseconds");
         replacement.microseconds = time;
+      } else if (entry.key == "otherwise") {
+        const auto& words = enumerators<Otherwise>;
+        const auto known = std::ranges::find(words, text == nullptr ? "" : *text);
+        if (known == words.end())
+          return wrong(entry, "\"refuse\" or \"ours\"",
+                       did_you_mean(text == nullptr ? "" : *text, words,
+                                    "say who launches what the library does not support"));
+        replacement.otherwise = static_cast<Otherwise>(known - words.begin());
+        otherwise = &entry;
       } else {
-        constexpr std::array<std::string_view, 5> keys{"library", "function", "launches",
-                                                       "workspace", "time_us"};
+        constexpr std::array<std::string_view, 6> keys{"library",   "function", "launches",
+                                                       "workspace", "time_us",  "otherwise"};
         problem_ = {entry.place, fmt::format("unknown key 'kernels.{}.{}'", kernel.key, entry.key),
                     did_you_mean(entry.key, keys,
-                                 "say library, function, launches, workspace or "
-                                 "time_us")};
+                                 "say library, function, launches, workspace, time_us or "
+                                 "otherwise")};
+        return std::nullopt;
+      }
+    }
+    if (replacement.otherwise == Otherwise::ours) {
+      const std::string against = reason_against_ours(replacement, kernel.key);
+      if (!against.empty()) {
+        problem_ = {
+            otherwise->value.place,
+            fmt::format("'kernels.{}.otherwise' cannot be \"ours\": {}", kernel.key, against),
+            "leave it out, and let the library support every shape of the step"};
         return std::nullopt;
       }
     }
@@ -346,6 +367,20 @@ class ValueReader {
     problem_ = {kernel.place, fmt::format("'kernels.{}' names no library", kernel.key),
                 fmt::format("write {}", a_replacement)};
     return std::nullopt;
+  }
+
+  // The plan counts a launch before anybody knows who makes it, so both must count alike. Empty
+  // where they do.
+  static std::string reason_against_ours(const KernelReplacement& replacement,
+                                         std::string_view name) {
+    const KernelLibrary& own = kernel(name).library;
+    if (replacement.launches != 1)
+      return fmt::format("a call of the library launches {} kernels, and stepgate's own one",
+                         replacement.launches);
+    if (replacement.workspace_bytes != 0) return "stepgate's own kernel does not use the workspace";
+    if (own.uses_workspace || own.is_gemm || own.is_attention)
+      return fmt::format("stepgate's own {} is a library's, with workspace of its own", name);
+    return "";
   }
 
   // "build/libmine.so:norm": the function stands behind the last colon of the file's name.

@@ -58,6 +58,21 @@ TEST(ReplacedKernels, SayLaunchesWorkspaceAndTimeInATable) {
             all);
 }
 
+TEST(ReplacedKernels, SayWhoLaunchesWhatTheLibraryDoesNotSupport) {
+  const auto otherwise = [](const std::string& key) {
+    return of_mine(read_with("kernels.layer_norm = { library = \"m.so\"" + key + " }"))
+        .at("layer_norm")
+        .otherwise;
+  };
+  EXPECT_EQ(otherwise(""), Otherwise::refuse);
+  EXPECT_EQ(otherwise(", otherwise = \"refuse\""), Otherwise::refuse);
+  EXPECT_EQ(otherwise(", otherwise = \"ours\", launches = 1, time_us = 8"), Otherwise::ours);
+  const Scenario scenario =
+      read_with("kernels.layer_norm = { library = \"m.so\", otherwise = \"ours\" }");
+  EXPECT_EQ(scenario.overrides.front().value,
+            "{ library = \"m.so:layer_norm\", otherwise = \"ours\" }");
+}
+
 TEST(ReplacedKernels, OfTheBaseAreOursAgainWhereAVariantSaysSo) {
   const std::string text =
       "claim = \"x\"\nmodel.kind = \"transformer\"\n"
@@ -113,6 +128,8 @@ TEST(ReplacedKernels, ChangeTheFingerprintAndTheirPathsDoNot) {
   EXPECT_NE(one, of("kernels.layer_norm = { library = \"a.so\", launches = 2 }"));
   EXPECT_NE(one, of("kernels.layer_norm = { library = \"a.so\", workspace = \"1 MiB\" }"));
   EXPECT_EQ(one, of("kernels.layer_norm = { library = \"a.so\", time_us = 3 }"));
+  EXPECT_EQ(one, of("kernels.layer_norm = { library = \"a.so\", otherwise = \"refuse\" }"));
+  EXPECT_NE(one, of("kernels.layer_norm = { library = \"a.so\", otherwise = \"ours\" }"));
 }
 
 struct Refused {
@@ -139,6 +156,22 @@ TEST(ReplacedKernels, RefuseWhatIsNone) {
        "'kernels.layer_norm.workspace' must be a size as a string", "write workspace = \"4 MiB\""},
       {"kernels.layer_norm = { library = \"m.so\", time_us = -1 }",
        "'kernels.layer_norm.time_us' must be a number above 0", "microseconds"},
+      {"kernels.layer_norm = { library = \"m.so\", otherwise = \"our\" }",
+       "5:54: 'kernels.layer_norm.otherwise' must be \"refuse\" or \"ours\"",
+       "did you mean 'ours'?"},
+      {"kernels.layer_norm = { library = \"m.so\", otherwise = 1 }",
+       "'kernels.layer_norm.otherwise' must be \"refuse\" or \"ours\", but is a whole number",
+       "say who launches what the library does not support"},
+      {"kernels.layer_norm = { library = \"m.so\", otherwise = \"ours\", launches = 2 }",
+       "5:54: 'kernels.layer_norm.otherwise' cannot be \"ours\": a call of the library launches 2 "
+       "kernels, and stepgate's own one",
+       "leave it out"},
+      {"kernels.layer_norm = { library = \"m.so\", otherwise = \"ours\", workspace = \"1 MiB\" }",
+       "stepgate's own kernel does not use the workspace", "leave it out"},
+      {"kernels.matmul = { library = \"m.so\", otherwise = \"ours\" }",
+       "stepgate's own matmul is a library's, with workspace of its own", "leave it out"},
+      {"kernels.layer_norm = { library = \"m.so\", otherwis = \"ours\" }",
+       "unknown key 'kernels.layer_norm.otherwis'", "did you mean 'otherwise'?"},
       {"kernels = \"m.so\"", "'kernels' must be a table", "write [kernels]"}};
   for (const Refused& one : all) {
     const std::string words = fault_of_kernels(one.kernels);
@@ -155,6 +188,7 @@ TEST(ReplacedKernels, RefuseWhatIsNone) {
 TEST(ReplacedKernels, AreInTheSchemaByName) {
   const std::string schema = fields_json_schema();
   EXPECT_NE(schema.find("\"layer_norm\""), std::string::npos);
+  EXPECT_NE(schema.find("\"otherwise\""), std::string::npos);
 }
 
 }  // namespace
