@@ -7,7 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/interruption.h"
 #include "base/process/attached_tool.h"
@@ -68,6 +71,8 @@ class OwnRanks : public RankTeam {
     settings.only = only_;
     return std::make_unique<RankedDevice>(std::move(links), std::move(settings));
   }
+
+  void set(const std::string& setting) override { arguments_.overrides.push_back(setting); }
 
  private:
   LineArguments arguments_;
@@ -291,12 +296,58 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const LineArguments& argume
 
 }  // namespace
 
+LineArguments with_own_kernels(const Scenario& scenario, const LineArguments& arguments) {
+  LineArguments own = arguments;
+  own.files = {scenario.file};
+  own.overrides = overrides_of(scenario, arguments.overrides);
+  std::erase_if(own.overrides,
+                [](const std::string& setting) { return setting.starts_with("kernels"); });
+  std::set<std::string> names;
+  for (const Variant& variant : scenario.variants)
+    for (const auto& [name, replacement] : variant.knobs.kernels) names.insert(name);
+  for (const std::string& name : names)
+    own.overrides.push_back(fmt::format("kernels.{}=ours", name));
+  return own;
+}
+
+namespace {
+
+// Calibrates the knob of a scenario that has processes of its own, and lets these have the value.
+// Says what was found, or why nothing was; the traces are of another step and are left out.
+Traced calibrate_apart(const PartOfRun& part, std::vector<Planned>& planned,
+                       const LineArguments& arguments, std::uint64_t seed) {
+  const LineArguments own = with_own_kernels(planned.front().scenario, arguments);
+  const Traced traced = trace_all(own, planned, seed, Timelines::judged, {}).front();
+  Traced found;
+  found.unavailable = traced.unavailable;
+  found.calibrated = traced.calibrated;
+  found.wall_times = traced.wall_times;
+  planned.front().traced = found;
+  apply_calibrations(planned, arguments, seed);
+  if (found.calibrated && !found.calibrated->is_kept)
+    part.team->set(fmt::format("{}={}", found.calibrated->knob, found.calibrated->value));
+  return found;
+}
+
+}  // namespace
+
 std::vector<Traced> trace_part(const PartOfRun& part, const LineArguments& arguments,
                                const JudgeSettings& settings, std::uint64_t seed,
                                Timelines timelines, const ProgressSink& progress) {
   if (part.team == nullptr) return trace_all(arguments, part.scenarios, seed, timelines, progress);
-  return trace_with_ranks(*part.team, arguments, {part.scenarios.begin(), part.scenarios.end()},
-                          part.owned != nullptr, settings, seed, progress);
+  std::vector<Planned> scenarios{part.scenarios.begin(), part.scenarios.end()};
+  std::optional<Traced> calibrated;
+  if (part.owned != nullptr && scenarios.front().scenario.calibrate) {
+    calibrated = calibrate_apart(part, scenarios, arguments, seed);
+    if (!calibrated->calibrated || !calibrated->calibrated->failure.empty()) return {*calibrated};
+  }
+  std::vector<Traced> traced = trace_with_ranks(*part.team, arguments, std::move(scenarios),
+                                                part.owned != nullptr, settings, seed, progress);
+  if (calibrated) {
+    traced.front().calibrated = calibrated->calibrated;
+    traced.front().wall_times += calibrated->wall_times;
+  }
+  return traced;
 }
 
 }  // namespace stepgate

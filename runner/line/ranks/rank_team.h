@@ -31,6 +31,8 @@ class RankTeam {
   virtual void gather() {}
   // Starts new rank processes. Those of the previous device must have ended. Throws DeviceLost.
   virtual std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor) = 0;
+  // Later processes plan the scenario with this setting, "batch.size=64".
+  virtual void set(const std::string& /*setting*/) {}
   // Ends the launcher's other processes with this exit code.
   virtual void end(int /*code*/) {}
 };
@@ -89,6 +91,10 @@ OpenedDevice open_device_of(const PartOfRun&, const LineArguments&, std::uint64_
 // timelines are always drawn, and a rank that fails ends the run. Throws DeviceLost, Interrupted.
 std::vector<Traced> trace_part(const PartOfRun&, const LineArguments&, const JudgeSettings&,
                                std::uint64_t seed, Timelines, const ProgressSink&);
+
+// The arguments for the scenario alone, with stepgate's own kernels in all variants. So a process
+// that calibrates opens no library, which could crash in it.
+LineArguments with_own_kernels(const Scenario&, const LineArguments&);
 
 // Throws RequestError with this reason under a launcher; for verbs that start their own ranks or
 // none.

@@ -5,8 +5,11 @@
 
 #include <utility>
 
+#include "base/files/temporary_folder.h"
+#include "base/files/write_file.h"
 #include "base/text/diagnostic.h"
 #include "plan/count/facts_of.h"
+#include "scenario/read/read_scenario.h"
 
 namespace stepgate {
 namespace {
@@ -68,6 +71,34 @@ TEST(RanksOfARun, HaveSixteenCommunicatorsForEachCount) {
   EXPECT_THROW(refuse_together(std::vector<Planned>{with_limits(2, 1, 16)}), RequestError);
   EXPECT_NO_THROW(refuse_together(std::vector<Planned>{with_limits(2, 2, 7)}));
   EXPECT_THROW(refuse_together(std::vector<Planned>{with_limits(2, 2, 8)}), RequestError);
+}
+
+// The process that calibrates opens no library, and has the knobs that the others have.
+TEST(Calibration, IsOfStepsWithOurKernels) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "step.toml";
+  write_file(file,
+             "claim = \"mine is no slower\"\nmodel = { kind = \"transformer\", layers = 1 }\n"
+             "kernels.add = \"m.so\"\nlaunch.fuse = \"none\"\n"
+             "[calibrate]\nhost.step_us = \"ours.host_share ~= 50% within 5%\"\n"
+             "[variant.ours]\nkernels.add = \"ours\"\n"
+             "[variant.mine]\nkernels.layer_norm = { library = \"m.so\", otherwise = \"ours\" }\n"
+             "[expect]\nsame = \"mine.launches_per_step == ours.launches_per_step\"\n");
+  LineArguments arguments;
+  arguments.overrides = {"kernels.gelu=other.so", "batch.size=4", "kernels=new.so"};
+  const Scenario scenario = read_scenario(file, arguments.overrides);
+  ASSERT_EQ(scenario.variants.at(1).knobs.kernels.size(), 3U);
+  const LineArguments own = with_own_kernels(scenario, arguments);
+  EXPECT_EQ(own.files, std::vector{file});
+  const Scenario ours = read_scenario(file, own.overrides);
+  ASSERT_TRUE(ours.calibrate);
+  for (const Variant& variant : ours.variants) {
+    EXPECT_TRUE(variant.knobs.kernels.empty()) << variant.name;
+    EXPECT_EQ(variant.knobs.batch.size, 4);
+  }
+  std::vector<std::string> found = arguments.overrides;
+  found.push_back("host.step_us=80");
+  EXPECT_FALSE(read_scenario(file, found).calibrate) << "the others have its value";
 }
 
 }  // namespace
