@@ -28,14 +28,15 @@ std::vector<Diagnostic> faults_of(const KernelReplacement& replacement, const st
 
 // Whether the file, or one that a table names, is not there.
 bool lacks_a_file(const KernelReplacement& replacement) {
+  std::vector<std::filesystem::path> files{replacement.library};
   try {
-    return !std::ranges::all_of(
-        files_of_kernel(replacement.library),
-        [](const std::filesystem::path& file) { return std::filesystem::exists(file); });
-  } catch (const RequestError&) {  // of a table, whose faults are told
-    std::error_code none;
-    return !std::filesystem::exists(replacement.library, none);
+    files = files_of_kernel(replacement.library);
+  } catch (const RequestError&) {  // a table that is absent or faulty, which faults_of tells
   }
+  std::error_code none;
+  return !std::ranges::all_of(files, [&](const std::filesystem::path& file) {
+    return std::filesystem::exists(file, none);
+  });
 }
 
 }  // namespace
