@@ -248,7 +248,7 @@ TEST_F(KernelVerb, AStepTakesATable) {
                        "stepgate kernel check ln.toml layer_norm\n"))
       << run().out;
   {
-    const EnvironmentVariable how("END", "signal");
+    const EnvironmentVariable how("STEPGATE_END", "signal");
     const EnvironmentVariable preload("LD_PRELOAD", STEPGATE_END_IN_CHECK);
     EXPECT_EQ(stepgate({"kernel", "check", "ln.toml", "layer_norm"}).exit_code, 1);
   }
@@ -278,8 +278,9 @@ TEST_F(KernelVerb, APlanSaysWhoLaunchesWhatTheLibraryDoesNotSupport) {
 // Both sides run this program; the simulated device takes the declared time of both libraries.
 TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   std::filesystem::copy_file(place() / library(), place() / "new.so");
-  const std::string file = scenario_with(
-      "layer_norm = { library = \"libmine.so\", function = \"layer_norm\", time_us = 8 }");
+  const std::string timed =
+      "layer_norm = { library = \"libmine.so\", function = \"layer_norm\", time_us = 8 }";
+  const std::string file = scenario_with(timed);
   const auto gate = [&](const std::string& head, const std::string& scenario) {
     return stepgate({"gate", "--base-kernels", "libmine.so", "--head-kernels", head, "--device",
                      "simulated", "--seed", "1", scenario});
@@ -311,6 +312,7 @@ TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   EXPECT_TRUE(contains(without.err, "launches no kernel of a library")) << without.err;
   write_cubin("ln.cubin");
   write_table("new.toml", "ln_fwd");
+  (void)scenario_with(timed);
   EXPECT_EQ(gate("new.toml", file).exit_code, 0) << gate("new.toml", file).err;
   write_table("new.toml", "ln_bwd");
   EXPECT_EQ(gate("new.toml", file).exit_code, 2);
