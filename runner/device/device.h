@@ -155,11 +155,14 @@ struct Observe {
   // Seed that chooses launches of the last step (launches_to_audit), which are audited and take
   // long; 0: none are.
   std::uint64_t audit = 0;
+  // Chooses the processor that issues the steps in each of the processes that ranks have
+  // (base/process/one_cpu.h); absent: any. A device of this process leaves it to the caller.
+  std::optional<std::uint64_t> cpu_draw = {};
 };
 template <>
 inline constexpr auto fields_of<Observe> =
     fields<&Observe::wash_out_steps, &Observe::steps, &Observe::tensors, &Observe::trace,
-           &Observe::gradients, &Observe::audit>;
+           &Observe::gradients, &Observe::audit, &Observe::cpu_draw>;
 
 struct Tensor {
   std::string name;  // of the plan's buffer

@@ -3,6 +3,7 @@
 #include "device/ranked/ranked_device.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <deque>
@@ -698,6 +699,40 @@ TEST_F(RankedDevices, RefuseWhatTheirLeaderCannotMean) {
   EXPECT_EQ(said(ask::Unload{.step = 2}), "");
   EXPECT_EQ(said(load(3, 1)), "");
   EXPECT_EQ(said(ask::End{}), "");
+}
+
+// The ranks of two builds are compared on the same processors, each on one of its own.
+TEST_F(RankedDevices, IssueStepsOnTheProcessorThatIsDrawnForThem) {
+  const auto processors = [] {
+    cpu_set_t set;
+    EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+    return CPU_COUNT(&set);
+  };
+  const int all = processors();
+  const auto processor_of = [&](int number, std::optional<std::uint64_t> draw) {
+    int found = -1;
+    rank(number).script.step_time = [&](const std::string&, std::int64_t) {
+      found = processors() == 1 ? ::sched_getcpu() : -1;
+      return nanoseconds(1000);
+    };
+    RankServer server(*rank(number).gpu,
+                      RankSubject{.rank = number, .build = "b", .plans = rank(number).plans});
+    server.answer(ask::Load{.step = 1,
+                            .slot = 0,
+                            .digest = digest_of(plans_[2]),
+                            .scenario = "s",
+                            .variant = "one",
+                            .draw = {}});
+    server.answer(ask::Run{.step = 1, .observe = {.steps = 2, .cpu_draw = draw}});
+    EXPECT_EQ(processors(), all);
+    return found;
+  };
+  EXPECT_EQ(processor_of(0, std::nullopt), -1);
+  EXPECT_NE(processor_of(0, 5), -1);
+  EXPECT_EQ(processor_of(0, 5), processor_of(0, 5));
+  if (all > 1) {
+    EXPECT_NE(processor_of(0, 5), processor_of(2, 5));
+  }
 }
 
 TEST_F(RankedDevices, EndAtALineOrAMessageWithoutAnEnd) {

@@ -3,9 +3,12 @@
 
 namespace stepgate {
 
-OneCpu::OneCpu(std::uint64_t draw) {
+OneCpu::OneCpu(std::uint64_t draw, int member, int members) {
   if (::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
-  std::uint64_t place = draw % static_cast<std::uint64_t>(CPU_COUNT(&before_));
+  const auto count = static_cast<std::uint64_t>(CPU_COUNT(&before_));
+  const std::uint64_t apart =
+      static_cast<std::uint64_t>(member) * count / static_cast<std::uint64_t>(members);
+  std::uint64_t place = (draw % count + apart) % count;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &before_)) continue;
     if (place != 0) {

@@ -38,5 +38,18 @@ TEST(OneCpu, IsTheSameForTheSameDraw) {
   EXPECT_EQ(cpu_of(~0ull), cpu_of(~0ull));
 }
 
+TEST(OneCpu, IsAnotherForEachMember) {
+  const cpu_set_t before = allowed();
+  const int members = CPU_COUNT(&before);
+  for (const std::uint64_t draw : {0ull, 7ull, ~0ull}) {
+    std::set<int> used;
+    for (int member = 0; member < members; ++member) {
+      const OneCpu pinned(draw, member, members);
+      used.insert(::sched_getcpu());
+    }
+    EXPECT_EQ(std::ssize(used), members);
+  }
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -147,8 +147,8 @@ class Server {
     std::optional<OneCpu> pinned;
     if (subject_.cpu_draw) pinned.emplace(*subject_.cpu_draw);
     if (traced_) return trace_kernel(run.steps);
-    const StepResult result =
-        loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
+    const StepResult result = loaded_->run(
+        {.wash_out_steps = run.wash_out_steps, .steps = run.steps, .cpu_draw = subject_.cpu_draw});
     if (!result.device_changed.empty())
       return error_line("its step changed the device: " + result.device_changed);
     return to_line(Ran{.steps = result.steps, .elapsed = *result.elapsed});

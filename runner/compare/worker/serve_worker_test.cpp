@@ -108,6 +108,7 @@ TEST_F(ServeWorker, IssuesTimedStepsFromOneProcessorWhereItIsToldAndLoadsFromAny
   answers(requests);
   EXPECT_EQ(seen.front(), all) << "what is loaded may start threads";
   EXPECT_EQ(seen.back(), 1);
+  EXPECT_EQ(script.runs.back().second.cpu_draw, 5U) << "for the processes of ranks";
   EXPECT_EQ(processors_allowed(), all);
   seen.clear();
   counts = true;

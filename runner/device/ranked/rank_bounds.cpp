@@ -41,6 +41,7 @@ constexpr std::array all_bounds{
     NumberBounds{"Observe.wash_out_steps", 0, most_steps_of_a_run},
     NumberBounds{"Observe.steps", 1, most_steps_of_a_run},
     any("Observe.audit"),
+    any("Observe.cpu_draw"),
     NumberBounds{"RunInterleaved.steps", 0, most_number},
     NumberBounds{"Interleaving.order", 0, most_slots - 1},
     NumberBounds{"Interleaving.unscored", 0, most_steps_of_a_run},

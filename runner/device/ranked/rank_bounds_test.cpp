@@ -113,7 +113,7 @@ TEST(RankBounds, HoldForEveryNumberOfEveryMessage) {
           const bool is_any = place.ends_with("losses[]") || place.ends_with("values[]") ||
                               place.ends_with(".squares") || place.ends_with("projections[]") ||
                               ((place.ends_with(".weights") || place.ends_with(".loader") ||
-                                place.ends_with(".audit")) &&
+                                place.ends_with(".audit") || place.ends_with(".cpu_draw")) &&
                                by > 0);
           EXPECT_TRUE(is_any) << place << " may be " << by << " in " << message;
         }
@@ -138,7 +138,7 @@ TEST(RankBounds, AreThoseOfTheTable) {
   };
   for (const Case& one : std::initializer_list<Case>{
            {"Observe.steps", R"({"do":"run","step":1,"observe":{"wash_out_steps":1,"steps":)",
-            R"(,"tensors":false,"trace":false,"gradients":false,"audit":0}})"},
+            R"(,"tensors":false,"trace":false,"gradients":false,"audit":0,"cpu_draw":null}})"},
            {"Load.slot", R"({"do":"load","step":1,"slot":)",
             R"(,"digest":"d","scenario":"s","variant":"v","draw":{"first_step":0,"loader":1}})"},
            {"RankMembership.count", R"({"do":"join","membership":{"rank":0,"count":)",
@@ -162,7 +162,8 @@ TEST(RankBounds, AreThoseOfTheTable) {
     EXPECT_NE(wrong(row.most + 1).find("is not from "), std::string::npos) << one.field;
   }
   EXPECT_EQ(wrong_request(R"({"do":"run","step":1,"observe":{"wash_out_steps":1,"steps":0,)"
-                          R"("tensors":false,"trace":false,"gradients":false,"audit":0}})"),
+                          R"("tensors":false,"trace":false,"gradients":false,"audit":0,)"
+                          R"("cpu_draw":null}})"),
             "has 'observe.steps' 0, which is not from 1 to 10000000");
 }
 

@@ -49,9 +49,14 @@ TEST(RankProtocol, CarriesRequestsAsTheyAre) {
   EXPECT_EQ(load.variant, "fix \"x\"");
   EXPECT_EQ(load.draw.loader, UINT64_MAX);
   EXPECT_EQ(load.draw.first_step, 40);
-  const auto run = asked(ask::Run{
-      .step = 7, .observe = {.wash_out_steps = 3, .steps = 9, .tensors = true, .trace = true}});
+  const auto run = asked(ask::Run{.step = 7,
+                                  .observe = {.wash_out_steps = 3,
+                                              .steps = 9,
+                                              .tensors = true,
+                                              .trace = true,
+                                              .cpu_draw = UINT64_MAX}});
   EXPECT_TRUE(run.observe.tensors && run.observe.trace);
+  EXPECT_EQ(run.observe.cpu_draw, UINT64_MAX);
   EXPECT_EQ(run.observe.steps, 9);
   const auto together = asked(ask::RunInterleaved{
       .steps = {4, 5},

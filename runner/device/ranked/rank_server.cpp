@@ -17,6 +17,7 @@
 
 #include "base/fnv1a.h"
 #include "base/process/child.h"
+#include "base/process/one_cpu.h"
 #include "base/random.h"
 #include "base/text/diagnostic.h"
 #include "device/ranked/meeting.h"
@@ -173,6 +174,9 @@ RankValue RankServer::value_of(const ask::Run& run) {
   const bool lies = subject_.fault && subject_.fault->at_run && subject_.fault->signal == 0;
   play(true);
   const Loaded& what = loaded(run.step);
+  std::optional<OneCpu> pinned;
+  if (run.observe.cpu_draw)
+    pinned.emplace(*run.observe.cpu_draw, subject_.rank, what.plan->ranks.count);
   RankRan ran{.result = what.step->run(run.observe), .weights = {}};
   if (lies && ran.result.elapsed) ++*ran.result.elapsed;
   if (run.observe.tensors) ran.weights = digest_of_weights(*what.plan, ran.result.tensors);
