@@ -17,6 +17,7 @@ namespace {
 
 using Deed = void (*)(const Launch& launch, void* const* buffers, CUstream_st* stream);
 Deed deed = nullptr;
+void (*at_preparation)() = nullptr;
 
 void honest(const Launch& launch, void* const* buffers, CUstream_st* stream) {
   launch(buffers, stream);
@@ -32,6 +33,7 @@ void set_limit(cudaLimit limit, std::size_t bytes) {
 
 Launch planted_launch(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                       const LaunchContext& context) {
+  if (at_preparation != nullptr) at_preparation();
   const Launch launch = kernel(kernels::LayerNorm::name).prepare(shape, dtype, attributes, context);
   return [launch](void* const* buffers, CUstream_st* stream) { deed(launch, buffers, stream); };
 }
@@ -105,6 +107,17 @@ TEST(PlantedLaunches, ThatSetCacheAsideAreFound) {
         set_limit(cudaLimitPersistingL2CacheSize, std::size_t{4} << 20);
         launch(buffers, stream);
       });
+  EXPECT_TRUE(words.starts_with("persisting L2 was ")) << words;
+  set_limit(cudaLimitPersistingL2CacheSize, before);
+}
+
+TEST(PlantedLaunches, ThatSetCacheAsideWhileTheyArePreparedAreFound) {
+  std::size_t before = 0;
+  (void)device();
+  ASSERT_EQ(cudaDeviceGetLimit(&before, cudaLimitPersistingL2CacheSize), cudaSuccess);
+  at_preparation = [] { set_limit(cudaLimitPersistingL2CacheSize, std::size_t{4} << 20); };
+  const std::string words = changed_by(honest);
+  at_preparation = nullptr;
   EXPECT_TRUE(words.starts_with("persisting L2 was ")) << words;
   set_limit(cudaLimitPersistingL2CacheSize, before);
 }

@@ -28,6 +28,7 @@
 #include "device/cuda/supported_gpu.h"
 #include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/device_limits.h"
 #include "kernels/gemm/gemm_autotuner.h"
 #include "plan/analyse/access.h"
 #include "plugin/open_kernels.h"
@@ -112,6 +113,7 @@ class CudaDevice : public Device {
     start(cudaInitDevice(index, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     start(cudaSetDevice(index), "choose the GPU");
     refuse_unsupported_gpu();
+    limits_ = device_limits();
     blas_ = make_blas();
   }
 
@@ -385,6 +387,7 @@ class CudaDevice : public Device {
               return kernel_of_user(row);
             },
             .gpu = index_,
+            .limits = limits_,
             .communicators = group == nullptr
                                  ? no_communicators_
                                  : group->communicators.at(plan.ranks.collectives.max_ctas),
@@ -394,6 +397,7 @@ class CudaDevice : public Device {
   int index_;
   std::unique_ptr<Cupti> cupti_;  // first, as it must be there before CUDA starts
   std::unique_ptr<StepObserver> ranges_ = make_nvtx_ranges();
+  std::vector<DeviceLimit> limits_;  // before any library was opened
   BlasHandle blas_;
   bool dnn_asked_ = false;
   std::shared_ptr<Cudnn> dnn_;

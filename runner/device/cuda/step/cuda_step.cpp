@@ -68,7 +68,17 @@ void CudaStep::begin_run() {
   if (cudaCtxResetPersistingL2Cache() != cudaSuccess) (void)cudaGetLastError();  // there is none
 }
 
-// The limits of the device, and the window of each stream's accesses that stay in the cache.
+DeviceLimit CudaStep::window_of(std::size_t stream, std::size_t bytes) const {
+  return {"the access policy window of the stream '" + plan_.streams[stream].name + "'",
+          static_cast<std::int64_t>(bytes)};
+}
+
+std::vector<DeviceLimit> CudaStep::limits_before(std::span<const DeviceLimit> of_device) const {
+  std::vector<DeviceLimit> all(of_device.begin(), of_device.end());
+  for (std::size_t index = 0; index < streams_.size(); ++index) all.push_back(window_of(index, 0));
+  return all;
+}
+
 std::vector<DeviceLimit> CudaStep::limits() const {
   std::vector<DeviceLimit> all = device_limits();
   for (std::size_t index = 0; index < streams_.size(); ++index) {
@@ -78,8 +88,7 @@ std::vector<DeviceLimit> CudaStep::limits() const {
       (void)cudaGetLastError();
       continue;
     }
-    all.push_back({"the access policy window of the stream '" + plan_.streams[index].name + "'",
-                   static_cast<std::int64_t>(value.accessPolicyWindow.num_bytes)});
+    all.push_back(window_of(index, value.accessPolicyWindow.num_bytes));
   }
   return all;
 }

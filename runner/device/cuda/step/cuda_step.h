@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,8 @@ struct CudaServices {
   StepObserver* observer = nullptr;  // of all scored steps; null: none
   // Opens the user's kernel of a row with a replacement. Throws DeviceError.
   std::function<const LoadedKernel&(const Kernel& row)> kernel_of_user;
-  int gpu = 0;  // index of the device
+  int gpu = 0;                          // index of the device
+  std::span<const DeviceLimit> limits;  // when the device was opened, before any library
   // Empty if the device is the only rank; a plan of several ranks may add communicators later.
   const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
   LoadAgreement* agreement = nullptr;  // null if the device is the only rank
@@ -84,6 +86,10 @@ class CudaStep : public LoadedStep {
 
   StepResult run_and_read(const Observe&);
   void begin_run();
+  // The window of a stream's accesses that stay in the cache.
+  DeviceLimit window_of(std::size_t stream, std::size_t bytes) const;
+  // The limits of the device and the windows of the streams, before any step and now.
+  std::vector<DeviceLimit> limits_before(std::span<const DeviceLimit> of_device) const;
   std::vector<DeviceLimit> limits() const;
   void note_changes();
   void begin_steps();
@@ -192,7 +198,7 @@ class CudaStep : public LoadedStep {
   std::chrono::nanoseconds processor_{0};  // likewise, processor time of whole scored segments
   std::chrono::nanoseconds held_back_{0};  // processor time of waits that are the runner's own
   std::int64_t unscored_segments_ = 0;     // of an interleaved run, before the scored ones
-  std::vector<DeviceLimit> limits_;        // when the step was loaded
+  std::vector<DeviceLimit> limits_;        // before any step was loaded
   std::string device_changed_;             // the first of them that was another one, in words
 };
 

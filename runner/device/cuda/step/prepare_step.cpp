@@ -123,11 +123,11 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
       slots.push_back(make_event(cudaEventDisableTiming | wait));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
+  limits_ = limits_before(services.limits);
   prepare(services);
   run_first_collectives(services);
   capture_graphs(services);
   begin_steps();
-  limits_ = limits();
 }
 
 void CudaStep::begin_steps() {
