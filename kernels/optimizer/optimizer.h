@@ -13,11 +13,18 @@ namespace stepgate {
 namespace kernels {
 
 // AdamW with decoupled weight decay (Loshchilov and Hutter, ICLR 2019, algorithm 2), plain, clipped
-// and with an fp32 master of the weights. update_rule.h has shape, operands and the effect of a
-// control. The moments are m and v; g is the gradient times the control's factor, t the number of
-// updates including this one.
+// and with an fp32 master of the weights. g is the gradient times the control's factor, t the
+// number of updates including this one.
 //   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 //   w -= learning_rate ((m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w)
+//   adamw    adamw_clipped    adamw_master
+//   shape     rows x columns parameters
+//   operands  adamw: weights, gradients, m and v (fp32), counter (uint64 [1]: t)
+//             adamw_clipped: weights, gradients, m, v, control (fp32 [8]: the factor, the loss
+//               scale, good updates since it last changed, t, the norm, and three unused numbers)
+//             adamw_master: weights, gradients, master (fp32), m, v, control
+// Where the factor is 0 nothing changes. Where there is a master, the weights are the rounded
+// master and are never read.
 struct Adamw {
   static constexpr std::string_view names[] = {"adamw", "adamw_clipped", "adamw_master"};
   static constexpr std::string_view name = names[0];
@@ -35,10 +42,13 @@ struct Adamw {
 };
 
 // Lion (Chen et al.: Symbolic Discovery of Optimization Algorithms, NeurIPS 2023, algorithm 2),
-// plain, clipped and with an fp32 master of the weights. update_rule.h has shape, operands and the
-// effect of a control. The one moment is m; g is the gradient times the control's factor.
+// plain, clipped and with an fp32 master of the weights. g is the gradient times the control's
+// factor.
 //   c = beta1 m + (1 - beta1) g;  w -= learning_rate (sign(c) + weight_decay w)
 //   m = beta2 m + (1 - beta2) g
+//   lion    lion_clipped    lion_master
+//   shape     rows x columns parameters
+//   operands  those of adamw, adamw_clipped and adamw_master, without v and the counter
 struct Lion {
   static constexpr std::string_view names[] = {"lion", "lion_clipped", "lion_master"};
   static constexpr std::string_view name = names[0];
@@ -82,31 +92,29 @@ struct MovingAverage {
 
 }  // namespace kernels
 
+// The passes of AdamW as a "foreach" optimizer computes it, in their order.
+enum class ForeachPass { unscale, decay, lerp, mul, addcmul, sqrt, div, add, addcdiv };
+
+namespace kernels {
+
 // AdamW as a "foreach" optimizer computes it: one pass over all tensors for each elementary
 // operation, with every intermediate in memory (torch.optim.AdamW(foreach=True) of PyTorch 2). All
 // passes in order equal adamw_clipped up to rounding. Each pass reads and writes what its operation
 // needs. Together they move 88 bytes per parameter in fp32, where adamw_clipped moves 28.
+//   foreach_unscale    gradients *= factor
+//   foreach_decay      weights *= 1 - learning_rate * weight_decay
+//   foreach_lerp       m += (1 - beta1) (gradients - m)
+//   foreach_mul        v *= beta2
+//   foreach_addcmul    v += (1 - beta2) gradients^2
+//   foreach_sqrt       denominators = sqrt(v); no control, as they are temporary
+//   foreach_div        denominators /= sqrt(1 - beta2^t)
+//   foreach_add        denominators += epsilon; no control
+//   foreach_addcdiv    weights -= learning_rate / (1 - beta1^t) * m / denominators
 //   shape     rows x columns numbers
-//   operands  the target, other tensors, control (fp32 [8], see update_control.h); m, v and
-//             denominators are fp32
+//   operands  the target, other tensors, control (that of adamw_clipped); m, v and denominators are
+//             fp32
 //   attributes   those of adamw; t = control's updates
 // Where the control's factor is 0 no weight, gradient or moment changes.
-
-enum class ForeachPass {
-  unscale,  // gradients *= factor
-  decay,    // weights *= 1 - learning_rate * weight_decay
-  lerp,     // m += (1 - beta1) (gradients - m)
-  mul,      // v *= beta2
-  addcmul,  // v += (1 - beta2) gradients^2
-  sqrt,     // denominators = sqrt(v); no control, as they are temporary
-  div,      // denominators /= sqrt(1 - beta2^t)
-  add,      // denominators += epsilon; no control
-  addcdiv,  // weights -= learning_rate / (1 - beta1^t) * m / denominators
-};
-
-namespace kernels {
-
-// The names are in the order of ForeachPass.
 inline constexpr std::string_view foreach_names[] = {
     "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
     "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
@@ -124,7 +132,8 @@ struct Foreach {
 // torch.nn.utils.clip_grad_norm_, the scale changes as in torch.amp.GradScaler (whose defaults are
 // growth 2, backoff 0.5, growth_interval 2000).
 //   shape     partials, the number of sums
-//   operands  partials (fp32, of square_sums), control (fp32 [8], see update_control.h)
+//   operands  partials (fp32, of square_sums), control (fp32 [8]: the factor, loss_scale,
+//             good_updates, updates, the norm, and three unused numbers)
 //   norm = sqrt(sum of partials) / loss_scale
 //   norm finite:  factor = min(1, max_norm / (norm + 1e-6)) / loss_scale;  updates += 1
 //                 good_updates += 1; at growth_interval: loss_scale *= growth, good_updates = 0

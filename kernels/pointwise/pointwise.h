@@ -76,8 +76,8 @@ namespace kernels {
 // Copies numbers from the model's storage to fp32 (widen) and back, rounded to nearest (narrow).
 // Gradients are widened for a collective that adds them in fp32.
 //   shape     numbers
-//   widen     numbers, wide (fp32), one for each
-//   narrow    wide (fp32), numbers, one for each
+//   operands  widen: numbers, wide (fp32), one for each
+//             narrow: wide (fp32), numbers, one for each
 struct Widen {
   static constexpr std::string_view name = "widen";
   template <class Size>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/catalogue.h"
+#include "kernels/kernel_words.h"
 #include "kernels/trial/kernel_trial.h"
 #include "plugin/tables/launch_table.h"
 
@@ -71,6 +72,17 @@ const KernelShape& telling_shape(const TrialRecipe& recipe) {
   return *std::ranges::max_element(recipe.shapes, {}, different_sizes);
 }
 
+// Returns the lines of what the kernel computes, each after the prefix.
+std::string words_after(const Kernel& kernel, std::string_view prefix) {
+  std::string text;
+  for (std::string_view words = words_of(kernel); !words.empty();) {
+    const std::size_t end = words.find('\n');
+    text.append(prefix).append(words.substr(0, end)).append("\n");
+    words.remove_prefix(end + 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 void print_kernels(std::ostream& out) {
@@ -83,8 +95,8 @@ void print_kernels(std::ostream& out) {
 
 void print_kernel(std::ostream& out, const Kernel& kernel) {
   const TrialRecipe& recipe = trial_recipe(kernel.name);
-  fmt::print(out, "{}\n  sizes       {}\n  attributes  {}\n", kernel.name,
-             or_none(names_of(recipe.shapes.front())),
+  fmt::print(out, "{}\n{}\n  sizes       {}\n  attributes  {}\n", kernel.name,
+             words_after(kernel, "  "), or_none(names_of(recipe.shapes.front())),
              or_none(names_of(recipe.attributes.front())));
   fmt::print(out, "  operands, in the order of a launch, aligned to {} bytes or more:\n",
              operand_alignment(kernel));
@@ -107,11 +119,13 @@ void print_new_kernel(std::ostream& out, const Kernel& kernel) {
   const TrialRecipe& recipe = trial_recipe(kernel.name);
   const KernelShape& shape = recipe.shapes.front();
   const KernelAttributes& attributes = recipe.attributes.front();
-  fmt::print(out,
-             "// {0} for stepgate. Change what launch() does, then\n"
-             "//   stepgate kernel check build/lib{0}.so {0}\n"
-             "// Operands of a launch:\n",
-             kernel.name);
+  fmt::print(
+      out,
+      "// {0} for stepgate. Change what launch() does, then\n"
+      "//   stepgate kernel check build/lib{0}.so {0}\n"
+      "// asks whether it is {0}, and `stepgate run step.toml` whether a step is faster.\n//\n"
+      "{1}//\n// Operands of a launch:\n",
+      kernel.name, words_after(kernel, "// "));
   for (std::size_t index = 0; index < kernel.operands.size(); ++index) {
     const KernelOperand& operand = kernel.operands[index];
     fmt::print(out, "//   at[{}]  {:<14} {}, {}\n", index, operand.name,
@@ -167,6 +181,13 @@ extern "C" STEPGATE_EXPORT int {0}(const stepgate_request* request,
 
 void print_new_project(std::ostream& out, const Kernel& kernel) {
   fmt::print(out, R"(cmake_minimum_required(VERSION 3.25)
+# The GPU of this machine. For another one: cmake -DCMAKE_CUDA_ARCHITECTURES=90
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES native)
+endif()
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
 project({0} LANGUAGES CUDA)
 find_package(stepgate REQUIRED)
 stepgate_add_kernel_library({0} {0}.cu)

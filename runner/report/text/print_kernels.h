@@ -16,7 +16,8 @@ namespace stepgate {
 // A line for every kernel: its name, sizes and operands.
 void print_kernels(std::ostream&);
 
-// The sizes, attributes and operands that a library is told of the kernel.
+// Prints what the kernel computes, and the sizes, attributes and operands that a library is told
+// of it.
 void print_kernel(std::ostream&, const Kernel&);
 
 // Prints a CUDA source to begin with: a library whose kernel compiles, supports bf16 and computes

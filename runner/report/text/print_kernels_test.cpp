@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kernels/catalogue.h"
+#include "kernels/kernel_words.h"
 
 namespace stepgate {
 namespace {
@@ -78,7 +79,12 @@ TEST(PrintKernels, EveryKernelIsDescribed) {
             std::string::npos);
   EXPECT_NE(norm.str().find("statistics     written, fp32; 6 elements for 3 x 7"),
             std::string::npos);
+  EXPECT_NE(norm.str().find("  y = (x - mean) / sqrt(variance + epsilon) * weight + bias"),
+            std::string::npos)
+      << norm.str();
   for (const Kernel& each : kernel_catalogue()) {
+    EXPECT_NE(words_of(each).find("\n  operands  "), std::string::npos)
+        << each.name << " has no words over its declaration, or they name no operands";
     std::ostringstream out;
     print_kernel(out, each);
     EXPECT_EQ(out.str().find(", ,"), std::string::npos) << out.str();

@@ -30,6 +30,7 @@
 #include "plugin/tables/kernel_file.h"
 #include "report/exit_code.h"
 #include "report/text/print_kernels.h"
+#include "verbs/kernel/new_step.h"
 #include "verbs/outputs.h"
 #include "verbs/verbs.h"
 #ifdef STEPGATE_WITH_CUDA
@@ -42,7 +43,7 @@ namespace {
 
 // The references of larger launches take the host seconds.
 constexpr std::int64_t most_flops = std::int64_t{1} << 28;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 25;
 constexpr unsigned most_seconds_of_a_trial = 60;
 // A process that ends by itself writes this in the place of its present trial.
 constexpr std::string_view over = "over";
@@ -272,11 +273,18 @@ int begin_kernel(const Arguments& arguments) {
   print_new_project(project, wanted);
   const std::filesystem::path of_source = given.folder / fmt::format("{}.cu", wanted.name);
   const std::filesystem::path of_project = given.folder / "CMakeLists.txt";
-  refuse_written(of_source);
-  refuse_written(of_project);
+  const std::filesystem::path of_step = given.folder / "step.toml";
+  for (const auto& file : {of_source, of_project, of_step}) refuse_written(file);
   write_file(of_source, source.str());
   write_file(of_project, project.str());
   std::cout << of_source.string() << '\n' << of_project.string() << '\n';
+  const std::string step = step_with_own(wanted);
+  if (step.empty()) {
+    std::cout << "no step.toml: no usual step launches " << wanted.name << '\n';
+    return 0;
+  }
+  write_file(of_step, step);
+  std::cout << of_step.string() << '\n';
   return 0;
 }
 
