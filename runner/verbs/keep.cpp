@@ -26,11 +26,12 @@
 #include "base/toml/toml_text.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/keep/judge_keep.h"
+#include "kernels/catalogue.h"
 #include "line/planned.h"
 #include "line/provenance.h"
 #include "line/ranks/rank_team.h"
 #include "plugin/kept_check.h"
-#include "plugin/library_file.h"
+#include "plugin/tables/kernel_file.h"
 #include "report/exit_code.h"
 #include "report/json/write_keep_json.h"
 #include "report/text/table.h"
@@ -49,7 +50,7 @@ using Clock = std::chrono::steady_clock;
 // A scenario's own run decides its exact assertions in this time, and clear comparisons.
 constexpr const char* seconds_of_a_scenario = "1";
 
-// A program, or a library and a function of it.
+// A program, or the file of a kernel and a function of it.
 struct KeptSide {
   std::filesystem::path file;
   std::string function = {};   // empty: that of the kernel's name
@@ -59,7 +60,8 @@ struct KeptSide {
     return function.empty() ? file.string() : file.string() + ':' + function;
   }
   std::string identity() const {
-    const std::string digest = hexadecimal(digest_of_this_program(file));
+    const std::string digest =
+        is_table(file) ? digest_of_files(file) : hexadecimal(digest_of_this_program(file));
     return function.empty() ? digest : digest + ':' + function;
   }
 };
@@ -75,7 +77,8 @@ KeptSide side_of(const std::string& option, const std::string& given, bool is_li
     side = {given.substr(0, colon), given.substr(colon + 1)};
   if (!std::filesystem::is_regular_file(side.file))
     throw RequestError(fmt::format("{} '{}' is no library", option, given),
-                       "with --kernel, give the path of a shared library (docs/kernels.md)");
+                       "with --kernel, give the path of a shared library, or of the table of a "
+                       "launch (docs/kernels.md)");
   return side;
 }
 
@@ -276,8 +279,9 @@ class Keep {
   }
 
   std::optional<KeptCheck> kept_check_of_head() const {
-    return kept_check(head_.file, identity_of(read_library(head_.file.string())), subject_.kernel,
-                      function());
+    return kept_check(head_.file,
+                      identity_of(read_kernel(head_.file, function(), kernel(subject_.kernel))),
+                      subject_.kernel, function());
   }
 
   void say_check(const KeptCheck& check, std::string_view when) {
@@ -311,7 +315,8 @@ class Keep {
   std::string check_library() {
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     line.show("kernel check of HEAD");
-    Command command{path_of_this_program().string(), "kernel", "check", "--function", function()};
+    Command command{path_of_this_program().string(), "kernel", "check"};
+    if (!is_table(head_.file)) command.insert(command.end(), {"--function", function()});
     for (const auto& file : arguments().files)
       command.insert(command.end(), {"--scenario", file.string()});
     command.insert(command.end(), {"--", head_.file.string(), subject_.kernel});
@@ -423,14 +428,17 @@ class Keep {
   }
 
   void copy_kept() const {
-    const std::filesystem::path to = kept_file(arguments().keep.ledger, candidate_);
+    const std::filesystem::path folder =
+        kept_file(arguments().keep.ledger, candidate_).parent_path();
     std::error_code error;
-    std::filesystem::create_directories(to.parent_path(), error);
-    if (!error)
-      std::filesystem::copy_file(head_.file, to, std::filesystem::copy_options::overwrite_existing,
-                                 error);
+    std::filesystem::create_directories(folder, error);
+    for (const std::filesystem::path& file : files_of_kernel(head_.file)) {
+      if (error) break;
+      std::filesystem::copy_file(file, folder / file.filename(),
+                                 std::filesystem::copy_options::overwrite_existing, error);
+    }
     if (error)
-      throw RequestError({{to.generic_string(), 0, 0},
+      throw RequestError({{folder.generic_string(), 0, 0},
                           "cannot be written: " + error.message(),
                           "a kept candidate is copied there; make room, and ask again"});
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/testing/small_cubin.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
 
@@ -291,6 +292,14 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   EXPECT_TRUE(unchecked.at("check").get<std::string>().starts_with("none: ")) << unchecked;
   EXPECT_TRUE(contains(unchecked.at("check"), "CUDA") || contains(unchecked.at("check"), "GPU 0"))
       << unchecked;
+  // Bytes that a table names are those of the candidate.
+  write_table_of(place() / "ln.toml", "ln_fwd");
+  write_small_cubin(place() / "ln.cubin");
+  const Json table = asked("ln.toml");
+  EXPECT_TRUE(contains(table.at("why"), "whose time a simulated device cannot know")) << table;
+  EXPECT_EQ(asked("ln.toml").at("candidate"), table.at("candidate"));
+  std::ofstream(place() / "ln.cubin", std::ios::app) << "other";
+  EXPECT_EQ(asked("ln.toml").at("candidate"), table.at("candidate").get<int>() + 1);
   // A check on another machine may have passed it.
   Json verdict = Json::parse(text_of(place() / "crashes.so.checks"));
   verdict["faults"] = Json::array();
@@ -300,7 +309,7 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   const Finished larger =
       keep("crashes.so", {"--kernel", "layer_norm", "--workspace", "4 MiB"}, "norm");
   EXPECT_TRUE(contains(answer(larger).at("why"), "kernels.layer_norm={library=")) << larger.out;
-  EXPECT_EQ(answer(larger).at("candidate"), 3) << "its step is another one";
+  EXPECT_EQ(answer(larger).at("candidate"), 5) << "its step is another one";
 }
 
 TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {

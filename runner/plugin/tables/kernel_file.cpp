@@ -77,4 +77,9 @@ std::string identity_of_files(const std::filesystem::path& file) {
   return identity_of(file, {}, all);
 }
 
+std::string digest_of_files(const std::filesystem::path& file) {
+  const std::string identity = identity_of_files(file);
+  return identity.substr(identity.rfind(' ') + 1);
+}
+
 }  // namespace stepgate

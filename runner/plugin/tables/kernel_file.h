@@ -42,5 +42,7 @@ std::string identity_of(const KernelFile&);
 // The name of the file, and a digest of its bytes and of those that it names, whatever kernels it
 // has. Throws RequestError where it is no library and no table.
 std::string identity_of_files(const std::filesystem::path&);
+// The digest alone, hexadecimal.
+std::string digest_of_files(const std::filesystem::path&);
 
 }  // namespace stepgate

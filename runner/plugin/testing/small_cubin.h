@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,21 @@ inline std::vector<std::byte> bytes_of(const SmallCubin& cubin) {
   add(info.data(), section[3].sh_size);
   add(names.data(), names.size());
   return bytes;
+}
+
+inline void write_small_cubin(const std::filesystem::path& file) {
+  const std::vector<std::byte> bytes = bytes_of(SmallCubin{});
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// A launch of a layer_norm in "ln.cubin" beside the table.
+inline void write_table_of(const std::filesystem::path& file, const std::string& entry) {
+  std::ofstream(file)
+      << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
+      << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
+         "\"epsilon:f32\"]\n";
 }
 
 }  // namespace stepgate
