@@ -59,6 +59,12 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
   return all;
 }
 
+void refuse_wrong_libraries(const Scenario& scenario) {
+  std::vector<Diagnostic> faults;
+  for (WrongLibrary& wrong : wrong_libraries(scenario)) faults.push_back(std::move(wrong.fault));
+  if (!faults.empty()) throw RequestError(std::move(faults));
+}
+
 std::vector<std::string> notes_of_checks(const Scenario& scenario) {
   std::vector<std::string> notes;
   for (const Variant& variant : scenario.variants) {

@@ -20,6 +20,9 @@ struct WrongLibrary {
 // that name.
 std::vector<WrongLibrary> wrong_libraries(const Scenario&);
 
+// Throws RequestError with all of them.
+void refuse_wrong_libraries(const Scenario&);
+
 // Returns what `stepgate kernel check` has said of the bytes of each kernel, or that nobody has
 // asked it.
 std::vector<std::string> notes_of_checks(const Scenario&);

@@ -297,14 +297,6 @@ void refuse_programs(std::span<const Planned> all) {
   }
 }
 
-void refuse_wrong_libraries(std::span<const Planned> all) {
-  std::vector<Diagnostic> faults;
-  for (const Planned& planned : all)
-    for (WrongLibrary& wrong : wrong_libraries(planned.scenario))
-      faults.push_back(std::move(wrong.fault));
-  if (!faults.empty()) throw RequestError(std::move(faults));
-}
-
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, RunTimes& times) {
   const std::uint64_t seed = seed_of(arguments);
@@ -316,7 +308,8 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
     });
   }
   if (launched != nullptr) refuse_programs(all);
-  if (resolved_spec(arguments.device).starts_with("cuda")) refuse_wrong_libraries(all);
+  if (resolved_spec(arguments.device).starts_with("cuda"))
+    for (const Planned& planned : all) refuse_wrong_libraries(planned.scenario);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
   const std::vector<PartOfRun> parts =

@@ -30,21 +30,6 @@ class KernelVerb : public CommandLine {
     return "libmine.so";
   }
 
-  void write_cubin(const std::string& file) const {
-    const std::vector<std::byte> bytes = bytes_of(SmallCubin{});
-    std::ofstream(place() / file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  }
-
-  // A launch of "ln.cubin" beside it.
-  void write_table(const std::string& file, const std::string& entry) const {
-    std::ofstream(place() / file)
-        << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
-        << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
-           "\"epsilon:f32\"]\n";
-  }
-
   // A scenario with this entry in [variant.mine.kernels].
   std::string scenario_with(const std::string& kernel) const {
     std::ofstream(place() / "step.toml")
@@ -95,8 +80,8 @@ TEST_F(KernelVerb, WithoutAGpuNothingIsSaidOfTheLibrary) {
 TEST_F(KernelVerb, ATableOfACubinIsHeldAgainstIt) {
   std::filesystem::create_directory(place() / "my");
   const auto check_with = [&](const std::string& entry) {
-    write_cubin("my/ln.cubin");
-    write_table("my/ln.toml", entry);
+    write_small_cubin(place() / "my/ln.cubin");
+    write_table_of(place() / "my/ln.toml", entry);
     const EnvironmentVariable none("CUDA_VISIBLE_DEVICES", "");
     return stepgate({"kernel", "check", "my/ln.toml", "layer_norm"});
   };
@@ -147,6 +132,9 @@ TEST_F(KernelVerb, NothingThatIsThereIsWrittenOver) {
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_EQ(second.out, "");
   EXPECT_FALSE(std::filesystem::exists(place() / "my/add.cu"));
+  const Finished step = stepgate({"check", "my/step.toml"});
+  EXPECT_EQ(step.exit_code, 0) << step.err;
+  EXPECT_TRUE(contains(step.out + step.err, "no file 'build/liblayer_norm.so'")) << step.out;
   std::filesystem::create_symlink("elsewhere", place() / "gelu.cu");
   EXPECT_EQ(stepgate({"kernel", "new", "gelu"}).exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(place() / "elsewhere"));
@@ -201,6 +189,10 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsTheLibraryAsData) {
   const Finished absent = checked("layer_norm = \"build/libmine.so\"");
   EXPECT_EQ(absent.exit_code, 0) << "it may only not be built yet";
   EXPECT_TRUE(contains(absent.out + absent.err, "no file 'build/libmine.so'")) << absent.out;
+  const Finished strict =
+      stepgate({"check", "--strict", scenario_with("layer_norm = \"build/libmine.so\"")});
+  EXPECT_EQ(strict.exit_code, 2) << strict.out << strict.err;
+  EXPECT_TRUE(contains(strict.err, "no file 'build/libmine.so'")) << strict.err;
   const Finished misspelt = checked("layer_norm = \"libmine.so:layernorm\"");
   EXPECT_EQ(misspelt.exit_code, 2);
   EXPECT_TRUE(contains(misspelt.err, "exports no 'layernorm'")) << misspelt.err;
@@ -212,14 +204,14 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsTheLibraryAsData) {
 // The table is the one that `kernel check` takes.
 TEST_F(KernelVerb, ACheckOfAScenarioReadsATableAsData) {
   const auto checked = [&](const std::string& entry) {
-    write_table("ln.toml", entry);
+    write_table_of(place() / "ln.toml", entry);
     return stepgate({"check", scenario_with("layer_norm = \"ln.toml\"")});
   };
   const Finished absent = checked("ln_fwd");
   EXPECT_EQ(absent.exit_code, 0) << "it may only not be compiled yet";
   EXPECT_TRUE(contains(absent.out + absent.err, "step.toml:17:10: ")) << absent.out << absent.err;
   EXPECT_TRUE(contains(absent.out + absent.err, "no file 'ln.cubin'")) << absent.out << absent.err;
-  write_cubin("ln.cubin");
+  write_small_cubin(place() / "ln.cubin");
   EXPECT_EQ(checked("ln_fwd").exit_code, 0);
   const Finished wrong = checked("ln_bwd");
   EXPECT_EQ(wrong.exit_code, 2);
@@ -238,8 +230,8 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsATableAsData) {
 }
 
 TEST_F(KernelVerb, AStepTakesATable) {
-  write_cubin("ln.cubin");
-  write_table("ln.toml", "ln_fwd");
+  write_small_cubin(place() / "ln.cubin");
+  write_table_of(place() / "ln.toml", "ln_fwd");
   const std::string file = scenario_with("layer_norm = { library = \"ln.toml\", time_us = 8 }");
   const auto run = [&] { return stepgate({"run", file, "--device", "simulated", "--seed", "1"}); };
   EXPECT_EQ(run().exit_code, 0) << run().out << run().err;
@@ -256,7 +248,7 @@ TEST_F(KernelVerb, AStepTakesATable) {
                        "`kernel check` says that 'layer_norm' of 'ln.toml' is not layer_norm: "
                        "crash\n"))
       << run().out;
-  write_table("ln.toml", "ln_fwd");
+  write_table_of(place() / "ln.toml", "ln_fwd");
   std::ofstream(place() / "ln.toml", std::ios::app) << "dtypes = [\"bf16\"]\n";
   EXPECT_TRUE(contains(run().out, "nobody has checked")) << "another table: " << run().out;
   const Finished set = stepgate({"check", "--set", "kernels.layer_norm=none.toml", file});
@@ -310,11 +302,11 @@ TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   }());
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_TRUE(contains(without.err, "launches no kernel of a library")) << without.err;
-  write_cubin("ln.cubin");
-  write_table("new.toml", "ln_fwd");
+  write_small_cubin(place() / "ln.cubin");
+  write_table_of(place() / "new.toml", "ln_fwd");
   (void)scenario_with(timed);
   EXPECT_EQ(gate("new.toml", file).exit_code, 0) << gate("new.toml", file).err;
-  write_table("new.toml", "ln_bwd");
+  write_table_of(place() / "new.toml", "ln_bwd");
   EXPECT_EQ(gate("new.toml", file).exit_code, 2);
 }
 

@@ -397,9 +397,9 @@ class SimulatedDevice : public Device {
     for (const std::shared_ptr<const Kernel>& row : plan.library_kernels) {
       if (row->replacement->microseconds) continue;
       throw DeviceError(
-          fmt::format("'{}' of '{}' is launched by '{}', whose time a simulated device cannot "
-                      "know; run it on a "
-                      "GPU, or declare time_us beside the library",
+          fmt::format("'{0}' of '{1}' is launched by '{2}', whose time a simulated device cannot "
+                      "know; run it on a GPU, or say the time of a launch where the scenario names "
+                      "the library: {0} = {{ library = \"{2}\", time_us = 8 }}",
                       row->name, plan.variant, row->replacement->library));
     }
   }

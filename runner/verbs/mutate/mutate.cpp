@@ -560,6 +560,7 @@ void check_strictly(const Arguments& arguments) {
     found.add(planned.scenario, identical_variants(planned.scenario));
   }
   std::erase_if(all, [](const Planned& planned) { return runs_programs(planned.scenario); });
+  for (const Planned& planned : all) refuse_wrong_libraries(planned.scenario);
   if (!all.empty())
     mutate_each(arguments, std::move(all), seed,
                 [&](const Planned& planned, const Mutations& mutations) {
