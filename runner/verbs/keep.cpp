@@ -66,6 +66,23 @@ struct KeptSide {
   }
 };
 
+// Returns where the file lies, as seen from the folder of the library or the table that names it;
+// empty for an absolute path.
+std::filesystem::path seen_from(const std::filesystem::path& named, const KeptSide& side) {
+  return named.lexically_relative(side.file.parent_path());
+}
+
+// A kept candidate is copied with the files that its table names.
+void refuse_files_elsewhere(const KeptSide& side) {
+  for (const std::filesystem::path& file : files_of_kernel(side.file)) {
+    const std::string place = seen_from(file, side).string();
+    if (!place.empty() && !place.starts_with("..")) continue;
+    throw RequestError(fmt::format("'{}' names '{}', which does not lie beside it",
+                                   side.file.string(), file.string()),
+                       "put it into the table's folder");
+  }
+}
+
 KeptSide side_of(const std::string& option, const std::string& given, bool is_library) {
   if (!is_library) {
     check_program(option, given);
@@ -79,6 +96,7 @@ KeptSide side_of(const std::string& option, const std::string& given, bool is_li
     throw RequestError(fmt::format("{} '{}' is no library", option, given),
                        "with --kernel, give the path of a shared library, or of the table of a "
                        "launch (docs/kernels.md)");
+  refuse_files_elsewhere(side);
   return side;
 }
 
@@ -431,11 +449,12 @@ class Keep {
     const std::filesystem::path folder =
         kept_file(arguments().keep.ledger, candidate_).parent_path();
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
     for (const std::filesystem::path& file : files_of_kernel(head_.file)) {
-      if (error) break;
-      std::filesystem::copy_file(file, folder / file.filename(),
-                                 std::filesystem::copy_options::overwrite_existing, error);
+      const std::filesystem::path to = folder / seen_from(file, head_);
+      if (!error) std::filesystem::create_directories(to.parent_path(), error);
+      if (!error)
+        std::filesystem::copy_file(file, to, std::filesystem::copy_options::overwrite_existing,
+                                   error);
     }
     if (error)
       throw RequestError({{folder.generic_string(), 0, 0},

@@ -332,6 +332,10 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
   refused({}, "HEAD is BASE, byte for byte");
   script("same", "exec " + program + " \"$@\"\n");
   refused({"--kernel", "layer_norm"}, "is no library", "nowhere.so");
+  std::filesystem::create_directory(place() / "far");
+  write_table_of(place() / "far/ln.toml", "ln_fwd", "../ln.cubin");
+  refused({"--kernel", "layer_norm"}, "far/../ln.cubin', which does not lie beside it",
+          "far/ln.toml");
   const auto call = [&](const std::string& device, const std::string& file) {
     return stepgate({"--baselines", baselines, "keep", "--head", "./same", "--base", "./base",
                      "--ledger", "l.ledger", "--device", device, file});

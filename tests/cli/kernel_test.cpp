@@ -291,7 +291,10 @@ TEST_F(KernelVerb, AGateOfLibrariesComparesTwoBuilds) {
   };
   const Finished failed = sourced("norm.cu");
   EXPECT_EQ(failed.exit_code, 3) << failed.out;
-  EXPECT_TRUE(contains(failed.out, "::error file=step.toml,line=17,title=counts.step/mine.counts "))
+  // Both sides fail; the first of them is told. A source is that of HEAD.
+  const std::string counts = ",title=counts.step/mine.counts ";
+  EXPECT_TRUE(contains(failed.out, "::error file=step.toml,line=17" + counts) ||
+              contains(failed.out, "::error file=norm.cu,line=3" + counts))
       << failed.out;
   EXPECT_TRUE(contains(failed.out, "::error file=norm.cu,line=3,title=assertions.")) << failed.out;
   EXPECT_EQ(sourced("nowhere.cu").exit_code, 2);

@@ -103,10 +103,11 @@ inline void write_small_cubin(const std::filesystem::path& file) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// A launch of a layer_norm in "ln.cubin" beside the table.
-inline void write_table_of(const std::filesystem::path& file, const std::string& entry) {
+// A launch of a layer_norm in a cubin beside the table.
+inline void write_table_of(const std::filesystem::path& file, const std::string& entry,
+                           const std::string& cubin = "ln.cubin") {
   std::ofstream(file)
-      << "cubin = \"ln.cubin\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
+      << "cubin = \"" << cubin << "\"\nentry = \"" << entry << "\"\ngrid = \"rows\"\nblock = 128\n"
       << "arguments = [\"x\", \"weight\", \"bias\", \"y\", \"statistics\", \"columns:i32\", "
          "\"epsilon:f32\"]\n";
 }
