@@ -68,13 +68,15 @@ class KernelChecker {
                                   request_.seed + trials.size()));
     }
     for (std::size_t index = 0; index < trials.size() && !is_lost_; ++index)
-      look_at(trials[index], index, index >= of_recipe);
+      look_at(trials[index], index,
+              index < of_recipe ? nullptr : &request_.of_step[index - of_recipe]);
     sort_faults();
     return std::move(found_);
   }
 
  private:
-  void look_at(const KernelTrial& trial, std::size_t index, bool is_of_step) {
+  // The trial is this launch of a step; null where the recipe has it.
+  void look_at(const KernelTrial& trial, std::size_t index, const LaunchOfStep* of_step) {
     seed_ = request_.seed + index;
     place_ = describe(trial, seed_);
     place_.resize(place_.find(" seed "));
@@ -85,7 +87,8 @@ class KernelChecker {
     } catch (const KernelUnsupported& error) {
       ++found_.unsupported;
       if (found_.first_unsupported.empty()) found_.first_unsupported = error.what();
-      if (is_of_step) fault(supported, error.what());
+      if (of_step != nullptr && of_step->otherwise != Otherwise::ours)
+        fault(supported, error.what());
       return;
     } catch (const KernelLibraryError& error) {
       fault(prepares, error.what());
@@ -97,14 +100,15 @@ class KernelChecker {
     run_reference(expected);
     const std::int64_t offset = operand_alignment(request_.kernel);
     // Every later look would tell again what is wrong at once.
-    const bool is_right = agrees(trial, expected, {}, is_of_step ? step_shape : numbers);
+    const bool is_right = agrees(trial, expected, {}, of_step != nullptr ? step_shape : numbers);
     if (is_right && agrees(trial, expected, {.offset_bytes = offset}, alignment))
       (void)agrees(trial, expected, {.offset_bytes = offset, .every_second = true}, alignment);
     if (is_right) {
       gives_same_bits(trial);
       works_in_place(trial);
     }
-    if (is_right && (is_of_step || (found_.trials - 1) % sparse == 0)) look_longer(trial, expected);
+    if (is_right && (of_step != nullptr || (found_.trials - 1) % sparse == 0))
+      look_longer(trial, expected);
     if (is_lost_) return;
     const std::string now = device_.limits();
     if (now == limits_before_) return;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,15 @@ struct KernelCheck {
   bool is_it() const { return faults.empty() && trials > 0; }
 };
 
-// A launch of a step, which the library must support.
+// A launch of a step.
 struct LaunchOfStep {
   KernelShape shape;
   DType dtype = DType::fp32;
   KernelAttributes attributes = {};
-
-  bool operator==(const LaunchOfStep&) const = default;
+  // Says who launches it where the library does not support it: Otherwise::ours where all variants
+  // that take it from a library say so. It is absent where none does. A library must support all
+  // others.
+  std::optional<Otherwise> otherwise = {};
 };
 
 struct KernelCheckRequest {

@@ -64,6 +64,15 @@ TEST(KernelCheck, OnlyWhatIsSupportedIsTried) {
   EXPECT_FALSE(none.is_it());
   EXPECT_EQ(none.trials, 0);
   EXPECT_EQ(checks_of(none), std::vector<std::string>{"supported"});
+  // Unless our kernel launches it where the library does not.
+  LaunchOfStep single = of_step;
+  single.dtype = DType::fp32;
+  EXPECT_EQ(checks_of(checked("narrow", "layer_norm", {single})),
+            std::vector<std::string>{"supported"});
+  single.otherwise = Otherwise::ours;
+  const KernelCheck ours = checked("narrow", "layer_norm", {single});
+  EXPECT_TRUE(ours.is_it());
+  EXPECT_EQ(ours.unsupported, narrow.unsupported + 1);
 }
 
 struct Planted {

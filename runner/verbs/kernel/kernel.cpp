@@ -87,10 +87,24 @@ struct LaunchesOfSteps {
   std::int64_t left_out = 0;  // that are too large
 };
 
+void add(LaunchesOfSteps& found, const Kernel& wanted, const LaunchKernel& launch) {
+  auto known = std::ranges::find_if(found.tried, [&](const LaunchOfStep& other) {
+    return other.shape == launch.shape && other.dtype == launch.dtype &&
+           other.attributes == launch.attributes;
+  });
+  if (known == found.tried.end()) {
+    const LaunchOfStep one{
+        .shape = launch.shape, .dtype = launch.dtype, .attributes = launch.attributes};
+    if (!is_small(wanted, one)) return void(++found.left_out);
+    known = found.tried.insert(found.tried.end(), one);
+  }
+  const auto& with = kernel(launch.kernel).replacement;
+  if (with && known->otherwise != Otherwise::refuse) known->otherwise = with->otherwise;
+}
+
 // The different launches of the kernel in the steps of the scenarios.
 LaunchesOfSteps launches_in_steps(const Arguments& arguments, const Kernel& wanted) {
   LaunchesOfSteps found;
-  auto& [all, large] = found;
   if (arguments.kernel.scenarios.empty()) return found;
   Arguments asked = arguments;
   asked.files = arguments.kernel.scenarios;
@@ -99,17 +113,11 @@ LaunchesOfSteps launches_in_steps(const Arguments& arguments, const Kernel& want
       for (const Operation& operation : plan.operations) {
         const auto* launch = std::get_if<LaunchKernel>(&operation.action);
         if (launch == nullptr || launch->kernel != wanted.name) continue;
-        const LaunchOfStep one{
-            .shape = launch->shape, .dtype = launch->dtype, .attributes = launch->attributes};
-        if (std::ranges::find(all, one) != all.end()) continue;
-        if (is_small(wanted, one))
-          all.push_back(one);
-        else
-          ++large;
+        add(found, wanted, *launch);
       }
     }
   }
-  if (all.empty() && large == 0) {
+  if (found.tried.empty() && found.left_out == 0) {
     throw RequestError(fmt::format("no step of the scenarios launches '{}'", wanted.name),
                        "`stepgate plan` lists the launches of a step");
   }
