@@ -13,70 +13,49 @@
 namespace stepgate {
 namespace {
 
-// The knobs of a step for each kind of kernel; the first that launches it is taken. Pointwise work
-// and attention are launches of their own where nothing is fused.
-constexpr std::string_view steps[] = {
-    R"(model = { kind = "transformer", layers = 4, hidden = 512, heads = 8, seq = 64, vocab = 1024, dtype = "bf16" }
-batch.size = 256
-optim.kind = "adamw"
-launch.fuse = "none"
-)",
-    R"(model = { kind = "transformer", layers = 4, hidden = 512, heads = 8, seq = 64, vocab = 1024, dtype = "bf16" }
-batch.size = 256
-optim = { kind = "adamw", master = true }
-)",
-    R"(model = { kind = "transformer", layers = 4, hidden = 512, heads = 8, seq = 64, vocab = 1024, dtype = "bf16" }
-batch.size = 256
-optim = { kind = "adamw", impl = "foreach" }
-)",
-    R"(batch.size = 256
-optim.kind = "lion"
-launch.fuse = "none"
-
+constexpr std::string_view gpt = R"(
 [model]
 kind = "transformer"
 layers = 4
 hidden = 512
 heads = 8
-kv_heads = 2
 seq = 64
 vocab = 1024
 dtype = "bf16"
-norm = "rms"
+)";
+constexpr std::string_view of_llama = R"(norm = "rms"
 mlp = "swiglu"
 position = "rope"
+)";
+constexpr std::string_view with_shared_heads = R"(kv_heads = 2
 bias = false
-)",
-    R"(batch.size = 256
-optim.kind = "adamw"
+)";
 
-[model]
-kind = "transformer"
-layers = 4
-hidden = 512
-heads = 8
-seq = 64
-vocab = 1024
-dtype = "bf16"
-norm = "rms"
-mlp = "swiglu"
-position = "rope"
-)",
-    R"(model = { kind = "mlp", layers = 4, hidden = 1024, dtype = "bf16" }
-batch.size = 256
-)",
-    R"(model.kind = "recommender"
-batch.size = 256
-)",
-    R"(model = { kind = "elementwise", hidden = 1024 }
-batch.size = 256
-)"};
+struct Step {
+  std::string_view knobs;
+  std::string_view model = gpt;
+  std::string_view more = {};
+  std::string_view still_more = {};
+};
 
-std::string with_variant(std::string_view step, const Kernel& kernel) {
+// Steps for all kinds of kernels; the first that launches one is taken. Pointwise work and
+// attention are launches of their own where nothing is fused.
+constexpr Step steps[] = {
+    {"optim.kind = \"adamw\"\nlaunch.fuse = \"none\"\n"},
+    {"optim.kind = \"adamw\"\noptim.master = true\n"},
+    {"optim.kind = \"adamw\"\noptim.impl = \"foreach\"\n"},
+    {"optim.kind = \"lion\"\n"},
+    {"optim.kind = \"adamw\"\nlaunch.fuse = \"none\"\n", gpt, of_llama, with_shared_heads},
+    {"optim.kind = \"adamw\"\n", gpt, of_llama},
+    {"", "\n[model]\nkind = \"mlp\"\nlayers = 4\nhidden = 1024\ndtype = \"bf16\"\n"},
+    {"", "\n[model]\nkind = \"recommender\"\n"},
+    {"", "\n[model]\nkind = \"elementwise\"\nhidden = 1024\n"}};
+
+std::string with_variant(const Step& step, const Kernel& kernel) {
   return fmt::format(
-      "claim = \"A {} of one's own makes the step no slower, and it is still the same "
-      "step\"\n{}\n[measure]\nmax_seconds = 6\n\n[variant.ours]\n",
-      kernel.name, step);
+      "claim = \"A {} of one's own makes the step no slower, and it is still the same step\"\n"
+      "batch.size = 256\n{}{}{}{}\n[measure]\nmax_seconds = 6\n\n[variant.ours]\n",
+      kernel.name, step.knobs, step.model, step.more, step.still_more);
 }
 
 bool launches(const std::string& step, const Kernel& kernel) {
@@ -91,7 +70,7 @@ bool launches(const std::string& step, const Kernel& kernel) {
 }  // namespace
 
 std::string step_with_own(const Kernel& kernel) {
-  for (const std::string_view step : steps) {
+  for (const Step& step : steps) {
     const std::string scenario = with_variant(step, kernel);
     if (!launches(scenario, kernel)) continue;
     return scenario + fmt::format(R"toml(

@@ -30,8 +30,9 @@ TEST(NewStep, LaunchesTheKernelFromALibrary) {
     EXPECT_EQ(plans[1].library_kernels.front()->name, each.name);
   }
   EXPECT_LE(without.size(), kernel_catalogue().size() / 3);
-  for (const std::string_view usual : {"layer_norm", "rms_norm", "swiglu", "gelu", "attention",
-                                       "rope", "add", "adamw_clipped", "cross_entropy", "sgd"})
+  for (const std::string_view usual :
+       {"layer_norm", "rms_norm", "swiglu", "gelu", "attention", "rope", "add", "adamw_clipped",
+        "lion_clipped", "cross_entropy", "sgd"})
     EXPECT_FALSE(without.contains(usual)) << usual;
   EXPECT_TRUE(without.contains("spin")) << "no usual step waits";
 }
