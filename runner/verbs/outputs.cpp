@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +23,7 @@
 #include "base/text/diagnostic.h"
 #include "line/planned.h"
 #include "plan/step_plan.h"
+#include "plugin/tables/kernel_file.h"
 #include "report/exit_code.h"
 #include "report/picture/pictures.h"
 #include "report/trace/write_trace.h"
@@ -43,6 +46,19 @@ struct Read {
   std::vector<Scenario> scenarios;  // without errors
 };
 
+// The files of kernels that variants of the scenario launch.
+void add_files_of_kernels(const Scenario& scenario, std::vector<Path>& files) {
+  for (const Variant& variant : scenario.variants) {
+    for (const auto& [name, replacement] : variant.knobs.kernels) {
+      try {
+        std::ranges::copy(files_of_kernel(replacement.library), std::back_inserter(files));
+      } catch (const RequestError&) {
+        files.emplace_back(replacement.library);
+      }
+    }
+  }
+}
+
 // Errors are ignored here, since the verb itself reads the files and reports them.
 Read read_for_outputs(const Arguments& arguments) {
   Read read;
@@ -62,6 +78,7 @@ Read read_for_outputs(const Arguments& arguments) {
     try {
       for (Scenario& scenario :
            parse_scenarios(std::get<std::string>(text), file.string(), base, arguments.overrides)) {
+        add_files_of_kernels(scenario, read.files);
         if (has_wanted_tags(scenario, arguments)) read.scenarios.push_back(std::move(scenario));
       }
     } catch (const RequestError&) {

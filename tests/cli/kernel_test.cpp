@@ -126,6 +126,30 @@ TEST_F(KernelVerb, TheLibraryIsNoOutput) {
   EXPECT_EQ(text_of(place() / "mine.so"), before);
 }
 
+// The files of kernels are read, by a step and by a gate.
+TEST_F(KernelVerb, NoOutputIsWrittenOverAKernelOfAStep) {
+  (void)library();
+  write_small_cubin(place() / "ln.cubin");
+  write_table_of(place() / "ln.toml", "ln_fwd");
+  for (const std::string file : {"libmine.so", "ln.toml", "ln.cubin"}) {
+    const std::string before = text_of(place() / file);
+    const std::string named = file == "ln.cubin" ? "ln.toml" : file;
+    const std::string step =
+        scenario_with("layer_norm = { library = \"" + named + "\", time_us = 8 }");
+    for (const std::string option : {"--json", "--junit", "--report"}) {
+      const Finished run = stepgate({"run", step, "--device", "simulated", option, file});
+      EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    }
+    const Finished gate = stepgate({"gate", "--base-kernels", named, "--head-kernels", named,
+                                    "--device", "simulated", "--json", file, step});
+    EXPECT_EQ(gate.exit_code, 2) << gate.out << gate.err;
+    const Finished set = stepgate(
+        {"run", "--set", "kernels=" + named, step, "--device", "simulated", "--json", file});
+    EXPECT_EQ(set.exit_code, 2) << set.out << set.err;
+    EXPECT_EQ(text_of(place() / file), before);
+  }
+}
+
 TEST_F(KernelVerb, NothingThatIsThereIsWrittenOver) {
   ASSERT_EQ(stepgate({"kernel", "new", "layer_norm", "--in", "my"}).exit_code, 0);
   const Finished second = stepgate({"kernel", "new", "add", "--in", "my"});

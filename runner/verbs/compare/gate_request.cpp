@@ -106,7 +106,7 @@ std::vector<std::filesystem::path> inputs_of(const Arguments& arguments) {
     if (!program.empty()) all.emplace_back(program_path(program));
   }
   for (const std::string& library : {gate.base_kernels, gate.head_kernels}) {
-    if (!library.empty()) all.emplace_back(library);
+    if (!library.empty()) std::ranges::copy(files_of_kernel(library), std::back_inserter(all));
   }
   all.push_back(gate.accepted);
   all.push_back(gate.source);
