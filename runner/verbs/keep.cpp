@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -83,8 +84,9 @@ void refuse_files_elsewhere(const KeptSide& side) {
   }
 }
 
-KeptSide side_of(const std::string& option, const std::string& given, bool is_library) {
-  if (!is_library) {
+// `kernel` is what a library stands for; empty: the side is a program.
+KeptSide side_of(const std::string& option, const std::string& given, const std::string& kernel) {
+  if (kernel.empty()) {
     check_program(option, given);
     return {program_path(given)};
   }
@@ -92,6 +94,7 @@ KeptSide side_of(const std::string& option, const std::string& given, bool is_li
   const std::size_t colon = given.rfind(':');
   if (!std::filesystem::is_regular_file(side.file) && colon != std::string::npos)
     side = {given.substr(0, colon), given.substr(colon + 1)};
+  if (side.function == kernel) side.function = "";  // as it is where none is named
   if (!std::filesystem::is_regular_file(side.file))
     throw RequestError(fmt::format("{} '{}' is no library", option, given),
                        "with --kernel, give the path of a shared library, or of the table of a "
@@ -114,6 +117,9 @@ std::int64_t workspace_of(const KeepArguments& given) {
 
 double gain_of(const std::string& text) {
   const auto gain = parse_quantity(text);
+  if (gain && gain->value != 0 && !text.ends_with('%'))
+    throw RequestError(fmt::format("--gain '{}' is no share in percent", text),
+                       fmt::format("did you mean '{}%'?", text));
   if (gain && gain->dimension == Dimension::plain && gain->value < 1) return gain->value;
   throw RequestError(fmt::format("--gain '{}' is no share from 0% to less than 100%", text),
                      "say how much faster HEAD must be, as in 0.5%");
@@ -137,7 +143,7 @@ std::optional<KeptSide> base_of(const Arguments& arguments, std::span<const Cand
   const KeepArguments& given = arguments.keep;
   const bool is_library = !given.kernel.empty();
   if (!arguments.gate.base.empty()) {
-    KeptSide side = side_of("--base", arguments.gate.base, is_library);
+    KeptSide side = side_of("--base", arguments.gate.base, given.kernel);
     side.workspace = workspace_of(given);  // so that it may need as much as HEAD
     return side;
   }
@@ -151,7 +157,7 @@ class Keep {
  public:
   explicit Keep(const Arguments& arguments)
       : gain_(gain_of(arguments.keep.gain)),
-        head_(side_of("--head", arguments.gate.head, !arguments.keep.kernel.empty())),
+        head_(side_of("--head", arguments.gate.head, arguments.keep.kernel)),
         request_{.arguments = arguments, .seed = seed_of(arguments)},
         turn_((check_writable(arguments.keep.ledger), arguments.keep.ledger)) {
     subject_.kernel = arguments.keep.kernel;
@@ -188,7 +194,6 @@ class Keep {
   bool is_library() const { return !subject_.kernel.empty(); }
 
   std::string knob_of(const KeptSide& side) const {
-    if (side.workspace == 0) return fmt::format("kernels.{}={}", subject_.kernel, side.in_words());
     return fmt::format("kernels.{}={{library={}, function={}, workspace=\"{} B\"}}",
                        subject_.kernel, toml_string(side.file.string()),
                        toml_string(side.function.empty() ? subject_.kernel : side.function),
@@ -215,28 +220,39 @@ class Keep {
                          "name a GPU or a simulated device");
     (void)look_at_scenarios(request_);
     request_.settings.wider.clear();
-    if (is_library()) refuse_wrong_library();
+    if (is_library()) refuse_wrong_library(base ? &*base : nullptr);
     if (subject_.base == subject_.head)
       throw RequestError("HEAD is BASE, byte for byte: was it built?",
                          "give the file of a candidate, or another --base");
   }
 
   // Whatever is wrong with a library as a file is wrong with the request.
-  void refuse_wrong_library() const {
+  void refuse_wrong_library(const KeptSide* base) const {
     for (const auto* knobs : {&arguments().gate.base_overrides, &arguments().gate.head_overrides}) {
       Arguments of_side = arguments();
       of_side.overrides.insert(of_side.overrides.end(), knobs->begin(), knobs->end());
       (void)plan_all(of_side, request_.seed);
     }
+    if (base != nullptr) (void)read_side(*base);
+    (void)read_side(head_);
+  }
+
+  // Throws RequestError where the file has no such kernel.
+  KernelFile read_side(const KeptSide& side) const {
+    return read_kernel(side.file, side.function.empty() ? subject_.kernel : side.function,
+                       kernel(subject_.kernel));
   }
 
   // Digests what is asked, with the values that BASE has calibrated.
   std::string digest_of_steps() const {
-    std::uint64_t digest = fnv1a(arguments().keep.gain);
+    std::uint64_t digest = fnv1a_word(std::bit_cast<std::uint64_t>(gain_), fnv1a(""));
     for (const Scenario& scenario : request_.scenarios)
       digest = fnv1a_word(scenario.fingerprint, digest);
-    for (const auto& words :
-         {arguments().gate.workloads, arguments().overrides, arguments().worker.calibrated}) {
+    std::vector<std::string> workloads = workloads_of(request_.scenarios);
+    std::erase_if(workloads, [this](const std::string& workload) {
+      return !is_wanted(arguments().gate.workloads, workload);
+    });
+    for (const auto& words : {workloads, arguments().overrides, arguments().worker.calibrated}) {
       for (const std::string& word : words) digest = fnv1a(word + '\n', digest);
     }
     if (is_library()) digest = fnv1a_word(digest_of_this_program(), digest);
@@ -297,9 +313,7 @@ class Keep {
   }
 
   std::optional<KeptCheck> kept_check_of_head() const {
-    return kept_check(head_.file,
-                      identity_of(read_kernel(head_.file, function(), kernel(subject_.kernel))),
-                      subject_.kernel, function());
+    return kept_check(head_.file, identity_of(read_side(head_)), subject_.kernel, function());
   }
 
   void say_check(const KeptCheck& check, std::string_view when) {

@@ -292,6 +292,22 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   EXPECT_TRUE(unchecked.at("check").get<std::string>().starts_with("none: ")) << unchecked;
   EXPECT_TRUE(contains(unchecked.at("check"), "CUDA") || contains(unchecked.at("check"), "GPU 0"))
       << unchecked;
+  // Another spelling of the same request is no other candidate, and a file named as stepgate's own
+  // kernel is a library.
+  const auto spelled = [&](const std::string& head, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--kernel", "layer_norm"};
+    all.insert(all.end(), more.begin(), more.end());
+    return answer(keep(head, all, "norm")).at("candidate");
+  };
+  const Json number = unchecked.at("candidate");
+  EXPECT_EQ(spelled("unchecked.so", {"--gain", "0.50%"}), number);
+  EXPECT_EQ(spelled("unchecked.so", {"--workload", "norm/*"}), number);
+  EXPECT_EQ(spelled("unchecked.so:layer_norm", {}), number);
+  const Finished wrong = keep("unchecked.so:nosuch", {"--kernel", "layer_norm"}, "norm");
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.out;  // and it costs no number
+  EXPECT_TRUE(contains(wrong.err, "exports no 'nosuch'")) << wrong.err;
+  copy("ours");
+  EXPECT_TRUE(contains(asked("ours").at("why"), "is launched by './ours'"));
   // Bytes that a table names are those of the candidate.
   write_table_of(place() / "ln.toml", "ln_fwd");
   write_small_cubin(place() / "ln.cubin");
@@ -309,7 +325,7 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   const Finished larger =
       keep("crashes.so", {"--kernel", "layer_norm", "--workspace", "4 MiB"}, "norm");
   EXPECT_TRUE(contains(answer(larger).at("why"), "kernels.layer_norm={library=")) << larger.out;
-  EXPECT_EQ(answer(larger).at("candidate"), 5) << "its step is another one";
+  EXPECT_EQ(answer(larger).at("candidate"), 6) << "its step is another one";
 }
 
 TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
@@ -324,6 +340,7 @@ TEST_F(Keeps, AsksForNothingThatCannotBeAsked) {
     EXPECT_FALSE(exists("l.ledger"));
   };
   refused({"--gain", "-1%"}, "--gain '-1%' is no share");
+  refused({"--gain", "0.5"}, "did you mean '0.5%'?");
   refused({"--gain", "100%"}, "say how much faster HEAD must be, as in 0.5%");
   refused({"--workload", "nowhere"}, "nowhere");
   refused({"--workspace", "much"}, "--workspace 'much' ");

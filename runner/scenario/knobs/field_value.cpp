@@ -37,6 +37,7 @@ std::string limit_text(const FieldValues& values, double limit) {
 }
 
 std::string replacement_text(const KernelReplacement& replacement) {
+  if (replacement.library.empty()) return quoted("ours");
   const std::string where = fmt::format("{}:{}", replacement.library, replacement.function);
   if (replacement == KernelReplacement{replacement.library, replacement.function})
     return quoted(where);

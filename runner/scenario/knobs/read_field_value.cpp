@@ -310,7 +310,8 @@ class ValueReader {
       const auto* whole = std::get_if<std::int64_t>(&entry.value.content);
       if (entry.key == "library") {
         if (text == nullptr) return wrong(entry, "a string", "name the shared library");
-        if (!library_of(*text, entry.value, replacement)) return std::nullopt;
+        const bool names_function = find(*table, "function") != nullptr;
+        if (!library_of(*text, entry.value, replacement, names_function)) return std::nullopt;
       } else if (entry.key == "function") {
         if (text == nullptr || text->empty())
           return wrong(entry, "a string", "name what the library exports");
@@ -383,12 +384,16 @@ class ValueReader {
     return "";
   }
 
-  // "build/libmine.so:norm": the function stands behind the last colon of the file's name.
+  // "build/libmine.so:norm": the function stands behind the last colon of the file's name, unless a
+  // key of its own names it.
   std::optional<KernelReplacement> library_of(const std::string& text, const TomlValue& at,
-                                              KernelReplacement& replacement) {
-    const std::size_t colon = text.find(':', text.rfind('/') + 1);  // npos + 1 is 0
-    replacement.library = text.substr(0, colon);
-    if (colon != std::string::npos) replacement.function = text.substr(colon + 1);
+                                              KernelReplacement& replacement,
+                                              bool names_function = false) {
+    const std::size_t name = text.rfind('/') + 1;  // npos + 1 is 0
+    const std::size_t colon = text.rfind(':');
+    const bool has_function = !names_function && colon != std::string::npos && colon >= name;
+    replacement.library = text.substr(0, has_function ? colon : std::string::npos);
+    if (has_function) replacement.function = text.substr(colon + 1);
     if (one_line(text) == text && text.size() <= most_letters && !replacement.library.empty() &&
         !replacement.function.empty())
       return replacement;

@@ -106,6 +106,16 @@ TEST(ReplacedKernels, ComeFromAnotherLibraryWhereTheCommandLineNamesOne) {
   EXPECT_EQ(of_mine(scenario).at("layer_norm"), (KernelReplacement{"new.so", "norm", 2}));
 }
 
+TEST(ReplacedKernels, HaveAFunctionBehindTheLastColonUnlessAKeyNamesIt) {
+  const auto read = [](const std::string& value) {
+    return of_mine(read_with("kernels.layer_norm = " + value)).at("layer_norm");
+  };
+  EXPECT_EQ(read("\"b:c/a:b.so:norm\""), (KernelReplacement{"b:c/a:b.so", "norm"}));
+  EXPECT_EQ(read("\"b:c/a.so\""), (KernelReplacement{"b:c/a.so", "layer_norm"}));
+  EXPECT_EQ(read("{ library = \"a:b.so\", function = \"norm\" }"),
+            (KernelReplacement{"a:b.so", "norm"}));
+}
+
 TEST(ReplacedKernels, AreOverridesOneByOne) {
   const std::string two = "kernels.layer_norm = \"m.so\"\nkernels.add = \"m.so\"";
   std::vector<std::string> knobs;
