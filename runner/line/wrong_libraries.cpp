@@ -46,11 +46,12 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
   for (const Variant& variant : scenario.variants) {
     for (const auto& [name, replacement] : variant.knobs.kernels) {
       for (Diagnostic& fault : faults_of(replacement, name)) {
-        // Faults of a table have places in it.
-        if (fault.place.file.empty()) {
-          fault.place = variant.place;
-          fault.message =
-              fmt::format("the '{}' of variant '{}': {}", name, variant.name, fault.message);
+        // Faults of a table have places in it, but where there is none.
+        std::error_code none;
+        if (fault.place.file.empty() || !std::filesystem::exists(replacement.library, none)) {
+          const std::string file = std::exchange(fault.place, variant.place).file;
+          fault.message = fmt::format("the '{}' of variant '{}': {}{}{}", name, variant.name, file,
+                                      file.empty() ? "" : ": ", fault.message);
         }
         all.push_back({std::move(fault), lacks_a_file(replacement)});
       }

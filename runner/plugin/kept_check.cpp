@@ -18,6 +18,11 @@ std::filesystem::path file_of_checks(const std::filesystem::path& library) {
 
 void keep_check(const std::filesystem::path& library, const KeptCheck& check) {
   const std::filesystem::path file = file_of_checks(library);
+  std::error_code none;
+  if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none))
+    throw RequestError(
+        fmt::format("the verdict cannot be kept in '{}', which is no file", file.string()),
+        "remove it");
   std::ofstream out(file, std::ios::app);
   out << record_json(check).dump() + '\n' << std::flush;
   if (out) return;
@@ -29,7 +34,10 @@ void keep_check(const std::filesystem::path& library, const KeptCheck& check) {
 std::optional<KeptCheck> kept_check(const std::filesystem::path& library,
                                     const std::string& identity, const std::string& kernel,
                                     const std::string& function) {
-  std::ifstream in(file_of_checks(library));
+  const std::filesystem::path file = file_of_checks(library);
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return std::nullopt;
+  std::ifstream in(file);
   std::optional<KeptCheck> newest;
   for (std::string line; std::getline(in, line);) {
     try {

@@ -3,6 +3,7 @@
 #include "plugin/kept_check.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -53,6 +54,13 @@ TEST_F(KeptChecks, PassOverLinesThatAreNoVerdict) {
   keep_check(library_, verdict());
   std::ofstream(file_of_checks(library_), std::ios::app) << "{\"library\":3}\nhalf a li";
   EXPECT_EQ(kept(), verdict());
+}
+
+// A reader or writer of a pipe would wait for the other.
+TEST_F(KeptChecks, AreInNoPipe) {
+  ASSERT_EQ(::mkfifo(file_of_checks(library_).c_str(), 0600), 0);
+  EXPECT_EQ(kept(), std::nullopt);
+  EXPECT_THROW(keep_check(library_, verdict()), RequestError);
 }
 
 TEST_F(KeptChecks, ThatCannotBeWrittenAreTold) {

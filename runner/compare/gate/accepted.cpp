@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "compare/gate/accepted.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
+#include "base/text/nearest.h"
 #include "base/text/units.h"
 #include "base/toml/toml.h"
 #include "base/toml/toml_keys.h"
+#include "kernels/catalogue.h"
 #include "ledger/series/history.h"
 #include "scenario/assertions/metric.h"
 
@@ -17,6 +22,16 @@ namespace {
 constexpr std::string_view accepted_way_out = "docs/gate.md has an example";
 
 constexpr double most_weeks = 53;
+
+constexpr std::string_view kernel_metric = "kernel_us(";
+
+// Returns the kernel that the entry names; nullptr where it names none.
+const Kernel* kernel_in(const Accepted& entry) {
+  const auto found = std::ranges::find_if(kernel_catalogue(), [&](const Kernel& kernel) {
+    return entry.what == fmt::format("{}{})", kernel_metric, kernel.name);
+  });
+  return found == kernel_catalogue().end() ? nullptr : &*found;
+}
 
 Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
                     TomlKeys::Faults& faults) {
@@ -47,6 +62,14 @@ Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
                                 "bytes");
   } else if (measured) {
     entry.limit = quantity->value;
+  }
+  if (entry.what.starts_with(kernel_metric) && !kernel_in(entry)) {
+    std::vector<std::string_view> kernels;
+    for (const Kernel& kernel : kernel_catalogue()) kernels.push_back(kernel.name);
+    const std::string_view asked = std::string_view(entry.what).substr(kernel_metric.size());
+    keys.fault(table.place, fmt::format("'{}' names no kernel; {}", entry.what,
+                                        did_you_mean(asked.substr(0, asked.find(')')), kernels,
+                                                     "write it as an assertion does")));
   }
   constexpr std::size_t day_bytes = std::string_view("2027-01-31").size();
   const bool is_day = entry.until.size() == day_bytes && weeks_of_date(entry.until);
@@ -82,7 +105,7 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file, const std
 }
 
 bool is_of_time(const Accepted& entry) {
-  return entry.what == "time" || entry.what.starts_with("kernel_us(");
+  return entry.what == "time" || entry.what.starts_with(kernel_metric);
 }
 
 bool speaks_of(const Accepted& entry, const std::string& workload, const std::string& what) {

@@ -381,6 +381,8 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
   refuses("who = \"ada\"\n", "", "'who'");
   refuses("why = \"clearer code\"", "why = \" \"", "'why' is empty");
   refuses("until = \"2026-12-31\"", "until = \"never\"", "'until' must be a day");
+  refuses("what = \"time\"", "what = \"kernel_us(layer_nrom)\"", "did you mean 'layer_norm'?");
+  refuses("what = \"time\"", "what = \"kernel_us(layer_norm\"", "names no kernel");
   refuses("at_most = \"5%\"\n", "", "'at_most' must say how much");
   refuses("at_most", "at_least", "at_least");
   refuses("\"5%\"", "\"15\"", "'at_most' must say how much");

@@ -31,6 +31,9 @@ constexpr std::string_view with_shared_heads = R"(kv_heads = 2
 bias = false
 )";
 
+constexpr std::string_view mlp =
+    "\n[model]\nkind = \"mlp\"\nlayers = 4\nhidden = 1024\ndtype = \"bf16\"\n";
+
 struct Step {
   std::string_view knobs;
   std::string_view model = gpt;
@@ -47,7 +50,9 @@ constexpr Step steps[] = {
     {"optim.kind = \"lion\"\n"},
     {"optim.kind = \"adamw\"\nlaunch.fuse = \"none\"\n", gpt, of_llama, with_shared_heads},
     {"optim.kind = \"adamw\"\n", gpt, of_llama},
-    {"", "\n[model]\nkind = \"mlp\"\nlayers = 4\nhidden = 1024\ndtype = \"bf16\"\n"},
+    {"optim.kind = \"adamw\"\n", mlp},
+    {"optim.kind = \"lion\"\n", mlp},
+    {"", mlp},
     {"", "\n[model]\nkind = \"recommender\"\n"},
     {"", "\n[model]\nkind = \"elementwise\"\nhidden = 1024\n"}};
 
