@@ -101,6 +101,25 @@ execute_process(COMMAND "${prefix}/bin/stepgate" kernel describe ${PLACE}/consum
 if(NOT output MATCHES "^libown_kernels.so [0-9a-f]+: exports layer_norm\n$")
   message(SEND_ERROR "kernel describe of a library of the package: ${output}")
 endif()
+
+# `kernel new` writes a project that builds with the package, and a step beside it that finds the library.
+if(CUDA)
+  set(kernel ${PLACE}/kernel)
+  file(REMOVE_RECURSE ${kernel})
+  execute_process(COMMAND "${prefix}/bin/stepgate" kernel new swiglu --in ${kernel} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  set(compiler -DCMAKE_CUDA_COMPILER=${CUDA} -DCMAKE_CUDA_ARCHITECTURES=90)
+  if(CUDA_HOST)
+    list(APPEND compiler -DCMAKE_CUDA_HOST_COMPILER=${CUDA_HOST})
+  endif()
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${kernel} -B ${kernel}/build "-DCMAKE_PREFIX_PATH=${prefix}" ${compiler}
+    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${kernel}/build OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${prefix}/bin/stepgate" check step.toml WORKING_DIRECTORY ${kernel}
+    OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  if(output MATCHES "warning" OR NOT output MATCHES "step.toml: 2 variants")
+    message(SEND_ERROR "check of the step of a new kernel: ${output}")
+  endif()
+endif()
 function(expect_ctest expected words)
   execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${PLACE}/consumer --no-tests=error --output-on-failure ${ARGN}
     OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)
