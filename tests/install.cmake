@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Run as `cmake -D BUILD=<build folder> -D SOURCE=<sources> -D CONSUMER=<project> -D PLACE=<folder> [-D HARDENED=ON -D READELF=<program>] -P install.cmake`: installs, moves what was
+# Run as `cmake -D BUILD=<build folder> -D SOURCE=<sources> -D CONSUMER=<project> -D PLACE=<folder> [-D HARDENED=ON -D READELF=<program>]
+# [-D CUDA=<nvcc> [-D CUDA_HOST=<compiler>]] -P install.cmake`: installs, moves what was
 # installed to where no build has ever been, and has another project test its own scenarios with it.
 file(REMOVE_RECURSE ${PLACE})
 set(prefix "${PLACE}/moved to here")
@@ -105,7 +106,6 @@ endif()
 # `kernel new` writes a project that builds with the package, and a step beside it that finds the library.
 if(CUDA)
   set(kernel ${PLACE}/kernel)
-  file(REMOVE_RECURSE ${kernel})
   execute_process(COMMAND "${prefix}/bin/stepgate" kernel new swiglu --in ${kernel} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   set(compiler -DCMAKE_CUDA_COMPILER=${CUDA} -DCMAKE_CUDA_ARCHITECTURES=90)
   if(CUDA_HOST)

@@ -12,6 +12,7 @@
 #include "base/text/units.h"
 #include "base/toml/toml.h"
 #include "base/toml/toml_keys.h"
+#include "compare/worker/kernel_workload.h"
 #include "kernels/catalogue.h"
 #include "ledger/series/history.h"
 #include "scenario/assertions/metric.h"
@@ -23,14 +24,15 @@ constexpr std::string_view accepted_way_out = "docs/gate.md has an example";
 
 constexpr double most_weeks = 53;
 
-constexpr std::string_view kernel_metric = "kernel_us(";
+// "kernel_us(", which a kernel follows.
+std::string before_kernel() {
+  return fmt::format("{}(", row_of(Metric::kernel_us).name);
+}
 
-// Returns the kernel that the entry names; nullptr where it names none.
-const Kernel* kernel_in(const Accepted& entry) {
-  const auto found = std::ranges::find_if(kernel_catalogue(), [&](const Kernel& kernel) {
-    return entry.what == fmt::format("{}{})", kernel_metric, kernel.name);
+bool names_kernel(const Accepted& entry) {
+  return std::ranges::any_of(kernel_catalogue(), [&](const Kernel& kernel) {
+    return entry.what == metric_text(KernelWorkload{{}, std::string(kernel.name)});
   });
-  return found == kernel_catalogue().end() ? nullptr : &*found;
 }
 
 Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
@@ -63,10 +65,10 @@ Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
   } else if (measured) {
     entry.limit = quantity->value;
   }
-  if (entry.what.starts_with(kernel_metric) && !kernel_in(entry)) {
+  if (entry.what.starts_with(before_kernel()) && !names_kernel(entry)) {
     std::vector<std::string_view> kernels;
     for (const Kernel& kernel : kernel_catalogue()) kernels.push_back(kernel.name);
-    const std::string_view asked = std::string_view(entry.what).substr(kernel_metric.size());
+    const std::string_view asked = std::string_view(entry.what).substr(before_kernel().size());
     keys.fault(table.place, fmt::format("'{}' names no kernel; {}", entry.what,
                                         did_you_mean(asked.substr(0, asked.find(')')), kernels,
                                                      "write it as an assertion does")));
@@ -105,7 +107,7 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file, const std
 }
 
 bool is_of_time(const Accepted& entry) {
-  return entry.what == "time" || entry.what.starts_with(kernel_metric);
+  return entry.what == "time" || entry.what.starts_with(before_kernel());
 }
 
 bool speaks_of(const Accepted& entry, const std::string& workload, const std::string& what) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compare/worker/kernel_workload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenario/assertions/expectation.h"
@@ -16,7 +18,7 @@ std::string name_of(const KernelWorkload& one) {
 }
 
 std::optional<KernelWorkload> kernel_workload_named(std::string_view name) {
-  constexpr std::string_view before = ".kernel_us(";
+  const std::string before = fmt::format(".{}(", row_of(Metric::kernel_us).name);
   const std::size_t metric = name.rfind(before);
   if (metric == std::string_view::npos || !name.ends_with(')')) return std::nullopt;
   const std::size_t kernel = metric + before.size();
