@@ -324,7 +324,6 @@ TEST_F(Keeps, NoLibraryThatACheckRefuses) {
   EXPECT_EQ(asked("crashes.so").at("check"), "is layer_norm in 136 trials, as was kept");
   const Finished larger =
       keep("crashes.so", {"--kernel", "layer_norm", "--workspace", "4 MiB"}, "norm");
-  EXPECT_TRUE(contains(answer(larger).at("why"), "kernels.layer_norm={library=")) << larger.out;
   EXPECT_EQ(answer(larger).at("candidate"), 6) << "its step is another one";
 }
 
