@@ -4,12 +4,12 @@
 namespace stepgate {
 
 std::string_view name_of(DType dtype) {
-  constexpr std::string_view names[] = {"fp32", "tf32", "bf16", "fp16"};
+  constexpr std::string_view names[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
   return names[static_cast<int>(dtype)];
 }
 
 std::int64_t operand_alignment(const Kernel& kernel) {
-  return kernel.library.is_gemm || kernel.library.is_attention ? 16 : 8;
+  return kernel.library.is_gemm() || kernel.library.is_attention ? 16 : 8;
 }
 
 Access access_of(const KernelOperand& operand, const KernelAttributes& attributes) {

@@ -22,8 +22,8 @@ namespace stepgate {
 
 // How numbers are stored and multiplied. tf32 stores fp32 and rounds the operands of GEMMs to 10
 // bits of mantissa. bf16 has the exponents of fp32 and 7 bits of mantissa, fp16 (IEEE half) 10 bits
-// and nothing above 65504.
-enum class DType { fp32, tf32, bf16, fp16 };
+// and nothing above 65504. fp64 is for host references alone: tests compare whole models in it.
+enum class DType { fp32, tf32, bf16, fp16, fp64 };
 
 constexpr bool is_16_bit(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::fp16;
@@ -33,7 +33,12 @@ constexpr bool is_16_bit(DType dtype) {
 std::string_view name_of(DType);
 
 constexpr std::int64_t bytes_of(DType dtype) {
-  return is_16_bit(dtype) ? 2 : 4;
+  return is_16_bit(dtype) ? 2 : dtype == DType::fp64 ? 8 : 4;
+}
+
+// The type of sums, statistics and losses of a launch: fp32, or fp64 beside fp64.
+constexpr DType single_of(DType dtype) {
+  return dtype == DType::fp64 ? DType::fp64 : DType::fp32;
 }
 
 // The sizes of one launch. Each kernel's header declares its own: `struct Matmul` in namespace
@@ -124,15 +129,17 @@ struct KernelWork {
 
 enum class Access { read, write, read_write };
 
-// The element type of an operand. storage: the launch's dtype; single: fp32; index: int32; count,
-// word, byte: unsigned with 64, 32 and 8 bits; control: see update_control.h; scratch: bytes
-// without a defined content after a launch.
+// The element type of an operand. storage: the launch's dtype; single: single_of(dtype); index:
+// int32; count, word, byte: unsigned with 64, 32 and 8 bits; control: see update_control.h;
+// scratch: bytes without a defined content after a launch.
 enum class OperandFormat { storage, single, index, count, word, byte, control, scratch };
 
 constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
   switch (format) {
     case OperandFormat::storage:
       return bytes_of(dtype);
+    case OperandFormat::single:
+      return bytes_of(single_of(dtype));
     case OperandFormat::count:
       return 8;
     case OperandFormat::byte:
@@ -242,13 +249,22 @@ struct KernelCost {
   OfLaunch<DependentLoads> dependent_loads = nullptr;
 };
 
+// The sizes of equal products of matrices, [rows][depth] by [depth][columns]; `groups` is their
+// number.
+struct GemmSizes {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t depth = 1;
+  std::int64_t groups = 1;
+};
+
 // The kernel's use of libraries.
 struct KernelLibrary {
   bool uses_workspace = false;  // its launch writes to the context's workspace
-  // Whether the kernel is a GEMM, with or without an epilogue, that a library computes: its launch
-  // costs the host more than a launch of the project's own kernels. Its shape is that of
-  // kernels::Matmul.
-  bool is_gemm = false;
+  // The products that a launch computes, if the kernel is a GEMM or a convolution, with or without
+  // an epilogue, that a library computes; else null. Such a launch costs the host more than a
+  // launch of the project's own kernels.
+  OfLaunch<GemmSizes> gemm = nullptr;
   // Whether the kernel consists of GEMMs with a softmax between them, which a library may compute
   // in one kernel; never in tf32.
   bool is_attention = false;
@@ -256,6 +272,8 @@ struct KernelLibrary {
   // with which it leaves so many; null where it cannot.
   OfAttributes<int> spare_multiprocessors = nullptr;
   KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
+
+  bool is_gemm() const { return gemm != nullptr; }
 };
 
 // Says who launches shapes that a user's library does not support: nobody, or the own kernel.

@@ -84,6 +84,7 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   if (dtype == DType::fp16) {
     return float_from_fp16(static_cast<const std::uint16_t*>(numbers)[index]);
   }
+  if (dtype == DType::fp64) return static_cast<const double*>(numbers)[index];
   return static_cast<const float*>(numbers)[index];
 }
 
@@ -96,6 +97,8 @@ constexpr std::uint16_t rounded_to_16_bits(DType dtype, double value) {
 inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
   if (is_16_bit(dtype)) {
     static_cast<std::uint16_t*>(numbers)[index] = rounded_to_16_bits(dtype, value);
+  } else if (dtype == DType::fp64) {
+    static_cast<double*>(numbers)[index] = value;
   } else {
     static_cast<float*>(numbers)[index] = static_cast<float>(value);
   }
@@ -103,17 +106,25 @@ inline void set_number(void* numbers, DType dtype, std::int64_t index, double va
 
 // The number after rounding to that storage type.
 inline double stored_number(DType dtype, double value) {
-  std::uint32_t memory = 0;
+  std::uint64_t memory = 0;
   set_number(&memory, dtype, 0, value);
   return number_at(&memory, dtype, 0);
 }
 
-// Returns the array as floats, which is exact.
+// Returns the array as floats, which is exact unless it is fp64.
 inline std::vector<float> floats_of(const void* numbers, DType dtype, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     values[static_cast<std::size_t>(i)] = static_cast<float>(number_at(numbers, dtype, i));
   }
+  return values;
+}
+
+// Returns the array as doubles, which is exact.
+inline std::vector<double> doubles_of(const void* numbers, DType dtype, std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    values[static_cast<std::size_t>(i)] = number_at(numbers, dtype, i);
   return values;
 }
 

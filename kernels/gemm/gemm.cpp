@@ -22,18 +22,23 @@ constexpr auto matmul_operands = operands_of<kernels::Matmul>({
     {.name = "c", .access = Access::read_write, .elements = results, .accumulates = accumulates},
 });
 
+constexpr LaunchFunction<kernels::Matmul, GemmSizes> gemm_sizes =
+    [](const kernels::Matmul::Shape& s, const auto&) {
+      return GemmSizes{s.rows, s.columns, s.depth, s.groups};
+    };
+
 KernelAttributes matmul_that_spares(const KernelAttributes& attributes, int multiprocessors) {
   auto sparing = attributes.as<kernels::Matmul>();
   sparing.spare_multiprocessors = multiprocessors;
   return sparing;
 }
 
-// The operand as floats, [rows][columns], after the transposition if `transposed`.
-std::vector<float> dense(const void* numbers, DType dtype, std::int64_t rows, std::int64_t columns,
-                         bool transposed) {
-  std::vector<float> stored = floats_of(numbers, dtype, rows * columns);
+// The operand as doubles, [rows][columns], after the transposition if `transposed`.
+std::vector<double> dense(const void* numbers, DType dtype, std::int64_t rows, std::int64_t columns,
+                          bool transposed) {
+  std::vector<double> stored = doubles_of(numbers, dtype, rows * columns);
   if (!transposed) return stored;
-  std::vector<float> turned(stored.size());
+  std::vector<double> turned(stored.size());
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) turned[r * columns + c] = stored[c * rows + r];
   }
@@ -53,7 +58,7 @@ void multiply(const CallOf<kernels::Matmul>& call, const void* first, const void
     // With k in the outer loop, both b and the sums are read in memory order.
     for (std::int64_t inner = 0; inner < k; ++inner) {
       const double factor = a[row * k + inner];
-      const float* b_row = b.data() + inner * n;
+      const double* b_row = b.data() + inner * n;
       for (std::int64_t column = 0; column < n; ++column) sums[column] += factor * b_row[column];
     }
     for (std::int64_t column = 0; column < n; ++column) {
@@ -81,13 +86,13 @@ constexpr auto linear_operands = operands_of<kernels::Linear>({
 
 void linear_reference(const CallOf<kernels::Linear>& call) {
   const auto [m, n, k, unused] = call.shape;
-  const std::vector<float> x = floats_of(call.buffers[0], call.dtype, m * k);
-  const std::vector<float> weight = floats_of(call.buffers[1], call.dtype, n * k);
+  const std::vector<double> x = doubles_of(call.buffers[0], call.dtype, m * k);
+  const std::vector<double> weight = doubles_of(call.buffers[1], call.dtype, n * k);
   for (std::int64_t row = 0; row < m; ++row) {
     for (std::int64_t column = 0; column < n; ++column) {
       double sum = number_at(call.buffers[2], call.dtype, column);
       for (std::int64_t i = 0; i < k; ++i) {
-        sum += static_cast<double>(x[static_cast<std::size_t>(row * k + i)]) *
+        sum += x[static_cast<std::size_t>(row * k + i)] *
                weight[static_cast<std::size_t>(column * k + i)];
       }
       set_number(call.buffers[3], call.dtype, row * n + column, sum);
@@ -102,7 +107,7 @@ std::vector<Kernel> gemm_kernels() {
               matmul_operands,
               [](const auto& shape) { return shape.groups * 2 * elements_of(shape) * shape.depth; },
               {.uses_workspace = true,
-               .is_gemm = true,
+               .gemm = gemm_sizes,
                .spare_multiprocessors = AttributesFunction<kernels::Matmul, int>(
                    [](const auto& told) { return told.spare_multiprocessors; }),
                .sparing = matmul_that_spares}),
@@ -111,7 +116,7 @@ std::vector<Kernel> gemm_kernels() {
                                                    return 2 * elements_of(shape) * shape.depth +
                                                           elements_of(shape);
                                                  },
-                                                 {.uses_workspace = true, .is_gemm = true})};
+                                                 {.uses_workspace = true, .gemm = gemm_sizes})};
 }
 
 }  // namespace stepgate

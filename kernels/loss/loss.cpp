@@ -36,7 +36,7 @@ constexpr auto scaled_operands = operands_of<kernels::ScaledCrossEntropy>({
 });
 
 void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void* gradient,
-                   float* row_losses) {
+                   void* row_losses) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
   const std::int64_t classes = classes_of(call.shape, call.attributes);
@@ -44,7 +44,7 @@ void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t label = labels[row];
     if (label < 0) {
-      row_losses[row] = 0;
+      set_number(row_losses, single_of(call.dtype), row, 0);
       for (std::int64_t c = 0; c < columns; ++c)
         set_number(gradient, call.dtype, row * columns + c, 0);
       continue;
@@ -57,7 +57,7 @@ void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void
     const double largest = *std::max_element(logits.begin(), logits.end());
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit - largest);
-    row_losses[row] = static_cast<float>(std::log(sum) + largest - logits[label]);
+    set_number(row_losses, single_of(call.dtype), row, std::log(sum) + largest - logits[label]);
     for (std::int64_t c = classes; c < columns; ++c)
       set_number(gradient, call.dtype, row * columns + c, 0);
     for (std::int64_t c = 0; c < classes; ++c) {
@@ -70,12 +70,12 @@ void differentiate(const CallOf<kernels::CrossEntropy>& call, double scale, void
 }
 
 void cross_entropy_reference(const CallOf<kernels::CrossEntropy>& call) {
-  differentiate(call, 1, call.buffers[2], static_cast<float*>(call.buffers[3]));
+  differentiate(call, 1, call.buffers[2], call.buffers[3]);
 }
 
 void scaled_reference(const CallOf<kernels::ScaledCrossEntropy>& call) {
-  const float scale = *static_cast<const float*>(call.buffers[2]);
-  differentiate(call, scale, call.buffers[3], static_cast<float*>(call.buffers[4]));
+  const double scale = number_at(call.buffers[2], single_of(call.dtype), 0);
+  differentiate(call, scale, call.buffers[3], call.buffers[4]);
 }
 
 constexpr auto mean_loss_operands = operands_of<kernels::MeanLoss>({

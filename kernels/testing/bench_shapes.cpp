@@ -209,7 +209,7 @@ std::vector<BenchShape> make_shapes() {
 }  // namespace
 
 bool uses_tensor_cores(const BenchShape& bench) {
-  return kernel(bench.kernel).library.is_gemm || kernel(bench.kernel).library.is_attention;
+  return kernel(bench.kernel).library.is_gemm() || kernel(bench.kernel).library.is_attention;
 }
 
 std::span<const BenchShape> bench_shapes() {

@@ -192,7 +192,7 @@ double error_bound(const KernelTrial& trial, std::size_t operand) {
   if (stored && trial.dtype == DType::bf16) return 1e-2;
   if (stored && trial.dtype == DType::fp16) return 1.5e-3;
   const bool rounds_factors =
-      trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).library.is_gemm;
+      trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).library.is_gemm();
   return rounds_factors ? 0x1p-9 : 1e-5;
 }
 

@@ -20,6 +20,7 @@ namespace {
 double least_compute_capability(DType dtype) {
   switch (dtype) {
     case DType::fp32:
+    case DType::fp64:
       return 0;
     case DType::fp16:
       return 7.0;

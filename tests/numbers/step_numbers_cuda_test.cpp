@@ -76,6 +76,7 @@ struct Bounds {
 Bounds bounds_of(DType dtype) {
   switch (dtype) {
     case DType::fp32:
+    case DType::fp64:
       return {.loss = 1e-5, .weights = 1e-5, .gradients = 1e-5};
     case DType::tf32:
       return {.loss = 2e-4, .weights = 2e-3, .gradients = 1e-1};

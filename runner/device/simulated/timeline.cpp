@@ -220,7 +220,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     floor = profile_.compute.graph_node_floor_nanoseconds;
     earliest = launch_graph();
   } else {
-    const bool gemm = kernel(launch.kernel).library.is_gemm;
+    const bool gemm = kernel(launch.kernel).library.is_gemm();
     const auto& replacement = kernel(launch.kernel).replacement;
     pass_host(plan_.launch_host_nanoseconds);
     for (std::int64_t call_of_it = 0; call_of_it < (replacement ? replacement->launches : 1);

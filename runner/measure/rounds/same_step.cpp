@@ -116,6 +116,7 @@ double loss_bound(DType dtype, std::int64_t step) {
   const double amplification = step < early_steps ? 1 : 10;
   switch (dtype) {
     case DType::fp32:
+    case DType::fp64:
       return is_first ? 1e-5 : 1e-4 * amplification;
     case DType::tf32:
       return is_first ? 1e-4 : 1e-3 * amplification;
@@ -131,6 +132,7 @@ double gradient_bound(DType dtype, ModelLaunches launches) {
   const double share = launches == ModelLaunches::same ? 0.1 : 1;
   switch (dtype) {
     case DType::fp32:
+    case DType::fp64:
       return 1e-4 * share;
     case DType::tf32:
       return 5e-3 * share;

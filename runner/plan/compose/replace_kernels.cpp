@@ -17,7 +17,7 @@ std::shared_ptr<const Kernel> row_with(const KernelReplacement& replacement, con
   row->operands = ours.operands;
   row->flops = ours.flops;
   row->reference = ours.reference;
-  row->library.is_gemm = ours.library.is_gemm;  // what it computes, whoever launches it
+  row->library.gemm = ours.library.gemm;  // what it computes, whoever launches it
   row->library.uses_workspace = replacement.workspace_bytes > 0;
   row->replacement = replacement;
   return row;

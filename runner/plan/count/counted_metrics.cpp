@@ -314,8 +314,10 @@ void count_operations(const StepPlan& plan, PlanFacts& facts) {
 
 // Arithmetic of a GEMM without its epilogue.
 double gemm_flops(const LaunchKernel& launch, double flops) {
-  if (!kernel(launch.kernel).library.is_gemm) return flops;
-  const auto [rows, columns, depth, groups] = launch.shape.as<kernels::Matmul>();
+  const KernelLibrary& library = kernel(launch.kernel).library;
+  if (!library.is_gemm()) return flops;
+  const auto [rows, columns, depth, groups] =
+      library.gemm(launch.shape, launch.dtype, launch.attributes);
   return 2.0 * static_cast<double>(groups) * static_cast<double>(rows) *
          static_cast<double>(columns) * static_cast<double>(depth);
 }
@@ -330,7 +332,7 @@ double model_flops(const StepPlan& plan, const PlanFacts& facts) {
     if (launch == nullptr || !trains) continue;
     // The model needs the same arithmetic, whoever launches the kernel.
     const KernelLibrary& library = kernel(launch->kernel.name()).library;
-    if (!library.is_gemm && !library.is_attention) continue;
+    if (!library.is_gemm() && !library.is_attention) continue;
     flops += operation.model_share * gemm_flops(*launch, facts.operations[index].tally.flops) /
              static_cast<double>(operation.every);
   }

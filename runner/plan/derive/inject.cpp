@@ -59,9 +59,9 @@ bool repeats(InjectionKind kind, const Operation& operation) {
   if (operation.captured) return false;
   const auto* launch = std::get_if<LaunchKernel>(&operation.action);
   if (kind == InjectionKind::repeated_products)
-    return launch && kernel(launch->kernel).library.is_gemm;
+    return launch && kernel(launch->kernel).library.is_gemm();
   if (kind == InjectionKind::repeated_kernels)
-    return launch && !kernel(launch->kernel).library.is_gemm;
+    return launch && !kernel(launch->kernel).library.is_gemm();
   return kind == InjectionKind::repeated_copies &&
          std::holds_alternative<CopyBytes>(operation.action);
 }

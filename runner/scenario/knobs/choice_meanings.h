@@ -29,7 +29,7 @@ inline constexpr Meanings<ModelKind> meanings<ModelKind>{
 template <>
 inline constexpr Meanings<DType> meanings<DType>{
     "32 bits, without tensor cores", "stored in 32 bits, multiplied with 10 bits of mantissa",
-    "torch.bfloat16", "torch.float16, with a scaled loss"};
+    "torch.bfloat16", "torch.float16, with a scaled loss", "for tests, on the host"};
 template <>
 inline constexpr Meanings<ModelNorm> meanings<ModelNorm>{"LayerNorm", "RMSNorm"};
 template <>

@@ -40,6 +40,8 @@ constexpr std::array model_kinds{choice("mlp", ModelKind::mlp),
                                  choice("elementwise", ModelKind::elementwise),
                                  choice("chase", ModelKind::chase),
                                  choice("recommender", ModelKind::recommender)};
+// The types of a step that a device can run; fp64 is beyond them.
+constexpr auto dtypes = std::span(choices<DType>).first<static_cast<std::size_t>(DType::fp64)>();
 constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
 constexpr std::array host_memories{choice("resident", HostMemory::resident),
                                    choice("pageable", HostMemory::pageable),
@@ -125,7 +127,7 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kernel_us>("model.kernel_us", whole(1, 1000000),
                                                  "microseconds of each, by the device's clock",
                                                  &for_spin),
-    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(choices<DType>),
+    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
                                              "how numbers are stored and multiplied"),
     field<&Knobs::model, &ModelKnobs::seq>("model.seq", whole(1, 1048576), "tokens of a sample",
                                            &for_transformer),

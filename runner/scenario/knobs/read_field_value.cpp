@@ -379,7 +379,7 @@ class ValueReader {
       return fmt::format("a call of the library launches {} kernels, and stepgate's own one",
                          replacement.launches);
     if (replacement.workspace_bytes != 0) return "stepgate's own kernel does not use the workspace";
-    if (own.uses_workspace || own.is_gemm || own.is_attention)
+    if (own.uses_workspace || own.is_gemm() || own.is_attention)
       return fmt::format("stepgate's own {} is a library's, with workspace of its own", name);
     return "";
   }
