@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/convolution/convolution.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/heads/heads.h"

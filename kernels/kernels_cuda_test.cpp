@@ -3,8 +3,12 @@
 // of its recipe, on random numbers. kernels_test.cpp tests the references themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
@@ -75,11 +79,26 @@ TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel,
-                         testing::ValuesIn(trial_recipes().begin(), trial_recipes().end()),
+bool has_launcher(const TrialRecipe& recipe) {
+  return kernel(recipe.kernel).prepare != nullptr;
+}
+
+std::vector<TrialRecipe> launched_recipes() {
+  std::vector<TrialRecipe> recipes;
+  std::ranges::copy_if(trial_recipes(), std::back_inserter(recipes), has_launcher);
+  return recipes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel, testing::ValuesIn(launched_recipes()),
                          [](const auto& recipe) {
                            return std::string(recipe.param.kernel.name());
                          });
+
+TEST(CudaKernels, HaveALauncherExceptConvolutions) {
+  for (const TrialRecipe& recipe : trial_recipes())
+    EXPECT_NE(has_launcher(recipe), recipe.kernel.name().starts_with("convolution"))
+        << recipe.kernel.name();
+}
 
 class CudaKernelInPlace : public CudaKernel {};
 

@@ -18,14 +18,14 @@ namespace stepgate {
 
 namespace kernels {
 
-// Correlation of images with filters, which deep learning calls convolution:
+// Correlation of images with filters that leave numbers out, with more sizes than any kernel has:
 //   y[n][f][i][j] = scale sum over c, a, b of x[n][c][i stride + a dilation - padding][...]
 //                   w[f][c][a][b], or y += that sum; x is 0 outside the image
 //   operands  x [samples][channels][height][width], w [filters][channels][filter_height]
 //             [filter_width], y [samples][filters][rows][columns]
 // It has no launcher.
-struct Convolution {
-  static constexpr std::string_view name = "convolution";
+struct DilatedConvolution {
+  static constexpr std::string_view name = "dilated_convolution";
   template <class Size>
   struct Sizes {
     static constexpr std::string_view names = "samples channels height width filters";
@@ -85,16 +85,18 @@ struct Concatenation {
 
 namespace planted {
 
-inline constexpr auto results = [](const auto& s, const kernels::Convolution::Attributes& told) {
+inline constexpr auto results = [](const auto& s,
+                                   const kernels::DilatedConvolution::Attributes& told) {
   return s.samples * s.filters *
-         kernels::Convolution::positions(s.height, told.filter_height, told) *
-         kernels::Convolution::positions(s.width, told.filter_width, told);
+         kernels::DilatedConvolution::positions(s.height, told.filter_height, told) *
+         kernels::DilatedConvolution::positions(s.width, told.filter_width, told);
 };
-inline constexpr auto weights = [](const auto& s, const kernels::Convolution::Attributes& told) {
+inline constexpr auto weights = [](const auto& s,
+                                   const kernels::DilatedConvolution::Attributes& told) {
   return s.filters * s.channels * told.filter_height * told.filter_width;
 };
 
-inline constexpr auto convolution_operands = operands_of<kernels::Convolution>({
+inline constexpr auto convolution_operands = operands_of<kernels::DilatedConvolution>({
     {"x", Access::read, [](const auto& s) { return s.samples * s.channels * s.height * s.width; }},
     {"w", Access::read, weights},
     {.name = "y",
@@ -103,11 +105,13 @@ inline constexpr auto convolution_operands = operands_of<kernels::Convolution>({
      .accumulates = [](const auto& told) { return told.accumulate; }},
 });
 
-inline void convolution_reference(const CallOf<kernels::Convolution>& call) {
+inline void convolution_reference(const CallOf<kernels::DilatedConvolution>& call) {
   const auto [samples, channels, height, width, filters] = call.shape;
   const auto& told = call.attributes;
-  const std::int64_t rows = kernels::Convolution::positions(height, told.filter_height, told);
-  const std::int64_t columns = kernels::Convolution::positions(width, told.filter_width, told);
+  const std::int64_t rows =
+      kernels::DilatedConvolution::positions(height, told.filter_height, told);
+  const std::int64_t columns =
+      kernels::DilatedConvolution::positions(width, told.filter_width, told);
   const auto x = [&](std::int64_t image, std::int64_t i, std::int64_t j) {
     const bool inside = i >= 0 && i < height && j >= 0 && j < width;
     return inside ? number_at(call.buffers[0], call.dtype, (image * height + i) * width + j) : 0;
@@ -153,9 +157,9 @@ inline void concatenation_reference(const CallOf<kernels::Concatenation>& call) 
 }  // namespace planted
 
 inline const Kernel& convolution() {
-  static const Kernel made = row<kernels::Convolution, planted::convolution_reference>(
+  static const Kernel made = row<kernels::DilatedConvolution, planted::convolution_reference>(
       planted::convolution_operands,
-      [](const auto& s, const kernels::Convolution::Attributes& told) {
+      [](const auto& s, const kernels::DilatedConvolution::Attributes& told) {
         return 2 * planted::results(s, told) * s.channels * told.filter_height * told.filter_width;
       });
   return made;

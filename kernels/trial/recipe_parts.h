@@ -135,6 +135,13 @@ inline void keep_from_zero(KernelTrial& trial) {
 // A single number may have a slope of almost 0, where no relative error bound applies.
 inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matrices.end());
 
+// Windows of one and of several pixels, strides that leave a last column or row unread, windows
+// that lie mostly outside the image, and images that are not square.
+inline const std::vector<ConvolutionShape> convolutions = {
+    {1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 5, 3, 4, 3, 1, 1},  {1, 7, 6, 3, 8, 7, 2, 3},
+    {2, 8, 8, 4, 8, 1, 2, 0},    {3, 9, 7, 5, 6, 3, 2, 1},  {2, 8, 8, 16, 8, 3, 2, 1},
+    {1, 14, 14, 8, 16, 3, 1, 1}, {4, 1, 1, 16, 8, 3, 1, 1}, {1, 20, 9, 2, 3, 5, 3, 2}};
+
 // Adds rows of eight packs per lane of a warp, and longer rows of packs that need a block.
 inline const std::vector<MatrixShape> normed_matrices = [] {
   std::vector<MatrixShape> shapes = matrices;

@@ -128,6 +128,9 @@ std::vector<TrialRecipe> make_recipes() {
                                {true, true, true},
                                {true, false, true},
                                {false, true, false, 24}}),
+      recipe<kernels::Convolution>(convolutions),
+      recipe<kernels::ConvolutionDataGradient>(convolutions),
+      recipe<kernels::ConvolutionWeightGradient>(convolutions, {{false}, {true}}),
       recipe<kernels::Linear>(
           {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
       recipe<kernels::Rope>(rows_of_turned_heads,

@@ -70,13 +70,13 @@ TEST_P(PlantedKernels, MayHaveFiveSizesAndSevenAttributes) {
   if (GetParam().kind == DeviceKind::cuda) return;  // it has no launcher
   constexpr std::int64_t samples = 2, channels = 3, height = 5, width = 4, filters = 2;
   constexpr std::int64_t rows = 3, columns = 2;
-  const kernels::Convolution::Attributes told{.filter_height = 3,
-                                              .filter_width = 2,
-                                              .stride = 2,
-                                              .padding = 1,
-                                              .dilation = 1,
-                                              .scale = 0.5};
-  const kernels::Convolution::Shape shape{samples, channels, height, width, filters};
+  const kernels::DilatedConvolution::Attributes told{.filter_height = 3,
+                                                     .filter_width = 2,
+                                                     .stride = 2,
+                                                     .padding = 1,
+                                                     .dilation = 1,
+                                                     .scale = 0.5};
+  const kernels::DilatedConvolution::Shape shape{samples, channels, height, width, filters};
   const int x = tensor("x", samples * channels * height * width, Content::weights);
   const int w = tensor("w", filters * channels * 3 * 2, Content::weights);
   const int y = tensor("y", samples * filters * rows * (columns + 1), Content::zeros);
