@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/batch_norm/batch_norm.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/gemm/gemm.h"
@@ -13,4 +14,5 @@
 #include "kernels/norm/norm.h"
 #include "kernels/optimizer/optimizer.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/pool/pool.h"
 #include "kernels/probes/probes.h"

@@ -25,7 +25,7 @@ template <class Kernel>
 void expect_formulas(const std::map<std::size_t, FormulaOf<Kernel>>& formulas, double unit = 1) {
   std::map<std::size_t, Formula> untyped;
   for (const auto& [operand, formula] : formulas) {
-    untyped[operand] = [formula](const KernelTrial& trial, std::int64_t index) {
+    untyped[operand] = [formula = formula](const KernelTrial& trial, std::int64_t index) {
       return formula({trial, trial.shape.as<Kernel>(), trial.attributes.as<Kernel>()}, index);
     };
   }

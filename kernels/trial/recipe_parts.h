@@ -3,9 +3,11 @@
 // trial_recipes.cpp includes this.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kernels/batch_norm/batch_statistics.h"
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
@@ -132,6 +134,75 @@ inline void keep_from_zero(KernelTrial& trial) {
   }
 }
 
+// The operand of that name; no_operand where the kernel has none.
+inline std::size_t operand_named(const KernelTrial& trial, std::string_view name) {
+  const auto operands = kernel(trial.recipe->kernel).operands;
+  const auto found = std::ranges::find(operands, name, &KernelOperand::name);
+  return found == operands.end() ? no_operand : static_cast<std::size_t>(found - operands.begin());
+}
+
+// Rounds what a batch norm reads so coarsely that fp32 computes it exactly, since the sign of a
+// norm and the largest of a window jump where rounding differs. Some norms are exactly 0, and
+// many are equal. Each deviation is positive, some scales are negative.
+inline void norm_exactly(KernelTrial& trial) {
+  const auto round = [&](std::string_view name, DType dtype, auto rounded) {
+    const std::size_t operand = operand_named(trial, name);
+    if (operand == no_operand) return;
+    for (std::int64_t i = 0; i < value_count(trial, operand); ++i)
+      set_number(trial.operands[operand].data(), dtype, i, rounded(value_at(trial, operand, i), i));
+  };
+  const auto to_eighths = [](double value, std::int64_t) { return std::round(8 * value) / 8; };
+  for (const char* name : {"x", "residual", "shortcut"}) round(name, trial.dtype, to_eighths);
+  for (const char* name : {"statistics", "shortcut_statistics"}) {
+    const std::size_t operand = operand_named(trial, name);
+    if (operand == no_operand) continue;
+    const std::int64_t columns = value_count(trial, operand) / batch_statistics::size;
+    round(name, single_of(trial.dtype), [=](double value, std::int64_t i) {
+      if (i / columns == batch_statistics::reciprocal) return 0.5 + std::abs(value);
+      if (i / columns != batch_statistics::scale) return std::round(8 * value) / 8;
+      return std::copysign(0.25 + std::round(64 * std::abs(value)) / 64, value);
+    });
+  }
+}
+
+// Makes partials the sums of a random matrix, and the first row its first row.
+inline void sum_a_matrix(KernelTrial& trial) {
+  KernelTrial sums =
+      make_trial(trial_recipe(kernels::BatchNormSums::name), trial.shape, trial.dtype, {}, 7);
+  run_reference(sums);
+  trial.operands[1] = sums.operands[1];
+  std::copy_n(sums.operands[0].begin(), trial.operands[0].size(), trial.operands[0].begin());
+}
+
+// Also clears the bits of a mask that stand for no column.
+inline void norm_exactly_with_mask(KernelTrial& trial) {
+  norm_exactly(trial);
+  const std::size_t mask = operand_named(trial, "mask");
+  const std::int64_t columns = trial.shape.as<kernels::BatchNormAddGradientSums>().columns;
+  const std::int64_t bytes = (columns + 7) / 8;
+  for (std::int64_t i = bytes - 1; columns % 8 != 0 && i < value_count(trial, mask); i += bytes)
+    trial.operands[mask][static_cast<std::size_t>(i)] &= std::byte((1 << columns % 8) - 1);
+}
+
+// Makes `which` the choice of norm_pool for this x and these statistics.
+inline void choose_of_windows(KernelTrial& trial) {
+  norm_exactly(trial);
+  const auto operand = [&](std::string_view name) -> auto& {
+    return trial.operands[operand_named(trial, name)];
+  };
+  kernels::NormPool::Shape shape;
+  if (trial.shape.holds<kernels::NormPool::Shape>()) {
+    shape = trial.shape.as<kernels::NormPool>();
+  } else {
+    const auto parts = trial.shape.as<kernels::NormPoolGradientSums>();
+    shape = {parts.images, parts.height, parts.width, parts.columns};
+  }
+  std::vector<std::byte> y(operand("d_y").size());
+  void* const buffers[] = {operand("x").data(), operand("statistics").data(), y.data(),
+                           operand("which").data()};
+  kernel(kernels::NormPool::name).reference({shape, trial.dtype, trial.attributes, buffers});
+}
+
 // A single number may have a slope of almost 0, where no relative error bound applies.
 inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matrices.end());
 
@@ -170,6 +241,22 @@ inline const std::vector<PartsShape> parts_of_matrices = {
     {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
     {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},
     {9, 6152, 4}, {1030, 24, 64}, {50, 512, 2},   {21, 1600, 3}, {5, 8200, 2}};
+
+// The shapes of these with several rows, since one row has no variance.
+inline const std::vector<PartsShape> parts_of_rows(parts_of_matrices.begin() + 1,
+                                                   parts_of_matrices.end());
+
+// Images of odd sizes, with columns that are and are not whole packs.
+inline const std::vector<kernels::NormPool::Shape> pooled_images = {
+    {1, 2, 2, 1}, {2, 4, 5, 3}, {3, 7, 6, 8}, {1, 9, 13, 33}, {2, 16, 16, 64}, {1, 5, 8, 264}};
+
+// The same images with a number of parts.
+inline const std::vector<kernels::NormPoolGradientSums::Shape> parts_of_images = [] {
+  std::vector<kernels::NormPoolGradientSums::Shape> shapes;
+  for (const auto& [images, height, width, columns] : pooled_images)
+    shapes.push_back({images, height, width, columns, std::min<std::int64_t>(width, 7)});
+  return shapes;
+}();
 
 // Shapes of tokens, columns, vocabulary and positions, with few and with many equal tokens.
 inline const std::vector<kernels::Embedding::Shape> sequences = {

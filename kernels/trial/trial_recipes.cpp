@@ -59,6 +59,10 @@ std::vector<TrialRecipe> make_recipes() {
   const std::vector<NormAttributes> epsilons = {{1e-5}, {0.5}};
   const std::vector<NormGradientAttributes> norm_gradients = {
       {false, false}, {true, false}, {false, true}, {true, true}};
+  const std::vector<ReluAttributes> relus = {{false}, {true}};
+  const std::vector<WindowAttributes> windows = {{3, 2, 1}, {2, 2, 0}, {2, 1, 1}};
+  const std::vector<kernels::MeanPool::Shape> images_of_pixels = {
+      {1, 1, 1}, {3, 49, 33}, {2, 7, 264}, {5, 16, 64}, {2, 1, 2048}, {33, 4, 8}};
   std::vector<TrialRecipe> all = {
       recipe<kernels::Ingest>({{1, 1, 2},
                                {3, 2, 3},
@@ -110,6 +114,21 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::ResidualRmsNorm>(normed_matrices, epsilons),
       recipe<kernels::ResidualBiasRmsNorm>(normed_matrices, epsilons),
       recipe<kernels::RmsNormGradient>(parts_of_matrices, norm_gradients, {{3, 0.5}}),
+      recipe<kernels::BatchNormSums>(parts_of_rows),
+      recipe<kernels::BatchNormFinish>(parts_of_rows, {{1e-5, 0.1}, {0.5, 0.75}}, {{5, 0}},
+                                       sum_a_matrix),
+      recipe<kernels::BatchNormApply>(matrices, relus, {}, norm_exactly),
+      recipe<kernels::BatchNormAddApply>(matrices, {{}}, {}, norm_exactly),
+      recipe<kernels::BatchNormTwoApply>(matrices, {{}}, {}, norm_exactly),
+      recipe<kernels::BatchNormGradientSums>(parts_of_rows, relus, {}, norm_exactly),
+      recipe<kernels::BatchNormAddGradientSums>(parts_of_rows, {{}}, {}, norm_exactly_with_mask),
+      recipe<kernels::BatchNormGradientFinish>(parts_of_rows, {{false}, {true}}, {}, norm_exactly),
+      recipe<kernels::BatchNormGradientApply>(several_numbers, relus, {}, norm_exactly),
+      recipe<kernels::NormPool>(pooled_images, windows, {}, norm_exactly),
+      recipe<kernels::NormPoolGradientSums>(parts_of_images, windows, {}, choose_of_windows),
+      recipe<kernels::NormPoolGradient>(pooled_images, windows, {}, choose_of_windows),
+      recipe<kernels::MeanPool>(images_of_pixels),
+      recipe<kernels::MeanPoolGradient>(images_of_pixels),
       recipe<kernels::SumParts>(
           {{1, 1}, {1, 7}, {31, 2}, {33, 40}, {257, 264}, {1536, 64}, {4099, 3}},
           {{false}, {true}}),
