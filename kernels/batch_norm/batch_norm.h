@@ -13,11 +13,11 @@ struct ReluAttributes {
   bool relu = false;
 };
 
-// The number of parts among which rows are divided; part p takes rows p, p + parts, ... Four blocks
+// The number of parts among which rows are divided; part p takes rows p, p + parts, ... Two blocks
 // fit on each of the 132 multiprocessors of an H200. A part has at least 64 rows, so that its sums
 // are few bytes compared with its rows.
 constexpr std::int64_t batch_norm_parts(std::int64_t rows) {
-  constexpr std::int64_t most = 4 * 132, least_rows = 64;
+  constexpr std::int64_t most = 2 * 132, least_rows = 64;
   const std::int64_t parts = rows / least_rows;
   return parts < 1 ? 1 : parts < most ? parts : most;
 }
@@ -32,6 +32,7 @@ struct BatchNormSums {
   static constexpr std::string_view name = "batch_norm_sums";
   using Shape = PartsShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // The statistics of each column, from the sums of batch_norm_sums. y is normalised with the biased
@@ -51,6 +52,7 @@ struct BatchNormFinish {
     double epsilon = 0;
     double momentum = 0;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // norm(x) = (x - mean) / sqrt(variance + epsilon) * weight + bias, with mean and variance of each
@@ -69,18 +71,21 @@ struct BatchNormApply {
   static constexpr std::string_view name = "batch_norm_apply";
   using Shape = MatrixShape;
   using Attributes = ReluAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct BatchNormAddApply {
   static constexpr std::string_view name = "batch_norm_add_apply";
   using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct BatchNormTwoApply {
   static constexpr std::string_view name = "batch_norm_two_apply";
   using Shape = MatrixShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // Sums for the gradients of a norm, by parts. With n = (x - mean) / deviation, d is d_y where y was
@@ -97,12 +102,14 @@ struct BatchNormGradientSums {
   static constexpr std::string_view name = "batch_norm_gradient_sums";
   using Shape = PartsShape;
   using Attributes = ReluAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct BatchNormAddGradientSums {
   static constexpr std::string_view name = "batch_norm_add_gradient_sums";
   using Shape = PartsShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // The gradients of weight and bias, and the means that the gradient of x needs, from the sums of a
@@ -119,6 +126,7 @@ struct BatchNormGradientFinish {
     static constexpr std::string_view names = "accumulate";
     bool accumulate = false;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // d_x = scale (d - mean of d - n mean of (d n)), with n = (x - mean) / deviation. With relu, d is
@@ -129,6 +137,7 @@ struct BatchNormGradientApply {
   static constexpr std::string_view name = "batch_norm_gradient_apply";
   using Shape = MatrixShape;
   using Attributes = ReluAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels

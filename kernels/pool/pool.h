@@ -44,6 +44,7 @@ struct NormPool {
   };
   using Shape = Sizes<std::int64_t>;
   using Attributes = WindowAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // Sums for the gradients of norm_pool, as batch_norm_gradient_sums makes them: d of a place is the
@@ -65,6 +66,7 @@ struct NormPoolGradientSums {
   };
   using Shape = Sizes<std::int64_t>;
   using Attributes = WindowAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 // The gradient of norm_pool with respect to x, with the d of norm_pool_gradient_sums:
@@ -76,10 +78,11 @@ struct NormPoolGradient {
   static constexpr std::string_view name = "norm_pool_gradient";
   using Shape = NormPool::Shape;
   using Attributes = WindowAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// The mean over the pixels of each image: y[n][c] = mean of x[n][p][c], and the gradient$
-// [c] = d_y[n][c] / pixels.
+// The mean over the pixels of each image, y[n][c] = mean of x[n][p][c], and its gradient,
+// d_x[n][p][c] = d_y[n][c] / pixels.
 //   mean_pool    mean_pool_gradient
 //   shape     images, pixels, columns
 //   operands  mean_pool: x ([images][pixels][columns]), y ([images][columns])
@@ -95,12 +98,14 @@ struct MeanPool {
   };
   using Shape = Sizes<std::int64_t>;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct MeanPoolGradient {
   static constexpr std::string_view name = "mean_pool_gradient";
   using Shape = MeanPool::Shape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels

@@ -141,6 +141,46 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   append_gemms(step, all);
 }
 
+// Norms and pools of ResNet-50 at 224 x 224: those of the stem and of each layer's widest norms.
+void append_resnet(std::vector<BenchShape>& all) {
+  constexpr std::int64_t images = 256;
+  struct Layer {
+    std::int64_t side, columns;
+  };
+  for (const auto& [side, columns] :
+       {Layer{112, 64}, {56, 64}, {56, 256}, {28, 512}, {14, 1024}, {7, 2048}}) {
+    const std::int64_t rows = images * side * side;
+    const auto sums = [&, columns = columns](const char* kernel, KernelAttributes told = {}) {
+      all.push_back(in_parts(kernel, rows, columns, batch_norm_parts, told));
+    };
+    sums("batch_norm_sums");
+    sums("batch_norm_finish", kernels::BatchNormFinish::Attributes{1e-5, 0.1});
+    sums("batch_norm_gradient_sums", ReluAttributes{true});
+    sums("batch_norm_add_gradient_sums");
+    sums("batch_norm_gradient_finish");
+    for (const char* kernel : {"batch_norm_apply", "batch_norm_gradient_apply"})
+      all.push_back(by_rows(kernel, rows, columns, ReluAttributes{true}));
+    for (const char* kernel : {"batch_norm_add_apply", "batch_norm_two_apply"})
+      all.push_back(by_rows(kernel, rows, columns));
+  }
+  constexpr kernels::NormPool::Shape stem{images, 112, 112, 64}, small{2, 12, 12, 64};
+  constexpr WindowAttributes windows{.window = 3, .stride = 2, .padding = 1};
+  for (const char* kernel : {"norm_pool", "norm_pool_gradient"})
+    all.push_back({.kernel = kernel, .shape = stem, .verified = small, .attributes = windows});
+  const auto in_parts_of = [](const kernels::NormPool::Shape& of) {
+    return kernels::NormPoolGradientSums::Shape{of.images, of.height, of.width, of.columns,
+                                                batch_norm_parts(of.images * of.height * of.width)};
+  };
+  all.push_back({.kernel = "norm_pool_gradient_sums",
+                 .shape = in_parts_of(stem),
+                 .verified = in_parts_of(small),
+                 .attributes = windows});
+  for (const char* kernel : {"mean_pool", "mean_pool_gradient"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::MeanPool::Shape{images, 49, 2048},
+                   .verified = kernels::MeanPool::Shape{2, 49, 2048}});
+}
+
 // The patterns are neighbouring elements, several strides, and one field of records. Records are
 // larger, so there are fewer rows of them.
 void append_patterns(std::vector<BenchShape>& all) {
@@ -199,6 +239,7 @@ std::vector<BenchShape> make_shapes() {
   all.push_back(by_rows("bias_activation", 16384, 4096, kernels::BiasActivation::Attributes{true}));
   all.push_back(by_rows("relu_gradient", 16384, 4096));
   append_patterns(all);
+  append_resnet(all);
   for (const Kernel& row : kernel_catalogue()) {
     if (std::ranges::find(all, row.name, &BenchShape::kernel) == all.end())
       all.push_back(by_declaration(row));
