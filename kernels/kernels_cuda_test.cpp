@@ -190,6 +190,26 @@ TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {
   }
 }
 
+// Recipes have no matrix so large that a thread walks down rows several times.
+TEST(CudaBatchNorm, WalksDownTallMatrices) {
+  const CudaLibraries libraries;
+  const std::uint64_t seed = std::random_device{}();
+  const auto expect = [&](const KernelTrial& trial) {
+    SCOPED_TRACE(describe(trial, seed));
+    const DeviceOperands operands(trial, {});
+    run_cuda(trial, operands, libraries);
+    KernelTrial expected = trial;
+    run_reference(expected);
+    EXPECT_EQ(difference(operands.read_back(), expected), "");
+  };
+  constexpr MatrixShape tall{70'001, 128};
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    expect(make_trial<kernels::BatchNormApply>(tall, dtype, {.relu = true}, seed));
+    expect(make_trial<kernels::BatchNormGradientApply>(tall, dtype, {.relu = true}, seed));
+    expect(make_trial<kernels::BatchNormSums>({tall.rows, tall.columns, 264}, dtype, {}, seed));
+  }
+}
+
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();
   KernelTrial trial = make_trial<kernels::CrossEntropy>({33, 300}, DType::fp32, {}, seed);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -17,7 +18,7 @@ namespace stepgate {
 namespace {
 
 // Rounding a moment is multiplied by up to epsilon^-3/2.
-constexpr double unit_of_moments = 1e4;
+constexpr double unit_of_sums = 1e4;
 
 // Formula of a number of partials: the sum over the rows of its part of a term of the column.
 // `terms` returns the term of an element for the first and the second vector of a part.
@@ -90,7 +91,7 @@ TEST(BatchNormFinish, TakesMomentsOfAllParts) {
     return vectors[i / t.shape.columns];
   };
   expect_formulas<kernels::BatchNormFinish>({{4, running(4)}, {5, running(5)}, {6, statistics}},
-                                            unit_of_moments);
+                                            unit_of_sums);
 }
 
 TEST(BatchNormApply, NormalisesAndCutsAtZero) {
@@ -288,22 +289,37 @@ TEST(BatchNorm, KeepsTheBitsOfADeviationFarBelowTheMean) {
   EXPECT_GT(error_far_from_zero(false), 1e-3) << "sums of x and its squares would go unnoticed";
 }
 
-// The values before rounding are -1, exactly 0, a number that fp16 rounds to 0, and 1.
+// The bits of the values that are right.
+template <class Right>
+std::uint8_t bits_of(const std::array<double, 4>& values, Right right) {
+  unsigned bits = 0;
+  for (std::size_t c = 0; c < values.size(); ++c) bits |= right(values[c]) ? 1u << c : 0u;
+  return static_cast<std::uint8_t>(bits);
+}
+
+// The third value is less than half of the smallest fp16 number.
 TEST(BatchNormAddApply, MasksByTheSignBeforeRounding) {
   constexpr double tiny = 0x1p-14 + 0x1p-24;
   const double xs[] = {-1, 0, tiny, 1}, residuals[] = {0, 0, -0x1p-14, 0};
-  // Less than half of the smallest fp16 number stays of `tiny`.
   float statistics[4][4] = {{}, {1, 1, 1, 1}, {1, 1, 1 - 0x1p-11f, 1}, {}};
+  std::array<double, 4> values{}, stored{};
   std::uint16_t x[4], residual[4], y[4];
   std::uint8_t mask = 0xff;
-  for (std::int64_t c = 0; c < 4; ++c) {
-    set_number(x, DType::fp16, c, xs[c]);
-    set_number(residual, DType::fp16, c, residuals[c]);
+  for (std::size_t c = 0; c < 4; ++c) {
+    const auto column = static_cast<std::int64_t>(c);
+    set_number(x, DType::fp16, column, xs[c]);
+    set_number(residual, DType::fp16, column, residuals[c]);
+    values[c] = xs[c] * statistics[2][c] + residuals[c];
   }
   void* const buffers[] = {x, statistics, residual, y, &mask};
   kernel("batch_norm_add_apply").reference({MatrixShape{1, 4}, DType::fp16, {}, buffers});
-  EXPECT_EQ(number_at(y, DType::fp16, 2), 0) << "the test needs a positive value that rounds to 0";
-  EXPECT_EQ(mask, 0b1100) << "0b1000 is a mask of y, 0b1110 one of what is not negative";
+  for (std::size_t c = 0; c < 4; ++c)
+    stored[c] = number_at(y, DType::fp16, static_cast<std::int64_t>(c));
+  const auto is_positive = [](double value) { return value > 0; };
+  EXPECT_EQ(mask, bits_of(values, is_positive));
+  EXPECT_NE(mask, bits_of(stored, is_positive)) << "a mask of y would go unnoticed";
+  EXPECT_NE(mask, bits_of(values, [](double value) { return value >= 0; }))
+      << "a mask with values of zero would go unnoticed";
 }
 
 // The chain norm, addition and relu, whose mask decides.

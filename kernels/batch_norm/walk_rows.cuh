@@ -79,7 +79,7 @@ __device__ __forceinline__ void write_partials(float* partials, const float (&su
 //   finish<whole>(spot, constants, inputs, sums) writes outputs, and adds to the sums
 //   rows_at_once                                 rows whose inputs a thread reads before it
 //                                                finishes them
-//   rows_of_thread                               of a matrix without parts, at least
+//   rows_of_thread                               of a matrix without parts, where it is large
 //   has_sums                                     whether there are partials to write, [parts][2
 //                                                columns]; block x then walks part x
 template <bool whole, class Element>
@@ -121,17 +121,21 @@ __global__ void __launch_bounds__(walk_threads, 2)
   }
 }
 
-// Walks down a matrix, in parts where the Element has sums. `aligned`: every operand is.
+// Walks down a matrix, in parts where the Element has sums. `aligned`: every operand is. Without
+// parts, threads get fewer rows where there would be less than two blocks for each of the 132
+// multiprocessors of an H200.
 template <class Element>
 void launch_walk(std::string_view kernel, const Element& element, const PartsShape& shape,
                  bool aligned, cudaStream_t stream) {
   int lanes = 1;
   while (lanes < most_lanes && lanes * octet < shape.columns) lanes *= 2;
-  const std::int64_t rows_of_block = walk_threads / lanes * Element::rows_of_thread;
-  const dim3 grid(
-      static_cast<unsigned>(Element::has_sums ? shape.parts
-                                              : ceiling_quotient(shape.rows, rows_of_block)),
-      static_cast<unsigned>(ceiling_quotient(shape.columns, lanes * octet)));
+  const std::int64_t lines = walk_threads / lanes;
+  const std::int64_t tiles = ceiling_quotient(shape.columns, lanes * octet);
+  std::int64_t blocks = ceiling_quotient(shape.rows, lines * Element::rows_of_thread);
+  if (blocks * tiles < 2 * 132)
+    blocks = ceiling_quotient(shape.rows, lines * Element::rows_at_once);
+  if (Element::has_sums) blocks = shape.parts;
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles));
   if (aligned && shape.columns % octet == 0) {
     walk_rows<true><<<grid, walk_threads, 0, stream>>>(element, shape.rows, shape.columns, lanes);
   } else {

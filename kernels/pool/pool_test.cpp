@@ -110,6 +110,21 @@ TEST(NormPool, NeverTakesAPlaceOutsideOfTheImage) {
       EXPECT_EQ(which[p * down + q], (p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)) << p << ' ' << q;
 }
 
+// PyTorch does so too: a step that has gone wrong is seen at its end.
+TEST(NormPool, TakesANaNWhereverItIs) {
+  std::vector<float> x(9, 0.5f), y(1);
+  std::uint8_t which = 0xff;
+  float statistics[] = {0, 1, 1, 0};
+  for (std::size_t place = 0; place < x.size(); ++place) {
+    std::vector<float> with_nan = x;
+    with_nan[place] = std::nanf("");
+    run_in_fp32<kernels::NormPool>({1, 3, 3, 1}, {3, 1, 0},
+                                   {with_nan.data(), statistics, y.data(), &which});
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(which, place);
+  }
+}
+
 // d of every element of the images: each window's d_y goes to the place that it chose.
 template <class Trial>
 std::vector<double> scattered(const Trial& t) {
