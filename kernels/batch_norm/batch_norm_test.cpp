@@ -336,14 +336,14 @@ struct AddChain {
         d_sum(norm.x.size()),
         mask(static_cast<std::size_t>(shape.rows * ((shape.columns + 7) / 8))) {}
 
-  Loss forward() {
+  LossAndDecisions forward() {
     norm.find_statistics();
     run_in_fp64<kernels::BatchNormAddApply>(
         matrix(), {},
         {norm.x.data(), norm.statistics.data(), residual.data(), y.data(), mask.data()});
     return {loss(), mask};
   }
-  Loss forward_of_two(NormInFp64& shortcut) {
+  LossAndDecisions forward_of_two(NormInFp64& shortcut) {
     norm.find_statistics();
     shortcut.find_statistics();
     run_in_fp64<kernels::BatchNormTwoApply>(
@@ -383,11 +383,11 @@ TEST(BatchNormGradients, FollowTheSlopesWithAndWithoutARelu) {
   for (const bool relu : {false, true}) {
     NormInFp64 norm({32, 11, 3}, random);
     Doubles y(norm.x.size()), outer = random_doubles(32 * 11, random);
-    const auto forward = [&]() -> Loss {
+    const auto forward = [&]() -> LossAndDecisions {
       norm.find_statistics();
       run_in_fp64<kernels::BatchNormApply>({32, 11}, {relu},
                                            {norm.x.data(), norm.statistics.data(), y.data()});
-      Loss loss;
+      LossAndDecisions loss;
       for (std::size_t i = 0; i < y.size(); ++i) {
         loss.value += outer[i] * y[i];
         loss.decisions.push_back(relu && y[i] > 0 ? 1 : 0);

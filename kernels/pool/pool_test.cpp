@@ -208,11 +208,11 @@ struct PoolChain {
         which(y.size()) {}
 
   // A window whose largest activation is 0 has no slope, whichever place it chose.
-  Loss forward() {
+  LossAndDecisions forward() {
     norm.find_statistics();
     run_in_fp64<kernels::NormPool>(shape, told,
                                    {norm.x.data(), norm.statistics.data(), y.data(), which.data()});
-    Loss loss{0, which};
+    LossAndDecisions loss{0, which};
     for (std::size_t i = 0; i < y.size(); ++i) {
       loss.value += outer[i] * y[i];
       loss.decisions.push_back(y[i] > 0 ? 1 : 0);

@@ -82,15 +82,15 @@ struct Compared {
 };
 
 // A loss, and the decisions on its way: it has a slope where they stay the same.
-struct Loss {
+struct LossAndDecisions {
   double value = 0;
   Bytes decisions = {};
 };
 
 // Returns how far the gradients are from the slopes of the loss along eight random directions,
 // relative to the slopes. A direction that changes a decision is drawn anew.
-inline double slope_error(const std::vector<Compared>& all, const std::function<Loss()>& loss,
-                          std::mt19937_64& random) {
+inline double slope_error(const std::vector<Compared>& all,
+                          const std::function<LossAndDecisions()>& loss, std::mt19937_64& random) {
   constexpr double distance = 1e-6;
   double squares = 0, errors = 0;
   for (int compared = 0, drawn = 0; compared < 8; ++drawn) {
@@ -109,7 +109,7 @@ inline double slope_error(const std::vector<Compared>& all, const std::function<
           (*all[one].parameter)[i] = old[one][i] + along * directions[one][i];
       return loss();
     };
-    const Loss above = loss_at(distance), below = loss_at(-distance);
+    const LossAndDecisions above = loss_at(distance), below = loss_at(-distance);
     (void)loss_at(0);
     if (above.decisions != below.decisions) continue;
     const double slope = (above.value - below.value) / (2 * distance);

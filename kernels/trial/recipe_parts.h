@@ -142,8 +142,8 @@ inline std::size_t operand_named(const KernelTrial& trial, std::string_view name
 }
 
 // Rounds what a batch norm reads so coarsely that fp32 computes it exactly, since the sign of a
-// norm and the largest of a window jump where rounding differs. Some norms are exactly 0, and
-// many are equal. Each deviation is positive, some scales are negative.
+// norm and the largest of a window jump where rounding differs. Some norms are exactly 0, some are
+// equal, some only once they are stored. Each deviation is positive, some scales are negative.
 inline void norm_exactly(KernelTrial& trial) {
   const auto round = [&](std::string_view name, DType dtype, auto rounded) {
     const std::size_t operand = operand_named(trial, name);
@@ -151,8 +151,9 @@ inline void norm_exactly(KernelTrial& trial) {
     for (std::int64_t i = 0; i < value_count(trial, operand); ++i)
       set_number(trial.operands[operand].data(), dtype, i, rounded(value_at(trial, operand, i), i));
   };
-  const auto to_eighths = [](double value, std::int64_t) { return std::round(8 * value) / 8; };
-  for (const char* name : {"x", "residual", "shortcut"}) round(name, trial.dtype, to_eighths);
+  for (const char* name : {"x", "residual", "shortcut"})
+    round(name, trial.dtype,
+          [](double value, std::int64_t) { return std::round(64 * value) / 64; });
   for (const char* name : {"statistics", "shortcut_statistics"}) {
     const std::size_t operand = operand_named(trial, name);
     if (operand == no_operand) continue;
