@@ -33,6 +33,17 @@ Formula unless_skipped(std::size_t operand, Formula formula) {
   };
 }
 
+// Compares the kernel with these formulas; where there is a master, operand 2, the weights follow
+// it.
+void expect_rule(std::string_view kernel, std::map<std::size_t, Formula> formulas, bool has_master,
+                 bool controlled) {
+  if (has_master) formulas[0] = formulas.at(2);
+  if (controlled) {
+    for (auto& [target, formula] : formulas) formula = unless_skipped(target, formula);
+  }
+  expect_formulas(kernel, formulas);
+}
+
 struct AdamwOperands {
   std::size_t weights, m, v;
 };
@@ -58,11 +69,7 @@ void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_mas
            t.attributes.as<kernels::Adamw>().learning_rate * m_hat /
                (std::sqrt(v_hat) + t.attributes.as<kernels::Adamw>().epsilon);
   };
-  std::map<std::size_t, Formula> formulas = {{at.weights, unless_skipped(at.weights, weights)},
-                                             {at.m, unless_skipped(at.m, m)},
-                                             {at.v, unless_skipped(at.v, v)}};
-  if (has_master) formulas[0] = unless_skipped(0, weights);
-  expect_formulas(kernel, formulas);
+  expect_rule(kernel, {{at.weights, weights}, {at.m, m}, {at.v, v}}, has_master, true);
 }
 
 // Compares the kernel with Lion's formulas, with or without a control.
@@ -82,18 +89,53 @@ void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
     return value_at(t, at_weights, i) * (1 - lion.learning_rate * lion.weight_decay) -
            lion.learning_rate * sign;
   };
-  const auto formula = [&](std::size_t target, const Formula& of) {
-    return std::pair(target, controlled ? unless_skipped(target, of) : of);
-  };
-  std::map<std::size_t, Formula> formulas = {formula(at_weights, weights), formula(at_m, m)};
-  if (has_master) formulas.insert(formula(0, weights));
-  expect_formulas(kernel, formulas);
+  expect_rule(kernel, {{at_weights, weights}, {at_m, m}}, has_master, controlled);
 }
 
 TEST(Lion, MovesBySignsAloneAndKeepsOneMoment) {
   expect_lion(kernels::Lion::name, false, false);
   expect_lion("lion_clipped", false, true);
   expect_lion("lion_master", true, true);
+}
+
+// Compares the kernel with the formulas of torch.optim.SGD, with or without a control.
+void expect_momentum(std::string_view kernel, bool has_master, bool controlled) {
+  const std::size_t at_weights = has_master ? 2 : 0, at_m = has_master ? 3 : 2;
+  const Formula m = [=](const KernelTrial& t, std::int64_t i) {
+    const double gradient =
+        value_at(t, 1, i) * (controlled ? control_of(t, update_control::factor) : 1);
+    const auto [rate, momentum, decay] = t.attributes.as<kernels::Momentum>();
+    return momentum * value_at(t, at_m, i) + gradient + decay * value_at(t, at_weights, i);
+  };
+  const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
+    return value_at(t, at_weights, i) -
+           t.attributes.as<kernels::Momentum>().learning_rate * m(t, i);
+  };
+  expect_rule(kernel, {{at_weights, weights}, {at_m, m}}, has_master, controlled);
+}
+
+TEST(Momentum, KeepsTheSumOfDecayedGradients) {
+  expect_momentum(kernels::Momentum::name, false, false);
+  expect_momentum("momentum_clipped", false, true);
+  expect_momentum("momentum_master", true, true);
+}
+
+// By hand: d = 0.5 + 0.01 w, m = 0.9 m + d, w -= 0.1 m. Nesterov's momentum would leave 0.7411, a
+// decay beside the gradient a momentum of 2.3, and dampening one of 1.851.
+TEST(Momentum, IsThatOfTwoStepsByHand) {
+  float weight = 1, gradient = 0.5f, m = 2;
+  void* const buffers[] = {&weight, &gradient, &m};
+  const auto step = [&] {
+    kernel("momentum")
+        .reference({MatrixShape{1, 1}, DType::fp32, kernels::Momentum::Attributes{0.1, 0.9, 0.01},
+                    buffers});
+  };
+  step();
+  EXPECT_NEAR(m, 2.31, 1e-6);
+  EXPECT_NEAR(weight, 0.769, 1e-6);
+  step();
+  EXPECT_NEAR(m, 2.58669, 1e-6);
+  EXPECT_NEAR(weight, 0.510331, 1e-6);
 }
 
 TEST(AdamwMaster, UpdatesTheMasterAndRoundsItIntoTheWeights) {
@@ -231,9 +273,9 @@ TEST(Clip, TogetherWithSquareSumsFindsTheNormOfAllGradients) {
 }
 
 TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
-  for (const char* name :
-       {"adamw_master", "adamw_clipped", "foreach_unscale", "foreach_decay", "foreach_lerp",
-        "foreach_mul", "foreach_addcmul", "foreach_div", "foreach_addcdiv"}) {
+  for (const char* name : {"adamw_master", "adamw_clipped", "momentum_clipped", "momentum_master",
+                           "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",
+                           "foreach_addcmul", "foreach_div", "foreach_addcdiv"}) {
     const TrialRecipe& recipe = trial_recipe(name);
     KernelTrial trial =
         make_trial(recipe, MatrixShape{3, 7}, DType::fp32, recipe.attributes.front(), 1);

@@ -59,6 +59,21 @@ std::vector<Kernel> lion_kernels() {
   return update_kernels<LionRule>();
 }
 
+struct MomentumRule {
+  using Named = kernels::Momentum;
+  static constexpr std::int64_t flops = 6;  // decay 2, m 2, step 2
+
+  static double step(const Named::Attributes& rates, double, double weight, double gradient,
+                     double* moments) {
+    moments[0] = rates.momentum * moments[0] + (gradient + rates.weight_decay * weight);
+    return weight - rates.learning_rate * moments[0];
+  }
+};
+
+std::vector<Kernel> momentum_kernels() {
+  return update_kernels<MomentumRule>();
+}
+
 constexpr auto sgd_operands = operands_of<kernels::Sgd>({
     {"weights", Access::read_write, extent::elements},
     {"gradients", Access::read, extent::elements},
@@ -283,7 +298,8 @@ std::vector<Kernel> optimizer_kernels() {
       row<kernels::Clip, clip_reference>(clip_operands, [](const auto& s) { return s.partials; }),
       row<kernels::SquareSums, square_sums_reference>(
           square_sums_operands, [](const auto& shape) { return 2 * shape.numbers; })};
-  for (const std::vector<Kernel>& rule : {adamw_kernels(), lion_kernels(), foreach_kernels()})
+  for (const std::vector<Kernel>& rule :
+       {adamw_kernels(), lion_kernels(), momentum_kernels(), foreach_kernels()})
     all.insert(all.end(), rule.begin(), rule.end());
   return all;
 }

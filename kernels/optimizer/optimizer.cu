@@ -96,7 +96,12 @@ __device__ __forceinline__ float adamw_step(const AdamwRates& rates,
 
 namespace {
 
-struct AdamwOnDevice {
+// How a rule is computed on the device (update_kernels.cuh).
+template <class Named>
+struct OnDevice;
+
+template <>
+struct OnDevice<kernels::Adamw> {
   using Rates = AdamwRates;
   using Named = kernels::Adamw;
 
@@ -112,7 +117,8 @@ struct AdamwOnDevice {
   }
 };
 
-struct LionOnDevice {
+template <>
+struct OnDevice<kernels::Lion> {
   struct Rates {
     float learning_rate, beta1, one_minus_beta1, beta2, one_minus_beta2;
     float decay;  // learning_rate * weight_decay
@@ -138,14 +144,33 @@ struct LionOnDevice {
   }
 };
 
+template <>
+struct OnDevice<kernels::Momentum> {
+  struct Rates {
+    float learning_rate, momentum, weight_decay;
+  };
+  struct Corrections {};
+  using Named = kernels::Momentum;
+
+  static Rates rates(const Named::Attributes& rule) {
+    return {.learning_rate = static_cast<float>(rule.learning_rate),
+            .momentum = static_cast<float>(rule.momentum),
+            .weight_decay = static_cast<float>(rule.weight_decay)};
+  }
+  static __device__ __forceinline__ Corrections corrections(const Rates&, float) { return {}; }
+  static __device__ __forceinline__ float step(const Rates& rates, Corrections, float gradient,
+                                               float weight, float* moments) {
+    moments[0] = fmaf(rates.momentum, moments[0], fmaf(rates.weight_decay, weight, gradient));
+    return fmaf(-rates.learning_rate, moments[0], weight);
+  }
+};
+
 }  // namespace
 
 template <class Named, UpdateKind kind>
 Launch UpdateKernel<Named, kind>::prepare(const Shape& shape, DType dtype,
                                           const Attributes& attributes, const LaunchContext&) {
-  using OnDevice =
-      std::conditional_t<std::is_same_v<Named, kernels::Adamw>, AdamwOnDevice, LionOnDevice>;
-  return prepare_update<OnDevice, kind>(shape, dtype, attributes);
+  return prepare_update<OnDevice<Named>, kind>(shape, dtype, attributes);
 }
 
 template struct UpdateKernel<kernels::Adamw, UpdateKind::plain>;
@@ -154,6 +179,9 @@ template struct UpdateKernel<kernels::Adamw, UpdateKind::master>;
 template struct UpdateKernel<kernels::Lion, UpdateKind::plain>;
 template struct UpdateKernel<kernels::Lion, UpdateKind::clipped>;
 template struct UpdateKernel<kernels::Lion, UpdateKind::master>;
+template struct UpdateKernel<kernels::Momentum, UpdateKind::plain>;
+template struct UpdateKernel<kernels::Momentum, UpdateKind::clipped>;
+template struct UpdateKernel<kernels::Momentum, UpdateKind::master>;
 
 namespace {
 

@@ -64,6 +64,29 @@ struct Lion {
   };
 };
 
+// Stochastic gradient descent with momentum and with the decay as part of the gradient (Sutskever
+// et al.: On the importance of initialization and momentum in deep learning, ICML 2013, as
+// torch.optim.SGD(momentum=, weight_decay=) computes it), plain, clipped and with an fp32 master of
+// the weights. Dampening is 0 and the momentum is not Nesterov's. g is the gradient times the
+// control's factor.
+//   m = momentum m + (g + weight_decay w);  w -= learning_rate m
+//   momentum    momentum_clipped    momentum_master
+//   shape     rows x columns parameters
+//   operands  those of lion, lion_clipped and lion_master
+struct Momentum {
+  static constexpr std::string_view names[] = {"momentum", "momentum_clipped", "momentum_master"};
+  static constexpr std::string_view name = names[0];
+  static constexpr std::size_t moments = 1;
+  static constexpr bool counts_updates = false;
+  using Shape = MatrixShape;
+  struct Attributes {
+    static constexpr std::string_view names = "learning_rate momentum weight_decay";
+    double learning_rate = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+  };
+};
+
 // Stochastic gradient descent: w -= learning_rate * g.
 //   shape     rows x columns parameters
 //   operands  weights, gradients

@@ -17,6 +17,8 @@ const std::vector<kernels::Adamw::Attributes> adamw_rules = {{1e-2, 0.9, 0.999, 
                                                              {1e-1, 0.5, 0.9, 1e-3, 0}};
 const std::vector<kernels::Lion::Attributes> lion_rules = {{1e-2, 0.9, 0.99, 0.1},
                                                            {1e-1, 0.5, 0.25, 0}};
+const std::vector<kernels::Momentum::Attributes> momentum_rules = {{1e-2, 0.9, 0.1},
+                                                                   {0.5, 0.25, 0}};
 
 template <class Kernel>
 TrialRecipe recipe(const std::vector<typename Kernel::Shape>& shapes,
@@ -213,6 +215,7 @@ std::vector<TrialRecipe> make_recipes() {
   };
   append_updates<kernels::Adamw>(all, adamw_rules);
   append_updates<kernels::Lion>(all, lion_rules, keep_from_zero);
+  append_updates<kernels::Momentum>(all, momentum_rules);
   return all;
 }
 

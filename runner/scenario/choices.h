@@ -48,7 +48,7 @@ enum class AllocStream { compute, writer };
 enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer, weights };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
-enum class OptimKind { sgd, adamw, lion };
+enum class OptimKind { sgd, adamw, lion, momentum };
 enum class OptimImpl { fused, per_tensor, foreach, operations };
 // When 16-bit weights are copied from their fp32 master.
 enum class MasterCast { update, forward };

@@ -132,11 +132,12 @@ constexpr std::array rows{
                  "batch.lengths, batch.packed"},
     FamiliarWord{"dynamic shapes, last batch, drop_last", "batch.sizes"},
     FamiliarWord{"optimizer, optim, adam, torch.optim", "optim.kind, optim.impl"},
+    FamiliarWord{"momentum, sgd_momentum, nesterov", "optim.kind = \"momentum\""},
     FamiliarWord{"foreach, fused, fused adam, multi tensor, apex", "optim.impl"},
     FamiliarWord{"master weights", "optim.master"},
     FamiliarWord{"ema, moving average, swa, AveragedModel", "optim.average"},
     FamiliarWord{"clip_grad_norm, max_grad_norm, gradient clipping", "optim.clip"},
-    FamiliarWord{"learning rate, lr, scheduler, weight_decay, momentum, beta", "",
+    FamiliarWord{"learning rate, lr, scheduler, weight_decay, beta", "",
                  "a step here has fixed rates, since they cost no time; leave it out"},
     // How kernels are launched.
     FamiliarWord{"torch.compile, compile, inductor, triton, jit, fusion, fuse",

@@ -118,6 +118,8 @@ TEST(FamiliarWords, AreHintsOfKnobsWhereAKnobIsMeantAndOfMetricsElsewhere) {
   EXPECT_EQ(choice_for("model.dtype", "bfloat16"), "bf16");
   EXPECT_EQ(choice_for("model.dtype", "nanogpt"), "");
   EXPECT_EQ(choice_for("sync.how", "cudaStreamSynchronize"), "stream");
+  EXPECT_EQ(choice_for("optim.kind", "sgd_momentum"), "momentum");
+  EXPECT_EQ(choice_for("optim.kind", "nesterov"), "momentum");
 }
 
 TEST(FamiliarWords, ShowTheirKnobsWithEveryChoice) {

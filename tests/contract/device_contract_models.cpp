@@ -131,6 +131,7 @@ std::vector<ModelCase> model_cases() {
   for (const auto& [name, dtype, kind] : {std::tuple{"fp32_sgd", DType::fp32, OptimKind::sgd},
                                           {"fp32_adamw", DType::fp32, OptimKind::adamw},
                                           {"fp32_lion", DType::fp32, OptimKind::lion},
+                                          {"fp32_momentum", DType::fp32, OptimKind::momentum},
                                           {"tf32_sgd", DType::tf32, OptimKind::sgd},
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;

@@ -70,7 +70,7 @@ TEST(OffloadNumbers, AreTheSameInMemoryOfTheStreamThatWrites) {
 TEST(OffloadNumbers, LeaveTheWeightsThatTrainingOnTheDeviceLeaves) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  for (const char* model : {"fp32_sgd", "fp32_adamw", "fp32_lion", "bf16_adamw"}) {
+  for (const char* model : {"fp32_sgd", "fp32_adamw", "fp32_lion", "fp32_momentum", "bf16_adamw"}) {
     for (const auto& [with, sizes] : {std::pair(Allocator::fixed, std::vector<std::int64_t>{}),
                                       {Allocator::arena, {}},
                                       {Allocator::arena, {4, 2, 3}}}) {

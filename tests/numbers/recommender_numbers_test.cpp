@@ -142,7 +142,8 @@ std::vector<float> losses_of(const Knobs& knobs, std::int64_t steps) {
 }
 
 TEST(RecommenderNumbers, AreTheSameHoweverTablesAreLookedUpAndUpdated) {
-  for (const OptimKind kind : {OptimKind::sgd, OptimKind::adamw, OptimKind::lion}) {
+  for (const OptimKind kind :
+       {OptimKind::sgd, OptimKind::adamw, OptimKind::lion, OptimKind::momentum}) {
     Knobs knobs = small_recommender(Fuse::attention);
     knobs.optim.kind = kind;
     const std::vector<float> expected = losses_of(knobs, 20);
@@ -169,7 +170,8 @@ TEST(RecommenderNumbers, AreNearlyTheSameInPasses) {
 }
 
 TEST(RecommenderNumbers, FallAsItLearnsItsFewBatches) {
-  for (const OptimKind kind : {OptimKind::sgd, OptimKind::adamw, OptimKind::lion}) {
+  for (const OptimKind kind :
+       {OptimKind::sgd, OptimKind::adamw, OptimKind::lion, OptimKind::momentum}) {
     Knobs knobs = small_recommender(Fuse::attention);
     knobs.optim.kind = kind;
     const std::vector<float> losses = losses_of(knobs, 2000);

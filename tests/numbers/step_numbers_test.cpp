@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Every, StepGradients, testing::ValuesIn(shapes),
                          [](const auto& shape) { return shape.param.name; });
 
 const char* name_of(OptimKind kind) {
-  constexpr const char* names[] = {"sgd", "adamw", "lion"};
+  constexpr const char* names[] = {"sgd", "adamw", "lion", "momentum"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -163,7 +163,7 @@ TEST_P(StepUpdates, AgreeWithATextbookForTenSteps) {
 INSTANTIATE_TEST_SUITE_P(Every, StepUpdates,
                          testing::Combine(testing::ValuesIn(shapes),
                                           testing::Values(OptimKind::sgd, OptimKind::adamw,
-                                                          OptimKind::lion)),
+                                                          OptimKind::lion, OptimKind::momentum)),
                          [](const auto& both) {
                            return std::get<0>(both.param).name + '_' +
                                   name_of(std::get<1>(both.param));
@@ -205,7 +205,8 @@ TEST_P(StepLearns, ItsFewBatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, StepLearns,
-                         testing::Values(OptimKind::sgd, OptimKind::adamw, OptimKind::lion),
+                         testing::Values(OptimKind::sgd, OptimKind::adamw, OptimKind::lion,
+                                         OptimKind::momentum),
                          [](const auto& optimizer) { return name_of(optimizer.param); });
 
 }  // namespace

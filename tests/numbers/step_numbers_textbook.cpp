@@ -162,7 +162,8 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
 }
 
 // Lion is from Chen et al., NeurIPS 2023, AdamW from Loshchilov and Hutter, ICLR 2019. The weight
-// decays by learning rate times decay.
+// decays by learning rate times decay. Momentum is that of torch.optim.SGD, where the decay is part
+// of the gradient.
 void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means,
                           Vector& squares) const {
   const auto step = static_cast<double>(steps_);
@@ -178,6 +179,12 @@ void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means
       const double sign = static_cast<double>(blend > 0) - static_cast<double>(blend < 0);
       values[index] -= lion.learning_rate * (sign + lion.weight_decay * values[index]);
       means[index] = lion.beta2 * means[index] + (1 - lion.beta2) * gradient;
+      continue;
+    }
+    if (optimizer_ == OptimKind::momentum) {
+      const auto [rate, momentum, decay] = hyper_parameters_.as<kernels::Momentum>();
+      means[index] = momentum * means[index] + gradient + decay * values[index];
+      values[index] -= rate * means[index];
       continue;
     }
     const auto [rate, beta1, beta2, epsilon, decay] = hyper_parameters_.as<kernels::Adamw>();

@@ -125,7 +125,8 @@ inline constexpr Meanings<OffloadVia> meanings<OffloadVia>{
     "ordinary memory, for which the host waits"};
 template <>
 inline constexpr Meanings<OptimKind> meanings<OptimKind>{
-    "w -= rate * gradient", "torch.optim.AdamW, two moments", "Lion, one moment"};
+    "w -= rate * gradient", "torch.optim.AdamW, two moments", "Lion, one moment",
+    "torch.optim.SGD(momentum=0.9), one moment"};
 template <>
 inline constexpr Meanings<OptimImpl> meanings<OptimImpl>{
     "one kernel for all tensors: fused=True", "one kernel for each tensor",

@@ -268,7 +268,7 @@ constexpr std::array clashes{
              [](const Knobs& knobs) {
                return is_transformer(knobs) && knobs.optim.kind == OptimKind::sgd;
              },
-             "a transformer is trained by adamw or lion", "write optim.kind = \"adamw\""},
+             "a transformer is trained by adamw, lion or momentum", "write optim.kind = \"adamw\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) { return !has_many_tensors(knobs) && launches_passes(knobs); },
              "'foreach' and 'operations' are only for transformer and recommender",

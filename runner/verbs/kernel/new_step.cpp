@@ -48,10 +48,12 @@ constexpr Step steps[] = {
     {"optim.kind = \"adamw\"\noptim.master = true\n"},
     {"optim.kind = \"adamw\"\noptim.impl = \"foreach\"\n"},
     {"optim.kind = \"lion\"\n"},
+    {"optim.kind = \"momentum\"\n"},
     {"optim.kind = \"adamw\"\nlaunch.fuse = \"none\"\n", gpt, of_llama, with_shared_heads},
     {"optim.kind = \"adamw\"\n", gpt, of_llama},
     {"optim.kind = \"adamw\"\n", mlp},
     {"optim.kind = \"lion\"\n", mlp},
+    {"optim.kind = \"momentum\"\n", mlp},
     {"", mlp},
     {"", "\n[model]\nkind = \"recommender\"\n"},
     {"", "\n[model]\nkind = \"elementwise\"\nhidden = 1024\n"}};

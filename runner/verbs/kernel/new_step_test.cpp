@@ -32,7 +32,7 @@ TEST(NewStep, LaunchesTheKernelFromALibrary) {
   EXPECT_LE(without.size(), kernel_catalogue().size() / 3);
   for (const std::string_view usual :
        {"layer_norm", "rms_norm", "swiglu", "gelu", "attention", "rope", "add", "adamw_clipped",
-        "lion_clipped", "adamw", "lion", "cross_entropy", "sgd"})
+        "lion_clipped", "adamw", "lion", "momentum", "cross_entropy", "sgd"})
     EXPECT_FALSE(without.contains(usual)) << usual;
   EXPECT_TRUE(without.contains("spin")) << "no usual step waits";
 }

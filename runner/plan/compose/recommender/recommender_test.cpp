@@ -99,7 +99,8 @@ TEST(Recommender, UpdatesAllTensorsAtOnceOneByOneOrInPasses) {
       return operation.phase == Phase::optimizer;
     });
   };
-  for (const OptimKind kind : {OptimKind::sgd, OptimKind::adamw, OptimKind::lion}) {
+  for (const OptimKind kind :
+       {OptimKind::sgd, OptimKind::adamw, OptimKind::lion, OptimKind::momentum}) {
     EXPECT_EQ(launches(kind, OptimImpl::fused), 1);
     EXPECT_EQ(launches(kind, OptimImpl::per_tensor), 2 * layers + tables);
   }

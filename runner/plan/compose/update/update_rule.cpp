@@ -33,6 +33,7 @@ const UpdateRule& rule_of(OptimKind kind) {
       {OptimKind::sgd, 0, false, sgd_rates, Sgd::name, {}, {}},
       rule<Adamw>(OptimKind::adamw, adamw_rates),
       rule<Lion>(OptimKind::lion, lion_rates),
+      rule<Momentum>(OptimKind::momentum, momentum_rates),
   };
   return *std::find_if(std::begin(rules), std::end(rules),
                        [kind](const UpdateRule& rule) { return rule.kind == kind; });
