@@ -86,7 +86,9 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
   };
   const FormulaOf<kernels::Ingest> label = [](const TrialOf<kernels::Ingest>& t, std::int64_t row) {
     const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.words - 1));
-    return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.features);
+    const std::int64_t classes =
+        t.attributes.classes == 0 ? t.shape.features : t.attributes.classes;
+    return static_cast<double>(std::bit_cast<std::uint32_t>(word) % classes);
   };
   expect_formulas<kernels::Ingest>({{1, feature}, {2, label}});
 }

@@ -52,6 +52,7 @@ constexpr auto ingest_operands = operands_of<kernels::Ingest>({
 
 void ingest_reference(const CallOf<kernels::Ingest>& call) {
   const auto [samples, features, words] = call.shape;
+  const auto classes = static_cast<std::uint64_t>(classes_of(call.shape, call.attributes));
   const auto* payload = static_cast<const float*>(call.buffers[0]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -66,7 +67,7 @@ void ingest_reference(const CallOf<kernels::Ingest>& call) {
                  sum / static_cast<double>(count));
     }
     const auto bits = std::bit_cast<std::uint32_t>(row[words - 1]);
-    labels[sample] = static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(features));
+    labels[sample] = static_cast<std::int32_t>(bits % classes);
   }
 }
 

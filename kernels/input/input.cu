@@ -52,6 +52,7 @@ struct IngestGrid {
   std::int64_t blocks_per_sample;
   std::int64_t least_terms;   // of a feature's mean
   std::int64_t longer_means;  // number of features, from the first, with one term more
+  std::int64_t classes;
 };
 
 // A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
@@ -97,20 +98,25 @@ __global__ void __launch_bounds__(ingest_block_threads)
   store<count>(features, sample * grid.features + feature, means);
   if (pack == 0) {
     const auto bits = static_cast<std::uint64_t>(__float_as_uint(row[data_words]));
-    labels[sample] = static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(grid.features));
+    labels[sample] = static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(grid.classes));
   }
 }
 
 template <int count, class Number>
-void launch(const kernels::Ingest::Shape& shape, void* const* buffers, cudaStream_t stream) {
+void launch(const kernels::Ingest::Shape& shape, std::int64_t classes, void* const* buffers,
+            cudaStream_t stream) {
   // There are at most as many slices as terms, so that no thread of a short sample is idle.
   unsigned slices = 1;
   while (slices < ingest_largest_slices && slices * shape.features < shape.words - 1) slices *= 2;
   const dim3 threads(ingest_block_threads / slices, slices);
   const std::int64_t packs = shape.features / count;
   const std::int64_t data_words = shape.words - 1;
-  const IngestGrid grid{shape.features, shape.words, ceiling_quotient(packs, threads.x),
-                        data_words / shape.features, data_words % shape.features};
+  const IngestGrid grid{shape.features,
+                        shape.words,
+                        ceiling_quotient(packs, threads.x),
+                        data_words / shape.features,
+                        data_words % shape.features,
+                        classes};
   const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
   ingest<count><<<blocks, threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                                 static_cast<Number*>(buffers[1]),
@@ -120,17 +126,18 @@ void launch(const kernels::Ingest::Shape& shape, void* const* buffers, cudaStrea
 
 }  // namespace
 
-Launch kernels::Ingest::prepare(const Shape& shape, DType dtype, const Attributes&,
+Launch kernels::Ingest::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
                                 const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
-    return [shape](void* const* buffers, cudaStream_t stream) {
+    return [shape, classes = classes_of(shape, attributes)](void* const* buffers,
+                                                            cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(float);
       const bool rows_are_packs = shape.features % count == 0 && shape.words % count == 0;
       if (rows_are_packs && aligned_to_access(buffers[0], buffers[1])) {
-        launch<count, Number>(shape, buffers, stream);
+        launch<count, Number>(shape, classes, buffers, stream);
       } else {
-        launch<1, Number>(shape, buffers, stream);
+        launch<1, Number>(shape, classes, buffers, stream);
       }
     };
   });

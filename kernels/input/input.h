@@ -41,7 +41,7 @@ namespace kernels {
 //   shape     samples; features H; words of a sample W, at least H + 1
 //   operands  payload (fp32 [samples][W]), features ([samples][H]), labels (int32 [samples])
 // features[b][h] is the mean of payload[b][h + k H] over all k with h + k H < W - 1. A sample's
-// label is the bits of its last word, modulo H. Every word of the payload is read.
+// label is the bits of its last word, modulo `classes`. Every word of the payload is read.
 struct Ingest {
   static constexpr std::string_view name = "ingest";
   template <class Size>
@@ -52,7 +52,10 @@ struct Ingest {
     Size words = 1;
   };
   using Shape = Sizes<std::int64_t>;
-  using Attributes = NoAttributes;
+  struct Attributes {
+    static constexpr std::string_view names = "classes";
+    std::int64_t classes = 0;  // 0: as many as features
+  };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
@@ -122,6 +125,12 @@ struct IngestTokens {
 constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
   const std::uint32_t mixed = word * 0x9e3779b1u;
   return static_cast<std::int32_t>((std::uint64_t{mixed} * vocabulary) >> 32);
+}
+
+// The number of different labels of samples.
+constexpr std::int64_t classes_of(const kernels::Ingest::Shape& shape,
+                                  const kernels::Ingest::Attributes& attributes) {
+  return attributes.classes > 0 ? attributes.classes : shape.features;
 }
 
 constexpr std::int32_t label_of_padding = -1;
