@@ -49,7 +49,7 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
         // Faults of a table have places in it, but where there is none.
         std::error_code none;
         if (fault.place.file.empty() || !std::filesystem::exists(replacement.library, none)) {
-          const std::string file = std::exchange(fault.place, variant.place).file;
+          const std::string file = std::exchange(fault.place, place_of_kernel(variant, name)).file;
           fault.message = fmt::format("the '{}' of variant '{}': {}{}{}", name, variant.name, file,
                                       file.empty() ? "" : ": ", fault.message);
         }

@@ -12,7 +12,7 @@
 namespace stepgate {
 
 struct WrongLibrary {
-  Diagnostic fault;        // at the variant
+  Diagnostic fault;        // at the key of the variant, or in the table
   bool is_absent = false;  // there is no such file, which may only not be built yet
 };
 

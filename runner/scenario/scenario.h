@@ -269,7 +269,14 @@ struct Variant {
   Knobs knobs;
   Place place;  // of the variant's table
   GateKnobs gate = {};
+  std::map<std::string, Place> kernel_places = {};  // of the keys that replace kernels, by name
 };
+
+// Where the variant's library for this kernel is named.
+inline const Place& place_of_kernel(const Variant& variant, const std::string& kernel) {
+  const auto found = variant.kernel_places.find(kernel);
+  return found == variant.kernel_places.end() ? variant.place : found->second;
+}
 
 // How the whole scenario is measured; the same for all its variants.
 struct MeasureKnobs {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/testing/small_cubin.h"
@@ -233,7 +234,7 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsATableAsData) {
   };
   const Finished absent = checked("ln_fwd");
   EXPECT_EQ(absent.exit_code, 0) << "it may only not be compiled yet";
-  EXPECT_TRUE(contains(absent.out + absent.err, "step.toml:17:10: ")) << absent.out << absent.err;
+  EXPECT_TRUE(contains(absent.out + absent.err, "step.toml:18:1: ")) << absent.out << absent.err;
   EXPECT_TRUE(contains(absent.out + absent.err, "no file 'ln.cubin'")) << absent.out << absent.err;
   write_small_cubin(place() / "ln.cubin");
   EXPECT_EQ(checked("ln_fwd").exit_code, 0);
@@ -251,6 +252,30 @@ TEST_F(KernelVerb, ACheckOfAScenarioReadsATableAsData) {
   const Finished named = stepgate({"check", scenario_with("layer_norm = \"ln.toml:ln_fwd\"")});
   EXPECT_EQ(named.exit_code, 2);
   EXPECT_TRUE(contains(named.err, "is a table, which names its function itself")) << named.err;
+}
+
+// Each fault stands at its own key, though it is the second of the second variant.
+TEST_F(KernelVerb, AFaultOfALibraryIsToldAtItsKey) {
+  (void)library();
+  std::ofstream(place() / "ln.toml") << "cubin = 3\n";
+  const auto checked = [&](const std::string& key, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command{"check",
+                                     scenario_with("layer_norm = \"libmine.so\"\n  " + key + "\n")};
+    command.insert(command.end(), more.begin(), more.end());
+    const Finished ended = stepgate(command);
+    return ended.out + ended.err;
+  };
+  const std::string at = "step.toml:19:3: ";
+  for (const auto& [key, words] :
+       {std::pair{"gelu = \"absent.so\"", "the 'gelu' of variant 'mine': no file 'absent.so'"},
+        std::pair{"gelu = \"libmine.so\"", "the 'gelu' of variant 'mine': 'libmine.so' exports no"},
+        std::pair{"gelu = \"ln.toml:norm\"", "the 'gelu' of variant 'mine': 'ln.toml' is a table"},
+        std::pair{"rope = \"libmine.so\"",
+                  "variant 'mine' replaces the kernel 'rope', which it does not launch"}})
+    EXPECT_TRUE(contains(checked(key), at + words)) << checked(key);
+  EXPECT_TRUE(contains(checked("gelu = \"ln.toml\""), "ln.toml:1:9: ")) << "in the table itself";
+  EXPECT_TRUE(contains(checked("gelu = \"libmine.so\"", {"--set", "kernels.gelu=absent.so"}),
+                       "--set kernels.gelu=absent.so: the 'gelu' of variant 'ours'"));
 }
 
 TEST_F(KernelVerb, AStepTakesATable) {

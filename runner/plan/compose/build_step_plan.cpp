@@ -407,7 +407,7 @@ std::optional<Diagnostic> wrong_replacement(const Variant& variant, const StepPl
   if (!unused) return std::nullopt;
   const auto launched = kernels_of(plan);
   return Diagnostic{
-      variant.place,
+      place_of_kernel(variant, *unused),
       fmt::format("variant '{}' replaces the kernel '{}', which it does not launch", variant.name,
                   *unused),
       did_you_mean(*unused, launched, fmt::format("it launches {}", fmt::join(launched, ", ")))};

@@ -202,15 +202,14 @@ class ScenarioReader {
       std::erase(scenario.name, ' ');
     }
 
-    Settings settings;
-    apply(draft_.settings, settings, base_places_);
-    Settings whole = settings;
-    SettingPlaces measure_places = base_places_;
+    apply(draft_.settings, of_the_base_);
+    Settings whole = of_the_base_.settings;
+    SettingPlaces measure_places = of_the_base_.places;
     apply(overrides_, whole, measure_places);
     scenario.measure = whole.measure;
     scenario.requirements = whole.requirements;
     for (const VariantDraft& variant : draft_.variants) {
-      scenario.variants.push_back(resolved_variant(variant, settings));
+      scenario.variants.push_back(resolved_variant(variant));
       if (variant.like)
         scenario.overrides.push_back(
             {variant.name, std::string(like_key), variant.like->text, variant.like->place});
@@ -426,11 +425,24 @@ class ScenarioReader {
   struct Resolved {
     Settings settings;
     SettingPlaces places;
+    std::map<std::string, Place> kernel_places;
   };
 
-  Variant resolved_variant(const VariantDraft& variant, const Settings& base) {
-    auto [settings, places] = with_likes(variant, base);
-    apply(overrides_, settings, places);
+  static void apply(const std::vector<Setting>& from, Resolved& to) {
+    apply(from, to.settings, to.places);
+    for (const Setting& setting : from) {
+      if (const auto* kernels = std::get_if<ReplacedKernels>(&setting.value)) {
+        for (const auto& replaced : *kernels) to.kernel_places[replaced.first] = setting.place;
+      } else if (setting.field->values.kind == FieldKind::kernels) {
+        for (auto& of_a_kernel : to.kernel_places) of_a_kernel.second = setting.place;
+      }
+    }
+  }
+
+  Variant resolved_variant(const VariantDraft& variant) {
+    Resolved resolved = with_likes(variant);
+    apply(overrides_, resolved);
+    auto& [settings, places, kernel_places] = resolved;
     if (!places.contains("optim.kind") && settings.knobs.model.kind == ModelKind::transformer)
       settings.knobs.optim.kind = OptimKind::adamw;
     std::vector<Diagnostic> broken;
@@ -441,12 +453,12 @@ class ScenarioReader {
         diagnostics_.push_back(std::move(diagnostic));
       }
     }
-    return {variant.name, settings.knobs, variant.place, settings.gate};
+    return {variant.name, settings.knobs, variant.place, settings.gate, kernel_places};
   }
 
   // Applies the base, then the chain of variants that `variant` is like, from the furthest one,
   // then the variant. Each variant is resolved once, however many are like it.
-  const Resolved& with_likes(const VariantDraft& variant, const Settings& base) {
+  const Resolved& with_likes(const VariantDraft& variant) {
     std::vector<const VariantDraft*> open;  // each is like the next one
     for (const VariantDraft* at = &variant; at != nullptr && !resolved_.contains(at);
          at = like_of(*at, open)) {
@@ -454,9 +466,8 @@ class ScenarioReader {
     }
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
       const auto like = likes_.find(*at);
-      Resolved own =
-          like == likes_.end() ? Resolved{base, base_places_} : resolved_.at(like->second);
-      apply((*at)->settings, own.settings, own.places);
+      Resolved own = like == likes_.end() ? of_the_base_ : resolved_.at(like->second);
+      apply((*at)->settings, own);
       resolved_.emplace(*at, std::move(own));
     }
     return resolved_.at(&variant);
@@ -586,7 +597,7 @@ class ScenarioReader {
 
   const BaseReader& base_;
   ScenarioDraft draft_;
-  SettingPlaces base_places_;
+  Resolved of_the_base_;
   std::vector<Setting> overrides_;
   std::unordered_map<const VariantDraft*, const VariantDraft*> likes_;
   std::unordered_map<const VariantDraft*, Resolved> resolved_;

@@ -106,6 +106,32 @@ TEST(ReplacedKernels, ComeFromAnotherLibraryWhereTheCommandLineNamesOne) {
   EXPECT_EQ(of_mine(scenario).at("layer_norm"), (KernelReplacement{"new.so", "norm", 2}));
 }
 
+TEST(ReplacedKernels, HaveThePlaceOfTheirOwnKeys) {
+  const std::string text =
+      "claim = \"x\"\n[kernels]\nlayer_norm = \"m.so\"\n[variant.mine]\n"
+      "[variant.also.kernels]\nadd = \"m.so\"\n  gelu = \"m.so\"\n"
+      "[variant.third]\nlike = \"also\"\nkernels.layer_norm = \"n.so\"\n"
+      "[expect]\nsame = \"mine.launches_per_step == also.launches_per_step\"\n";
+  const auto places = [&](const std::vector<std::string>& overrides) {
+    const Scenario scenario = parse_scenario(text, "s.toml", no_base, overrides);
+    std::vector<std::string> all;
+    for (const Variant& variant : scenario.variants)
+      for (const auto& [name, with] : variant.knobs.kernels)
+        all.push_back(to_string({place_of_kernel(variant, name), name, ""}));
+    return all;
+  };
+  EXPECT_EQ(places({}), (std::vector<std::string>{"s.toml:3:1: layer_norm", "s.toml:6:1: add",
+                                                  "s.toml:7:3: gelu", "s.toml:3:1: layer_norm",
+                                                  "s.toml:6:1: add", "s.toml:7:3: gelu",
+                                                  "s.toml:10:9: layer_norm"}));
+  const std::string set = "--set kernels.layer_norm=new.so: layer_norm";
+  EXPECT_EQ(places({"kernels.layer_norm=new.so"}),
+            (std::vector<std::string>{set, "s.toml:6:1: add", "s.toml:7:3: gelu", set,
+                                      "s.toml:6:1: add", "s.toml:7:3: gelu", set}));
+  EXPECT_EQ(places({"kernels=new.so"}).at(1), "--set kernels=new.so: add");
+  EXPECT_EQ(places({"kernels=none"}), std::vector<std::string>());
+}
+
 TEST(ReplacedKernels, HaveAFunctionBehindTheLastColonUnlessAKeyNamesIt) {
   const auto read = [](const std::string& value) {
     return of_mine(read_with("kernels.layer_norm = " + value)).at("layer_norm");
