@@ -145,8 +145,8 @@ TEST_F(Signals, EndTheWaitForALockThatIsTold) {
     EXPECT_TRUE(run.ends(2s));
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
-    EXPECT_EQ(finished.err, "waiting for " + ledger +
-                                ", which another process has locked\n"
+    EXPECT_EQ(finished.err, "waiting for " + ledger + ", which process " +
+                                std::to_string(::getpid()) + " has locked\n"
                                 "interrupted: 'a' is not decided; nothing was written\n");
   }
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/interruption.h"
 #include "base/text/diagnostic.h"
+#include "base/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -19,9 +21,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds between_tries{10};
-// A lock file begins with its holder's process number. A byte at this offset says that another
-// process waits for the lock.
-constexpr off_t place_of_waiting = 32;
+// A lock file begins with its holder's process number and, behind a blank, its work. A byte at this
+// offset says that another process waits for the lock.
+constexpr off_t place_of_waiting = 512;
 // The time at which this thread last released a lock that another process was waiting for.
 thread_local Clock::time_point given_back;
 
@@ -78,17 +80,24 @@ OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::p
   return file;
 }
 
-// Returns the process number that the holder wrote into the file.
+// Returns what the holder wrote into the file: "process 4711", "process 4711 (l.ledger)". Empty
+// where that is no process number.
 std::string holder_of(const std::filesystem::path& path) {
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::string text(16, '\0');
+  std::string text(place_of_waiting, '\0');
   const ssize_t length = ::read(file.descriptor(), text.data(), text.size());
   text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  return text.substr(0, text.find_first_not_of("0123456789"));
+  text.resize(std::min(text.find('\0'), text.size()));
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return {};
+  const std::string process = "process " + text.substr(0, digits);
+  return digits == text.size() ? process
+                               : fmt::format("{} ({})", process, one_line(text.substr(digits + 1)));
 }
 
-void sign(const OpenFile& file) {
-  const std::string holder = std::to_string(::getpid());
+void sign(const OpenFile& file, const std::string& work) {
+  std::string holder = std::to_string(::getpid());
+  if (!work.empty()) holder += ' ' + work.substr(0, place_of_waiting / 2);
   (void)!::ftruncate(file.descriptor(), 0);
   (void)!::pwrite(file.descriptor(), holder.data(), holder.size(), 0);
 }
@@ -107,7 +116,7 @@ bool does_anybody_wait(const OpenFile& file) {
 class LockWait {
  public:
   LockWait(const std::filesystem::path& folder, const std::filesystem::path& file,
-           LockPatience patience)
+           const LockPatience& patience)
       : folder_(folder), file_(file), patience_(patience) {}
 
   void go_on() {
@@ -119,24 +128,25 @@ class LockWait {
       holder_ = std::move(holder);
     }
     if (!said_ && now - begun_ >= patience_.silent) {
-      *patience_.words << fmt::format("waiting for {}, which another process has locked\n",
-                                      folder_.generic_string())
+      *patience_.words << fmt::format("waiting for {}, which {} has locked\n",
+                                      folder_.generic_string(), holder())
                        << std::flush;
       said_ = true;
     }
     if (now - since_ < patience_.most) return;
     refuse_to_lock(
         folder_,
-        fmt::format("{} has held it for {} s",
-                    holder_.empty() ? "another process" : "process " + holder_,
+        fmt::format("{} has held it for {} s", holder(),
                     std::chrono::duration_cast<std::chrono::seconds>(patience_.most).count()),
         "wait until that has ended, or name another folder");
   }
 
  private:
+  std::string holder() const { return holder_.empty() ? "another process" : holder_; }
+
   const std::filesystem::path& folder_;
   const std::filesystem::path& file_;
-  LockPatience patience_;
+  const LockPatience& patience_;
   Clock::time_point begun_ = Clock::now();
   Clock::time_point since_ = begun_;
   std::string holder_;
@@ -145,7 +155,7 @@ class LockWait {
 
 }  // namespace
 
-FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patience)
+FolderLock::FolderLock(const std::filesystem::path& folder, const LockPatience& patience)
     : path_(folder / lock_file_name) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -164,7 +174,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
       say_in_file_that_one_waits(file_);
     }
   }
-  sign(file_);
+  sign(file_, patience.work);
 }
 
 FolderLock::~FolderLock() {

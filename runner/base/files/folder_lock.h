@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "base/files/open_file.h"
@@ -18,6 +19,7 @@ struct LockPatience {
   std::chrono::milliseconds silent{500};                     // short waits are not reported
   std::chrono::milliseconds most{std::chrono::seconds(60)};  // as long as the holder stays the same
   std::ostream* words = &std::cerr;
+  std::string work = {};  // that is done meanwhile, in a word for those who wait: "l.ledger"
 };
 
 // An exclusive lock on a folder, held from construction to destruction. The system releases it when
@@ -28,7 +30,7 @@ struct LockPatience {
 // Interrupted when a signal comes first.
 class FolderLock {
  public:
-  explicit FolderLock(const std::filesystem::path& folder, LockPatience = {});
+  explicit FolderLock(const std::filesystem::path& folder, const LockPatience& = {});
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();

@@ -73,12 +73,12 @@ TEST_F(FolderLockTest, IsGivenBackByAHolderThatIsKilled) {
 // A process that holds the lock until it is killed.
 class Holder {
  public:
-  explicit Holder(const std::filesystem::path& folder) {
+  explicit Holder(const std::filesystem::path& folder, const std::string& work = {}) {
     int ready[2];
     if (::pipe(ready) != 0) return;
     process_ = ::fork();
     if (process_ == 0) {
-      const FolderLock lock(folder);
+      const FolderLock lock(folder, {.work = work});
       (void)!::write(ready[1], "x", 1);
       ::pause();
       ::_exit(0);
@@ -112,7 +112,27 @@ TEST_F(FolderLockTest, SaysThatItWaitsAndGivesUpAfterAWhile) {
                                              " has held it for 0 s; wait until that has ended, or "
                                              "name another folder");
   }
-  EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which another process has locked\n");
+  EXPECT_EQ(words.str(),
+            "waiting for " + folder.string() + ", which " + holder.name() + " has locked\n");
+}
+
+// Two ledgers of one folder wait for each other.
+TEST_F(FolderLockTest, SaysWhatTheHolderDoes) {
+  using namespace std::chrono_literals;
+  const std::string longest(1000, 'l');
+  for (const auto& [work, told] :
+       {std::pair<std::string, std::string>{"other.ledger", " (other.ledger)"},
+        {"a\x1b[2Jb", " (a\\x1b[2Jb)"},
+        {longest, " (" + longest.substr(0, 256) + ")"}}) {
+    const Holder holder(folder, work);
+    std::ostringstream words;
+    const auto lock = [&] {
+      FolderLock(folder, {.silent = 20ms, .most = 100ms, .words = &words, .work = "own.ledger"});
+    };
+    EXPECT_THROW(lock(), RequestError);
+    EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which " + holder.name() + told +
+                               " has locked\n");
+  }
 }
 
 // Another user of the folder may put a pipe there. A pipe names no holder of the lock.

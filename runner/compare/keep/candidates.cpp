@@ -99,7 +99,8 @@ std::filesystem::path kept_file(const std::filesystem::path& ledger, const Candi
 
 CandidateTurn::CandidateTurn(std::filesystem::path path)
     : path_(std::move(path)),
-      lock_(folder_of(path_), LockPatience{.most = longest_turn}),
+      lock_(folder_of(path_),
+            LockPatience{.most = longest_turn, .work = path_.filename().string()}),
       all_(read_candidates(path_)) {}
 
 void CandidateTurn::write(const Candidate& candidate) {

@@ -189,7 +189,8 @@ std::optional<std::filesystem::path> stored_runs_in(const std::filesystem::path&
 
 LedgerTurn::LedgerTurn(std::filesystem::path path, const std::string& scenario)
     : path_(std::move(path)),
-      lock_(folder_of(path_), LockPatience{.most = longest_turn}),
+      lock_(folder_of(path_),
+            LockPatience{.most = longest_turn, .work = path_.filename().string()}),
       before_(read_ledger(path_, scenario)) {}
 
 void LedgerTurn::keep(StoredRun run) {
