@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "base/process/command.h"
+#include "base/require.h"
 #include "kernels/catalogue.h"
 #include "plugin/kept_check.h"
 #include "plugin/tables/kernel_file.h"
@@ -17,9 +19,46 @@
 namespace stepgate {
 namespace {
 
-std::vector<Diagnostic> faults_of(const KernelReplacement& replacement, const std::string& name) {
+RequestError within(const Operation& operation, const std::string& file,
+                    const RequestError& error) {
+  Diagnostic fault = error.diagnostics().front();
+  fault.message = fmt::format("'{}' by '{}': {}", operation.name, file, fault.message);
+  return RequestError(std::move(fault));
+}
+
+// Throws RequestError for the first launch that the file's table has no sizes for. Shapes repeat
+// from layer to layer.
+void require_launchable(const KernelFile& file, const StepPlan& plan, const std::string& name) {
+  std::vector<const LaunchKernel*> seen;
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || launch->kernel != name) continue;
+    const auto is_same = [&](const LaunchKernel* other) {
+      return other->shape == launch->shape && other->dtype == launch->dtype &&
+             other->attributes == launch->attributes;
+    };
+    if (std::ranges::any_of(seen, is_same)) continue;
+    seen.push_back(launch);
+    const Kernel& row = kernel(launch->kernel);
+    try {
+      require_launchable(file, {.kernel = row,
+                                .shape = launch->shape,
+                                .dtype = launch->dtype,
+                                .attributes = launch->attributes});
+    } catch (const KernelUnsupported& unsupported) {
+      if (row.replacement->otherwise == Otherwise::refuse)
+        throw within(operation, row.replacement->library, unsupported);
+    } catch (const KernelLibraryError& error) {
+      throw within(operation, row.replacement->library, error);
+    }
+  }
+}
+
+std::vector<Diagnostic> faults_of(const KernelReplacement& replacement, const std::string& name,
+                                  const StepPlan& plan) {
   try {
-    (void)read_kernel(replacement.library, replacement.function, kernel(name));
+    require_launchable(read_kernel(replacement.library, replacement.function, kernel(name)), plan,
+                       name);
   } catch (const RequestError& error) {
     return error.diagnostics();
   }
@@ -41,15 +80,23 @@ bool lacks_a_file(const KernelReplacement& replacement) {
 
 }  // namespace
 
-std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
+std::vector<WrongLibrary> wrong_libraries(const Planned& planned) {
   std::vector<WrongLibrary> all;
-  for (const Variant& variant : scenario.variants) {
+  std::set<std::string> told;
+  for (const Variant& variant : planned.scenario.variants) {
     for (const auto& [name, replacement] : variant.knobs.kernels) {
-      for (Diagnostic& fault : faults_of(replacement, name)) {
+      const auto plan = std::ranges::find_if(
+          planned.plans, [&](const PlannedStep& step) { return step->variant == variant.name; });
+      require(plan != planned.plans.end(), "a variant that launches kernels is planned");
+      for (Diagnostic& fault : faults_of(replacement, name, *plan)) {
+        // A fault of the base's library appears in every variant, but is told once.
+        const Place& place = place_of_kernel(variant, name);
+        if (!told.insert(fmt::format("{} {}", to_string({place, "", ""}), to_string(fault))).second)
+          continue;
         // Faults of a table have places in it, but where there is none.
         std::error_code none;
         if (fault.place.file.empty() || !std::filesystem::exists(replacement.library, none)) {
-          const std::string file = std::exchange(fault.place, place_of_kernel(variant, name)).file;
+          const std::string file = std::exchange(fault.place, place).file;
           fault.message = fmt::format("the '{}' of variant '{}': {}{}{}", name, variant.name, file,
                                       file.empty() ? "" : ": ", fault.message);
         }
@@ -60,9 +107,10 @@ std::vector<WrongLibrary> wrong_libraries(const Scenario& scenario) {
   return all;
 }
 
-void refuse_wrong_libraries(const Scenario& scenario) {
+void refuse_wrong_libraries(std::span<const Planned> all) {
   std::vector<Diagnostic> faults;
-  for (WrongLibrary& wrong : wrong_libraries(scenario)) faults.push_back(std::move(wrong.fault));
+  for (const Planned& planned : all)
+    for (WrongLibrary& wrong : wrong_libraries(planned)) faults.push_back(std::move(wrong.fault));
   if (!faults.empty()) throw RequestError(std::move(faults));
 }
 

@@ -3,10 +3,12 @@
 // library runs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/text/diagnostic.h"
+#include "line/planned.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -17,11 +19,12 @@ struct WrongLibrary {
 };
 
 // Each library that is absent, is no library of this build's interface, or exports no function of
-// that name.
-std::vector<WrongLibrary> wrong_libraries(const Scenario&);
+// that name, and each table whose sizes are none for a launch of the variant's plan: the first such
+// launch.
+std::vector<WrongLibrary> wrong_libraries(const Planned&);
 
 // Throws RequestError with all of them.
-void refuse_wrong_libraries(const Scenario&);
+void refuse_wrong_libraries(std::span<const Planned>);
 
 // Returns what `stepgate kernel check` has said of the bytes of each kernel, or that nobody has
 // asked it.

@@ -72,6 +72,7 @@ class ElfReader {
 
   struct Symbol {
     std::string name;
+    std::uint64_t index = 0;  // in its table
     std::uint64_t address = 0;
     bool is_function = false;
     unsigned char other = 0;  // st_other: a machine's own flags among it
@@ -96,6 +97,7 @@ class ElfReader {
         const unsigned type = ELF64_ST_TYPE(read->st_info);
         if (type != STT_FUNC && type != STT_OBJECT) continue;
         all.push_back({.name = std::string(text(names->sh_offset + read->st_name)),
+                       .index = symbol,
                        .address = read->st_value,
                        .is_function = type == STT_FUNC,
                        .other = read->st_other});

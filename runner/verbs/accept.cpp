@@ -22,6 +22,7 @@
 #include "line/provenance.h"
 #include "line/ranks/rank_team.h"
 #include "line/trace/trace_all.h"
+#include "line/wrong_libraries.h"
 #include "measure/planned_subject.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
@@ -155,6 +156,7 @@ int accept_runs(const Arguments& arguments) {
   stop_when_interrupted();
   // Errors in the last file are found before the first scenario is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
+  if (resolved_spec(arguments.device).starts_with("cuda")) refuse_wrong_libraries(all);
   if (all.size() == 1 && arguments.runs == 1)
     return accept_or_be_interrupted(arguments, all.front().scenario.file, false);
   std::vector<const Scenario*> scenarios;

@@ -220,21 +220,10 @@ class Keep {
                          "name a GPU or a simulated device");
     (void)look_at_scenarios(request_);
     request_.settings.wider.clear();
-    if (is_library()) refuse_wrong_library(base ? &*base : nullptr);
+    if (is_library()) refuse_wrong_libraries_of(request_);
     if (subject_.base == subject_.head)
       throw RequestError("HEAD is BASE, byte for byte: was it built?",
                          "give the file of a candidate, or another --base");
-  }
-
-  // Whatever is wrong with a library as a file is wrong with the request.
-  void refuse_wrong_library(const KeptSide* base) const {
-    for (const auto* knobs : {&arguments().gate.base_overrides, &arguments().gate.head_overrides}) {
-      Arguments of_side = arguments();
-      of_side.overrides.insert(of_side.overrides.end(), knobs->begin(), knobs->end());
-      (void)plan_all(of_side, request_.seed);
-    }
-    if (base != nullptr) (void)read_side(*base);
-    (void)read_side(head_);
   }
 
   // Throws RequestError where the file has no such kernel.

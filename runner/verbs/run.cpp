@@ -308,8 +308,7 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
     });
   }
   if (launched != nullptr) refuse_programs(all);
-  if (resolved_spec(arguments.device).starts_with("cuda"))
-    for (const Planned& planned : all) refuse_wrong_libraries(planned.scenario);
+  if (resolved_spec(arguments.device).starts_with("cuda")) refuse_wrong_libraries(all);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
   const std::vector<PartOfRun> parts =

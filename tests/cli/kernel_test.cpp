@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -276,6 +277,54 @@ TEST_F(KernelVerb, AFaultOfALibraryIsToldAtItsKey) {
   EXPECT_TRUE(contains(checked("gelu = \"ln.toml\""), "ln.toml:1:9: ")) << "in the table itself";
   EXPECT_TRUE(contains(checked("gelu = \"libmine.so\"", {"--set", "kernels.gelu=absent.so"}),
                        "--set kernels.gelu=absent.so: the 'gelu' of variant 'ours'"));
+}
+
+// Nothing runs: the plan has the shapes, and the cubin its limits.
+TEST_F(KernelVerb, ACheckHoldsATableAgainstTheLaunchesOfTheStep) {
+  write_small_cubin(place() / "ln.cubin");
+  write_table_of(place() / "ln.toml", "ln_fwd");
+  const std::string right = text_of(place() / "ln.toml");
+  const auto checked = [&](const std::string& from, const std::string& to,
+                           const std::string& verb = "check", const std::string& otherwise = "") {
+    std::string table = right;
+    std::ofstream(place() / "ln.toml") << table.replace(table.find(from), from.size(), to);
+    const std::string file =
+        scenario_with("layer_norm = { library = \"ln.toml\"" + otherwise + " }");
+    return verb == "gate" ? stepgate({"gate", "--base-kernels", "ln.toml", "--head-kernels",
+                                      "ln.toml", "--device", "simulated", file})
+                          : stepgate({verb, file});
+  };
+  EXPECT_EQ(checked("rows", "rows").exit_code, 0);
+  for (const auto& [from, to, words] :
+       {std::tuple{"block = 128", "block = 1025", "'block' is 1025 for layer_norm of "},
+        std::tuple{"\"rows\"", "\"rows / 1000\"",
+                   "'grid' is rows / 1000 = 0.128 for layer_norm of "
+                   "128 x 64 in bf16"},
+        std::tuple{"\"rows\"", "\"rows - 128\"",
+                   "'grid' is rows - 128 = 0 for layer_norm of 128 x "
+                   "64 in bf16"},
+        std::tuple{"block = 128", "block = 128\nshared = \"4096 * columns\"",
+                   "needs 262144 bytes of shared memory for layer_norm of 128 x 64 in bf16"},
+        std::tuple{"block = 128", "block = 128\nshared = \"columns - 65\"",
+                   "'shared' is columns - 65 = -1 for layer_norm of 128 x 64 in bf16"},
+        std::tuple{"block = 128", "block = 128\ndtypes = [\"fp16\"]",
+                   "does not support layer_norm of 128 x 64 in bf16: its table says fp16"}}) {
+    const Finished refused = checked(from, to);
+    EXPECT_EQ(refused.exit_code, 2) << words;
+    EXPECT_TRUE(contains(refused.err, words)) << refused.err;
+    EXPECT_TRUE(contains(refused.err,
+                         "step.toml:18:1: the 'layer_norm' of variant 'mine': "
+                         "'block 0: "))
+        << refused.err;
+  }
+  const Finished gate = checked("block = 128", "block = 1025", "gate");
+  EXPECT_EQ(gate.exit_code, 2) << gate.out;
+  EXPECT_TRUE(contains(gate.err, "'block' is 1025")) << gate.err;
+  // stepgate's kernel launches shapes that the table does not support.
+  EXPECT_EQ(
+      checked("block = 128", "block = 128\ndtypes = [\"fp16\"]", "check", ", otherwise = \"ours\"")
+          .exit_code,
+      0);
 }
 
 TEST_F(KernelVerb, AStepTakesATable) {

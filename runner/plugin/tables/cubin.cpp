@@ -24,6 +24,34 @@ constexpr std::array<double, 3> most_blocks{2147483647, 65535, 65535};
 constexpr std::array<double, 3> most_threads{1024, 1024, 64};
 constexpr std::int64_t most_threads_of_block = 1024;
 
+constexpr std::int64_t registers_of_block = 65536;
+constexpr std::int64_t lanes = 32;
+
+constexpr std::string_view correct_the_table =
+    "correct the table, or say in its 'supports' which sizes the kernel takes";
+
+// The most that a block may have on any device of this generation (CUDA C++ programming guide,
+// technical specifications per compute capability).
+std::uint32_t most_shared_bytes(std::uint32_t capability) {
+  switch (capability / 10) {
+    case 7:
+      return 96 * 1024;
+    case 8:
+      return 163 * 1024;
+    case 12:
+      return 99 * 1024;
+    default:
+      return 227 * 1024;
+  }
+}
+
+// The registers that a block takes: a warp's are a multiple of 256.
+std::int64_t registers_of(const CubinEntry& entry, std::int64_t threads) {
+  constexpr std::int64_t unit = 256;
+  const std::int64_t warps = (threads + lanes - 1) / lanes;
+  return (entry.registers * lanes + unit - 1) / unit * unit * warps;
+}
+
 std::int64_t bytes_of(ArgumentType type) {
   const bool is_short =
       type == ArgumentType::i32 || type == ArgumentType::u32 || type == ArgumentType::f32;
@@ -63,10 +91,14 @@ class CallNumbers {
     const double value = value_of(expression, names_);
     if (value >= least && value <= most && value == std::trunc(value))
       return static_cast<std::int64_t>(value);
+    std::string said = fmt::format("{}", value);
+    if (said != expression) said = fmt::format("{} = {}", expression, said);
     throw KernelLibraryError(
-        fmt::format("'{}' is {} = {} for {}, and must be a whole number from {:.0f} to {:.0f}",
-                    what, expression, value, in_words(asked_), least, most),
-        value != std::trunc(value) ? fmt::format("write ceil({})", expression) : std::string());
+        fmt::format("'{}' is {} for {}, and must be a whole number from {:.0f} to {:.0f}", what,
+                    said, in_words(asked_), least, most),
+        std::isfinite(value) && value != std::trunc(value)
+            ? fmt::format("write ceil({})", expression)
+            : std::string(correct_the_table));
   }
 
   std::array<std::uint32_t, 3> three(std::string_view what,
@@ -182,16 +214,32 @@ void Cubin::require_resources(const CubinCall& call, const KernelRequest& asked,
   const std::int64_t threads = std::int64_t{call.block[0]} * call.block[1] * call.block[2];
   const std::int64_t most = entry.most_threads > 0 ? entry.most_threads : most_threads_of_block;
   if (threads > most || (entry.threads > 0 && threads != entry.threads)) {
-    throw KernelLibraryError(fmt::format("{} has blocks of {}{} threads, and 'block' is {}", who(),
-                                         entry.threads > 0 ? "" : "at most ",
-                                         entry.threads > 0 ? entry.threads : most, threads));
+    throw KernelLibraryError(
+        fmt::format("{} has blocks of {}{} threads, and 'block' is {} for {}", who(),
+                    entry.threads > 0 ? "" : "at most ", entry.threads > 0 ? entry.threads : most,
+                    threads, in_words(asked)),
+        std::string(correct_the_table));
+  }
+  if (const std::int64_t registers = registers_of(entry, threads); registers > registers_of_block) {
+    throw KernelLibraryError(
+        fmt::format(
+            "{} needs {} registers a thread, which are {} for a block of {} threads of {}, and "
+            "a block may have {}",
+            who(), entry.registers, registers, threads, in_words(asked), registers_of_block),
+        fmt::format("write a smaller 'block', or compile it with __launch_bounds__({})", threads));
   }
   const std::int64_t shared = call.shared_bytes + entry.shared_bytes;
   if (shared > device.shared_bytes) {
     throw KernelLibraryError(
         fmt::format("{} needs {} bytes of shared memory for {}, and a block may have {}", who(),
-                    shared, in_words(asked), device.shared_bytes));
+                    shared, in_words(asked), device.shared_bytes),
+        std::string(correct_the_table));
   }
+}
+
+void Cubin::require_launchable(const KernelRequest& asked) const {
+  (void)call(asked,
+             {.capability = file_.capability, .shared_bytes = most_shared_bytes(file_.capability)});
 }
 
 CubinCall Cubin::call(const KernelRequest& asked, const DeviceFacts& device) const {

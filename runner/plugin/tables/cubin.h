@@ -44,6 +44,8 @@ class Cubin {
   // Throws KernelUnsupported for a shape, attribute or dtype beyond what the table says, and
   // KernelLibraryError for a launch that the device cannot make.
   CubinCall call(const KernelRequest&, const DeviceFacts&) const;
+  // The same where no device that runs the cubin could make the launch.
+  void require_launchable(const KernelRequest&) const;
 
  private:
   const CubinEntry& entry() const { return entry_named(file_, launch_.entry); }

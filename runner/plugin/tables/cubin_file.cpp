@@ -26,8 +26,8 @@ constexpr unsigned char is_kernel = 0x10;  // in st_other
 constexpr std::uint32_t first_with_reserved = 90;
 constexpr std::int64_t reserved_bytes = 1024;
 
-// A record of .nv.info.KERNEL: how its value is written, which fact it is, and a number or the
-// bytes of the value that follow.
+// A record of .nv.info, and of .nv.info.KERNEL: how its value is written, which fact it is, and a
+// number or the bytes of the value that follow.
 struct InfoRecord {
   std::uint8_t form;
   std::uint8_t fact;
@@ -42,6 +42,7 @@ constexpr std::uint8_t parameter = 0x17;       // ParameterRecord
 constexpr std::uint8_t all_parameters = 0x19;  // the bytes of all
 constexpr std::uint8_t cluster = 0x3d;         // three numbers
 constexpr std::uint8_t in_clusters = 0x3e;
+constexpr std::uint8_t registers = 0x2f;  // RegistersRecord; in .nv.info
 }  // namespace facts
 
 struct ParameterRecord {
@@ -49,6 +50,10 @@ struct ParameterRecord {
   std::uint16_t ordinal;
   std::uint16_t offset;
   std::uint32_t bytes_above_18_bits;
+};
+struct RegistersRecord {
+  std::uint32_t symbol;
+  std::uint32_t of_a_thread;
 };
 // More than any file has.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 31;
@@ -59,6 +64,25 @@ std::int64_t product(const Three& three) {
   std::int64_t value = 1;
   for (const std::uint32_t one : three) value = std::min<std::int64_t>(value * one, most);
   return value;
+}
+
+// The registers of a thread, by the index of the kernel's symbol.
+std::map<std::uint64_t, std::int64_t> registers_in(const ElfReader& elf,
+                                                   const Elf64_Shdr& section) {
+  std::map<std::uint64_t, std::int64_t> all;
+  std::uint64_t at = std::min(section.sh_offset, most_bytes);
+  const std::uint64_t end = at + std::min(section.sh_size, most_bytes);
+  while (at < end) {
+    const auto record = elf.at<InfoRecord>(at);
+    if (!record) break;
+    at += sizeof(InfoRecord);
+    if (record->form != with_bytes) continue;
+    const auto registers = elf.at<RegistersRecord>(at);
+    if (registers && record->fact == facts::registers)
+      all[registers->symbol] = registers->of_a_thread;
+    at += record->number;
+  }
+  return all;
 }
 
 class EntryReader {
@@ -149,9 +173,14 @@ CubinFile cubin_of(std::string path, std::vector<std::byte> bytes) {
   const bool is_wide = header.e_ident[EI_ABIVERSION] >= abi_with_wide_flags;
   file.capability = (is_wide ? header.e_flags >> 8 : header.e_flags) & 0xff;
   const std::vector<ElfReader::Section> sections = elf.sections();
+  std::map<std::uint64_t, std::int64_t> registers;
+  for (const ElfReader::Section& section : sections)
+    if (section.name == ".nv.info") registers = registers_in(elf, section.header);
   for (const ElfReader::Symbol& symbol : elf.exported(SHT_SYMTAB)) {
     if (!symbol.is_function || (symbol.other & is_kernel) == 0 || symbol.name.empty()) continue;
     CubinEntry entry{.name = symbol.name, .parameter_bytes = {}};
+    if (const auto own = registers.find(symbol.index); own != registers.end())
+      entry.registers = own->second;
     for (const ElfReader::Section& section : sections) {
       if (section.name == ".nv.info." + entry.name) {
         if (EntryReader(elf, section.header, entry).read()) continue;

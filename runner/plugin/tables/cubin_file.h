@@ -18,6 +18,7 @@ struct CubinEntry {
   std::int64_t shared_bytes = 0;              // that every block has without asking
   std::int64_t most_threads = 0;              // of a block; 0: as many as a device may have
   std::int64_t threads = 0;                   // that a block must have; 0: any number
+  std::int64_t registers = 0;                 // of a thread; 0: the file does not say
   bool is_in_clusters = false;
 };
 

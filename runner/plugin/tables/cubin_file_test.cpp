@@ -32,6 +32,7 @@ TEST(CubinFiles, HaveTheFactsOfTheirKernels) {
   EXPECT_EQ(entry.shared_bytes, 160);
   EXPECT_EQ(entry.most_threads, 128);
   EXPECT_EQ(entry.threads, 0);
+  EXPECT_EQ(entry.registers, 40);
   EXPECT_FALSE(entry.is_in_clusters);
   small.more_facts = fact_of_three(0x10, 64);
   EXPECT_EQ(cubin_of("a", bytes_of(small)).entries.front().threads, 64);
@@ -57,7 +58,7 @@ TEST(CubinFiles, ClustersAreSeen) {
 TEST(CubinFiles, WhatIsNoCubinIsRefused) {
   EXPECT_TRUE(contains(fault_of({}), "'ln.cubin' is no cubin; compile it with nvcc -cubin"));
   std::vector<std::byte> whole = bytes_of(SmallCubin{});
-  for (std::size_t bytes = 0; bytes < sizeof(Elf64_Ehdr) + 5 * sizeof(Elf64_Shdr); ++bytes) {
+  for (std::size_t bytes = 0; bytes < sizeof(Elf64_Ehdr) + 6 * sizeof(Elf64_Shdr); ++bytes) {
     EXPECT_NE(fault_of({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)}), "")
         << bytes;
   }

@@ -204,6 +204,42 @@ TEST(CubinLaunches, WhatTheDeviceCannotLaunchIsRefused) {
                "a block may have 232448"));
 }
 
+// Nobody has named a device yet: only what none of them could launch is refused.
+TEST(CubinLaunches, WhatNoDeviceCanLaunchIsRefusedWithoutOne) {
+  const auto refused = [](const Cubin& of, const MatrixShape& shape = {10, 768}) {
+    return refusal_of([&] {
+      of.require_launchable({.kernel = kernel("layer_norm"),
+                             .shape = shape,
+                             .dtype = DType::bf16,
+                             .attributes = NormAttributes{.epsilon = 1e-5}});
+    });
+  };
+  constexpr std::uint32_t older = 0x5005004;  // compute capability 8.0
+  const SmallCubin of_80{.flags = older, .shared_bytes = 0};
+  EXPECT_EQ(refused(cubin()), "");
+  EXPECT_EQ(refused(cubin(with("shared", "shared = 166912"), of_80)), "");
+  for (const auto& [of, words] :
+       {std::pair{cubin(with("block", "block = 129"), {.more_facts = fact_of_three(0x05, 128)}),
+                  "has blocks of at most 128 threads, and 'block' is 129 for layer_norm of 10 x "
+                  "768 in bf16; correct the table, or say in its 'supports'"},
+        std::pair{cubin(with("block", "block = 1025")), "'block' is 1025 for layer_norm of 10 x"},
+        std::pair{cubin(with("grid", "grid = \"floor(rows / 4) - 2\"")),
+                  "'grid' is floor(rows / 4) - 2 = 0 for layer_norm of 10 x 768 in bf16"},
+        std::pair{cubin(with("grid", "grid = [1, 65536]")), "a whole number from 1 to 65535"},
+        std::pair{cubin(with("shared", "shared = \"columns - 769\"")),
+                  "'shared' is columns - 769 = -1 for layer_norm of 10 x 768 in bf16"},
+        std::pair{cubin(with("shared", "shared = 232449")), "a block may have 232448"},
+        std::pair{cubin(with("shared", "shared = 166913"), of_80), "a block may have 166912"},
+        std::pair{cubin(with("block", "block = 512"), {.registers = 129}),
+                  "needs 129 registers a thread, which are 69632 for a block of 512 threads of "
+                  "layer_norm of 10 x 768 in bf16, and a block may have 65536; write a smaller "
+                  "'block', or compile it with "
+                  "__launch_bounds__(512)"}})
+    EXPECT_TRUE(contains(refused(of), words));
+  EXPECT_EQ(refused(cubin(with("block", "block = 512"), {.registers = 128})), "");
+  EXPECT_TRUE(contains(refused(cubin(), {10, 772}), "columns must be a multiple of 8"));
+}
+
 TEST(CubinLaunches, OtherBytesOrAnotherLaunchAreAnotherIdentity) {
   const std::string first = cubin().identity();
   EXPECT_TRUE(contains(first, "ln.cubin "));

@@ -61,6 +61,11 @@ KernelFile read_kernel(const std::filesystem::path& file, const std::string& fun
   return TvmFfi(std::get<TvmFfiLaunch>(std::move(launch)), file.parent_path(), wanted);
 }
 
+void require_launchable(const KernelFile& file, const KernelRequest& asked) {
+  if (const auto* cubin = std::get_if<Cubin>(&file)) cubin->require_launchable(asked);
+  if (const auto* function = std::get_if<TvmFfi>(&file)) function->require_launchable(asked);
+}
+
 std::string identity_of(const KernelFile& file) {
   if (const auto* library = std::get_if<LibraryFile>(&file)) return identity_of(*library);
   if (const auto* cubin = std::get_if<Cubin>(&file)) return cubin->identity();

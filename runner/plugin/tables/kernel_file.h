@@ -35,6 +35,10 @@ using KernelFile = std::variant<LibraryFile, Cubin, TvmFfi>;
 // kernel: KernelLibraryError, or the faults of a table.
 KernelFile read_kernel(const std::filesystem::path&, const std::string& function, const Kernel&);
 
+// Throws KernelLibraryError, and KernelUnsupported, where the sizes that a table says are none of
+// this launch, or none that any device could launch. A library answers for itself, when it runs.
+void require_launchable(const KernelFile&, const KernelRequest&);
+
 // The name of the file, or of the one that a table names, and a digest of all that makes it another
 // kernel.
 std::string identity_of(const KernelFile&);

@@ -137,14 +137,15 @@ struct Argument {
   Any number{};
 };
 
-std::int64_t whole_of(std::string_view expression, std::span<const NamedNumber> names) {
+std::int64_t whole_of(std::string_view expression, const KernelRequest& asked,
+                      std::span<const NamedNumber> names) {
   const double value = value_of(expression, names);
   constexpr double most = 9007199254740992.0;
   if (value >= -most && value <= most &&
       value == static_cast<double>(static_cast<std::int64_t>(value)))
     return static_cast<std::int64_t>(value);
-  throw KernelLibraryError(
-      fmt::format("'{}' is {}, and must be a whole number", expression, value));
+  throw KernelLibraryError(fmt::format("'{}' is {} for {}, and must be a whole number", expression,
+                                       value, in_words(asked)));
 }
 
 Argument tensor_for(const LaunchArgument& argument, const KernelRequest& asked,
@@ -154,9 +155,12 @@ Argument tensor_for(const LaunchArgument& argument, const KernelRequest& asked,
   const KernelOperand& operand = asked.kernel.operands[made.operand];
   std::int64_t elements = 1;
   for (const std::string_view dimension : text.dimensions) {
-    made.shape.push_back(whole_of(dimension, names));
-    const bool is_wrong =
-        made.shape.back() < 0 || __builtin_mul_overflow(elements, made.shape.back(), &elements);
+    made.shape.push_back(whole_of(dimension, asked, names));
+    if (made.shape.back() < 0) {
+      throw KernelLibraryError(fmt::format("'{}' has a size of {} for {}", argument.value,
+                                           made.shape.back(), in_words(asked)));
+    }
+    const bool is_wrong = __builtin_mul_overflow(elements, made.shape.back(), &elements);
     if (is_wrong) elements = -1;
     if (is_wrong) break;
   }
@@ -184,9 +188,17 @@ Argument argument_for(const LaunchArgument& argument, const KernelRequest& asked
     made.number.real = value_of(argument.value, names);
   } else {
     made.number.type = is_number;
-    made.number.number = whole_of(argument.value, names);
+    made.number.number = whole_of(argument.value, asked, names);
   }
   return made;
+}
+
+std::vector<Argument> arguments_for(const TvmFfiLaunch& launch, const KernelRequest& asked) {
+  const std::vector<NamedNumber> names = numbers_of(asked.shape, asked.attributes);
+  std::vector<Argument> arguments;
+  for (const LaunchArgument& argument : launch.arguments)
+    arguments.push_back(argument_for(argument, asked, names));
+  return arguments;
 }
 
 }  // namespace
@@ -308,12 +320,14 @@ std::string TvmFfi::identity() const {
                                  text_of(launch_.supported)));
 }
 
+void TvmFfi::require_launchable(const KernelRequest& asked) const {
+  require_supported(launch_.supported, who(), asked);
+  (void)arguments_for(launch_, asked);
+}
+
 PreparedKernel TvmFfi::prepare(const KernelRequest& asked, const DeviceFacts& device) {
   require_supported(launch_.supported, who(), asked);
-  const std::vector<NamedNumber> names = numbers_of(asked.shape, asked.attributes);
-  std::vector<Argument> arguments;
-  for (const LaunchArgument& argument : launch_.arguments)
-    arguments.push_back(argument_for(argument, asked, names));
+  std::vector<Argument> arguments = arguments_for(launch_, asked);
   if (opened_ == nullptr) {
     auto opened = std::make_shared<Opened>();
     DynamicLibrary runtime({.name = "tvm-ffi",

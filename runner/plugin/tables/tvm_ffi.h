@@ -56,6 +56,8 @@ class TvmFfi {
   // The file's name and a digest of its bytes and of the launch.
   std::string identity() const;
 
+  // Throws KernelLibraryError, KernelUnsupported where the table's sizes are none of this launch.
+  void require_launchable(const KernelRequest&) const;
   // Throws KernelLibraryError, KernelUnsupported. A launch throws KernelLibraryError, with the
   // function's own words, where the function fails or returns a tensor.
   PreparedKernel prepare(const KernelRequest&, const DeviceFacts&);

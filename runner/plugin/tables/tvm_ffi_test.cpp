@@ -129,9 +129,31 @@ TEST_F(TvmFfiFunctions, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(contains(few.faults.front().first, "'x[rows, min(columns, 1)]' has "));
   const KernelCheck half = checked(opened("x[rows, columns]", "x[rows, columns / 2]"));
   ASSERT_FALSE(half.faults.empty());
-  EXPECT_TRUE(contains(half.faults.front().first, "'columns / 2' is 0.5, and must be a whole"));
+  EXPECT_TRUE(
+      contains(half.faults.front().first, "'columns / 2' is 0.5 for layer_norm of 1 x 1 in "));
   EXPECT_TRUE(contains(refusal([] { return read_tvm_ffi_library(STEPGATE_FAKE_KERNELS); }),
                        "is no shared library with a function for tvm-ffi"));
+}
+
+TEST_F(TvmFfiFunctions, WhatFitsNoLaunchOfAShapeIsRefusedBeforeOneIsMade) {
+  const auto refused = [](const std::string& to) {
+    return refusal([&] {
+      opened("x[rows, columns]", to)
+          .require_launchable({.kernel = kernel("layer_norm"),
+                               .shape = MatrixShape{.rows = 10, .columns = 771},
+                               .dtype = DType::bf16,
+                               .attributes = NormAttributes{.epsilon = 1e-5}});
+      return 0;
+    });
+  };
+  EXPECT_EQ(refused("x[rows, columns]"), "");
+  for (const auto& [tensor, words] :
+       {std::pair{"x[rows, columns / 2]",
+                  "'columns / 2' is 385.5 for layer_norm of 10 x 771 in bf16, and"},
+        std::pair{"x[rows, columns - 772]",
+                  "'x[rows, columns - 772]' has a size of -1 for layer_norm of 10 x 771 in bf16"},
+        std::pair{"x[rows, columns - 771]", "has 0 elements for layer_norm of 10 x 771 in bf16"}})
+    EXPECT_TRUE(contains(refused(tensor), words));
 }
 
 TEST_F(TvmFfiFunctions, WithoutItsLibraryThatIsSaid) {

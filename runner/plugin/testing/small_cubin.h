@@ -22,6 +22,7 @@ struct SmallCubin {
   unsigned char abi = 8;
   std::uint64_t shared_bytes = 1024;  // of which 1024 are the system's
   std::vector<std::uint32_t> more_facts = {};
+  std::uint32_t registers = 40;  // of a thread
 };
 
 // A fact of three numbers of .nv.info: the most threads (0x05), the threads (0x10), the blocks of a
@@ -48,7 +49,7 @@ inline std::vector<std::byte> bytes_of(const SmallCubin& cubin) {
     names += name + '\0';
     return static_cast<std::uint32_t>(at);
   };
-  constexpr std::size_t sections = 5, symbols = 2, strings = 1;
+  constexpr std::size_t sections = 6, symbols = 2, strings = 1;
   std::array<Elf64_Shdr, sections> section{};
   std::array<Elf64_Sym, symbols> symbol{};
   symbol[1].st_name = named(cubin.entry);
@@ -67,6 +68,10 @@ inline std::vector<std::byte> bytes_of(const SmallCubin& cubin) {
   section[4].sh_name = named(".nv.shared." + cubin.entry);
   section[4].sh_type = SHT_NOBITS;
   section[4].sh_size = cubin.shared_bytes;
+  const std::array<std::uint32_t, 3> of_all{0x00082f04U, 1U, cubin.registers};  // of symbol 1
+  section[5].sh_name = named(".nv.info");
+  section[5].sh_type = SHT_LOPROC;
+  section[5].sh_size = sizeof of_all;
 
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -81,7 +86,8 @@ inline std::vector<std::byte> bytes_of(const SmallCubin& cubin) {
   header.e_shoff = sizeof header;
   section[2].sh_offset = header.e_shoff + sizeof section;
   section[3].sh_offset = section[2].sh_offset + sizeof symbol;
-  section[strings].sh_offset = section[3].sh_offset + section[3].sh_size;
+  section[5].sh_offset = section[3].sh_offset + section[3].sh_size;
+  section[strings].sh_offset = section[5].sh_offset + section[5].sh_size;
 
   std::vector<std::byte> bytes;
   const auto add = [&](const void* from, std::size_t size) {
@@ -92,6 +98,7 @@ inline std::vector<std::byte> bytes_of(const SmallCubin& cubin) {
   add(&section, sizeof section);
   add(&symbol, sizeof symbol);
   add(info.data(), section[3].sh_size);
+  add(of_all.data(), sizeof of_all);
   add(names.data(), names.size());
   return bytes;
 }

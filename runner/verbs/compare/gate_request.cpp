@@ -12,8 +12,8 @@
 #include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
 #include "compare/gate/gate_timing.h"
-#include "kernels/catalogue.h"
 #include "line/planned.h"
+#include "line/wrong_libraries.h"
 #include "plugin/tables/kernel_file.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/compare/program_worker.h"
@@ -139,21 +139,30 @@ void refuse_programs(const std::vector<Scenario>& scenarios) {
   }
 }
 
-// Throws RequestError where a library lacks what the scenarios launch, or where they launch nothing
-// of a library.
-void check_kernels(const GateArguments& gate, const std::vector<Scenario>& scenarios) {
-  for (const std::string& path : {gate.base_kernels, gate.head_kernels}) {
-    for (const Scenario& scenario : scenarios) {
-      if (!launches_libraries(scenario)) {
-        throw RequestError(
-            {{scenario.file, 0, 0},
-             fmt::format("'{}' launches no kernel of a library, so both sides would run alike",
-                         scenario.name),
-             "leave it out, or name a kernel in a variant (docs/kernels.md)"});
-      }
-      for (const Variant& variant : scenario.variants)
-        for (const auto& [name, replacement] : variant.knobs.kernels)
-          (void)read_kernel(path, replacement.function, kernel(name));
+void require_libraries(const std::vector<Scenario>& scenarios) {
+  for (const Scenario& scenario : scenarios) {
+    if (launches_libraries(scenario)) continue;
+    throw RequestError(
+        {{scenario.file, 0, 0},
+         fmt::format("'{}' launches no kernel of a library, so both sides would run alike",
+                     scenario.name),
+         "leave it out, or name a kernel in a variant (docs/kernels.md)"});
+  }
+}
+
+void refuse_wrong_libraries_of(const GateRequest& request) {
+  const GateArguments& gate = request.arguments.gate;
+  for (const auto* knobs : {&gate.base_overrides, &gate.head_overrides}) {
+    Arguments of_side = request.arguments;
+    of_side.overrides.insert(of_side.overrides.end(), knobs->begin(), knobs->end());
+    try {
+      refuse_wrong_libraries(plan_all(of_side, request.seed));
+    } catch (const RequestError& error) {
+      // Nobody wrote a --set that stands for another option.
+      std::vector<Diagnostic> faults = error.diagnostics();
+      for (Diagnostic& fault : faults)
+        if (fault.place.file.starts_with("--set kernels")) fault.place = {};
+      throw RequestError(std::move(faults));
     }
   }
 }
@@ -167,7 +176,10 @@ std::vector<Finding> look_at_scenarios(GateRequest& request) {
     request.scenarios = scenarios_with_wanted_tags(arguments);
     refuse_programs(request.scenarios);
   }
-  if (arguments.gate.of_kernels()) check_kernels(arguments.gate, request.scenarios);
+  if (arguments.gate.of_kernels()) {
+    require_libraries(request.scenarios);
+    refuse_wrong_libraries_of(request);
+  }
   refuse_namesakes(request.scenarios);
   refuse_unmatched(arguments.gate.workloads, workloads_of(request.scenarios));
   (void)most_pairs(arguments.gate.pairs, 1, request.settings);

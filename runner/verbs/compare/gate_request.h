@@ -52,6 +52,10 @@ void check_programs(const GateArguments&);
 // RequestError for an unreadable file or a pattern without a match.
 std::vector<Finding> look_at_scenarios(GateRequest&);
 
+// Throws RequestError where the libraries that either side's own overrides name are no kernels of
+// the scenarios' steps.
+void refuse_wrong_libraries_of(const GateRequest&);
+
 GateScope scope_of(const GateRequest&);
 
 bool calibrates(const GateRequest&);  // whether any scenario lacks a value

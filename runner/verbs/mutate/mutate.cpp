@@ -543,7 +543,7 @@ void print_with_warnings(const Planned& planned) {
   if (is_listed && point->value != point->values.front()) return;
   std::vector<Diagnostic> warnings = lint(planned.scenario, count_that_differs(planned));
   std::vector<Diagnostic> faults;
-  for (WrongLibrary& wrong : wrong_libraries(planned.scenario))
+  for (WrongLibrary& wrong : wrong_libraries(planned))
     (wrong.is_absent ? warnings : faults).push_back(std::move(wrong.fault));
   if (!faults.empty()) throw RequestError(std::move(faults));
   print_checked(std::cout, planned.scenario, warnings);
@@ -560,7 +560,7 @@ void check_strictly(const Arguments& arguments) {
     found.add(planned.scenario, identical_variants(planned.scenario));
   }
   std::erase_if(all, [](const Planned& planned) { return runs_programs(planned.scenario); });
-  for (const Planned& planned : all) refuse_wrong_libraries(planned.scenario);
+  refuse_wrong_libraries(all);
   if (!all.empty())
     mutate_each(arguments, std::move(all), seed,
                 [&](const Planned& planned, const Mutations& mutations) {
