@@ -198,6 +198,27 @@ TEST_F(KernelVerb, ASimulatedDeviceRefusesALibraryWithoutADeclaredTime) {
   EXPECT_TRUE(contains(ended.out, "passes          launches")) << ended.out;
 }
 
+// It is the request that lacks something, not the device.
+TEST_F(KernelVerb, MutationsNeedADeclaredTime) {
+  (void)library();
+  const std::vector<std::vector<std::string>> verbs = {{"check", "--strict"}, {"mutate"}};
+  for (std::vector<std::string> command : verbs) {
+    command.push_back(scenario_with("layer_norm = \"libmine.so\""));
+    const Finished timeless = stepgate(command);
+    EXPECT_EQ(timeless.exit_code, 2) << timeless.out << timeless.err;
+    EXPECT_TRUE(contains(timeless.err,
+                         "step.toml:18:1: nobody has said how long the 'layer_norm' of 'mine' "
+                         "takes"))
+        << timeless.err;
+    EXPECT_TRUE(contains(timeless.err,
+                         "write kernels.layer_norm = { library = \"libmine.so\", time_us = 8 }"))
+        << timeless.err;
+    (void)scenario_with("layer_norm = { library = \"libmine.so\", time_us = 8 }");
+    EXPECT_NE(stepgate(command).exit_code, 3);
+    EXPECT_FALSE(contains(stepgate(command).err, "how long"));
+  }
+}
+
 TEST_F(KernelVerb, TheReferenceDeviceSaysThatItRunsNoLibrary) {
   (void)library();
   const Finished ended = stepgate({"run", scenario_with("layer_norm = \"libmine.so\""), "--device",

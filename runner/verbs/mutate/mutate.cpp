@@ -485,6 +485,31 @@ std::uint64_t seed_of_mutations(const Arguments& arguments) {
   return arguments.seed.value_or(1);
 }
 
+// A simulated device cannot know the times of libraries, and decides no step without them.
+void require_times(std::span<const Planned> all) {
+  std::vector<Diagnostic> faults;
+  for (const Planned& planned : all) {
+    if (is_planned_only(planned.scenario)) continue;
+    for (const Variant& variant : planned.scenario.variants) {
+      for (const auto& [name, replacement] : variant.knobs.kernels) {
+        if (replacement.microseconds) continue;
+        faults.push_back(
+            {place_of_kernel(variant, name),
+             fmt::format(
+                 "nobody has said how long the '{}' of '{}' takes, and mutations are decided "
+                 "by the simulated device, which cannot know it",
+                 name, variant.name),
+             fmt::format("write kernels.{} = {{ library = \"{}\", time_us = 8 }}, with the time of "
+                         "a call",
+                         name,
+                         replacement.library +
+                             (replacement.function == name ? "" : ':' + replacement.function))});
+      }
+    }
+  }
+  if (!faults.empty()) throw RequestError(std::move(faults));
+}
+
 // Mutates the scenarios, fitted to the device of the arguments, which is the simulated one by
 // default. Throws RequestError for any other device.
 void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t seed,
@@ -497,6 +522,7 @@ void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t
     throw RequestError("mutations are decided by the simulated device, hundreds of them",
                        "leave --device out, or name --device simulated:<profile>");
   }
+  require_times(all);
   fit_to_device(all, opened.device->identity(), seed);
   for (const Planned& planned : all) each(planned, mutations_of(planned, arguments, seed));
 }
