@@ -2,11 +2,13 @@
 // Tests that stepgate ends soon after a signal, and says what it leaves.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
 #include <iterator>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "base/files/folder_lock.h"
@@ -146,7 +148,8 @@ TEST_F(Signals, EndTheWaitForALockThatIsTold) {
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
     EXPECT_EQ(finished.err, "waiting for " + ledger + ", which process " +
-                                std::to_string(::getpid()) + " has locked\n"
+                                std::to_string(::getpid()) +
+                                " has locked\n"
                                 "interrupted: 'a' is not decided; nothing was written\n");
   }
 }
