@@ -12,7 +12,6 @@ namespace stepgate {
 namespace {
 
 constexpr auto mask_bytes = [](const auto& s) { return s.rows * ((s.columns + 7) / 8); };
-constexpr auto nothing = [](const auto&) -> CheckedSize { return 0; };
 
 template <class Kernel>
 constexpr OperandOf<Kernel> statistics_operand = {"statistics", Access::read,
@@ -206,10 +205,6 @@ void add_gradient_sums_reference(const CallOf<kernels::BatchNormAddGradientSums>
 
 constexpr auto gradient_finish_operands = operands_of<kernels::BatchNormGradientFinish>({
     {"partials", Access::read, extent::batch_partials, OperandFormat::single},
-    {.name = "statistics",
-     .elements = extent::batch_statistics,
-     .format = OperandFormat::single,
-     .touched = nothing},
     {.name = "d_weight",
      .access = Access::read_write,
      .elements = extent::columns,
@@ -231,10 +226,10 @@ void gradient_finish_reference(const CallOf<kernels::BatchNormGradientFinish>& c
       set_number(to, call.dtype, c,
                  value + (call.attributes.accumulate ? number_at(to, call.dtype, c) : 0));
     };
-    add(at[2], projection);
-    add(at[3], sum);
-    set_number(at[4], single, c, sum / rows);
-    set_number(at[4], single, call.shape.columns + c, projection / rows);
+    add(at[1], projection);
+    add(at[2], sum);
+    set_number(at[3], single, c, sum / rows);
+    set_number(at[3], single, call.shape.columns + c, projection / rows);
   }
 }
 

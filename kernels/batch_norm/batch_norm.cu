@@ -351,9 +351,9 @@ Launch kernels::BatchNormGradientFinish::prepare(const Shape& shape, DType dtype
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
       const Buffers at{buffers};
-      const ParametersOnDevice<Number> finish{at.as<Number>(2),
-                                              at.as<Number>(3),
-                                              at.single(4),
+      const ParametersOnDevice<Number> finish{at.as<Number>(1),
+                                              at.as<Number>(2),
+                                              at.single(3),
                                               shape.columns,
                                               static_cast<double>(shape.rows),
                                               attributes.accumulate};

@@ -116,8 +116,7 @@ struct BatchNormAddGradientSums {
 // gradient. With n = (x - mean) / deviation, the weight's gradient is the sum over rows of d n, and
 // the bias's gradient that of d.
 //   shape     rows, columns, parts, as of the sums
-//   operands  partials (fp32 [parts][2 columns]), statistics (fp32 [4][columns]; no element is
-//             read, since d n has the deviation), d_weight and d_bias ([columns]; read only when
+//   operands  partials (fp32 [parts][2 columns]), d_weight and d_bias ([columns]; read only when
 //             accumulating), means (fp32 [2][columns]: over the rows, of d, then of d n)
 struct BatchNormGradientFinish {
   static constexpr std::string_view name = "batch_norm_gradient_finish";

@@ -174,14 +174,14 @@ TEST(BatchNormGradientFinish, AddsThePartsUp) {
   const auto gradient = [=](std::size_t operand) {
     return [=](const Trial& t, std::int64_t column) {
       const double old = t.attributes.accumulate ? value_at(t, operand, column) : 0;
-      return old + sum(t, operand == 2 ? 1 : 0, column);
+      return old + sum(t, operand == 1 ? 1 : 0, column);
     };
   };
   const auto mean = [=](const Trial& t, std::int64_t i) {
     return sum(t, i / t.shape.columns, i % t.shape.columns) / static_cast<double>(t.shape.rows);
   };
   expect_formulas<kernels::BatchNormGradientFinish>(
-      {{2, gradient(2)}, {3, gradient(3)}, {4, mean}});
+      {{1, gradient(1)}, {2, gradient(2)}, {3, mean}});
 }
 
 TEST(BatchNormGradientApply, TakesTheMeansAway) {

@@ -61,8 +61,7 @@ struct NormInFp64 {
   // Ends the sums that stand in the partials.
   void finish_gradient() {
     run_in_fp64<kernels::BatchNormGradientFinish>(
-        shape, {false},
-        {partials.data(), statistics.data(), d_weight.data(), d_bias.data(), means.data()});
+        shape, {false}, {partials.data(), d_weight.data(), d_bias.data(), means.data()});
   }
   // Computes all gradients for this d_y, with or without a relu.
   void find_gradients(Doubles& d_y, bool relu) {

@@ -125,7 +125,7 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::BatchNormTwoApply>(matrices, {{}}, {}, norm_exactly),
       recipe<kernels::BatchNormGradientSums>(parts_of_rows, relus, {}, norm_exactly),
       recipe<kernels::BatchNormAddGradientSums>(parts_of_rows, {{}}, {}, norm_exactly_with_mask),
-      recipe<kernels::BatchNormGradientFinish>(parts_of_rows, {{false}, {true}}, {}, norm_exactly),
+      recipe<kernels::BatchNormGradientFinish>(parts_of_rows, {{false}, {true}}),
       recipe<kernels::BatchNormGradientApply>(several_numbers, relus, {}, norm_exactly),
       recipe<kernels::NormPool>(pooled_images, windows, {}, norm_exactly),
       recipe<kernels::NormPoolGradientSums>(parts_of_images, windows, {}, choose_of_windows),
