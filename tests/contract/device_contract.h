@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "plan/step_plan.h"
+#include "plan/testing/plan_by_hand.h"
 #include "scenario/scenario.h"
 #include "tests/sanitized.h"
 
@@ -60,9 +61,6 @@ std::string describe(const Knobs&);
 
 // Returns the plan of these knobs; nullopt where plans refuse them.
 std::optional<StepPlan> accepted_plan(const Knobs&);
-
-// Returns the plan of these knobs; aborts where plans refuse them.
-StepPlan plan_of(const Knobs&);
 
 // Returns a step whose batches are copied on the side stream, and below the same with a third
 // asynchronous stream. There the side stream copies to an intermediate buffer, from which the third

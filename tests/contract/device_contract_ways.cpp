@@ -312,21 +312,11 @@ std::string describe(const Knobs& knobs) {
 }
 
 std::optional<StepPlan> accepted_plan(const Knobs& knobs) {
-  Scenario scenario;
-  scenario.name = "by_hand";
-  scenario.file = "by_hand.toml";
-  scenario.variants.push_back({"only", knobs, {"by_hand.toml", 3, 1}});
   try {
-    return build_step_plans(scenario, 20).front();
+    return plan_of(knobs);
   } catch (const RequestError&) {
     return std::nullopt;
   }
-}
-
-StepPlan plan_of(const Knobs& knobs) {
-  std::optional<StepPlan> plan = accepted_plan(knobs);
-  require(plan.has_value(), "plans accept these knobs");
-  return *plan;
 }
 
 }  // namespace stepgate

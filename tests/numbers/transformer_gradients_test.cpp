@@ -118,7 +118,7 @@ class TransformerGradients : public testing::TestWithParam<BlockCase> {};
 // Returns the slope of the loss along a direction in the weights of one tensor.
 double slope_along(StepByHand& step, const ParameterTensor& tensor,
                    const std::vector<double>& direction, double distance) {
-  const std::span<float> weights = step.floats("weights").subspan(
+  const std::span<float> weights = step.numbers("weights").subspan(
       static_cast<std::size_t>(tensor.first), static_cast<std::size_t>(tensor.elements));
   const std::vector<float> middle(weights.begin(), weights.end());
   const auto loss_at = [&](double way) {
@@ -161,7 +161,7 @@ TEST_P(TransformerGradients, AgreeWithFiniteDifferencesOfTheLossInEveryTensor) {
   const ParameterTable table(transformer_shape(knobs));
   for (const ParameterTensor& tensor : table.tensors()) {
     SCOPED_TRACE(tensor.name);
-    const double distance = tensor.scale / 8;
+    const double distance = tensor.scale / 32;
     const std::vector<double> gradient(gradients.begin() + tensor.first,
                                        gradients.begin() + tensor.first + tensor.elements);
     for (const bool is_random : {false, true, true}) {
