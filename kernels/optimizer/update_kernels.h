@@ -47,6 +47,7 @@ constexpr auto update_operands() {
 template <class Rule, UpdateKind kind>
 void update_reference(const CallOf<typename Rule::Named>& call) {
   using Layout = UpdateLayout<Rule, kind>;
+  const DType single = single_of(call.dtype);
   double factor = 1, updates = 0;
   if constexpr (Layout::controlled) {
     const auto* control = static_cast<const float*>(call.buffers[Layout::steering]);
@@ -59,8 +60,11 @@ void update_reference(const CallOf<typename Rule::Named>& call) {
     updates = static_cast<double>(*counter);
   }
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
-    const auto kept = [&](std::size_t operand) -> float& {
-      return static_cast<float*>(call.buffers[operand])[i];
+    const auto kept = [&](std::size_t operand) {
+      return number_at(call.buffers[operand], single, i);
+    };
+    const auto keep = [&](std::size_t operand, double value) {
+      set_number(call.buffers[operand], single, i, value);
     };
     double moments[Rule::Named::moments];
     for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
@@ -73,8 +77,11 @@ void update_reference(const CallOf<typename Rule::Named>& call) {
       weight = number_at(call.buffers[0], call.dtype, i);
     weight = Rule::step(call.attributes, updates, weight, gradient, moments);
     for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
-      kept(Layout::first_moment + moment) = static_cast<float>(moments[moment]);
-    if constexpr (kind == UpdateKind::master) weight = kept(2) = static_cast<float>(weight);
+      keep(Layout::first_moment + moment, moments[moment]);
+    if constexpr (kind == UpdateKind::master) {
+      keep(2, weight);
+      weight = kept(2);
+    }
     set_number(call.buffers[0], call.dtype, i, weight);
   }
 }
