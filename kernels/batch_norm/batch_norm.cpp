@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-constexpr auto mask_bytes = [](const auto& s) { return s.rows * ((s.columns + 7) / 8); };
+constexpr auto mask_bytes = [](const auto& s) { return s.rows * mask_bytes_of_row(s.columns); };
 
 template <class Kernel>
 constexpr OperandOf<Kernel> statistics_operand = {"statistics", Access::read,

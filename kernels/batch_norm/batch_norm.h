@@ -22,6 +22,16 @@ constexpr std::int64_t batch_norm_parts(std::int64_t rows) {
   return parts < 1 ? 1 : parts < most ? parts : most;
 }
 
+// Bytes of a row of a mask, with a bit for each column.
+template <class Size>
+constexpr Size mask_bytes_of_row(Size columns) {
+  constexpr std::int64_t bits = 8;
+  return (columns + (bits - 1)) / bits;
+}
+
+// Vectors of the statistics, each with a number for each column.
+constexpr std::int64_t batch_statistics_vectors = 4;
+
 namespace kernels {
 
 // Sums for the mean and the variance of each column, by parts. The first row is subtracted from

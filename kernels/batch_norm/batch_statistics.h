@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "kernels/batch_norm/batch_norm.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
 
@@ -17,7 +18,7 @@ constexpr std::int64_t mean = 0;
 constexpr std::int64_t reciprocal = 1;  // of the deviation
 constexpr std::int64_t scale = 2;       // weight times reciprocal
 constexpr std::int64_t bias = 3;
-constexpr std::int64_t size = 4;
+constexpr std::int64_t size = batch_statistics_vectors;
 
 }  // namespace batch_statistics
 
