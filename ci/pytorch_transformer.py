@@ -11,6 +11,7 @@ which no wrong element escapes. The test that reads it is tests/numbers/pytorch_
 import json
 import math
 import pathlib
+import re
 
 import numpy as np
 import torch
@@ -221,13 +222,16 @@ def run(case):
     return {**case, "seed": SEED, "losses": losses, "gradients": gradients, "weights": weights}
 
 
-def main():
-    torch.set_default_dtype(torch.float64)
-    path = pathlib.Path(__file__).parent.parent / "tests/golden/pytorch_transformer.json"
-    content = {"pytorch": torch.__version__.split("+")[0], "cases": [run(case) for case in CASES]}
-    path.write_text(json.dumps(content, indent=1) + "\n")
-    print(f"{path}: {len(CASES)} cases by PyTorch {content['pytorch']}")
+def write_golden(name, cases):
+    """Writes tests/golden/<name>.json, with a line for each tensor."""
+    path = pathlib.Path(__file__).parent.parent / "tests/golden" / (name + ".json")
+    version = torch.__version__.split("+")[0]
+    text = json.dumps({"pytorch": version, "cases": cases}, indent=1)
+    tensor = r'\{\s+("norm": .+,)\s+("products": \[)\s+(.+,)\s+(.+)\s+\]\s+\}'
+    path.write_text(re.sub(tensor, r"{\1 \2\3 \4]}", text) + "\n")
+    print(f"{path}: {len(cases)} cases by PyTorch {version}")
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_default_dtype(torch.float64)
+    write_golden("pytorch_transformer", [run(case) for case in CASES])

@@ -11,13 +11,12 @@
 #include <string_view>
 
 #include "base/files/read_file.h"
-#include "base/fnv1a.h"
-#include "base/random.h"
 #include "device/contents.h"
 #include "kernels/number_format.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/compose/transformer/transformer_shape.h"
 #include "tests/contract/device_contract.h"
+#include "tests/numbers/pytorch_summary.h"
 
 namespace stepgate {
 namespace {
@@ -101,28 +100,6 @@ StepPlan plan_of(const Json& golden, const Knobs& knobs) {
   return build_step_plans(scenario, golden.at("seed").get<std::uint64_t>()).front();
 }
 
-double direction(std::uint64_t which, const std::string& name, std::size_t index) {
-  const auto bits = static_cast<std::int32_t>(
-      random_bits(random_bits(which, fnv1a(name)), static_cast<std::uint64_t>(index)) >> 40);
-  return static_cast<double>(bits - (1 << 23)) * 0x1.0p-23;
-}
-
-void expect_tensor(const std::string& name, std::span<const float> got, double scale,
-                   const Json& expected, double bound) {
-  SCOPED_TRACE(name);
-  double squares = 0;
-  double products[2] = {};
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double value = got[i] / scale;
-    squares += value * value;
-    for (std::uint64_t which : {1, 2}) products[which - 1] += value * direction(which, name, i);
-  }
-  const double norm = expected.at("norm");
-  EXPECT_NEAR(std::sqrt(squares), norm, bound * norm);
-  for (int which : {0, 1})
-    EXPECT_NEAR(products[which], expected.at("products").at(which).get<double>(), bound * norm);
-}
-
 const Tensor& tensor_named(const StepResult& result, std::string_view name) {
   for (const Tensor& tensor : result.tensors) {
     if (tensor.name == name) return tensor;
@@ -139,8 +116,8 @@ void expect_tensors(const StepResult& result, std::string_view buffer, double sc
     const std::span<const float> part(flat.data() + tensor.first,
                                       static_cast<std::size_t>(tensor.elements));
     const bool has_keys = tensor.name.ends_with("qkv bias") && buffer == "weights";
-    expect_tensor(tensor.name, part, scale, expected.at(tensor.name),
-                  has_keys ? std::max(bound, bound_of_key_bias) : bound);
+    expect_summary(tensor.name, part, scale, expected.at(tensor.name),
+                   has_keys ? std::max(bound, bound_of_key_bias) : bound);
   }
 }
 

@@ -61,7 +61,7 @@ float word(std::size_t sample, std::int64_t place) {
 
 // Writes the samples into the batch; padded samples have `words_of_padded` words each.
 void fill_batch(StepByHand& step, std::int64_t words_of_padded) {
-  const std::span<float> batch = step.floats("device batch");
+  const std::span<float> batch = step.numbers("device batch");
   std::size_t next = 0;
   for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
     const std::int64_t words = words_of_padded > 0 ? words_of_padded : lengths[sample] + 1;
@@ -103,7 +103,7 @@ TEST_P(SequenceLengths, HaveTheLossAndTheGradientsOfEachAloneByItsTokens) {
   for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
     const StepPlan plan = plan_of(alone(GetParam(), lengths[sample]));
     StepByHand step(plan);
-    const std::span<float> batch = step.floats("device batch");
+    const std::span<float> batch = step.numbers("device batch");
     for (std::int64_t place = 0; place <= lengths[sample]; ++place)
       batch[static_cast<std::size_t>(place)] = word(sample, place);
     const double share = static_cast<double>(lengths[sample]) / static_cast<double>(tokens);

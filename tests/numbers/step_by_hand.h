@@ -14,14 +14,35 @@
 
 #include "device/contents.h"
 #include "kernels/catalogue.h"
+#include "plan/analyse/operation_uses.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
-class StepByHand {
+// The step with every number in double, which only host references compute. Buffers of other
+// numbers become twice as large as they need to be.
+inline StepPlan in_double(StepPlan plan) {
+  for (Buffer& buffer : plan.buffers) {
+    buffer.bytes *= 2;
+    if (buffer.content == Content::weights) buffer.dtype = DType::fp64;
+  }
+  for (Operation& operation : plan.operations) {
+    auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch != nullptr) launch->dtype = DType::fp64;
+    for_each_use(operation, [](BufferUse& use) {
+      use.offset_bytes *= 2;
+      use.bytes *= 2;
+    });
+  }
+  return plan;
+}
+
+// Number is float for steps in fp32 or tf32, and double for those in_double.
+template <class Number>
+class StepByHandOf {
  public:
-  // Takes steps in fp32 or tf32; keeps the plan, which must live as long.
-  explicit StepByHand(const StepPlan& plan) : plan_(plan) {
+  // Keeps the plan, which must live as long.
+  explicit StepByHandOf(const StepPlan& plan) : plan_(plan) {
     for (const Buffer& buffer : plan.buffers) {
       std::vector<std::byte>& memory = memory_.emplace_back();
       if (buffer.purpose == Purpose::workspace) continue;
@@ -34,22 +55,29 @@ class StepByHand {
   // step's own loss is rounded once more.
   double loss() {
     carry_out([](Phase phase) { return phase == Phase::forward; });
-    const std::span<const float> rows = floats("row losses");
+    const std::span<const Number> rows = numbers("row losses");
     const double tokens = mean_tokens(plan_);
     return std::accumulate(rows.begin(), rows.end(), 0.0) /
            (tokens > 0 ? tokens : static_cast<double>(rows.size()));
   }
 
   // Runs the forward and backward passes and returns the gradients.
-  std::vector<float> gradients() {
+  std::vector<Number> gradients() {
     carry_out([](Phase phase) { return phase == Phase::forward || phase == Phase::backward; });
-    const std::span<const float> all = floats("gradients");
+    const std::span<const Number> all = numbers("gradients");
     return {all.begin(), all.end()};
   }
 
-  float& weight(std::size_t index) { return floats("weights")[index]; }
+  // Runs all of the step, update included.
+  void step() {
+    carry_out([](Phase phase) {
+      return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
+    });
+  }
 
-  std::span<float> floats(const std::string& buffer) {
+  Number& weight(std::size_t index) { return numbers("weights")[index]; }
+
+  std::span<Number> numbers(const std::string& buffer) {
     const auto found = std::find_if(plan_.buffers.begin(), plan_.buffers.end(),
                                     [&](const Buffer& one) { return one.name == buffer; });
     if (found == plan_.buffers.end()) {
@@ -58,7 +86,7 @@ class StepByHand {
     }
     std::vector<std::byte>& bytes =
         memory_[static_cast<std::size_t>(found - plan_.buffers.begin())];
-    return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+    return {reinterpret_cast<Number*>(bytes.data()), bytes.size() / sizeof(Number)};
   }
 
  private:
@@ -85,5 +113,6 @@ class StepByHand {
   const StepPlan& plan_;
   std::vector<std::vector<std::byte>> memory_;
 };
+using StepByHand = StepByHandOf<float>;
 
 }  // namespace stepgate

@@ -50,7 +50,7 @@ std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
   std::vector<bool> active;
   for (const Buffer& buffer : plan.buffers) {
     if (!buffer.name.starts_with("hidden ")) continue;
-    for (const float value : step.floats(buffer.name)) active.push_back(value > 0);
+    for (const float value : step.numbers(buffer.name)) active.push_back(value > 0);
   }
   return active;
 }
@@ -176,8 +176,8 @@ TEST(StepOfBytes, IsThatOfTheWordsThatALoaderWouldHaveDecoded) {
   const StepPlan of_bytes = plan_of(knobs_of(shape, OptimKind::sgd));
   StepByHand decoding(of_bytes);
   StepByHand finished(of_words);
-  const auto bytes = std::as_bytes(decoding.floats("device batch"));
-  const std::span<float> words = finished.floats("device batch");
+  const auto bytes = std::as_bytes(decoding.numbers("device batch"));
+  const std::span<float> words = finished.numbers("device batch");
   ASSERT_EQ(bytes.size(), words.size());
   for (std::size_t i = 0; i < bytes.size(); ++i)
     words[i] = static_cast<float>((std::to_integer<int>(bytes[i]) - 127.5) / 127.5);
