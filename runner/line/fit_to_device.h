@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Resolves what depends on the device: caps that are a share of its memory, and dtypes that it does
-// not support. plan/ defines the meaning of such a cap.
+// Resolves what depends on the device: caps that are a share of its memory, and dtypes and kernels
+// that it does not support. plan/ defines the meaning of such a cap.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace stepgate {
 std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
 // Replans variants whose cap is a share of memory, before any step is loaded or counted. Throws
-// RequestError, also for variants whose dtype the device does not support in hardware.
+// RequestError, also for variants whose dtype the device does not support in hardware, or one of
+// whose kernels has no code for GPUs.
 void fit_to_device(std::span<Planned>, const DeviceIdentity&, std::uint64_t seed);
 
 // Throws RequestError that names the variants that need a device; for verbs that open none.

@@ -9,6 +9,7 @@
 #include "plan/analyse/access.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
+#include "scenario/resnet_blocks.h"
 
 namespace stepgate {
 namespace {
@@ -33,11 +34,13 @@ TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
 }
 
 TEST(Plan, OfEveryModelCopiesItsBatchFromPinnedMemoryUnlessToldOtherwise) {
-  for (const ModelKind kind : {ModelKind::mlp, ModelKind::transformer, ModelKind::spin,
-                               ModelKind::elementwise, ModelKind::chase, ModelKind::recommender}) {
+  for (const ModelKind kind :
+       {ModelKind::mlp, ModelKind::transformer, ModelKind::spin, ModelKind::elementwise,
+        ModelKind::chase, ModelKind::recommender, ModelKind::resnet}) {
     Knobs knobs;
     knobs.model.kind = kind;
     if (kind == ModelKind::transformer) knobs.optim.kind = OptimKind::adamw;
+    if (kind == ModelKind::resnet) knobs.model.layers = usual_resnet_layers;
     const StepPlan plan = plan_of(knobs);
     EXPECT_EQ(value(plan, Metric::copies_per_step), 1);
     EXPECT_EQ(value(plan, Metric::pageable_copies_per_step), 0);

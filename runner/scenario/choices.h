@@ -7,10 +7,17 @@
 
 namespace stepgate {
 
-enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender };
+enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender, resnet };
+// Whether such a model has parameters, hence gradients, GEMMs and an update.
+constexpr bool learns(ModelKind kind) {
+  return kind != ModelKind::spin && kind != ModelKind::elementwise && kind != ModelKind::chase;
+}
 enum class ModelNorm { layer, rms };
 enum class ModelMlp { gelu, swiglu };
 enum class ModelPosition { learned, rope };
+// The first layer of a ResNet: a 7x7 convolution with stride 2 and a max pool, or a 3x3
+// convolution.
+enum class ModelStem { imagenet, cifar };
 // Memory layout of records: `arrays`, one per field ("soa" in files), or `records` ("aos").
 enum class Layout { arrays, records };
 // Number format of a sample as the loader delivers it.

@@ -105,11 +105,14 @@ constexpr std::array rows{
                  "model.kind = \"transformer\""},
     FamiliarWord{"dlrm, embedding bag, recsys, recommendation", "model.kind = \"recommender\""},
     FamiliarWord{"linear, dense, feedforward, fully connected", "model.kind = \"mlp\""},
-    FamiliarWord{"resnet, resnet50, unet, cnn, conv, conv2d, convolution, cudnn.benchmark, "
-                 "channels_last",
-                 "",
-                 "no model here has convolutions yet; kinds are mlp, transformer, recommender "
-                 "and three of single kernels"},
+    FamiliarWord{
+        "resnet, resnet50, cnn, conv, conv2d, convolution, batchnorm, batch norm, torchvision",
+        "model.kind = \"resnet\""},
+    FamiliarWord{"channels_last, NHWC", "model.kind = \"resnet\"",
+                 "channels of a resnet always lie side by side, as in channels_last"},
+    FamiliarWord{
+        "unet, diffusion, cudnn.benchmark", "",
+        "no step here has that yet; the model with convolutions is model.kind = \"resnet\""},
     FamiliarWord{"dropout, moe, mixture of experts, lora, pipeline parallel, tensor parallel", "",
                  "no step here has that yet; 'stepgate fields' lists what it can have"},
     FamiliarWord{"hidden_size, d_model, n_embd, embed_dim, width, dim, features", "model.hidden"},
@@ -132,7 +135,9 @@ constexpr std::array rows{
                  "batch.lengths, batch.packed"},
     FamiliarWord{"dynamic shapes, last batch, drop_last", "batch.sizes"},
     FamiliarWord{"optimizer, optim, adam, torch.optim", "optim.kind, optim.impl"},
-    FamiliarWord{"momentum, sgd_momentum, nesterov", "optim.kind = \"momentum\""},
+    FamiliarWord{"momentum, sgd_momentum", "optim.kind = \"momentum\""},
+    FamiliarWord{"nesterov", "optim.kind = \"momentum\"",
+                 "its step follows the moment itself, without Nesterov's look ahead"},
     FamiliarWord{"foreach, fused, fused adam, multi tensor, apex", "optim.impl"},
     FamiliarWord{"master weights", "optim.master"},
     FamiliarWord{"ema, moving average, swa, AveragedModel", "optim.average"},

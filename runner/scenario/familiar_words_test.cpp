@@ -90,6 +90,8 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"max_memory_reserved", "peak_reserved"},
       {"nanoGPT", "model.kind = \"transformer\""},
       {"DLRM", "model.kind = \"recommender\""},
+      {"ResNet-50", "model.kind = \"resnet\""},
+      {"BatchNorm", "model.kind = \"resnet\""},
       {"n_layer", "model.layers"},
       {"d_model", "model.hidden"},
       {"seq_len", "model.seq"},
@@ -128,7 +130,7 @@ TEST(FamiliarWords, ShowTheirKnobsWithEveryChoice) {
   EXPECT_NE(shown.find("poll             cudaEventQuery, again and again\n"), std::string::npos)
       << shown;
   EXPECT_NE(shown.find("host_waits_per_step"), std::string::npos) << shown;
-  EXPECT_NE(fields_text("resnet50").find("no model here has convolutions yet"), std::string::npos);
+  EXPECT_NE(fields_text("unet").find("no step here has that yet"), std::string::npos);
 }
 
 TEST(FamiliarWords, AreNotNeededForAChoiceToHaveALine) {

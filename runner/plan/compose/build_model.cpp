@@ -11,6 +11,7 @@
 #include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/model_ends.h"
+#include "plan/compose/resnet/resnet_shape.h"
 
 namespace stepgate {
 namespace {
@@ -193,6 +194,8 @@ std::int64_t model_sample_bytes(const Knobs& knobs) {
       return ((knobs.batch.packed ? mean_tokens_of_a_sample(knobs) : model.seq) + 1) * word_bytes;
     case ModelKind::recommender:  // an index into each table, and a label
       return (model.tables + 1) * word_bytes;
+    case ModelKind::resnet:  // its pixels, and a label
+      return (image_colours * model.image * model.image + 1) * word_bytes;
     case ModelKind::spin:
     case ModelKind::chase:
       return 2 * word_bytes;
@@ -209,6 +212,8 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
       return build_mlp(builder, knobs, batch, sample_bytes);
     case ModelKind::transformer:
       return build_transformer(builder, knobs, batch, sample_bytes);
+    case ModelKind::resnet:
+      return build_resnet(builder, knobs, batch, sample_bytes);
     case ModelKind::spin:
       return build_spin(builder, knobs, batch, sample_bytes);
     case ModelKind::elementwise:

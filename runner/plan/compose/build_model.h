@@ -45,8 +45,12 @@ ModelParts build_model(StepBuilder&, const Knobs&, int batch, std::int64_t sampl
 ModelParts build_mlp(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
 // Builds a GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied
-// head (Radford et al.: Language models are unsupervised multitask learners, 2019). AdamW or Lion
-// trains it.
+// head (Radford et al.: Language models are unsupervised multitask learners, 2019). AdamW, Lion
+// or SGD with momentum trains it.
 ModelParts build_transformer(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+// Builds a ResNet: a convolution, bottleneck blocks with batch norms, a mean over the pixels and a
+// linear head (resnet/resnet_shape.h).
+ModelParts build_resnet(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
 }  // namespace stepgate

@@ -54,8 +54,9 @@ constexpr std::array metric_rows{
         "transformer: tokens trained on in a second, without those of padding", Better::more),
     share(
         Metric::mfu, timed,
-        "mlp, transformer, recommender: FLOPs that the model needs (GEMMs of forward and backward, "
-        "the part of attention that is not masked; nothing that is computed again) over the mean "
+        "mlp, transformer, recommender, resnet: FLOPs that the model needs (GEMMs and convolutions "
+        "of forward and backward, the part of attention that is not masked; nothing that is "
+        "computed again) over the mean "
         "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet",
         Better::more),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
@@ -275,11 +276,9 @@ bool is_rate(Metric metric) {
 }
 
 std::string_view reason_against(Metric metric, ModelKind model) {
-  const bool multiplies =
-      model == ModelKind::mlp || model == ModelKind::transformer || model == ModelKind::recommender;
   if (metric == Metric::tokens_per_s && model != ModelKind::transformer)
     return "its samples are no sequences of tokens";
-  if (metric == Metric::mfu && !multiplies) return "it computes no GEMMs";
+  if (metric == Metric::mfu && !learns(model)) return "it computes no GEMMs";
   if (metric == Metric::cycles_per_load && model != ModelKind::chase)
     return "none of its loads waits for the one before";
   return {};

@@ -25,11 +25,15 @@ inline constexpr Meanings<ModelKind> meanings<ModelKind>{
     "blocks of attention and MLP, as in GPT-2 and Llama",
     "kernels that read and write memory and hardly compute",
     "one thread's loads, each of which waits for the one before",
-    "tables of embeddings under layers of GEMMs, as in DLRM"};
+    "tables of embeddings under layers of GEMMs, as in DLRM",
+    "bottleneck blocks of convolutions and batch norms (v1.5)"};
 template <>
 inline constexpr Meanings<DType> meanings<DType>{
     "32 bits, without tensor cores", "stored in 32 bits, multiplied with 10 bits of mantissa",
     "torch.bfloat16", "torch.float16, with a scaled loss", "for tests, on the host"};
+template <>
+inline constexpr Meanings<ModelStem> meanings<ModelStem>{
+    "a 7x7 convolution with stride 2 and a max pool", "a 3x3 convolution, for images of 32 pixels"};
 template <>
 inline constexpr Meanings<ModelNorm> meanings<ModelNorm>{"LayerNorm", "RMSNorm"};
 template <>

@@ -47,7 +47,7 @@ TEST(DescribedStep, WhatHasNoEffectIsNotSaid) {
 std::vector<Knobs> steps_of_every_kind() {
   std::vector<Knobs> steps(1);
   for (const ModelKind kind : {ModelKind::transformer, ModelKind::spin, ModelKind::elementwise,
-                               ModelKind::chase, ModelKind::recommender})
+                               ModelKind::chase, ModelKind::recommender, ModelKind::resnet})
     steps.emplace_back().model.kind = kind;
   for (const Allocator with : {Allocator::caching, Allocator::expandable, Allocator::cuda_async})
     steps.emplace_back().alloc = {.with = with, .when = AllocWhen::op};

@@ -39,7 +39,8 @@ constexpr std::array model_kinds{choice("mlp", ModelKind::mlp),
                                  choice("transformer", ModelKind::transformer),
                                  choice("elementwise", ModelKind::elementwise),
                                  choice("chase", ModelKind::chase),
-                                 choice("recommender", ModelKind::recommender)};
+                                 choice("recommender", ModelKind::recommender),
+                                 choice("resnet", ModelKind::resnet)};
 // The types of a step that a device can run; fp64 is beyond them.
 constexpr auto dtypes = std::span(choices<DType>).first<static_cast<std::size_t>(DType::fp64)>();
 constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
@@ -112,13 +113,16 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
         "layers of GEMMs, kernels that only spin, blocks of a transformer, kernels that only move "
-        "memory, loads that wait for each other, or tables of embeddings under layers of GEMMs"),
-    field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
-                                              "how many layers or blocks", &with_layers),
+        "memory, loads that wait for each other, tables of embeddings under layers of GEMMs, or "
+        "convolutions with batch norms"),
+    field<&Knobs::model, &ModelKnobs::layers>(
+        "model.layers", whole(1, 512),
+        "how many layers or blocks; a resnet of 50 where it is left out", &with_layers),
     field<&Knobs::model, &ModelKnobs::hidden>(
         "model.hidden", multiple_of(8, whole(8, 65536)),
         "width of a layer; elementwise: elements of a sample; recommender: of a table's row, whose "
-        "layers are 'model.tables' times as wide"),
+        "layers are 'model.tables' times as wide",
+        &without_images),
     field<&Knobs::model, &ModelKnobs::tables>(
         "model.tables", whole(1, 1024),
         "tables of 'model.vocab' rows, of each of which a sample reads one", &for_recommender),
@@ -175,6 +179,17 @@ constexpr std::array field_rows{
         "model.attention_workspace", bytes(0, tebibyte),
         "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",
         &for_transformer),
+    field<&Knobs::model, &ModelKnobs::image>(
+        "model.image", whole(1, 4096), "pixels of a sample's height and of its width", &for_resnet),
+    field<&Knobs::model, &ModelKnobs::classes>("model.classes", whole(2, 1048576),
+                                               "classes that a sample may be of", &for_resnet),
+    field<&Knobs::model, &ModelKnobs::width>(
+        "model.width", multiple_of(8, whole(8, 1024)),
+        "channels of the stem and of the first stage's inner convolutions, which double from stage "
+        "to stage",
+        &for_resnet),
+    field<&Knobs::model, &ModelKnobs::stem>("model.stem", one_of(choices<ModelStem>),
+                                            "what comes before the blocks", &for_resnet),
     field<&Knobs::model, &ModelKnobs::layout>(
         "model.layout", one_of(layouts),
         "an array of the field in use, or an array of records of six fields", &for_elementwise),
@@ -197,9 +212,9 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::accesses>(
         "model.accesses", whole(1, 10000000),
         "loads a step by one thread, each of the line that the one before names", &for_chase),
-    field<&Knobs::model, &ModelKnobs::workspace_bytes>("model.workspace", bytes(0, gibibyte),
-                                                       "memory that a GEMM may use besides",
-                                                       &with_workspace),
+    field<&Knobs::model, &ModelKnobs::workspace_bytes>(
+        "model.workspace", bytes(0, gibibyte),
+        "memory that a GEMM or a convolution may use besides", &with_workspace),
 
     field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step",
                                             &without_sizes),
@@ -347,9 +362,10 @@ constexpr std::array field_rows{
         "memory.offload_via", one_of(choices<OffloadVia>),
         "copied beside the kernels, between them, or by a waiting host", &where_offloaded),
 
-    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(choices<OptimKind>),
-                                            "its rule; of a transformer adamw where it is left out",
-                                            &with_parameters),
+    field<&Knobs::optim, &OptimKnobs::kind>(
+        "optim.kind", one_of(choices<OptimKind>),
+        "its rule; of a transformer adamw where it is left out, of a resnet momentum",
+        &with_parameters),
     field<&Knobs::optim, &OptimKnobs::impl>(
         "optim.impl", one_of(choices<OptimImpl>),
         "one kernel for all tensors, one for each tensor, one for each operation of the rule, or "
@@ -357,7 +373,7 @@ constexpr std::array field_rows{
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::master>(
         "optim.master", yes_or_no(), "fp32 weights besides those of 16 bits, which follow them",
-        &for_transformer),
+        &for_transformer_and_resnet),
     field<&Knobs::optim, &OptimKnobs::cast>("optim.cast", one_of(choices<MasterCast>),
                                             "when the weights are copied from their master of fp32",
                                             &with_a_master),
@@ -368,7 +384,7 @@ constexpr std::array field_rows{
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::clip>("optim.clip", number(0, 1e6),
                                             "largest global norm of the gradients; 0 is any",
-                                            &for_transformer),
+                                            &for_transformer_and_resnet),
 
     field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(choices<LaunchVia>),
                                              "one by one, or captured as a graph"),

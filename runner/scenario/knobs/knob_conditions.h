@@ -30,6 +30,17 @@ inline constexpr KnobCondition for_transformer_and_recommender{
     .holds = model_is<ModelKind::transformer, ModelKind::recommender>,
     .only_for = "transformer, recommender",
     .hint = "remove it, or write model.kind = \"transformer\""};
+inline constexpr KnobCondition for_resnet{.holds = model_is<ModelKind::resnet>,
+                                          .only_for = "resnet",
+                                          .hint = "remove it, or write model.kind = \"resnet\""};
+inline constexpr KnobCondition without_images{
+    .holds = [](const Knobs& knobs) { return !is_resnet(knobs); },
+    .hint = "remove it, or write model.width = 64",
+    .message = "'{}' is not for resnet, whose channels are 'model.width' and multiples of it"};
+inline constexpr KnobCondition for_transformer_and_resnet{
+    .holds = model_is<ModelKind::transformer, ModelKind::resnet>,
+    .only_for = "transformer, resnet",
+    .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition for_elementwise{
     .holds = model_is<ModelKind::elementwise>,
     .only_for = "elementwise",
@@ -55,7 +66,7 @@ inline constexpr KnobCondition for_layers_and_elementwise{
 // The knob has an effect only on a model that learns. Other models have no parameters, hence no
 // gradients and no GEMMs.
 constexpr KnobCondition where_learned(std::string_view message) {
-  return {.holds = model_is<ModelKind::mlp, ModelKind::transformer, ModelKind::recommender>,
+  return {.holds = [](const Knobs& knobs) { return learns(knobs.model.kind); },
           .hint = "remove it, or write model.kind = \"mlp\"",
           .message = message};
 }

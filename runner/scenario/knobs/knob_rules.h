@@ -29,6 +29,10 @@ inline bool is_managed(const TransferKnobs& transfer) {
   return transfer.host == HostMemory::managed || transfer.host == HostMemory::managed_prefetch;
 }
 
+inline bool is_resnet(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::resnet;
+}
+
 inline bool is_transformer(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::transformer;
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "scenario/knobs/knob_rules.h"
+#include "scenario/resnet_blocks.h"
 
 namespace stepgate {
 namespace {
@@ -30,12 +31,9 @@ bool leaves_elements_out(const Knobs& knobs) {
 
 // A step of a model without gradients has neither a backward pass nor an update.
 bool waits_for_a_phase_that_is_not_there(const Knobs& knobs) {
-  const ModelKind kind = knobs.model.kind;
-  const bool learns =
-      kind != ModelKind::spin && kind != ModelKind::elementwise && kind != ModelKind::chase;
   const SyncWhere where = knobs.sync.where;
-  return !learns && (where == SyncWhere::micro || where == SyncWhere::backward ||
-                     where == SyncWhere::update || where == SyncWhere::parameter);
+  return !learns(knobs.model.kind) && (where == SyncWhere::micro || where == SyncWhere::backward ||
+                                       where == SyncWhere::update || where == SyncWhere::parameter);
 }
 
 bool cannot_be_split(const BatchKnobs& batch) {
@@ -71,12 +69,18 @@ bool is_packed(const Knobs& knobs) {
   return has_lengths(knobs) && knobs.batch.packed;
 }
 
-bool is_made_of_layers(const Knobs& knobs) {
-  return knobs.model.kind == ModelKind::mlp || knobs.model.kind == ModelKind::recommender;
+bool has_many_tensors(const Knobs& knobs) {
+  return is_transformer(knobs) || is_resnet(knobs) || knobs.model.kind == ModelKind::recommender;
 }
 
-bool has_many_tensors(const Knobs& knobs) {
-  return is_transformer(knobs) || knobs.model.kind == ModelKind::recommender;
+// A batch norm of one number has no variance. The stages halve a side of the image, rounded up, and
+// the larger stem quarters it before.
+bool norms_one_number(const Knobs& knobs) {
+  if (!is_resnet(knobs)) return false;
+  const std::int64_t smallest =
+      knobs.batch.sizes.empty() ? knobs.batch.size : std::ranges::min(knobs.batch.sizes);
+  const std::int64_t factor = knobs.model.stem == ModelStem::imagenet ? 32 : 8;
+  return smallest == 1 && knobs.model.image <= factor;
 }
 
 bool launches_passes(const Knobs& knobs) {
@@ -217,6 +221,14 @@ constexpr std::array clashes{
              },
              "with model.position = \"rope\" there is no table of positions",
              "remove 'model.positions', or write model.position = \"learned\""},
+    KnobRule{"model.layers",
+             [](const Knobs& knobs) {
+               return is_resnet(knobs) && resnet_blocks(knobs.model.layers).empty();
+             },
+             "a resnet has 14, 26, 50, 101 or 152 layers", "write model.layers = 50"},
+    KnobRule{"batch.size", norms_one_number,
+             "a batch norm needs several numbers, and the last stage has one pixel",
+             "take batches of 2 samples or more, or a larger 'model.image'"},
     KnobRule{"model.stride", leaves_elements_out,
              "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
              "choose a divisor, such as a power of two up to 8"},
@@ -228,7 +240,8 @@ constexpr std::array clashes{
              "round it, as in \"16 KiB\" or \"512 MiB\""},
     KnobRule{"model.dtype",
              [](const Knobs& knobs) {
-               return is_made_of_layers(knobs) && knobs.model.dtype == DType::fp16;
+               return learns(knobs.model.kind) && !is_transformer(knobs) &&
+                      knobs.model.dtype == DType::fp16;
              },
              "gradients in fp16 vanish without a loss scale, which only a transformer has",
              "write model.dtype = \"bf16\", or model.kind = \"transformer\""},
@@ -269,9 +282,16 @@ constexpr std::array clashes{
                return is_transformer(knobs) && knobs.optim.kind == OptimKind::sgd;
              },
              "a transformer is trained by adamw, lion or momentum", "write optim.kind = \"adamw\""},
+    KnobRule{"optim.kind",
+             [](const Knobs& knobs) {
+               return is_resnet(knobs) && knobs.optim.kind == OptimKind::sgd &&
+                      (knobs.optim.master || knobs.optim.clip > 0);
+             },
+             "sgd without momentum neither clips gradients nor has a master of the weights",
+             "write optim.kind = \"momentum\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) { return !has_many_tensors(knobs) && launches_passes(knobs); },
-             "'foreach' and 'operations' are only for transformer and recommender",
+             "'foreach' and 'operations' are only for transformer, recommender and resnet",
              "write optim.impl = \"fused\" or \"per_tensor\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) { return knobs.optim.master && launches_passes(knobs); },
@@ -345,6 +365,13 @@ constexpr std::array clashes{
              },
              "several ranks neither offload, nor evaluate, nor take batches of several sizes",
              "write ranks.count = 1, or remove 'memory.offload', 'batch.sizes' and 'eval.every'"},
+    KnobRule{"ranks.forward_reduces",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && is_resnet(knobs) && knobs.ranks.forward_reduces > 0;
+             },
+             "'ranks.forward_reduces' reduces two numbers for each of 'model.hidden', which a "
+             "resnet has not",
+             "remove it, or write model.kind = \"mlp\""},
     KnobRule{"ranks.check_each_bucket",
              [](const Knobs& knobs) {
                return has_ranks(knobs) && knobs.launch.via == LaunchVia::graph &&

@@ -21,9 +21,11 @@
 #include "scenario/knobs/check_knobs.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fingerprint.h"
+#include "scenario/knobs/knob_rules.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/scenario_draft.h"
 #include "scenario/read/sweep.h"
+#include "scenario/resnet_blocks.h"
 
 namespace stepgate {
 namespace {
@@ -445,6 +447,10 @@ class ScenarioReader {
     auto& [settings, places, kernel_places] = resolved;
     if (!places.contains("optim.kind") && settings.knobs.model.kind == ModelKind::transformer)
       settings.knobs.optim.kind = OptimKind::adamw;
+    if (is_resnet(settings.knobs)) {
+      if (!places.contains("optim.kind")) settings.knobs.optim.kind = OptimKind::momentum;
+      if (!places.contains("model.layers")) settings.knobs.model.layers = usual_resnet_layers;
+    }
     std::vector<Diagnostic> broken;
     check_knobs(settings.knobs, places, variant.place, broken);
     for (Diagnostic& diagnostic : broken) {

@@ -56,6 +56,7 @@ constexpr Step steps[] = {
     {"optim.kind = \"momentum\"\n", mlp},
     {"", mlp},
     {"", "\n[model]\nkind = \"recommender\"\n"},
+    {"", "\n[model]\nkind = \"resnet\"\n"},
     {"", "\n[model]\nkind = \"elementwise\"\nhidden = 1024\n"}};
 
 std::string with_variant(const Step& step, const Kernel& kernel) {

@@ -19,7 +19,7 @@ class Transformer {
  public:
   Transformer(StepBuilder& builder, const Knobs& knobs)
       : builder_(builder), knobs_(knobs), shape_(transformer_shape(knobs)), table_(shape_) {
-    add_parameters();
+    add_learned_buffers(builder_, knobs_, table_, update_);
     add_ends_and_inputs();
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) add_block(layer);
     last_norm_ = add_norm("last", rows_of_hidden("end of the stream"));
@@ -72,26 +72,6 @@ class Transformer {
   }
   int rows_of_hidden(const std::string& name, std::int64_t times = 1) {
     return rows_of(name, times * shape_.hidden);
-  }
-
-  void add_parameters() {
-    const std::int64_t bytes = table_.elements() * shape_.element_bytes;
-    builder_.plan().param_bytes = bytes;
-    update_.weights = builder_.add({.name = "weights",
-                                    .purpose = Purpose::weights,
-                                    .bytes = bytes,
-                                    .content = Content::weights,
-                                    .dtype = knobs_.model.dtype,
-                                    .parts = table_.contents()});
-    update_.gradients = builder_.add({.name = "gradients",
-                                      .purpose = Purpose::gradients,
-                                      .bytes = bytes,
-                                      .dtype = knobs_.model.dtype});
-    add_update_buffers(builder_, knobs_, table_, update_);
-    if (knobs_.model.workspace_bytes == 0) return;
-    builder_.add({.name = "gemm workspace",
-                  .purpose = Purpose::workspace,
-                  .bytes = knobs_.model.workspace_bytes});
   }
 
   void add_ends_and_inputs() {

@@ -288,6 +288,27 @@ void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const Paramete
   }
 }
 
+void add_learned_buffers(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
+                         UpdateBuffers& buffers) {
+  const std::int64_t bytes = CheckedSize(parameters.elements()) * bytes_of(knobs.model.dtype);
+  builder.plan().param_bytes = bytes;
+  buffers.weights = builder.add({.name = "weights",
+                                 .purpose = Purpose::weights,
+                                 .bytes = bytes,
+                                 .content = Content::weights,
+                                 .dtype = knobs.model.dtype,
+                                 .parts = parameters.contents()});
+  buffers.gradients = builder.add({.name = "gradients",
+                                   .purpose = Purpose::gradients,
+                                   .bytes = bytes,
+                                   .dtype = knobs.model.dtype});
+  add_update_buffers(builder, knobs, parameters, buffers);
+  if (knobs.model.workspace_bytes == 0) return;
+  builder.add({.name = "gemm workspace",
+               .purpose = Purpose::workspace,
+               .bytes = knobs.model.workspace_bytes});
+}
+
 BufferUse loss_scale(const UpdateBuffers& buffers) {
   return StepBuilder::part(buffers.control.value(), update_control::loss_scale * word_bytes,
                            word_bytes);

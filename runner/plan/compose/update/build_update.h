@@ -31,6 +31,10 @@ struct UpdateBuffers {
   std::optional<int> square_sum;  // sharded: of the pieces' gradients, then over all ranks
 };
 
+// Adds flat buffers of all weights and of their gradients, the buffers of the rule, and the
+// workspace of GEMMs, and tells the plan the size of the parameters.
+void add_learned_buffers(StepBuilder&, const Knobs&, const ParameterList&, UpdateBuffers&);
+
 // Adds the buffers that the rule needs in addition to weights, gradients and counter.
 void add_update_buffers(StepBuilder&, const Knobs&, const ParameterList&, UpdateBuffers&);
 

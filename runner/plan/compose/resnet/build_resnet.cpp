@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+// The step of a ResNet (resnet_shape.h). Convolutions of single pixels with stride 1 are GEMMs; a
+// batch norm is two launches of sums and one that applies it, with what follows it.
+#include "plan/compose/build_model.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "plan/compose/model_ends.h"
+#include "plan/compose/resnet/resnet_shape.h"
+#include "plan/compose/update/build_update.h"
+
+namespace stepgate {
+namespace {
+
+// The defaults of torch.nn.BatchNorm2d.
+constexpr double epsilon = 1e-5;
+constexpr double momentum = 0.1;
+
+using Operand = StepBuilder::Operand;
+
+// Buffers of a normed convolution that the forward pass writes and the backward pass reads.
+struct ConvolutionBuffers {
+  int out = 0;         // of the convolution
+  int statistics = 0;  // of its batch norm
+};
+
+// Buffers of a block; `down` is unused where the shortcut is the block's input.
+struct ResidualBlockBuffers {
+  ConvolutionBuffers first, second, third, down;
+  int normed1 = 0;  // what the second convolution reads
+  int normed2 = 0;
+  int out = 0;
+  int mask = 0;  // where the block's last relu passes its input
+};
+
+class Resnet {
+ public:
+  Resnet(StepBuilder& builder, const Knobs& knobs)
+      : builder_(builder), knobs_(knobs), parameters_(knobs) {
+    add_learned_buffers(builder_, knobs_, parameters_, update_);
+    add_inputs_and_ends();
+    add_activations();
+    add_temporaries();
+  }
+
+  ModelParts build(int batch, std::int64_t sample_bytes) {
+    builder_.enter(Phase::forward);
+    ingest(batch, sample_bytes);
+    forward_stem();
+    for (std::size_t block = 0; block < blocks_.size(); ++block) forward_block(block);
+    forward_head();
+    builder_.enter(Phase::backward);
+    if (accumulates()) builder_.act("zero the gradients", FillZero{whole(update_.gradients)});
+    backward_head();
+    for (std::size_t block = blocks_.size(); block-- > 0;) backward_block(block);
+    backward_stem();
+    builder_.enter(Phase::optimizer);
+    build_update(builder_, knobs_, parameters_, update_);
+    return {.loss = ends_.loss,
+            .weights = update_.weights,
+            .learned = LearnedParts{update_.weights, update_.gradients, parameters_.places(),
+                                    parameters_.elements()}};
+  }
+
+ private:
+  // The functions below add buffers.
+
+  std::int64_t samples() const { return knobs_.batch.size; }
+  std::int64_t element_bytes() const { return bytes_of(knobs_.model.dtype); }
+  static CheckedSize input_pixels(const NormedConvolution& made) {
+    return checked(made.shape).input_pixels();
+  }
+  static CheckedSize output_pixels(const NormedConvolution& made) {
+    return checked(made.shape).output_pixels();
+  }
+  static CheckedSize outputs(const NormedConvolution& made) {
+    return output_pixels(made) * made.shape.outputs;
+  }
+
+  int add(const std::string& name, CheckedSize bytes, Purpose purpose = Purpose::activations) {
+    return builder_.add({.name = name, .purpose = purpose, .bytes = bytes});
+  }
+  // Adds a buffer of numbers in the model's storage.
+  int numbers(const std::string& name, CheckedSize elements) {
+    return add(name, elements * element_bytes());
+  }
+
+  void add_inputs_and_ends() {
+    const CheckedSize rows = samples();
+    images_ = numbers("images", rows * features());
+    labels_ = add("labels", rows * word_bytes);
+    ends_ = add_ends(builder_, rows);
+    update_.counter = ends_.counter;
+    // A mean and a variance for every channel.
+    std::vector<ContentPart> running;
+    for (const NormedConvolution* made : parameters_.convolutions()) {
+      running_.push_back(running_elements_);
+      running.push_back({.elements = made->shape.outputs});
+      running.push_back({.elements = made->shape.outputs, .centre = 1});
+      running_elements_ += 2 * made->shape.outputs;
+    }
+    running_statistics_ = builder_.add({.name = "running statistics",
+                                        .purpose = Purpose::bookkeeping,
+                                        .bytes = running_elements_ * word_bytes,
+                                        .content = Content::weights,
+                                        .parts = std::move(running)});
+  }
+
+  ConvolutionBuffers add_convolution(const NormedConvolution& made) {
+    return {
+        .out = numbers(made.name, outputs(made)),
+        .statistics = add(made.name + " statistics",
+                          CheckedSize(made.shape.outputs) * batch_statistics_vectors * word_bytes)};
+  }
+
+  void add_activations() {
+    const NormedConvolution& stem = parameters_.stem();
+    stem_ = add_convolution(stem);
+    stem_out_ = numbers("stem", pooled_pixels() * stem.shape.outputs);
+    if (parameters_.pools()) which_ = add("stem choices", pooled_pixels() * stem.shape.outputs);
+    for (const ResidualBlock& block : parameters_.blocks()) {
+      ResidualBlockBuffers made{.first = add_convolution(block.first),
+                                .second = add_convolution(block.second),
+                                .third = add_convolution(block.third)};
+      if (block.down) made.down = add_convolution(*block.down);
+      made.normed1 = numbers(block.name + ".bn1", outputs(block.first));
+      made.normed2 = numbers(block.name + ".bn2", outputs(block.second));
+      made.out = numbers(block.name, outputs(block.third));
+      made.mask = add(block.name + " mask",
+                      output_pixels(block.third) * mask_bytes_of_row(block.third.shape.outputs));
+      blocks_.push_back(made);
+    }
+    pooled_ = numbers("pooled", CheckedSize(samples()) * parameters_.features());
+    logits_ = numbers("logits", CheckedSize(samples()) * knobs_.model.classes);
+  }
+
+  void add_temporaries() {
+    CheckedSize widest = pooled_pixels() * parameters_.stem().shape.outputs;
+    CheckedSize first, second, partials, channels;
+    const auto raise = [](CheckedSize& to, CheckedSize size) { to = std::max(to, size); };
+    for (const NormedConvolution* made : parameters_.convolutions()) {
+      raise(partials, 2 * CheckedSize(parts_of(*made)) * made->shape.outputs);
+      raise(channels, made->shape.outputs);
+    }
+    for (const ResidualBlock& block : parameters_.blocks()) {
+      raise(widest, outputs(block.third));
+      raise(first, outputs(block.first));
+      raise(second, outputs(block.second));
+    }
+    gradient_ = numbers("stream gradient", widest);
+    raise(widest, outputs(parameters_.stem()));
+    other_gradient_ = numbers("other stream gradient", widest);
+    first_gradient_ = numbers("first gradient", first);
+    second_gradient_ = numbers("second gradient", second);
+    partials_ = add("norm partials", partials * word_bytes);
+    means_ = add("gradient means", 2 * channels * word_bytes);
+    pooled_gradient_ = numbers("pooled gradient", CheckedSize(samples()) * parameters_.features());
+  }
+
+  std::int64_t features() const {
+    const ConvolutionShape& stem = parameters_.stem().shape;
+    return stem.height * stem.width * stem.channels;
+  }
+  CheckedSize pooled_pixels() const { return input_pixels(parameters_.blocks().front().first); }
+  static std::int64_t parts_of(const NormedConvolution& made) {
+    return batch_norm_parts(output_pixels(made));
+  }
+
+  // The functions below append operations.
+
+  // Whether gradients of parameters are added to zeros instead of overwriting the old ones.
+  bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+
+  BufferUse whole(int buffer) const { return builder_.whole(buffer); }
+  static Operand from(int buffer) { return Operand::from(buffer, 0); }
+  Operand weight(std::size_t tensor) const { return in(update_.weights, tensor); }
+  Operand gradient(std::size_t tensor) const { return in(update_.gradients, tensor); }
+  Operand in(int flat, std::size_t tensor) const {
+    return Operand::from(flat, parameters_.tensors()[tensor].first);
+  }
+
+  static MatrixShape pixels(const NormedConvolution& made) {
+    return {output_pixels(made), made.shape.outputs};
+  }
+  static PartsShape parts(const NormedConvolution& made) {
+    return {output_pixels(made), made.shape.outputs, parts_of(made)};
+  }
+  kernels::NormPool::Shape pool() const {
+    const ConvolutionShape& stem = parameters_.stem().shape;
+    return {stem.images, stem.output_height(), stem.output_width(), stem.outputs};
+  }
+  static constexpr kernels::NormPool::Attributes pool_attributes{
+      .window = pool_window, .stride = pool_stride, .padding = pool_padding};
+
+  void ingest(int batch, std::int64_t sample_bytes) {
+    builder_.launch<kernels::Ingest>(
+        "ingest the batch",
+        {.samples = samples(), .features = features(), .words = sample_bytes / word_bytes},
+        {whole(batch), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
+  }
+
+  // The running statistics of a convolution's norm: its means, or its variances.
+  Operand running(std::size_t place, bool variances, std::int64_t channels) const {
+    return Operand::from(running_statistics_, running_[place] + (variances ? channels : 0));
+  }
+
+  void convolve(const NormedConvolution& made, int x, int y) {
+    const ConvolutionShape& s = made.shape;
+    if (made.is_gemm())
+      return builder_.launch<kernels::Matmul>(made.name, {s.output_pixels(), s.outputs, s.channels},
+                                              {whole(x), weight(made.weight), whole(y)},
+                                              {.transpose_b = true});
+    builder_.launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
+  }
+
+  // Convolves x and computes the statistics of the result.
+  void convolve_and_sum(const NormedConvolution& made, int x, const ConvolutionBuffers& buffers) {
+    convolve(made, x, buffers.out);
+    builder_.launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
+                                            {whole(buffers.out), from(partials_)});
+    const std::size_t place = next_norm_++;
+    builder_.launch<kernels::BatchNormFinish>(
+        made.name + ": statistics", parts(made),
+        {from(buffers.out), from(partials_), weight(made.norm), weight(made.norm + 1),
+         running(place, false, made.shape.outputs), running(place, true, made.shape.outputs),
+         whole(buffers.statistics)},
+        {.epsilon = epsilon, .momentum = momentum});
+  }
+
+  void apply_with_relu(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y) {
+    builder_.launch<kernels::BatchNormApply>(
+        made.name + ": norm", pixels(made),
+        {whole(buffers.out), whole(buffers.statistics), whole(y)}, {.relu = true});
+  }
+
+  void forward_stem() {
+    const NormedConvolution& stem = parameters_.stem();
+    next_norm_ = 0;
+    convolve_and_sum(stem, images_, stem_);
+    if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_);
+    builder_.launch<kernels::NormPool>(
+        stem.name + ": norm and pool", pool(),
+        {whole(stem_.out), whole(stem_.statistics), whole(stem_out_), whole(which_)},
+        pool_attributes);
+  }
+
+  int input_of(std::size_t block) const { return block == 0 ? stem_out_ : blocks_[block - 1].out; }
+
+  void forward_block(std::size_t index) {
+    const ResidualBlock& block = parameters_.blocks()[index];
+    const ResidualBlockBuffers& buffers = blocks_[index];
+    convolve_and_sum(block.first, input_of(index), buffers.first);
+    apply_with_relu(block.first, buffers.first, buffers.normed1);
+    convolve_and_sum(block.second, buffers.normed1, buffers.second);
+    apply_with_relu(block.second, buffers.second, buffers.normed2);
+    convolve_and_sum(block.third, buffers.normed2, buffers.third);
+    const std::string name = block.third.name + ": norm and shortcut";
+    if (!block.down)
+      return builder_.launch<kernels::BatchNormAddApply>(
+          name, pixels(block.third),
+          {whole(buffers.third.out), whole(buffers.third.statistics), whole(input_of(index)),
+           whole(buffers.out), whole(buffers.mask)});
+    convolve_and_sum(*block.down, input_of(index), buffers.down);
+    builder_.launch<kernels::BatchNormTwoApply>(
+        name, pixels(block.third),
+        {whole(buffers.third.out), whole(buffers.third.statistics), whole(buffers.down.out),
+         whole(buffers.down.statistics), whole(buffers.out), whole(buffers.mask)});
+  }
+
+  kernels::MeanPool::Shape mean_pool() const {
+    const ConvolutionShape& last = parameters_.blocks().back().third.shape;
+    return {last.images, last.output_height() * last.output_width(), last.outputs};
+  }
+
+  void forward_head() {
+    builder_.launch<kernels::MeanPool>("mean pool", mean_pool(),
+                                       {whole(blocks_.back().out), whole(pooled_)});
+    builder_.launch<kernels::Linear>("fc",
+                                     {samples(), knobs_.model.classes, parameters_.features()},
+                                     {whole(pooled_), weight(parameters_.head()),
+                                      weight(parameters_.head() + 1), whole(logits_)});
+    // The gradient of the logits overwrites them.
+    builder_.launch<kernels::CrossEntropy>(
+        "loss", {samples(), knobs_.model.classes},
+        {whole(logits_), whole(labels_), whole(logits_), whole(ends_.row_losses)});
+    report_loss(builder_, ends_, samples());
+  }
+
+  void backward_head() {
+    const std::int64_t classes = knobs_.model.classes, features = parameters_.features();
+    builder_.launch<kernels::BiasGradient>("fc: bias gradient", {samples(), classes},
+                                           {whole(logits_), gradient(parameters_.head() + 1)},
+                                           {.accumulate = accumulates()});
+    builder_.launch<kernels::Matmul>("fc: weight gradient", {classes, features, samples()},
+                                     {whole(logits_), whole(pooled_), gradient(parameters_.head())},
+                                     {.transpose_a = true, .accumulate = accumulates()});
+    builder_.launch<kernels::Matmul>(
+        "fc: input gradient", {samples(), features, classes},
+        {whole(logits_), weight(parameters_.head()), whole(pooled_gradient_)});
+    builder_.launch<kernels::MeanPoolGradient>("mean pool: gradient", mean_pool(),
+                                               {whole(pooled_gradient_), from(gradient_)});
+  }
+
+  // Computes the gradients of a norm's parameters from the partial sums.
+  void finish_norm_gradient(const NormedConvolution& made) {
+    builder_.launch<kernels::BatchNormGradientFinish>(
+        made.name + ": norm parameters' gradient", parts(made),
+        {from(partials_), gradient(made.norm), gradient(made.norm + 1), from(means_)},
+        {.accumulate = accumulates()});
+  }
+
+  // Computes the gradient of the convolution's result from that of its norm, in place of it or in
+  // another buffer.
+  void norm_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers, int d_y,
+                     int d_x, bool relu) {
+    builder_.launch<kernels::BatchNormGradientApply>(
+        made.name + ": norm gradient", pixels(made),
+        {from(d_y), whole(buffers.out), whole(buffers.statistics), from(means_), from(d_x)},
+        {.relu = relu});
+  }
+
+  void sum_and_norm_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers,
+                             int d_y, bool relu) {
+    builder_.launch<kernels::BatchNormGradientSums>(
+        made.name + ": gradient sums", parts(made),
+        {from(d_y), whole(buffers.out), whole(buffers.statistics), from(partials_)},
+        {.relu = relu});
+    finish_norm_gradient(made);
+    norm_gradient(made, buffers, d_y, d_y, relu);
+  }
+
+  void weight_gradient(const NormedConvolution& made, int x, int d_y) {
+    const ConvolutionShape& s = made.shape;
+    const std::string name = made.name + ": weight gradient";
+    if (made.is_gemm())
+      return builder_.launch<kernels::Matmul>(name, {s.outputs, s.channels, s.output_pixels()},
+                                              {from(d_y), whole(x), gradient(made.weight)},
+                                              {.transpose_a = true, .accumulate = accumulates()});
+    builder_.launch<kernels::ConvolutionWeightGradient>(
+        name, s, {whole(x), from(d_y), gradient(made.weight)}, {.accumulate = accumulates()});
+  }
+
+  // Computes the gradient of the convolution's input; a GEMM may add it to what d_x holds.
+  void data_gradient(const NormedConvolution& made, int d_y, int d_x, bool accumulate = false) {
+    const ConvolutionShape& s = made.shape;
+    const std::string name = made.name + ": input gradient";
+    if (made.is_gemm())
+      return builder_.launch<kernels::Matmul>(name, {s.output_pixels(), s.channels, s.outputs},
+                                              {from(d_y), weight(made.weight), from(d_x)},
+                                              {.accumulate = accumulate});
+    builder_.launch<kernels::ConvolutionDataGradient>(name, s,
+                                                      {from(d_y), weight(made.weight), from(d_x)});
+  }
+
+  // Turns the gradient of the block's output in gradient_ into that of its input.
+  void backward_block(std::size_t index) {
+    const ResidualBlock& block = parameters_.blocks()[index];
+    const ResidualBlockBuffers& buffers = blocks_[index];
+    builder_.launch<kernels::BatchNormAddGradientSums>(
+        block.third.name + ": gradient sums", parts(block.third),
+        {from(gradient_), whole(buffers.third.out), whole(buffers.third.statistics),
+         whole(buffers.mask), from(gradient_), from(partials_)});
+    finish_norm_gradient(block.third);
+    // The shortcut still needs the gradient of the sum.
+    norm_gradient(block.third, buffers.third, gradient_, other_gradient_, false);
+    weight_gradient(block.third, buffers.normed2, other_gradient_);
+    data_gradient(block.third, other_gradient_, second_gradient_);
+    sum_and_norm_gradient(block.second, buffers.second, second_gradient_, true);
+    weight_gradient(block.second, buffers.normed1, second_gradient_);
+    data_gradient(block.second, second_gradient_, first_gradient_);
+    sum_and_norm_gradient(block.first, buffers.first, first_gradient_, true);
+    weight_gradient(block.first, input_of(index), first_gradient_);
+    if (block.down) {
+      sum_and_norm_gradient(*block.down, buffers.down, gradient_, false);
+      weight_gradient(*block.down, input_of(index), gradient_);
+      data_gradient(*block.down, gradient_, other_gradient_);
+      std::swap(gradient_, other_gradient_);
+    }
+    data_gradient(block.first, first_gradient_, gradient_, true);
+  }
+
+  void backward_stem() {
+    const NormedConvolution& stem = parameters_.stem();
+    if (!parameters_.pools()) {
+      sum_and_norm_gradient(stem, stem_, gradient_, true);
+      return weight_gradient(stem, images_, gradient_);
+    }
+    const auto [images, height, width, columns] = pool();
+    builder_.launch<kernels::NormPoolGradientSums>(
+        stem.name + ": gradient sums", {images, height, width, columns, parts_of(stem)},
+        {from(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics),
+         from(partials_)},
+        pool_attributes);
+    finish_norm_gradient(stem);
+    builder_.launch<kernels::NormPoolGradient>(
+        stem.name + ": norm and pool gradient", pool(),
+        {from(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics), from(means_),
+         from(other_gradient_)},
+        pool_attributes);
+    weight_gradient(stem, images_, other_gradient_);
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  ResnetParameters parameters_;
+  UpdateBuffers update_{};
+  ModelEnds ends_{};
+  int images_ = 0, labels_ = 0;
+  std::vector<std::int64_t> running_;  // first element of each norm's running statistics
+  std::int64_t running_elements_ = 0;
+  int running_statistics_ = 0;
+  std::size_t next_norm_ = 0;  // in the order of the forward pass
+  ConvolutionBuffers stem_;
+  int stem_out_ = 0, which_ = 0;
+  std::vector<ResidualBlockBuffers> blocks_;
+  int pooled_ = 0, pooled_gradient_ = 0, logits_ = 0;
+  int gradient_ = 0, other_gradient_ = 0;  // of the stream between blocks
+  int first_gradient_ = 0, second_gradient_ = 0;
+  int partials_ = 0, means_ = 0;
+};
+
+}  // namespace
+
+ModelParts build_resnet(StepBuilder& builder, const Knobs& knobs, int batch,
+                        std::int64_t sample_bytes) {
+  return Resnet(builder, knobs).build(batch, sample_bytes);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Tests the sizes of a ResNet's step, its operations, and what is refused.
+// tests/numbers/pytorch_resnet_test.cpp checks its numbers.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/analyse/find_races.h"
+#include "plan/compose/resnet/resnet_shape.h"
+#include "plan/testing/counted.h"
+#include "plan/testing/plan_by_hand.h"
+#include "scenario/resnet_blocks.h"
+
+namespace stepgate {
+namespace {
+
+Knobs resnet50() {
+  Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
+  knobs.model.kind = ModelKind::resnet;
+  knobs.model.layers = usual_resnet_layers;
+  knobs.optim.kind = OptimKind::momentum;
+  knobs.batch.size = 8;
+  return knobs;
+}
+
+template <class Set>
+StepPlan resnet_with(Set set) {
+  Knobs knobs = resnet50();
+  set(knobs);
+  return plan_of(knobs);
+}
+
+std::int64_t parameters_of(const StepPlan& plan) {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : plan.parameters) elements += parameter.elements;
+  return elements;
+}
+
+// torchvision's documentation has 25,557,032 parameters and 4.09 G multiply-adds for 224 pixels.
+TEST(Resnet, HasTheParametersAndTheWorkOfTorchvisions) {
+  const StepPlan plan = plan_of(resnet50());
+  EXPECT_EQ(parameters_of(plan), 25'557'032);
+  EXPECT_EQ(parameters_of(resnet_with([](Knobs& knobs) { knobs.model.layers = 101; })), 44'549'160);
+  EXPECT_EQ(parameters_of(resnet_with([](Knobs& knobs) { knobs.model.layers = 152; })), 60'192'808);
+  const double forward = 2 * 4.089e9;
+  const double stem = 2.0 * 112 * 112 * 64 * 7 * 7 * 3;  // its images have no gradient
+  EXPECT_NEAR(facts_of(plan).model_flops / 8, 3 * forward - stem, 2e-3 * 3 * forward);
+}
+
+TEST(Resnet, HalvesTheImageFiveTimesAndRoundsUp) {
+  const auto last_side = [](std::int64_t image, ModelStem stem) {
+    Knobs knobs = resnet50();
+    knobs.model.image = image;
+    knobs.model.stem = stem;
+    return ResnetParameters(knobs).blocks().back().third.shape.output_height();
+  };
+  EXPECT_EQ(last_side(224, ModelStem::imagenet), 7);
+  EXPECT_EQ(last_side(225, ModelStem::imagenet), 8);
+  EXPECT_EQ(last_side(32, ModelStem::imagenet), 1);
+  EXPECT_EQ(last_side(1, ModelStem::imagenet), 1);
+  EXPECT_EQ(last_side(32, ModelStem::cifar), 4);
+}
+
+// A step has 53 convolutions, each with a norm; 33 of them are GEMMs, and only the
+// images have no gradient.
+TEST(Resnet, LaunchesConvolutionsAndGemms) {
+  const StepPlan plan = plan_of(resnet50());
+  EXPECT_EQ(launches_of(plan, "convolution"), 20);
+  EXPECT_EQ(launches_of(plan, "convolution_data_gradient"), 19);
+  EXPECT_EQ(launches_of(plan, "convolution_weight_gradient"), 20);
+  EXPECT_EQ(launches_of(plan, "matmul"), 3 * 33 + 2);
+  EXPECT_EQ(launches_of(plan, "batch_norm_finish"), 53);
+  EXPECT_EQ(launches_of(plan, "batch_norm_gradient_finish"), 53);
+  EXPECT_EQ(launches_of(plan, "batch_norm_two_apply"), 4);
+  EXPECT_EQ(launches_of(plan, "batch_norm_add_apply"), 12);
+  EXPECT_EQ(find_race(plan), std::nullopt);
+}
+
+// The smaller stem has neither a pool nor its choices.
+TEST(Resnet, PoolsNothingBehindTheSmallerStem) {
+  const StepPlan plan = resnet_with([](Knobs& knobs) {
+    knobs.model.stem = ModelStem::cifar;
+    knobs.model.image = 32;
+  });
+  EXPECT_EQ(launches_of(plan, "norm_pool"), 0);
+  EXPECT_EQ(launches_of(plan, "batch_norm_apply"), 33);
+}
+
+TEST(Resnet, IsTooLargeForAPlanRatherThanWrong) {
+  Knobs knobs = resnet50();
+  knobs.model.image = 4096;
+  knobs.model.width = 1024;
+  knobs.batch.size = 1048576;
+  EXPECT_NE(refusal_of(knobs).find("than a plan counts"), std::string::npos) << refusal_of(knobs);
+}
+
+}  // namespace
+}  // namespace stepgate
