@@ -95,17 +95,14 @@ class Resnet {
     labels_ = add("labels", rows * word_bytes);
     ends_ = add_ends(builder_, rows);
     update_.counter = ends_.counter;
-    // A mean and a variance for every channel.
     std::vector<ContentPart> running;
     for (const NormedConvolution* made : parameters_.convolutions()) {
-      running_.push_back(running_elements_);
-      running.push_back({.elements = made->shape.outputs});
-      running.push_back({.elements = made->shape.outputs, .centre = 1});
-      running_elements_ += 2 * made->shape.outputs;
+      running.push_back({.elements = made->shape.outputs});               // means
+      running.push_back({.elements = made->shape.outputs, .centre = 1});  // variances
     }
     running_statistics_ = builder_.add({.name = "running statistics",
                                         .purpose = Purpose::bookkeeping,
-                                        .bytes = running_elements_ * word_bytes,
+                                        .bytes = parameters_.running_elements() * word_bytes,
                                         .content = Content::weights,
                                         .parts = std::move(running)});
   }
@@ -203,11 +200,6 @@ class Resnet {
         {whole(batch), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
   }
 
-  // The running statistics of a convolution's norm: its means, or its variances.
-  Operand running(std::size_t place, bool variances, std::int64_t channels) const {
-    return Operand::from(running_statistics_, running_[place] + (variances ? channels : 0));
-  }
-
   void convolve(const NormedConvolution& made, int x, int y) {
     const ConvolutionShape& s = made.shape;
     if (made.is_gemm())
@@ -222,11 +214,11 @@ class Resnet {
     convolve(made, x, buffers.out);
     builder_.launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
                                             {whole(buffers.out), from(partials_)});
-    const std::size_t place = next_norm_++;
     builder_.launch<kernels::BatchNormFinish>(
         made.name + ": statistics", parts(made),
         {from(buffers.out), from(partials_), weight(made.norm), weight(made.norm + 1),
-         running(place, false, made.shape.outputs), running(place, true, made.shape.outputs),
+         Operand::from(running_statistics_, made.running),
+         Operand::from(running_statistics_, made.running + made.shape.outputs),
          whole(buffers.statistics)},
         {.epsilon = epsilon, .momentum = momentum});
   }
@@ -239,7 +231,6 @@ class Resnet {
 
   void forward_stem() {
     const NormedConvolution& stem = parameters_.stem();
-    next_norm_ = 0;
     convolve_and_sum(stem, images_, stem_);
     if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_);
     builder_.launch<kernels::NormPool>(
@@ -410,10 +401,7 @@ class Resnet {
   UpdateBuffers update_{};
   ModelEnds ends_{};
   int images_ = 0, labels_ = 0;
-  std::vector<std::int64_t> running_;  // first element of each norm's running statistics
-  std::int64_t running_elements_ = 0;
   int running_statistics_ = 0;
-  std::size_t next_norm_ = 0;  // in the order of the forward pass
   ConvolutionBuffers stem_;
   int stem_out_ = 0, which_ = 0;
   std::vector<ResidualBlockBuffers> blocks_;

@@ -83,7 +83,8 @@ ResnetParameters::ResnetParameters(const Knobs& knobs)
 NormedConvolution ResnetParameters::add_convolution(const std::string& name,
                                                     const std::string& norm,
                                                     const ConvolutionShape& shape) {
-  NormedConvolution made{.name = name, .shape = shape};
+  NormedConvolution made{.name = name, .shape = shape, .running = running_elements_};
+  running_elements_ += 2 * shape.outputs;
   align(alignment);
   made.weight =
       add(name + ".weight", shape.outputs * shape.depth(),

@@ -22,6 +22,7 @@ struct NormedConvolution {
   ConvolutionShape shape;
   std::size_t weight = 0;
   std::size_t norm = 0;
+  std::int64_t running = 0;  // first of its running means; as many running variances follow
 
   // A GEMM computes it, whose rows are pixels.
   bool is_gemm() const { return shape.window == 1 && shape.stride == 1; }
@@ -43,6 +44,8 @@ class ResnetParameters : public ParameterList {
   const std::vector<ResidualBlock>& blocks() const { return blocks_; }
   std::size_t head() const { return head_; }  // weight [classes][features], then the bias
   std::int64_t features() const { return features_; }
+  // Numbers of the running statistics of all norms.
+  std::int64_t running_elements() const { return running_elements_; }
   bool pools() const { return pools_; }  // the stem ends with a max pool
 
   // All normed convolutions, in the order of the forward pass.
@@ -56,6 +59,7 @@ class ResnetParameters : public ParameterList {
   std::vector<ResidualBlock> blocks_;
   std::size_t head_ = 0;
   std::int64_t features_ = 0;
+  std::int64_t running_elements_ = 0;
   bool pools_ = false;
 };
 
