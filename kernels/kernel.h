@@ -191,7 +191,7 @@ struct KernelCall {
   std::span<void* const> buffers;
 };
 
-class Cudnn;          // kernels/attention/cudnn/cudnn_attention.h
+class Cudnn;          // kernels/cudnn/open_cudnn.h
 class GemmAutotuner;  // kernels/gemm/gemm_autotuner.h
 
 // The kernel that a launcher chose, where a library has one that may be missing or unsuitable.

@@ -15,8 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/cudnn/open_cudnn.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/stopwatch.h"
 #include "kernels/testing/bench_shapes.h"
@@ -193,7 +194,7 @@ void register_one(const std::string& name, const BenchShape& bench, DType dtype,
 }
 
 // Attention is registered twice if there is cuDNN: with the project's own kernels, and with
-// cuDNN's.
+// cuDNN's. There are no convolutions without cuDNN.
 void register_benchmarks(Cudnn* dnn) {
   constexpr std::pair<DType, const char*> dtypes[] = {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
@@ -201,7 +202,9 @@ void register_benchmarks(Cudnn* dnn) {
     for (const BenchShape& bench : bench_shapes()) {
       if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in GEMMs only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
-      register_one(name, bench, dtype, nullptr);
+      const bool convolves = bench.shape.holds<ConvolutionShape>();
+      if (convolves && dnn == nullptr) continue;
+      register_one(name, bench, dtype, convolves ? dnn : nullptr);
       if (dnn != nullptr && is_16_bit(dtype) && kernel(bench.kernel).library.is_attention)
         register_one(name + "/cuDNN", bench, dtype, dnn);
     }

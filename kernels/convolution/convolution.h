@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two-dimensional convolutions of images whose channels lie side by side (NHWC), and their
-// gradients.
+// gradients, which cuDNN computes. Launchers exist only in CUDA builds; they throw
+// std::runtime_error where cuDNN is missing or has no plan within the workspace.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -47,12 +48,14 @@ struct Convolution {
   static constexpr std::string_view name = "convolution";
   using Shape = ConvolutionShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ConvolutionDataGradient {
   static constexpr std::string_view name = "convolution_data_gradient";
   using Shape = ConvolutionShape;
   using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 struct ConvolutionWeightGradient {
@@ -62,6 +65,7 @@ struct ConvolutionWeightGradient {
     static constexpr std::string_view names = "accumulate";
     bool accumulate = false;
   };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels

@@ -141,6 +141,37 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   append_gemms(step, all);
 }
 
+// The convolutions of ResNet-50 at 224 x 224 that are no GEMM: the first, those of 3x3 pixels, and
+// that of the first shortcut with a stride.
+void append_convolutions(std::vector<BenchShape>& all) {
+  const auto append = [&](std::int64_t side, std::int64_t channels, std::int64_t outputs,
+                          std::int64_t window, std::int64_t stride) {
+    ConvolutionShape shape{.images = 256,
+                           .height = side,
+                           .width = side,
+                           .channels = channels,
+                           .outputs = outputs,
+                           .window = window,
+                           .stride = stride,
+                           .padding = window / 2};
+    ConvolutionShape small = shape;
+    small.images = 1;
+    small.height = small.width = 16;
+    for (const char* kernel :
+         {"convolution", "convolution_data_gradient", "convolution_weight_gradient"}) {
+      const bool is_of_images = channels == 3;  // which need no gradient
+      if (is_of_images && kernel == std::string_view("convolution_data_gradient")) continue;
+      all.push_back({.kernel = kernel, .shape = shape, .verified = small});
+    }
+  };
+  append(224, 3, 64, 7, 2);
+  append(56, 64, 64, 3, 1);
+  append(28, 128, 128, 3, 1);
+  append(14, 256, 256, 3, 1);
+  append(7, 512, 512, 3, 1);
+  append(56, 256, 512, 1, 2);
+}
+
 // Norms and pools of ResNet-50 at 224 x 224: those of the stem and of each layer's widest norms.
 void append_resnet(std::vector<BenchShape>& all) {
   constexpr std::int64_t images = 256;
@@ -240,6 +271,7 @@ std::vector<BenchShape> make_shapes() {
   all.push_back(by_rows("relu_gradient", 16384, 4096));
   append_patterns(all);
   append_resnet(all);
+  append_convolutions(all);
   for (const Kernel& row : kernel_catalogue()) {
     if (std::ranges::find(all, row.name, &BenchShape::kernel) == all.end())
       all.push_back(by_declaration(row));

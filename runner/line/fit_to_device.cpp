@@ -2,10 +2,8 @@
 #include "line/fit_to_device.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -65,28 +63,6 @@ void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
   }
 }
 
-// Adds an error for each variant that launches kernels without code for GPUs. A library in their
-// place does not help, since audits launch the catalogue's beside it.
-void refuse_launches(const Planned& planned, const DeviceIdentity& device,
-                     std::vector<Diagnostic>& wrong) {
-  if (device.kind != DeviceKind::cuda) return;
-  for (std::size_t index = 0; index < planned.scenario.variants.size(); ++index) {
-    const StepPlan& plan = planned.plans[index];
-    std::set<std::string> missing;
-    for (const Operation& operation : plan.operations) {
-      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-      if (launch != nullptr && kernel(launch->kernel.name()).prepare == nullptr)
-        missing.insert(std::string(launch->kernel.name()));
-    }
-    if (missing.empty()) continue;
-    wrong.push_back(
-        {planned.scenario.variants[index].place,
-         fmt::format("variant '{}' launches {}, which stepgate does not compute on a GPU yet",
-                     plan.variant, fmt::join(missing, ", ")),
-         "run it with --device simulated or --device reference"});
-  }
-}
-
 }  // namespace
 
 std::vector<PlannedStep> plans_on(const DeviceIdentity& device, const Scenario& scenario,
@@ -105,10 +81,7 @@ std::vector<PlannedStep> plans_on(const DeviceIdentity& device, const Scenario& 
 void fit_to_device(std::span<Planned> all, const DeviceIdentity& device, std::uint64_t seed) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
-    if (!is_planned_only(planned.scenario)) {
-      refuse_dtypes(planned, device, wrong);
-      refuse_launches(planned, device, wrong);
-    }
+    if (!is_planned_only(planned.scenario)) refuse_dtypes(planned, device, wrong);
     if (!has_share_of_a_device(planned.plans)) continue;
     try {
       planned.plans = plans_on(device, planned.scenario, seed);

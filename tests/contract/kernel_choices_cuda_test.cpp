@@ -13,6 +13,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/cudnn/open_cudnn.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {

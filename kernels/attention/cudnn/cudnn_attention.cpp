@@ -9,13 +9,30 @@
 #include <limits>
 #include <stdexcept>
 
-#include "kernels/attention/cudnn/graph.h"
-#include "kernels/attention/cudnn/plans.h"
+#include "kernels/cudnn/graph.h"
+#include "kernels/cudnn/plans.h"
 
 namespace stepgate {
 namespace {
 
-using Tensor = CudnnGraph::Tensor;
+using GraphTensor = CudnnGraph::Tensor;
+
+enum class AttentionPass { forward, backward };
+
+// Everything that a plan depends on, besides library and handle.
+struct AttentionGraph {
+  AttentionPass pass = AttentionPass::forward;
+  PackedHeadsShape shape;
+  DType dtype = DType::bf16;
+  SumOrder order = SumOrder::fixed;  // of the backward pass
+
+  std::string name() const {
+    return (pass == AttentionPass::forward ? "attention "
+            : order == SumOrder::fixed     ? "gradient of attention "
+                                           : "gradient of attention in any order ") +
+           text_of(KernelShape(shape)) + ' ' + std::string(name_of(dtype));
+  }
+};
 
 struct Sizes {
   std::int64_t batch;
@@ -57,13 +74,15 @@ std::optional<Sizes> sizes_of(const PackedHeadsShape& shape, DType dtype, std::s
 }
 
 // Scores of keys behind the query become -infinity (the lowest number, as older versions want it).
-Tensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Tensor scores) {
+GraphTensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, GraphTensor scores) {
   const bool knows_infinity = cudnn.version() >= 91000;
-  const Tensor lowest = graph.number(knows_infinity ? -std::numeric_limits<float>::infinity()
-                                                    : std::numeric_limits<float>::lowest());
-  const Tensor rows = graph.indices(scores, 2, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
-  const Tensor columns = graph.indices(scores, 3, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
-  const Tensor seen =
+  const GraphTensor lowest = graph.number(knows_infinity ? -std::numeric_limits<float>::infinity()
+                                                         : std::numeric_limits<float>::lowest());
+  const GraphTensor rows =
+      graph.indices(scores, 2, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
+  const GraphTensor columns =
+      graph.indices(scores, 3, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
+  const GraphTensor seen =
       graph.pointwise(CUDNN_POINTWISE_CMP_GE, {rows, columns},
                       graph.computed(sizes.scores(), CUDNN_DATA_BOOLEAN), CUDNN_DATA_BOOLEAN);
   return graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scores, lowest, seen},
@@ -72,26 +91,26 @@ Tensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Tensor 
 
 // Builds the forward graph with buffers q, k, v, out, log_sums.
 void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
-  const Tensor q = graph.buffer(sizes.type, sizes.part());
-  const Tensor k = graph.buffer(sizes.type, sizes.part().transposed());
-  const Tensor v = graph.buffer(sizes.type, sizes.part());
-  const Tensor out = graph.buffer(sizes.type, sizes.out());
-  const Tensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const GraphTensor q = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
+  const GraphTensor v = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor out = graph.buffer(sizes.type, sizes.out());
+  const GraphTensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
   const auto a_score = [&] { return graph.computed(sizes.scores()); };
   const auto a_row = [&] { return graph.computed(sizes.per_row()); };
 
-  const Tensor products = graph.multiply_matrices(q, k, a_score());
-  const Tensor scaled =
+  const GraphTensor products = graph.multiply_matrices(q, k, a_score());
+  const GraphTensor scaled =
       graph.pointwise(CUDNN_POINTWISE_MUL, {products, graph.number(sizes.scale())}, a_score());
-  const Tensor scores = masked(graph, cudnn, sizes, scaled);
-  const Tensor largest = graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, a_row());
-  const Tensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scores, largest}, a_score());
-  const Tensor exponentials = graph.pointwise(CUDNN_POINTWISE_EXP, {below}, a_score());
-  const Tensor sums = graph.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, a_row());
-  const Tensor logarithms = graph.pointwise(CUDNN_POINTWISE_LOG, {sums}, a_row());
+  const GraphTensor scores = masked(graph, cudnn, sizes, scaled);
+  const GraphTensor largest = graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, a_row());
+  const GraphTensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scores, largest}, a_score());
+  const GraphTensor exponentials = graph.pointwise(CUDNN_POINTWISE_EXP, {below}, a_score());
+  const GraphTensor sums = graph.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, a_row());
+  const GraphTensor logarithms = graph.pointwise(CUDNN_POINTWISE_LOG, {sums}, a_row());
   graph.pointwise(CUDNN_POINTWISE_ADD, {largest, logarithms}, log_sums);
-  const Tensor probabilities = graph.pointwise(CUDNN_POINTWISE_DIV, {exponentials, sums},
-                                               graph.computed(sizes.scores(), sizes.type));
+  const GraphTensor probabilities = graph.pointwise(CUDNN_POINTWISE_DIV, {exponentials, sums},
+                                                    graph.computed(sizes.scores(), sizes.type));
   graph.multiply_matrices(probabilities, v, out);
 }
 
@@ -100,50 +119,52 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
 // order. With `fixed`, one GEMM computes it from the score gradients in the workspace.
 void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order) {
   const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
-  const Tensor q = graph.buffer(sizes.type, sizes.part());
-  const Tensor k = graph.buffer(sizes.type, sizes.part().transposed());
-  const Tensor v = graph.buffer(sizes.type, sizes.part().transposed());
-  const Tensor out = graph.buffer(sizes.type, sizes.out());
-  const Tensor d_out = graph.buffer(sizes.type, sizes.out());
-  const Tensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
-  const Tensor dots = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
-  const Tensor d_q = graph.buffer(sizes.type, sizes.part());
-  const Tensor d_k = graph.buffer(sizes.type, sizes.part());
-  const Tensor d_v = graph.buffer(sizes.type, sizes.part());
-  const Tensor scale = graph.number(sizes.scale());
+  const GraphTensor q = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
+  const GraphTensor v = graph.buffer(sizes.type, sizes.part().transposed());
+  const GraphTensor out = graph.buffer(sizes.type, sizes.out());
+  const GraphTensor d_out = graph.buffer(sizes.type, sizes.out());
+  const GraphTensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const GraphTensor dots = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const GraphTensor d_q = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor d_k = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor d_v = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor scale = graph.number(sizes.scale());
   const auto a_score = [&] { return graph.computed(sizes.scores()); };
-  const auto transposed = [&](Tensor scores) {
+  const auto transposed = [&](GraphTensor scores) {
     return graph.reshape(scores, graph.computed(sizes.scores().transposed(), sizes.type));
   };
 
   // dots = the sum over a row of d_out * out
-  const Tensor d_out_out =
+  const GraphTensor d_out_out =
       graph.pointwise(CUDNN_POINTWISE_MUL, {d_out, out}, graph.computed(rows_of_head));
-  const Tensor dot =
+  const GraphTensor dot =
       graph.reduce(CUDNN_REDUCE_TENSOR_ADD, d_out_out, graph.computed(sizes.per_row()));
   graph.pointwise(CUDNN_POINTWISE_MUL, {dot, graph.number(1)}, dots);
 
   // probabilities = exp(scale q k' - log_sums);  d_v = probabilities' d_out
-  const Tensor products = graph.multiply_matrices(q, k, a_score());
-  const Tensor scaled = graph.pointwise(CUDNN_POINTWISE_MUL, {products, scale}, a_score());
-  const Tensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scaled, log_sums}, a_score());
-  const Tensor scores = masked(graph, cudnn, sizes, below);
-  const Tensor probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, {scores}, a_score());
+  const GraphTensor products = graph.multiply_matrices(q, k, a_score());
+  const GraphTensor scaled = graph.pointwise(CUDNN_POINTWISE_MUL, {products, scale}, a_score());
+  const GraphTensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scaled, log_sums}, a_score());
+  const GraphTensor scores = masked(graph, cudnn, sizes, below);
+  const GraphTensor probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, {scores}, a_score());
   graph.multiply_matrices(transposed(probabilities), d_out, d_v);
 
   // d_scores = scale probabilities (d_out v' - dots);  d_k = d_scores' q
-  const Tensor d_probabilities = graph.multiply_matrices(d_out, v, a_score());
-  const Tensor centred = graph.pointwise(CUDNN_POINTWISE_SUB, {d_probabilities, dots}, a_score());
-  const Tensor weighted = graph.pointwise(CUDNN_POINTWISE_MUL, {centred, probabilities}, a_score());
-  const Tensor d_scores = graph.pointwise(CUDNN_POINTWISE_MUL, {weighted, scale}, a_score());
+  const GraphTensor d_probabilities = graph.multiply_matrices(d_out, v, a_score());
+  const GraphTensor centred =
+      graph.pointwise(CUDNN_POINTWISE_SUB, {d_probabilities, dots}, a_score());
+  const GraphTensor weighted =
+      graph.pointwise(CUDNN_POINTWISE_MUL, {centred, probabilities}, a_score());
+  const GraphTensor d_scores = graph.pointwise(CUDNN_POINTWISE_MUL, {weighted, scale}, a_score());
   graph.multiply_matrices(transposed(d_scores), q, d_k);
 
   // d_q = d_scores k
-  const Tensor rows_of_k = graph.reshape(k, graph.computed(sizes.part()));
+  const GraphTensor rows_of_k = graph.reshape(k, graph.computed(sizes.part()));
   if (order == SumOrder::fixed) {
     graph.multiply_matrices(d_scores, rows_of_k, d_q);
   } else {
-    const Tensor sums = graph.buffer(CUDNN_DATA_FLOAT, rows_of_head);
+    const GraphTensor sums = graph.buffer(CUDNN_DATA_FLOAT, rows_of_head);
     graph.pointwise(CUDNN_POINTWISE_IDENTITY, {graph.multiply_matrices(d_scores, rows_of_k, sums)},
                     d_q);
   }
@@ -183,7 +204,7 @@ struct SizedPlan {
 std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std::string* reason) {
   const std::optional<Sizes> sizes = sizes_of(graph.shape, graph.dtype, reason);
   if (!sizes) return std::nullopt;
-  const PlanOrReason& made = cudnn.plans().of(graph, [&] {
+  const PlanOrReason& made = cudnn.plans().of(graph.name(), [&] {
     PlanOrReason making;
     making.plan = graph.pass == AttentionPass::forward
                       ? forward_plan(cudnn, *sizes, &making.reason)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Causal attention by cuDNN 9, opened at run time: absent or unwilling, it says why, and nothing
-// else depends on it. Knows no cuDNN types; graph.h turns graphs into plans.
+// Causal attention by cuDNN 9: absent or unwilling, it says why, and nothing else depends on it.
+// Knows no cuDNN types; cudnn/graph.h turns graphs into plans.
 //   shape     rows N = B*T, columns C = H*D, tokens T, heads H; T divides N, H divides C
 //   operands  qkv [N][3C], a row is q | k | v, head h of each at columns h*D; out and d_out [N][C];
 //             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the
@@ -16,19 +16,10 @@
 #include <optional>
 #include <string>
 
+#include "kernels/cudnn/open_cudnn.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
-
-class Cudnn;  // the library and a handle of the current device
-
-// Loads libcudnn.so.9, or what the environment variable STEPGATE_CUDNN names. Returns nullptr where
-// that fails; *reason then says why, with the name that was tried and the variable. The same device
-// must be current in all functions below.
-std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
-
-// The version as text: "9.14.0".
-std::string version_of(const Cudnn&);
 
 // Whether cuDNN suits the shape. Older versions have gradients only of sequences of whole tiles;
 // for other sequences forward and gradient both use our own kernels.

@@ -16,6 +16,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/cudnn/open_cudnn.h"
 #include "kernels/number_format.h"
 #include "kernels/stopwatch.h"
 #include "kernels/trial/cuda_trial.h"

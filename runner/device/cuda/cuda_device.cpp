@@ -27,7 +27,7 @@
 #include "device/cuda/step/may_use_cudnn.h"
 #include "device/cuda/supported_gpu.h"
 #include "device/planned_memory.h"
-#include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/cudnn/open_cudnn.h"
 #include "kernels/device_limits.h"
 #include "kernels/gemm/gemm_autotuner.h"
 #include "plan/analyse/access.h"

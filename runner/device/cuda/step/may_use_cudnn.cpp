@@ -5,6 +5,7 @@
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/convolution/convolution.h"
 
 namespace stepgate {
 
@@ -12,7 +13,9 @@ bool may_use_cudnn(const StepPlan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [](const Operation& operation) {
                        const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-                       return launch != nullptr && kernel(launch->kernel).library.is_attention &&
+                       if (launch == nullptr) return false;
+                       if (launch->shape.holds<ConvolutionShape>()) return true;
+                       return kernel(launch->kernel).library.is_attention &&
                               suits_cudnn(launch->shape.to<PackedHeadsShape>(), launch->dtype);
                      });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Implements cudnn_attention.h in a build without cuDNN's headers. Opening the library always
-// fails, so the other functions are never called.
+// Implements open_cudnn.h and what is made with cuDNN in a build without cuDNN's headers. Opening
+// the library always fails, so the other functions are never called.
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/convolution/cudnn/cudnn_convolution.h"
 
 namespace stepgate {
 namespace {
@@ -38,6 +39,12 @@ std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const PackedH
 
 std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const PackedHeadsShape&, DType,
                                                   std::string* reason) {
+  *reason = absent;
+  return std::nullopt;
+}
+
+std::optional<Launch> cudnn_convolution(Cudnn&, const ConvolutionRequest&, void*, std::int64_t,
+                                        std::string* reason) {
   *reason = absent;
   return std::nullopt;
 }

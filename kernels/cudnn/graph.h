@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// A graph of operations in cuDNN's backend interface, and the plan that executes it; independent of
-// attention. The first refusal is kept, and later calls then do nothing.
+// A graph of operations in cuDNN's backend interface, and the plan that executes it. The first
+// refusal is kept, and later calls then do nothing.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels/attention/cudnn/cudnn.h"
+#include "kernels/cudnn/cudnn_library.h"
 
 namespace stepgate {
 
@@ -72,6 +73,21 @@ class PlanLauncher {
   std::vector<void*> packed_pointers_;
 };
 
+enum class ConvolutionPass { forward, data_gradient, weight_gradient };
+
+// How a square window moves over an image with zeros around it.
+struct WindowSteps {
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+};
+
+// Limits of the plans that a graph may get.
+struct PlanLimits {
+  std::int64_t workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  bool needs_equal_bits = false;  // two launches give the same bits
+  bool keeps_precision = false;   // factors keep all bits of fp32, without tensor cores
+};
+
 class CudnnGraph {
  public:
   using Tensor = cudnnBackendDescriptor_t;
@@ -92,12 +108,16 @@ class CudnnGraph {
   // The inputs are in the order x, b, t of cuDNN's reference.
   Tensor pointwise(cudnnPointwiseMode_t, std::initializer_list<Tensor> inputs, Tensor to,
                    cudnnDataType_t precision = CUDNN_DATA_FLOAT);
+  // A pass of a convolution. x has the sizes N, C, H, W, w K, C, R, S, and y N, K, P, Q. With the
+  // weight gradient w is added to if `accumulate`.
+  void convolve(ConvolutionPass, const WindowSteps&, Tensor x, Tensor w, Tensor y,
+                bool accumulate = false);
   // Writes to `to` the index of each number of `like` along an axis.
   Tensor indices(Tensor like, std::int64_t axis, Tensor to);
 
-  // The first supported plan of cuDNN's heuristics. nullptr where there is none; *reason then says
-  // why. The graph is empty afterwards.
-  std::unique_ptr<CudnnPlan> plan(std::string* reason);
+  // The first supported plan of cuDNN's heuristics, and then of its fallbacks, that is within the
+  // limits. nullptr where there is none; *reason then says why. The graph is empty afterwards.
+  std::unique_ptr<CudnnPlan> plan(std::string* reason, const PlanLimits& limits = {});
 
  private:
   void check(cudnnStatus_t status, std::string_view what);
@@ -119,8 +139,11 @@ class CudnnGraph {
   Descriptor pointwise_mode(cudnnPointwiseMode_t, cudnnDataType_t precision);
   void add_operation(Descriptor);
 
-  std::vector<Descriptor> engine_configurations(const Descriptor& graph);
-  bool try_configuration(const Descriptor& configuration, CudnnPlan&, std::string* reason);
+  std::vector<Descriptor> engine_configurations(const Descriptor& graph, cudnnBackendHeurMode_t);
+  std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& configuration);
+  std::string reason_against(const Descriptor& configuration, const PlanLimits&);
+  bool try_configuration(const Descriptor& configuration, const PlanLimits&, CudnnPlan&,
+                         std::string* reason);
 
   Cudnn* cudnn_;
   std::string failure_;

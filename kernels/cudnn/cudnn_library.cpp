@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "kernels/attention/cudnn/cudnn.h"
+#include "kernels/cudnn/cudnn_library.h"
 
 #include <algorithm>
 #include <array>
 
-#include "kernels/attention/cudnn/cudnn_attention.h"
-#include "kernels/attention/cudnn/plans.h"
+#include "kernels/cudnn/open_cudnn.h"
+#include "kernels/cudnn/plans.h"
 #include "kernels/dynamic_library.h"
 
 namespace stepgate {

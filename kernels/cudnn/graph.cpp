@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "kernels/attention/cudnn/graph.h"
+#include "kernels/cudnn/graph.h"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace stepgate {
@@ -167,9 +168,62 @@ CudnnGraph::Tensor CudnnGraph::indices(Tensor like, std::int64_t axis, Tensor to
   return pointwise(std::move(mode), {like}, to);
 }
 
-std::vector<Descriptor> CudnnGraph::engine_configurations(const Descriptor& graph) {
+void CudnnGraph::convolve(ConvolutionPass pass, const WindowSteps& steps, Tensor x, Tensor w,
+                          Tensor y, bool accumulate) {
+  struct Names {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t alpha, beta, mode, x, w, y;
+  };
+  constexpr Names names_of_passes[] = {
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
+  constexpr std::string_view what = "describe a convolution";
+  constexpr cudnnDataType_t precision = CUDNN_DATA_FLOAT;
+  constexpr cudnnConvolutionMode_t kind = CUDNN_CROSS_CORRELATION;
+  constexpr std::int64_t dimensions = 2, ones[] = {1, 1};
+  const std::int64_t strides[] = {steps.stride, steps.stride};
+  const std::int64_t paddings[] = {steps.padding, steps.padding};
+  Descriptor mode = create(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &precision, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &kind, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, paddings, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, paddings, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones, what);
+  set(mode, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides, what);
+  finalize(mode, what);
+  const Names& names = names_of_passes[static_cast<std::size_t>(pass)];
+  const float alpha = 1, beta = accumulate ? 1 : 0;
+  Descriptor operation = create(names.type, what);
+  set(operation, names.alpha, CUDNN_TYPE_FLOAT, 1, &alpha, what);
+  set(operation, names.beta, CUDNN_TYPE_FLOAT, 1, &beta, what);
+  link(operation, names.mode, keep(std::move(mode)), what);
+  link(operation, names.x, x, what);
+  link(operation, names.w, w, what);
+  link(operation, names.y, y, what);
+  add_operation(std::move(operation));
+}
+
+std::vector<Descriptor> CudnnGraph::engine_configurations(const Descriptor& graph,
+                                                          cudnnBackendHeurMode_t mode) {
   constexpr std::string_view what = "ask the heuristics for engines";
-  constexpr cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
   Descriptor heuristics = create(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, what);
   link(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get(), what);
   set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode, what);
@@ -196,9 +250,44 @@ std::vector<Descriptor> CudnnGraph::engine_configurations(const Descriptor& grap
   return configurations;
 }
 
-bool CudnnGraph::try_configuration(const Descriptor& configuration, CudnnPlan& plan,
-                                   std::string* reason) {
+std::vector<cudnnBackendNumericalNote_t> CudnnGraph::notes_of(const Descriptor& configuration) {
+  constexpr std::string_view what = "ask for the notes of an engine";
+  Descriptor engine = create(CUDNN_BACKEND_ENGINE_DESCRIPTOR, what);
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  if (failed()) return {};
+  cudnnBackendDescriptor_t raw = engine.get();
+  std::int64_t count = 0;
+  check(cudnn_->call().get_attribute(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
+        what);
+  if (!failed())
+    check(cudnn_->call().get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                       CUDNN_TYPE_NUMERICAL_NOTE, std::ssize(notes), &count,
+                                       notes.data()),
+          what);
+  notes.resize(failed() ? 0 : static_cast<std::size_t>(count));
+  return notes;
+}
+
+// The limit that the engine of this configuration breaks; empty where it breaks none.
+std::string CudnnGraph::reason_against(const Descriptor& configuration, const PlanLimits& limits) {
+  if (!limits.needs_equal_bits && !limits.keeps_precision) return {};
+  for (const cudnnBackendNumericalNote_t note : notes_of(configuration)) {
+    if (limits.needs_equal_bits && note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)
+      return "its engine gives other bits every time";
+    const bool rounds = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
+                        note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
+                        note == CUDNN_NUMERICAL_NOTE_FFT || note == CUDNN_NUMERICAL_NOTE_WINOGRAD;
+    if (limits.keeps_precision && rounds) return "its engine rounds the factors";
+  }
+  return {};
+}
+
+bool CudnnGraph::try_configuration(const Descriptor& configuration, const PlanLimits& limits,
+                                   CudnnPlan& plan, std::string* reason) {
   constexpr std::string_view what = "finalize an execution plan";
+  *reason = reason_against(configuration, limits);
+  if (!reason->empty()) return false;
   cudnnHandle_t handle = cudnn_->handle();
   std::int64_t count = 0;
   plan.plan_ = create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, what);
@@ -210,12 +299,14 @@ bool CudnnGraph::try_configuration(const Descriptor& configuration, CudnnPlan& p
                                        CUDNN_TYPE_INT64, 1, &count, &plan.workspace_bytes_),
           "ask for the size of the workspace");
   }
-  if (!failed()) return true;
   *reason = std::exchange(failure_, {});  // the next configuration may work
-  return false;
+  if (reason->empty() && plan.workspace_bytes_ > limits.workspace_bytes)
+    *reason = "it needs a workspace of " + std::to_string(plan.workspace_bytes_) + " B, and has " +
+              std::to_string(limits.workspace_bytes);
+  return reason->empty();
 }
 
-std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason) {
+std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason, const PlanLimits& limits) {
   constexpr std::string_view what = "finalize the graph of operations";
   cudnnHandle_t handle = cudnn_->handle();
   Descriptor graph = create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, what);
@@ -223,13 +314,17 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason) {
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(operations_),
       operations_.data(), what);
   finalize(graph, what);
-  std::vector<Descriptor> configurations = engine_configurations(graph);
   auto plan = std::make_unique<CudnnPlan>();
   bool made = false;
-  for (const Descriptor& configuration : configurations) {
-    if (failed()) break;
-    made = try_configuration(configuration, *plan, reason);
-    if (made) break;
+  std::vector<Descriptor> configurations;
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    configurations = engine_configurations(graph, mode);
+    for (const Descriptor& configuration : configurations) {
+      if (failed()) break;
+      made = try_configuration(configuration, limits, *plan, reason);
+      if (made) break;
+    }
+    if (made || failed()) break;
   }
   if (failed()) *reason = failure_;
   if (!made) return nullptr;
@@ -282,7 +377,7 @@ void PlanLauncher::launch(const std::vector<void*>& pointers, void* workspace,
     status = call.execute(cudnn.handle(), plan_->plan_.get(), variant_pack_.get());
   }
   if (status != CUDNN_STATUS_SUCCESS) {
-    throw std::runtime_error(cudnn.describe(status, "launch attention"));
+    throw std::runtime_error(cudnn.describe(status, "launch a plan"));
   }
 }
 

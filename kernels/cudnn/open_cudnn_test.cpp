@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "kernels/attention/cudnn/choose_cudnn.h"
-#include "kernels/attention/cudnn/cudnn.h"
+#include "kernels/convolution/cudnn/cudnn_convolution.h"
+#include "kernels/cudnn/cudnn_library.h"
+#include "kernels/cudnn/open_cudnn.h"
 
 namespace stepgate {
 namespace {
@@ -25,7 +28,8 @@ class OpenCudnn : public testing::Test {
   }
   void TearDown() override {
     for (const char* name : {"STEPGATE_CUDNN", "FAKE_CUDNN_VERSION", "FAKE_CUDNN_NO_HANDLE",
-                             "FAKE_CUDNN_NO_DESCRIPTOR"}) {
+                             "FAKE_CUDNN_NO_DESCRIPTOR", "FAKE_CUDNN_NOTE", "FAKE_CUDNN_WORKSPACE",
+                             "FAKE_CUDNN_FALLBACKS_TOO"}) {
       (void)unsetenv(name);
     }
   }
@@ -235,6 +239,73 @@ TEST_F(KeptPlans, HaveTheOperandsOfEachLaunchForThemselves) {
     (*second)(others, nullptr);
   }
   EXPECT_EQ(made(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR), before + 2);
+}
+
+class Convolutions : public KeptPlans {
+ protected:
+  // The heuristics that a plan for these launches took: 1 where their first engine served, 2 where
+  // a fallback did; 0, and *reason, where none did.
+  int heuristics_for(DType dtype, std::int64_t workspace_bytes, std::string* reason) {
+    const int before = made(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    const ConvolutionRequest request{
+        .kernel = kernels::Convolution::name,
+        .shape = {.images = 2, .height = 9, .width = 9, .channels = 8, .outputs = 8, .window = 3},
+        .dtype = dtype};
+    const auto launch = cudnn_convolution(*cudnn_, request, nullptr, workspace_bytes, reason);
+    return launch ? made(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) - before : 0;
+  }
+  void say_note(cudnnBackendNumericalNote_t note) {
+    say("NOTE", std::to_string(static_cast<int>(note)).c_str());
+  }
+};
+
+TEST_F(Convolutions, PassOverEnginesThatGiveOtherBitsEveryTime) {
+  std::string reason;
+  EXPECT_EQ(heuristics_for(DType::bf16, 0, &reason), 1) << reason;
+  say_note(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+  say("FALLBACKS_TOO", "1");
+  EXPECT_EQ(heuristics_for(DType::fp16, 0, &reason), 0);
+  EXPECT_EQ(reason, "its engine gives other bits every time");
+}
+
+TEST_F(Convolutions, RoundNoFactorInFp32) {
+  std::string reason;
+  say_note(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  EXPECT_EQ(heuristics_for(DType::fp32, 100, &reason), 2) << reason;
+  say("FALLBACKS_TOO", "1");
+  for (const auto note : {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_WINOGRAD,
+                          CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_FFT}) {
+    say_note(note);
+    EXPECT_EQ(heuristics_for(DType::fp32, note, &reason), 0) << note;
+    EXPECT_EQ(reason, "its engine rounds the factors");
+    EXPECT_EQ(heuristics_for(DType::tf32, note, &reason), 1) << note << reason;
+  }
+}
+
+TEST_F(Convolutions, StayWithinTheirWorkspace) {
+  std::string reason;
+  say("WORKSPACE", "100");
+  EXPECT_EQ(heuristics_for(DType::bf16, 100, &reason), 1) << reason;
+  EXPECT_EQ(heuristics_for(DType::bf16, 99, &reason), 2) << reason;  // the fallback needs none
+  say("FALLBACKS_TOO", "1");
+  EXPECT_EQ(heuristics_for(DType::bf16, 98, &reason), 0);
+  EXPECT_EQ(reason, "it needs a workspace of 100 B, and has 98");
+}
+
+TEST_F(Convolutions, HaveAPlanOfTheirOwnForEachPass) {
+  std::string reason;
+  const int before = plans_made();
+  for (const bool accumulate : {false, true}) {
+    for (const std::string_view kernel :
+         {kernels::Convolution::name, kernels::ConvolutionDataGradient::name,
+          kernels::ConvolutionWeightGradient::name}) {
+      const ConvolutionRequest request{
+          .kernel = kernel, .shape = {}, .dtype = DType::bf16, .accumulate = accumulate};
+      for (int again = 0; again < 2; ++again)
+        EXPECT_TRUE(cudnn_convolution(*cudnn_, request, nullptr, 0, &reason)) << reason;
+    }
+  }
+  EXPECT_EQ(plans_made() - before, 6);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A fake cuDNN for open_cudnn_test only. One environment variable sets its version; others make it
-// fail to create a handle or a descriptor. It computes nothing, and counts created objects.
+// fail to create a handle or a descriptor, or give engines a numerical note and a workspace: those
+// of the heuristics alone, or those of the fallbacks too. It computes nothing, and counts created
+// objects.
 #include <cudnn.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace {
 
@@ -18,6 +22,15 @@ std::map<cudnnBackendDescriptorType_t, int> made;
 
 bool said(const char* name) {
   return std::getenv(name) != nullptr;
+}
+
+cudnnBackendHeurMode_t mode_asked = CUDNN_HEUR_MODE_A;
+
+// The variable's number for the engines of the last heuristics, if it has one for them.
+std::optional<std::int64_t> of_engines(const char* name) {
+  const bool concerned = mode_asked == CUDNN_HEUR_MODE_A || said("FAKE_CUDNN_FALLBACKS_TOO");
+  if (!concerned || !said(name)) return std::nullopt;
+  return std::strtoll(std::getenv(name), nullptr, 10);
 }
 
 }  // namespace
@@ -82,17 +95,27 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
-                                       cudnnBackendAttributeType_t, int64_t, const void*) {
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, int64_t, const void* value) {
+  if (name == CUDNN_ATTR_ENGINEHEUR_MODE) std::memcpy(&mode_asked, value, sizeof mode_asked);
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Returns 0 for numbers and one descriptor for descriptors.
+// Returns one descriptor for descriptors, and one number or note.
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
                                        cudnnBackendAttributeType_t type, int64_t, int64_t* count,
                                        void* elements) {
   if (count != nullptr) *count = 1;
-  if (type == CUDNN_TYPE_INT64 && elements != nullptr) std::memset(elements, 0, sizeof(int64_t));
+  if (type == CUDNN_TYPE_INT64 && elements != nullptr) {
+    const std::int64_t bytes = of_engines("FAKE_CUDNN_WORKSPACE").value_or(0);
+    std::memcpy(elements, &bytes, sizeof bytes);
+  }
+  if (type == CUDNN_TYPE_NUMERICAL_NOTE) {
+    const auto number = of_engines("FAKE_CUDNN_NOTE");
+    const auto note = static_cast<cudnnBackendNumericalNote_t>(number.value_or(0));
+    *count = number ? 1 : 0;
+    if (number) std::memcpy(elements, &note, sizeof note);
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 
