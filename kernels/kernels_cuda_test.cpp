@@ -207,6 +207,29 @@ TEST(CudaBatchNorm, WalksDownTallMatrices) {
   }
 }
 
+// Recipes have fewer strips of images than blocks, and then every block has one.
+TEST(CudaImageLayer, WalksThroughManyStrips) {
+  constexpr ConvolutionShape many{.images = 100,
+                                  .height = 64,
+                                  .width = 64,
+                                  .channels = 3,
+                                  .outputs = 64,
+                                  .window = 7,
+                                  .stride = 2,
+                                  .padding = 3};
+  const CudaLibraries libraries;
+  const std::uint64_t seed = std::random_device{}();
+  for (KernelTrial trial :
+       {make_trial<kernels::Convolution>(many, DType::bf16, {}, seed),
+        make_trial<kernels::ConvolutionWeightGradient>(many, DType::bf16, {}, seed)}) {
+    SCOPED_TRACE(describe(trial, seed));
+    const DeviceOperands operands(trial, {});
+    run_cuda(trial, operands, libraries);  // cuDNN is not needed
+    run_reference(trial);
+    EXPECT_EQ(difference(operands.read_back(), trial), "");
+  }
+}
+
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();
   KernelTrial trial = make_trial<kernels::CrossEntropy>({33, 300}, DType::fp32, {}, seed);

@@ -210,9 +210,10 @@ inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matr
 // Windows of one and of several pixels, strides that leave a last column or row unread, windows
 // that lie mostly outside the image, and images that are not square.
 inline const std::vector<ConvolutionShape> convolutions = {
-    {1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 5, 3, 4, 3, 1, 1},  {1, 7, 6, 3, 8, 7, 2, 3},
-    {2, 8, 8, 4, 8, 1, 2, 0},    {3, 9, 7, 5, 6, 3, 2, 1},  {2, 8, 8, 16, 8, 3, 2, 1},
-    {1, 14, 14, 8, 16, 3, 1, 1}, {4, 1, 1, 16, 8, 3, 1, 1}, {1, 20, 9, 2, 3, 5, 3, 2}};
+    {1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 5, 3, 4, 3, 1, 1},    {1, 7, 6, 3, 8, 7, 2, 3},
+    {2, 8, 8, 4, 8, 1, 2, 0},    {3, 9, 7, 5, 6, 3, 2, 1},    {2, 8, 8, 16, 8, 3, 2, 1},
+    {1, 14, 14, 8, 16, 3, 1, 1}, {4, 1, 1, 16, 8, 3, 1, 1},   {1, 20, 9, 2, 3, 5, 3, 2},
+    {2, 16, 24, 3, 64, 7, 2, 3}, {1, 33, 8, 3, 128, 7, 2, 2}, {1, 64, 64, 3, 64, 7, 2, 3}};
 
 // Adds rows of eight packs per lane of a warp, and longer rows of packs that need a block.
 inline const std::vector<MatrixShape> normed_matrices = [] {
