@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -204,6 +207,27 @@ TEST(CudaBatchNorm, WalksDownTallMatrices) {
     expect(make_trial<kernels::BatchNormApply>(tall, dtype, {.relu = true}, seed));
     expect(make_trial<kernels::BatchNormGradientApply>(tall, dtype, {.relu = true}, seed));
     expect(make_trial<kernels::BatchNormSums>({tall.rows, tall.columns, 264}, dtype, {}, seed));
+  }
+}
+
+// A NaN wins its windows, wherever it is in them.
+TEST(CudaNormPool, TakesANaNWhereverItIs) {
+  const CudaLibraries libraries;
+  const std::uint64_t seed = std::random_device{}();
+  constexpr kernels::NormPool::Shape shape{.images = 2, .height = 9, .width = 8, .columns = 16};
+  for (std::int64_t pixel = 0; pixel < shape.height * shape.width; ++pixel) {
+    KernelTrial trial = make_trial<kernels::NormPool>(
+        shape, DType::fp32, {.window = 3, .stride = 2, .padding = 1}, seed);
+    SCOPED_TRACE(describe(trial, seed));
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(trial.operands[0].data() + pixel * shape.columns * 4, &nan, sizeof nan);
+    const DeviceOperands operands(trial, {});
+    run_cuda(trial, operands, libraries);
+    const KernelTrial got = operands.read_back();
+    run_reference(trial);
+    EXPECT_EQ(got.operands[3], trial.operands[3]) << "pixel " << pixel;
+    for (std::int64_t i = 0; i < value_count(trial, 2); ++i)
+      ASSERT_EQ(std::isnan(value_at(got, 2, i)), std::isnan(value_at(trial, 2, i))) << i;
   }
 }
 

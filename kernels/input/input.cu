@@ -57,8 +57,8 @@ struct IngestGrid {
 
 // A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
 // share the terms of each mean; slice 0 adds the slices up in their order. Along x the threads of a
-// warp read neighbouring words.
-template <int count, class Number>
+// warp read neighbouring words: a pack at once where the samples' first words are aligned.
+template <int count, bool aligned_samples, class Number>
 __global__ void __launch_bounds__(ingest_block_threads)
     ingest(const float* payload, Number* features, std::int32_t* labels, IngestGrid grid) {
   __shared__ float partial[ingest_block_threads * count];
@@ -74,9 +74,14 @@ __global__ void __launch_bounds__(ingest_block_threads)
     for (std::int64_t word = feature + threadIdx.y * grid.features; word < data_words;
          word += blockDim.y * grid.features) {
       // The last pack of a sample may hold its label, which is not part of the features.
-      const auto terms = load<count>(row, word);
+      if constexpr (aligned_samples) {
+        const auto terms = load<count>(row, word);
 #pragma unroll
-      for (int i = 0; i < count; ++i) sums[i] += word + i < data_words ? terms.values[i] : 0.0f;
+        for (int i = 0; i < count; ++i) sums[i] += word + i < data_words ? terms.values[i] : 0.0f;
+      } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i) sums[i] += word + i < data_words ? row[word + i] : 0.0f;
+      }
     }
   }
   const int slot = threadIdx.y * blockDim.x + threadIdx.x;
@@ -102,7 +107,7 @@ __global__ void __launch_bounds__(ingest_block_threads)
   }
 }
 
-template <int count, class Number>
+template <int count, bool aligned_samples, class Number>
 void launch(const kernels::Ingest::Shape& shape, std::int64_t classes, void* const* buffers,
             cudaStream_t stream) {
   // There are at most as many slices as terms, so that no thread of a short sample is idle.
@@ -118,9 +123,9 @@ void launch(const kernels::Ingest::Shape& shape, std::int64_t classes, void* con
                         data_words % shape.features,
                         classes};
   const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
-  ingest<count><<<blocks, threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
-                                                static_cast<Number*>(buffers[1]),
-                                                static_cast<std::int32_t*>(buffers[2]), grid);
+  ingest<count, aligned_samples><<<blocks, threads, 0, stream>>>(
+      static_cast<const float*>(buffers[0]), static_cast<Number*>(buffers[1]),
+      static_cast<std::int32_t*>(buffers[2]), grid);
   check_launch("ingest");
 }
 
@@ -133,11 +138,13 @@ Launch kernels::Ingest::prepare(const Shape& shape, DType dtype, const Attribute
     return [shape, classes = classes_of(shape, attributes)](void* const* buffers,
                                                             cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(float);
-      const bool rows_are_packs = shape.features % count == 0 && shape.words % count == 0;
-      if (rows_are_packs && aligned_to_access(buffers[0], buffers[1])) {
-        launch<count, Number>(shape, classes, buffers, stream);
+      const bool aligned_samples = shape.words % count == 0 && aligned_to_access(buffers[0]);
+      if (shape.features % count != 0 || !aligned_to_access(buffers[1])) {
+        launch<1, true, Number>(shape, classes, buffers, stream);
+      } else if (aligned_samples) {
+        launch<count, true, Number>(shape, classes, buffers, stream);
       } else {
-        launch<1, Number>(shape, classes, buffers, stream);
+        launch<count, false, Number>(shape, classes, buffers, stream);
       }
     };
   });

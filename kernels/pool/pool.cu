@@ -9,11 +9,40 @@
 namespace stepgate {
 namespace {
 
+// Divides numbers from 0 to 2^31 - 1 by one that the host knows, without the division that GPUs
+// lack (Granlund and Montgomery: Division by invariant integers using multiplication, 1994,
+// figure 4.1).
+class Divisor {
+ public:
+  Divisor() = default;
+  explicit Divisor(int by) : by_(by) {
+    while ((std::int64_t{1} << shift_) < by) ++shift_;
+    multiplier_ = static_cast<std::uint32_t>(
+        ((((std::uint64_t{1} << shift_) - static_cast<std::uint64_t>(by)) << 32) /
+         static_cast<std::uint64_t>(by)) +
+        1);
+  }
+  __device__ __forceinline__ int quotient(int of) const {
+    const auto number = static_cast<std::uint32_t>(of);
+    return static_cast<int>((__umulhi(multiplier_, number) + number) >> shift_);
+  }
+  // The remainder for a known quotient.
+  __device__ __forceinline__ int rest(int of, int quotient) const { return of - quotient * by_; }
+
+ private:
+  int by_ = 1, shift_ = 0;
+  std::uint32_t multiplier_ = 1;
+};
+
 // The images and their windows. Pixels are counted in 32 bits.
 struct Windows {
   int height, width;
   int window, stride, padding;
   int down, across;  // windows along the sides
+  Divisor by_height, by_width, by_down, by_across, by_stride;
+
+  // At most two windows along a side have a place.
+  bool overlap_once() const { return window <= 2 * stride; }
 
   Windows(std::string_view kernel, const auto& shape, const WindowAttributes& of)
       : height(static_cast<int>(shape.height)),
@@ -23,6 +52,11 @@ struct Windows {
         padding(static_cast<int>(of.padding)),
         down(static_cast<int>(windows_along(shape.height, of))),
         across(static_cast<int>(windows_along(shape.width, of))) {
+    by_height = Divisor(height);
+    by_width = Divisor(width);
+    by_down = Divisor(down);
+    by_across = Divisor(across);
+    by_stride = Divisor(stride);
     // There may be one window more than pixels along a side.
     if (shape.images * (shape.height + 1) * (shape.width + 1) <= std::numeric_limits<int>::max())
       return;
@@ -36,6 +70,7 @@ template <class Number>
 struct NormPoolOnDevice {
   static constexpr bool has_sums = false;
   static constexpr int rows_at_once = 1, rows_of_thread = 4;
+  static constexpr int places_at_once = 3;  // whose numbers a thread reads before it compares them
   Windows windows;
   const Number* x;
   const float* statistics;
@@ -54,41 +89,63 @@ struct NormPoolOnDevice {
   }
   // Values are compared as they are stored. The first place of a window wins unless a later one is
   // larger, or a NaN.
+  __device__ __forceinline__ static void choose(const NormOfColumns& column,
+                                                const Octet<Number>& numbers, int place,
+                                                bool is_first, float (&best)[octet],
+                                                Octet<std::uint8_t>& chosen) {
+#pragma unroll
+    for (int i = 0; i < octet; ++i) {
+      const float norm = column.normed(number_of(numbers, i), i);
+      const float value = to_float(from_float<Number>(norm <= 0.0f ? 0.0f : norm));
+      if (!is_first && !(value > best[i]) && value == value) continue;
+      best[i] = value;
+      chosen.values[i] = static_cast<std::uint8_t>(place);
+    }
+  }
   template <bool whole>
   __device__ void finish(const Spot& spot, const NormOfColumns& column, const Nothing&,
                          ColumnSums&) const {
     const int output = static_cast<int>(spot.row);
-    const int top = output / windows.across % windows.down * windows.stride - windows.padding;
-    const int left = output % windows.across * windows.stride - windows.padding;
-    const int image = output / windows.across / windows.down;
+    const int row = windows.by_across.quotient(output), image = windows.by_down.quotient(row);
+    const int top = windows.by_down.rest(row, image) * windows.stride - windows.padding;
+    const int left = windows.by_across.rest(output, row) * windows.stride - windows.padding;
     float best[octet] = {};
     Octet<std::uint8_t> chosen{};
     bool is_first = true;
-    for (int place = 0; place < windows.window * windows.window; ++place) {
-      const int h = top + place / windows.window, w = left + place % windows.window;
-      if (h < 0 || h >= windows.height || w < 0 || w >= windows.width) continue;
-      const std::int64_t pixel = (image * windows.height + h) * windows.width + w;
-      const auto numbers = load_octet<whole>(x, pixel * columns + spot.column, spot.count);
+    for (int down = 0; down < windows.window; ++down) {
+      const int h = top + down;
+      if (h < 0 || h >= windows.height) continue;
+      const std::int64_t pixels = std::int64_t{image * windows.height + h} * windows.width;
+      for (int first = 0; first < windows.window; first += places_at_once) {
+        Octet<Number> numbers[places_at_once];
+        bool exists[places_at_once];
 #pragma unroll
-      for (int i = 0; i < octet; ++i) {
-        const float norm = column.normed(number_of(numbers, i), i);
-        const float value = to_float(from_float<Number>(norm <= 0.0f ? 0.0f : norm));
-        if (!is_first && !(value > best[i]) && value == value) continue;
-        best[i] = value;
-        chosen.values[i] = static_cast<std::uint8_t>(place);
+        for (int i = 0; i < places_at_once; ++i) {
+          const int w = left + first + i;
+          exists[i] = first + i < windows.window && w >= 0 && w < windows.width;
+          if (exists[i])
+            numbers[i] = load_octet<whole>(x, (pixels + w) * columns + spot.column, spot.count);
+        }
+#pragma unroll
+        for (int i = 0; i < places_at_once; ++i) {
+          if (!exists[i]) continue;
+          choose(column, numbers[i], down * windows.window + first + i, is_first, best, chosen);
+          is_first = false;
+        }
       }
-      is_first = false;
     }
     store_octet<whole>(y, spot.index, spot.count, packed<Number>(best));
     store_octet<whole>(which, spot.index, spot.count, chosen);
   }
 };
 
-// d of a place before the relu: the sum of d_y over the windows that chose it, in their order.
-template <class Number>
+// d of a place before the relu: the sum of d_y over the windows that chose it. overlap_once: no
+// place is in more than two windows along a side.
+template <class Number, bool overlap_once>
 struct PooledGradient {
+  using Stored = Number;
   static constexpr bool has_relu = true;
-  static constexpr int rows_at_once = rows_in_flight<Number> / 2;  // each of several windows
+  static constexpr int rows_at_once = 1;  // of four windows
   Windows windows;
   const Number* d_y;
   const std::uint8_t* which;
@@ -97,31 +154,59 @@ struct PooledGradient {
   struct Inputs {
     float d[octet];
   };
-  // The first window along a side that has the place, which is counted from the padding's edge.
+  // A place, counted from the padding's edge, and the last windows that have it.
+  struct Place {
+    int image, bottom, right, last_p, last_q;
+  };
+  // The first window along a side that has the place.
   __device__ int first_with(int place) const {
-    return place < windows.window ? 0 : (place - windows.window) / windows.stride + 1;
+    return place < windows.window ? 0 : windows.by_stride.quotient(place - windows.window) + 1;
+  }
+  // Adds the gradients of two windows and of the two below them, as far as they exist.
+  template <bool whole>
+  __device__ __forceinline__ void add_four(const Spot& spot, const Place& at, int first_p,
+                                           int first_q, Inputs& sums) const {
+    Octet<std::uint8_t> chosen[4];
+    Octet<Number> numbers[4];
+    int place[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int p = first_p + i / 2, q = first_q + i % 2;
+      const bool exists = p <= at.last_p && q <= at.last_q;
+      constexpr int no_place = -1;
+      place[i] =
+          exists ? (at.bottom - p * windows.stride) * windows.window + at.right - q * windows.stride
+                 : no_place;
+      const std::int64_t output =
+          std::int64_t{at.image * windows.down + min(p, at.last_p)} * windows.across +
+          min(q, at.last_q);
+      const std::int64_t index = output * columns + spot.column;
+      chosen[i] = load_octet<whole>(which, index, spot.count);
+      numbers[i] = load_octet<whole>(d_y, index, spot.count);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int c = 0; c < octet; ++c)
+        sums.d[c] += chosen[i].values[c] == place[i] ? number_of(numbers[i], c) : 0.0f;
+    }
   }
   template <bool whole>
   __device__ Inputs read(const Spot& spot) const {
     const int pixel = static_cast<int>(spot.row);
-    const int bottom = pixel / windows.width % windows.height + windows.padding;
-    const int right = pixel % windows.width + windows.padding;
-    const int image = pixel / windows.width / windows.height;
-    const int last_p = min(bottom / windows.stride, windows.down - 1);
-    const int last_q = min(right / windows.stride, windows.across - 1);
+    const int row = windows.by_width.quotient(pixel), image = windows.by_height.quotient(row);
+    Place at{.image = image,
+             .bottom = windows.by_height.rest(row, image) + windows.padding,
+             .right = windows.by_width.rest(pixel, row) + windows.padding};
+    at.last_p = min(windows.by_stride.quotient(at.bottom), windows.down - 1);
+    at.last_q = min(windows.by_stride.quotient(at.right), windows.across - 1);
+    const int first_p = first_with(at.bottom), first_q = first_with(at.right);
     Inputs sums{};
-    for (int p = first_with(bottom); p <= last_p; ++p) {
-      for (int q = first_with(right); q <= last_q; ++q) {
-        const int place =
-            (bottom - p * windows.stride) * windows.window + right - q * windows.stride;
-        const std::int64_t output = (image * windows.down + p) * windows.across + q;
-        const std::int64_t index = output * columns + spot.column;
-        const auto chosen = load_octet<whole>(which, index, spot.count);
-        const auto numbers = load_octet<whole>(d_y, index, spot.count);
-#pragma unroll
-        for (int i = 0; i < octet; ++i) {
-          if (chosen.values[i] == place) sums.d[i] += number_of(numbers, i);
-        }
+    if constexpr (overlap_once) {
+      add_four<whole>(spot, at, first_p, first_q, sums);
+    } else {
+      for (int p = first_p; p <= at.last_p; p += 2) {
+        for (int q = first_q; q <= at.last_q; q += 2) add_four<whole>(spot, at, p, q, sums);
       }
     }
     return sums;
@@ -132,6 +217,16 @@ struct PooledGradient {
   template <bool whole>
   __device__ void keep(const Spot&, const float (&)[octet]) const {}
 };
+
+// Calls `with` with an empty source of the storage's and the windows' type.
+template <class Function>
+Launch with_source(const Windows& windows, DType dtype, Function with) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    if (windows.overlap_once()) return with(PooledGradient<Number, true>{});
+    return with(PooledGradient<Number, false>{});
+  });
+}
 
 template <class Number>
 struct MeanPoolOnDevice {
@@ -218,13 +313,13 @@ Launch kernels::NormPool::prepare(const Shape& shape, DType dtype, const Attribu
 Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
                                               const Attributes& attributes, const LaunchContext&) {
   const Windows windows(name, shape, attributes);
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
+  return with_source(windows, dtype, [&](auto empty) -> Launch {
+    using Source = decltype(empty);
+    using Number = typename Source::Stored;
     return [=](void* const* buffers, cudaStream_t stream) {
-      const PooledGradient<Number> source{windows, static_cast<const Number*>(buffers[0]),
-                                          static_cast<const std::uint8_t*>(buffers[1]),
-                                          shape.columns};
-      const GradientSumsOnDevice<Number, PooledGradient<Number>> element{
+      const Source source{windows, static_cast<const Number*>(buffers[0]),
+                          static_cast<const std::uint8_t*>(buffers[1]), shape.columns};
+      const GradientSumsOnDevice<Number, Source> element{
           source, static_cast<const Number*>(buffers[2]), static_cast<const float*>(buffers[3]),
           static_cast<float*>(buffers[4]), shape.columns};
       const bool aligned =
@@ -239,19 +334,18 @@ Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
 Launch kernels::NormPoolGradient::prepare(const Shape& shape, DType dtype,
                                           const Attributes& attributes, const LaunchContext&) {
   const Windows windows(name, shape, attributes);
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
+  return with_source(windows, dtype, [&](auto empty) -> Launch {
+    using Source = decltype(empty);
+    using Number = typename Source::Stored;
     return [=](void* const* buffers, cudaStream_t stream) {
-      const PooledGradient<Number> source{windows, static_cast<const Number*>(buffers[0]),
-                                          static_cast<const std::uint8_t*>(buffers[1]),
-                                          shape.columns};
-      const GradientApplyOnDevice<Number, PooledGradient<Number>> element{
-          source,
-          static_cast<const Number*>(buffers[2]),
-          static_cast<const float*>(buffers[3]),
-          static_cast<const float*>(buffers[4]),
-          static_cast<Number*>(buffers[5]),
-          shape.columns};
+      const Source source{windows, static_cast<const Number*>(buffers[0]),
+                          static_cast<const std::uint8_t*>(buffers[1]), shape.columns};
+      const GradientApplyOnDevice<Number, Source> element{source,
+                                                          static_cast<const Number*>(buffers[2]),
+                                                          static_cast<const float*>(buffers[3]),
+                                                          static_cast<const float*>(buffers[4]),
+                                                          static_cast<Number*>(buffers[5]),
+                                                          shape.columns};
       const bool aligned = aligned_to_access(source.d_y, source.which, element.x,
                                              element.statistics, element.means, element.d_x);
       launch_walk(name, element, {shape.images * shape.height * shape.width, shape.columns},
