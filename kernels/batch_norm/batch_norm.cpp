@@ -238,7 +238,7 @@ constexpr auto gradient_apply_operands = operands_of<kernels::BatchNormGradientA
     {"x", Access::read, extent::elements},
     statistics_operand<kernels::BatchNormGradientApply>,
     {"means", Access::read, extent::batch_means, OperandFormat::single},
-    {.name = "d_x", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {.name = "d_x", .access = Access::write, .elements = extent::elements, .may_replace = 1},
 });
 
 void gradient_apply_reference(const CallOf<kernels::BatchNormGradientApply>& call) {

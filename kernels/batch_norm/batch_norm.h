@@ -141,7 +141,7 @@ struct BatchNormGradientFinish {
 // d_x = scale (d - mean of d - n mean of (d n)), with n = (x - mean) / deviation. With relu, d is
 // d_y where norm(x) is positive and 0 elsewhere; without it d = d_y.
 //   shape     rows, columns
-//   operands  d_y, x, statistics (fp32 [4][columns]), means (fp32 [2][columns]), d_x (may be d_y)
+//   operands  d_y, x, statistics (fp32 [4][columns]), means (fp32 [2][columns]), d_x (may be x)
 struct BatchNormGradientApply {
   static constexpr std::string_view name = "batch_norm_gradient_apply";
   using Shape = MatrixShape;

@@ -136,7 +136,7 @@ constexpr auto norm_pool_gradient_operands = operands_of<kernels::NormPoolGradie
     {"x", Access::read, in_image},
     {"statistics", Access::read, extent::batch_statistics, OperandFormat::single},
     {"means", Access::read, extent::batch_means, OperandFormat::single},
-    {"d_x", Access::write, in_image},
+    {.name = "d_x", .access = Access::write, .elements = in_image, .may_replace = 2},
 });
 
 void norm_pool_gradient_reference(const CallOf<kernels::NormPoolGradient>& call) {

@@ -73,7 +73,7 @@ struct NormPoolGradientSums {
 // d_x = scale (d - mean of d - n mean of (d n)).
 //   shape     images, height, width, columns
 //   operands  d_y and which ([images][P][Q][columns]), x, statistics (fp32 [4][columns]), means
-//             (fp32 [2][columns], of batch_norm_gradient_finish), d_x
+//             (fp32 [2][columns], of batch_norm_gradient_finish), d_x (may be x)
 struct NormPoolGradient {
   static constexpr std::string_view name = "norm_pool_gradient";
   using Shape = NormPool::Shape;

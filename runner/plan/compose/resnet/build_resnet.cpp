@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The step of a ResNet (resnet_shape.h). Convolutions of single pixels with stride 1 are GEMMs; a
-// batch norm is two launches of sums and one that applies it, with what follows it.
+// batch norm is two launches of sums and one that applies it, with what follows it. Gradients
+// overwrite activations: that of a convolution's result the result, and that of what a convolution
+// read what it read, once the gradient of its weights is known.
 #include "plan/compose/build_model.h"
 
 #include <algorithm>
@@ -136,26 +138,13 @@ class Resnet {
   }
 
   void add_temporaries() {
-    CheckedSize widest = pooled_pixels() * parameters_.stem().shape.outputs;
-    CheckedSize first, second, partials, channels;
-    const auto raise = [](CheckedSize& to, CheckedSize size) { to = std::max(to, size); };
+    CheckedSize partials, channels;
     for (const NormedConvolution* made : parameters_.convolutions()) {
-      raise(partials, 2 * CheckedSize(parts_of(*made)) * made->shape.outputs);
-      raise(channels, made->shape.outputs);
+      partials = std::max(partials, 2 * CheckedSize(parts_of(*made)) * made->shape.outputs);
+      channels = std::max(channels, CheckedSize(made->shape.outputs));
     }
-    for (const ResidualBlock& block : parameters_.blocks()) {
-      raise(widest, outputs(block.third));
-      raise(first, outputs(block.first));
-      raise(second, outputs(block.second));
-    }
-    gradient_ = numbers("stream gradient", widest);
-    raise(widest, outputs(parameters_.stem()));
-    other_gradient_ = numbers("other stream gradient", widest);
-    first_gradient_ = numbers("first gradient", first);
-    second_gradient_ = numbers("second gradient", second);
     partials_ = add("norm partials", partials * word_bytes);
     means_ = add("gradient means", 2 * channels * word_bytes);
-    pooled_gradient_ = numbers("pooled gradient", CheckedSize(samples()) * parameters_.features());
   }
 
   std::int64_t features() const {
@@ -289,11 +278,11 @@ class Resnet {
     builder_.launch<kernels::Matmul>("fc: weight gradient", {classes, features, samples()},
                                      {whole(logits_), whole(pooled_), gradient(parameters_.head())},
                                      {.transpose_a = true, .accumulate = accumulates()});
-    builder_.launch<kernels::Matmul>(
-        "fc: input gradient", {samples(), features, classes},
-        {whole(logits_), weight(parameters_.head()), whole(pooled_gradient_)});
+    builder_.launch<kernels::Matmul>("fc: input gradient", {samples(), features, classes},
+                                     {whole(logits_), weight(parameters_.head()), whole(pooled_)});
+    gradient_ = blocks_.back().out;
     builder_.launch<kernels::MeanPoolGradient>("mean pool: gradient", mean_pool(),
-                                               {whole(pooled_gradient_), from(gradient_)});
+                                               {whole(pooled_), whole(gradient_)});
   }
 
   // Computes the gradients of a norm's parameters from the partial sums.
@@ -304,13 +293,13 @@ class Resnet {
         {.accumulate = accumulates()});
   }
 
-  // Computes the gradient of the convolution's result from that of its norm, in place of it or in
-  // another buffer.
+  // Replaces the convolution's result by its gradient, from that of its norm.
   void norm_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers, int d_y,
-                     int d_x, bool relu) {
+                     bool relu) {
     builder_.launch<kernels::BatchNormGradientApply>(
         made.name + ": norm gradient", pixels(made),
-        {from(d_y), whole(buffers.out), whole(buffers.statistics), from(means_), from(d_x)},
+        {whole(d_y), whole(buffers.out), whole(buffers.statistics), from(means_),
+         whole(buffers.out)},
         {.relu = relu});
   }
 
@@ -318,10 +307,10 @@ class Resnet {
                              int d_y, bool relu) {
     builder_.launch<kernels::BatchNormGradientSums>(
         made.name + ": gradient sums", parts(made),
-        {from(d_y), whole(buffers.out), whole(buffers.statistics), from(partials_)},
+        {whole(d_y), whole(buffers.out), whole(buffers.statistics), from(partials_)},
         {.relu = relu});
     finish_norm_gradient(made);
-    norm_gradient(made, buffers, d_y, d_y, relu);
+    norm_gradient(made, buffers, d_y, relu);
   }
 
   void weight_gradient(const NormedConvolution& made, int x, int d_y) {
@@ -329,10 +318,10 @@ class Resnet {
     const std::string name = made.name + ": weight gradient";
     if (made.is_gemm())
       return builder_.launch<kernels::Matmul>(name, {s.outputs, s.channels, s.output_pixels()},
-                                              {from(d_y), whole(x), gradient(made.weight)},
+                                              {whole(d_y), whole(x), gradient(made.weight)},
                                               {.transpose_a = true, .accumulate = accumulates()});
     builder_.launch<kernels::ConvolutionWeightGradient>(
-        name, s, {whole(x), from(d_y), gradient(made.weight)}, {.accumulate = accumulates()});
+        name, s, {whole(x), whole(d_y), gradient(made.weight)}, {.accumulate = accumulates()});
   }
 
   // Computes the gradient of the convolution's input; a GEMM may add it to what d_x holds.
@@ -341,58 +330,57 @@ class Resnet {
     const std::string name = made.name + ": input gradient";
     if (made.is_gemm())
       return builder_.launch<kernels::Matmul>(name, {s.output_pixels(), s.channels, s.outputs},
-                                              {from(d_y), weight(made.weight), from(d_x)},
+                                              {whole(d_y), weight(made.weight), whole(d_x)},
                                               {.accumulate = accumulate});
-    builder_.launch<kernels::ConvolutionDataGradient>(name, s,
-                                                      {from(d_y), weight(made.weight), from(d_x)});
+    builder_.launch<kernels::ConvolutionDataGradient>(
+        name, s, {whole(d_y), weight(made.weight), whole(d_x)});
   }
 
   // Turns the gradient of the block's output in gradient_ into that of its input.
   void backward_block(std::size_t index) {
     const ResidualBlock& block = parameters_.blocks()[index];
-    const ResidualBlockBuffers& buffers = blocks_[index];
+    const auto& [first, second, third, down, normed1, normed2, out, mask] = blocks_[index];
     builder_.launch<kernels::BatchNormAddGradientSums>(
         block.third.name + ": gradient sums", parts(block.third),
-        {from(gradient_), whole(buffers.third.out), whole(buffers.third.statistics),
-         whole(buffers.mask), from(gradient_), from(partials_)});
+        {whole(gradient_), whole(third.out), whole(third.statistics), whole(mask), whole(gradient_),
+         from(partials_)});
     finish_norm_gradient(block.third);
-    // The shortcut still needs the gradient of the sum.
-    norm_gradient(block.third, buffers.third, gradient_, other_gradient_, false);
-    weight_gradient(block.third, buffers.normed2, other_gradient_);
-    data_gradient(block.third, other_gradient_, second_gradient_);
-    sum_and_norm_gradient(block.second, buffers.second, second_gradient_, true);
-    weight_gradient(block.second, buffers.normed1, second_gradient_);
-    data_gradient(block.second, second_gradient_, first_gradient_);
-    sum_and_norm_gradient(block.first, buffers.first, first_gradient_, true);
-    weight_gradient(block.first, input_of(index), first_gradient_);
+    norm_gradient(block.third, third, gradient_, false);
+    weight_gradient(block.third, normed2, third.out);
+    data_gradient(block.third, third.out, normed2);
+    sum_and_norm_gradient(block.second, second, normed2, true);
+    weight_gradient(block.second, normed1, second.out);
+    data_gradient(block.second, second.out, normed1);
+    sum_and_norm_gradient(block.first, first, normed1, true);
+    weight_gradient(block.first, input_of(index), first.out);
     if (block.down) {
-      sum_and_norm_gradient(*block.down, buffers.down, gradient_, false);
-      weight_gradient(*block.down, input_of(index), gradient_);
-      data_gradient(*block.down, gradient_, other_gradient_);
-      std::swap(gradient_, other_gradient_);
+      sum_and_norm_gradient(*block.down, down, gradient_, false);
+      weight_gradient(*block.down, input_of(index), down.out);
+      gradient_ = input_of(index);
+      data_gradient(*block.down, down.out, gradient_);
     }
-    data_gradient(block.first, first_gradient_, gradient_, true);
+    data_gradient(block.first, first.out, gradient_, true);
   }
 
   void backward_stem() {
     const NormedConvolution& stem = parameters_.stem();
     if (!parameters_.pools()) {
       sum_and_norm_gradient(stem, stem_, gradient_, true);
-      return weight_gradient(stem, images_, gradient_);
+    } else {
+      const auto [images, height, width, columns] = pool();
+      builder_.launch<kernels::NormPoolGradientSums>(
+          stem.name + ": gradient sums", {images, height, width, columns, parts_of(stem)},
+          {whole(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics),
+           from(partials_)},
+          pool_attributes);
+      finish_norm_gradient(stem);
+      builder_.launch<kernels::NormPoolGradient>(
+          stem.name + ": norm and pool gradient", pool(),
+          {whole(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics), from(means_),
+           whole(stem_.out)},
+          pool_attributes);
     }
-    const auto [images, height, width, columns] = pool();
-    builder_.launch<kernels::NormPoolGradientSums>(
-        stem.name + ": gradient sums", {images, height, width, columns, parts_of(stem)},
-        {from(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics),
-         from(partials_)},
-        pool_attributes);
-    finish_norm_gradient(stem);
-    builder_.launch<kernels::NormPoolGradient>(
-        stem.name + ": norm and pool gradient", pool(),
-        {from(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics), from(means_),
-         from(other_gradient_)},
-        pool_attributes);
-    weight_gradient(stem, images_, other_gradient_);
+    weight_gradient(stem, images_, stem_.out);
   }
 
   StepBuilder& builder_;
@@ -405,9 +393,8 @@ class Resnet {
   ConvolutionBuffers stem_;
   int stem_out_ = 0, which_ = 0;
   std::vector<ResidualBlockBuffers> blocks_;
-  int pooled_ = 0, pooled_gradient_ = 0, logits_ = 0;
-  int gradient_ = 0, other_gradient_ = 0;  // of the stream between blocks
-  int first_gradient_ = 0, second_gradient_ = 0;
+  int pooled_ = 0, logits_ = 0;
+  int gradient_ = 0;  // of the stream between blocks: the output of the last block of a stage
   int partials_ = 0, means_ = 0;
 };
 
