@@ -21,7 +21,9 @@ Launch by_cudnn(const ConvolutionRequest& request, const LaunchContext& context)
                                &reason);
   if (!launch)
     throw std::runtime_error("cuDNN has no " + std::string(request.kernel) + " of " +
-                             text_of(KernelShape(request.shape)) + ": " + reason);
+                             text_of(KernelShape(request.shape)) + ": " + reason +
+                             "; choose another dtype or batch size, or name another cuDNN with "
+                             "STEPGATE_CUDNN");
   if (context.choices != nullptr) {
     const KernelChoice choice{.kernel = std::string(request.kernel),
                               .library = "cuDNN " + version_of(*context.dnn),

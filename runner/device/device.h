@@ -303,6 +303,9 @@ class Device : public StepRunner {
   // versions: {"cuDNN", "9.14.0"}, {"cuDNN", "none"}. Two runs of such a plan must share them to be
   // compared; steps of other plans do not depend on them. May take a second when first asked.
   virtual std::vector<DeviceKey> libraries_for(const StepPlan&) { return {}; }
+  // The library that steps of this plan cannot do without and that is not there, with a way out;
+  // absent where none is missing. May take a second when first asked.
+  virtual std::optional<std::string> missing_for(const StepPlan&) { return std::nullopt; }
   // Loads a step: allocates, uploads, chooses algorithms and captures graphs. Throws DeviceError;
   // if memory is lacking, its message says what was requested and what was free. The plan and the
   // device must outlive the loaded step.

@@ -70,6 +70,10 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   settings = settings_of(planned, std::move(settings));
   if (auto decided = decide_before_rounds(planned, device.identity(), settings))
     return std::move(*decided);
+  for (const StepPlan& plan : planned.plans) {
+    if (const auto missing = device.missing_for(plan))
+      return {skipped_verdict(planned.scenario, device.identity(), *missing, settings), {}};
+  }
   const Enough enough = enough_evidence(planned.scenario, subjects_of(planned.plans), settings);
   MeasureRequest request;
   request.knobs = planned.scenario.measure;

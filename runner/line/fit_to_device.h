@@ -16,8 +16,7 @@ namespace stepgate {
 std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
 // Replans variants whose cap is a share of memory, before any step is loaded or counted. Throws
-// RequestError, also for variants whose dtype the device does not support in hardware, or one of
-// whose kernels has no code for GPUs.
+// RequestError, also for variants whose dtype the device does not support in hardware.
 void fit_to_device(std::span<Planned>, const DeviceIdentity&, std::uint64_t seed);
 
 // Throws RequestError that names the variants that need a device; for verbs that open none.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
 
 #include "device/simulated/simulated_device.h"
@@ -135,6 +136,25 @@ TEST(DecideOnDevice, NamesTheRoundOfALoss) {
   DecideOnDevice line({.device = device, .identity = device.identity(), .seed = 1});
   EXPECT_EQ(line.decide(planned("one", timed)).verdict.failed,
             "round 5: cannot load: the cable is out");
+}
+
+// A device without a library that every plan needs, which is lost where it loads one all the same.
+class WithoutALibrary : public LostAtALoad {
+ public:
+  explicit WithoutALibrary(std::unique_ptr<Device> device) : LostAtALoad(std::move(device), 0) {}
+  std::optional<std::string> missing_for(const StepPlan& plan) override {
+    return plan.variant + " is the library's; install it";
+  }
+};
+
+TEST(DecideOnDevice, SkipsWhatNeedsALibraryThatIsNotThereBeforeItLoadsAnything) {
+  WithoutALibrary device(simulated());
+  DecideOnDevice line({.device = device, .identity = device.identity(), .seed = 1});
+  const Verdict verdict = line.decide(planned("one", timed)).verdict;
+  EXPECT_EQ(verdict.skipped_because, "baseline is the library's; install it");
+  EXPECT_EQ(verdict.outcome, Outcome::skipped);
+  EXPECT_EQ(line.decide(planned("plans", by_plan)).verdict.outcome, Outcome::skipped);
+  EXPECT_EQ(report_of(ended_run({verdict})).code, ExitCode::undecided);
 }
 
 }  // namespace

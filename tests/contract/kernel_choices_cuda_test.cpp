@@ -99,6 +99,24 @@ TEST(CudaKernelChoices, SayWhichLibraryCouldNotBeOpened) {
   }
 }
 
+TEST(CudaKernelChoices, RefuseConvolutionsWithoutCudnn) {
+  const Named named("/nowhere/libcudnn.so.9");
+  Knobs knobs = small_mlp();
+  knobs.model = {.kind = ModelKind::resnet, .layers = 14};
+  knobs.model.image = 32;
+  knobs.optim.kind = OptimKind::momentum;
+  const StepPlan plan = plan_of(knobs);
+  try {
+    (void)make_cuda_device()->load(plan);
+    FAIL() << "it was loaded";
+  } catch (const DeviceError& error) {
+    const std::string words = error.what();
+    EXPECT_TRUE(words.starts_with("variant 'only', being loaded: convolutions on a GPU")) << words;
+    EXPECT_NE(words.find("STEPGATE_CUDNN names '/nowhere/libcudnn.so.9'"), std::string::npos);
+    EXPECT_NE(words.find("install cuDNN 9, or say --device simulated"), std::string::npos);
+  }
+}
+
 TEST(CudaKernelChoices, SayThatTheGradientHasNoWorkspace) {
   Knobs knobs = transformer();
   knobs.model.attention_workspace_bytes = 0;

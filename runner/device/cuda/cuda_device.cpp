@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "base/time_of_scope.h"
@@ -171,6 +172,11 @@ class CudaDevice : public Device {
     return with;
   }
 
+  std::optional<std::string> missing_for(const StepPlan& plan) override {
+    if (!needs_cudnn(plan) || dnn() != nullptr) return std::nullopt;
+    return refusal_without_cudnn(cudnn_unavailable_reason_);
+  }
+
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
     return loaded(plan, draw, nullptr);
   }
@@ -259,6 +265,7 @@ class CudaDevice : public Device {
     try {
       if (agreement != nullptr)
         (void)groups_.communicators_for(nccl(), *groups_.of(count), plan.ranks);
+      if (const auto missing = missing_for(plan)) throw std::runtime_error(*missing);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,

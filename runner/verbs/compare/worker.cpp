@@ -59,6 +59,9 @@ std::string prepare(Planned& planned, Device& device, const Arguments& arguments
   } catch (const RequestError& error) {
     return error.diagnostics().front().message;
   }
+  for (const StepPlan& plan : planned.plans) {
+    if (auto missing = device.missing_for(plan)) return *missing;
+  }
   if (!lacks_a_value(planned.scenario)) return "";
   return calibrate(planned, device, arguments, seed, subject);
 }

@@ -38,5 +38,26 @@ TEST(MayUseCudnn, IsFalseOfEveryOtherStep) {
   EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.kind = ModelKind::mlp; }));
 }
 
+StepPlan planned_resnet() {
+  Knobs knobs = small_mlp();
+  knobs.model = {.kind = ModelKind::resnet, .layers = 14};
+  knobs.optim.kind = OptimKind::momentum;
+  return plan_of(knobs);
+}
+
+TEST(NeedsCudnn, IsTrueOfConvolutionsAlone) {
+  EXPECT_TRUE(may_use_cudnn(planned_resnet()));
+  EXPECT_TRUE(needs_cudnn(planned_resnet()));
+  EXPECT_FALSE(needs_cudnn(plan_of(small_transformer())));
+}
+
+TEST(NeedsCudnn, IsRefusedWithTheFactAndTheWayOut) {
+  EXPECT_EQ(refusal_without_cudnn("no cuDNN was found (libcudnn.so.9: no such file); "
+                                  "STEPGATE_CUDNN may name another library"),
+            "convolutions on a GPU are cuDNN's, and no cuDNN was found (libcudnn.so.9: no such "
+            "file); STEPGATE_CUDNN may name another library; install cuDNN 9, or say --device "
+            "simulated");
+}
+
 }  // namespace
 }  // namespace stepgate
