@@ -5,8 +5,8 @@
 Like pytorch_transformer.py, in double precision on the CPU: losses of some steps, summaries of the first
 gradient and of the weights after these steps, and of weights and running statistics after two steps with
 the same batch. The network of 50 layers
-is torchvision's own where torchvision is there; it is compared with the one below first. The test that
-reads the file is tests/numbers/pytorch_resnet_test.cpp.
+is torchvision's own where torchvision is there; it is compared with the one below first. The tests that
+read the file are tests/numbers/pytorch_resnet_test.cpp and pytorch_resnet_steps_test.cpp.
 """
 
 import math

@@ -167,12 +167,6 @@ StepPlan plan_with_seed(const Knobs& knobs, std::uint64_t seed) {
   return build_step_plans(scenario, seed).front();
 }
 
-std::vector<DeviceCase> devices_with_numbers() {
-  std::vector<DeviceCase> cases = device_cases();
-  std::erase_if(cases, [](const DeviceCase& test) { return test.kind == DeviceKind::simulated; });
-  return cases;
-}
-
 std::vector<LaunchAudit> audits_of(Device& device, const StepPlan& plan, std::uint64_t seed) {
   const auto wash_out = static_cast<std::int64_t>(seed % 2);
   return device.load(plan)

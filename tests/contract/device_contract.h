@@ -26,6 +26,13 @@ struct DeviceCase {
 // Each test program defines this once.
 std::vector<DeviceCase> device_cases();
 
+// Returns those that compute numbers. The simulated device does not.
+inline std::vector<DeviceCase> devices_with_numbers() {
+  std::vector<DeviceCase> cases = device_cases();
+  std::erase_if(cases, [](const DeviceCase& test) { return test.kind == DeviceKind::simulated; });
+  return cases;
+}
+
 // Knobs under which every way to run the step computes the same numbers.
 struct ModelCase {
   std::string name;

@@ -117,12 +117,6 @@ StepPlan plan_with_seed(const Knobs& knobs, std::uint64_t seed) {
   return build_step_plans(scenario, seed).front();
 }
 
-std::vector<DeviceCase> devices_with_numbers() {
-  std::vector<DeviceCase> cases = device_cases();
-  std::erase_if(cases, [](const DeviceCase& test) { return test.kind == DeviceKind::simulated; });
-  return cases;
-}
-
 // Compares as in a run: before the rounds, and after them where there is time.
 Measurement measured(Device& device, const std::vector<PlannedStep>& plans) {
   MeasureRequest request{

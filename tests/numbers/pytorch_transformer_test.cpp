@@ -221,15 +221,7 @@ TEST_P(PyTorchTransformer, LearnsATinyTask) {
   }
 }
 
-// The simulated device computes no numbers.
-std::vector<DeviceCase> computing_devices() {
-  std::vector<DeviceCase> devices = device_cases();
-  std::erase_if(devices,
-                [](const DeviceCase& device) { return device.kind == DeviceKind::simulated; });
-  return devices;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, PyTorchTransformer, testing::ValuesIn(computing_devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, PyTorchTransformer, testing::ValuesIn(devices_with_numbers()),
                          [](const auto& device) { return device.param.name; });
 
 }  // namespace
