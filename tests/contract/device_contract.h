@@ -51,9 +51,13 @@ Knobs model_knobs(const std::string& name);
 
 // Returns the model with variations of the other knobs: all combinations of batch arrival, of
 // waits, of allocators with launches and logs, and of offloading; then random mixtures by the seed.
-// Combinations that plans refuse are included. For a transformer or a recommender, whose steps take
-// longer, only a fifth is returned, which depends on the seed.
+// Combinations that plans refuse are included. Where steps take longer, only one combination of so
+// many is returned, which depends on the seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
+constexpr int one_combination_in(ModelKind kind) {
+  if (kind == ModelKind::resnet) return 11;
+  return kind == ModelKind::transformer || kind == ModelKind::recommender ? 5 : 1;
+}
 
 // Every nth accepted combination is tested: all as released, and every eleventh under sanitizers,
 // which make steps ten times slower. It is a prime, so that no knob always has the same value.

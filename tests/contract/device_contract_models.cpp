@@ -105,6 +105,29 @@ void append_recommenders(std::vector<ModelCase>& cases) {
   cases.push_back({"operations_recommender", passes});
 }
 
+// Four stages of one block each. Odd images are halved to one pixel, rounded up, so that norms of
+// the last stage have a row a sample.
+void append_resnets(std::vector<ModelCase>& cases) {
+  Knobs plain;
+  plain.transfer.host = HostMemory::resident;
+  plain.model.kind = ModelKind::resnet;
+  plain.model.layers = 14;
+  plain.model.stem = ModelStem::cifar;
+  plain.model.width = 8;
+  plain.model.image = 5;
+  plain.model.classes = 7;
+  plain.batch.size = 4;
+  plain.optim.kind = OptimKind::momentum;
+  cases.push_back({"fp32_resnet", plain});
+  Knobs narrow = plain;
+  narrow.model.stem = ModelStem::imagenet;
+  narrow.model.image = 9;
+  narrow.model.dtype = DType::bf16;
+  narrow.optim.master = true;
+  narrow.optim.clip = 1;
+  cases.push_back({"bf16_resnet", narrow});
+}
+
 void append_chase(std::vector<ModelCase>& cases) {
   Knobs chase;
   chase.model = {.kind = ModelKind::chase, .footprint_bytes = 4096, .accesses = 7};
@@ -149,6 +172,7 @@ std::vector<ModelCase> model_cases() {
   append_transformers(cases);
   append_elementwise(cases);
   append_recommenders(cases);
+  append_resnets(cases);
   append_chase(cases);
   return cases;
 }

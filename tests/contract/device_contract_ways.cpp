@@ -206,11 +206,10 @@ void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
           }
 }
 
-// Returns every fifth variation, from one that the seed chooses. All values of all columns occur.
-// For arrivals and allocations, whose tables' lengths are not multiples of five, all pairs of
-// values of two columns occur.
-std::vector<Knobs> thinned(const std::vector<Knobs>& ways, std::uint64_t seed) {
-  constexpr std::size_t stride = 5;
+// Returns one variation in `stride`, from one that the seed chooses. All values of all columns
+// occur with strides of 5 and 11. With 5, all pairs of values of two columns of arrivals and
+// allocations occur, too, since the lengths of these tables are not multiples of it.
+std::vector<Knobs> thinned(const std::vector<Knobs>& ways, std::size_t stride, std::uint64_t seed) {
   std::vector<Knobs> kept;
   for (std::size_t index = seed % stride; index < ways.size(); index += stride)
     kept.push_back(ways[index]);
@@ -253,11 +252,12 @@ Knobs mix(const Knobs& model, Random& random) {
     }
     (void)set_offload(knobs, any_of(random, offloads), any_of(random, offload_vias));
   }
-  if (model.model.kind == ModelKind::transformer) {
+  if (model.model.kind == ModelKind::transformer || model.model.kind == ModelKind::resnet) {
     knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
-    knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
   }
+  if (model.model.kind == ModelKind::transformer)
+    knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
   if (model.optim.kind != OptimKind::sgd && knobs.memory.offload == Offload::none)
     knobs.save = {static_cast<std::int64_t>(random.below(4)), any_of(random, save_ways)};
   return knobs;
@@ -266,7 +266,8 @@ Knobs mix(const Knobs& model, Random& random) {
 }  // namespace
 
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
-  constexpr int mixes = 60;
+  const int stride = one_combination_in(model.model.kind);
+  const int mixes = stride > 5 ? 30 : 60;
   std::vector<Knobs> ways;
   append_arrivals(model, ways);
   append_copies_beside(model, ways);
@@ -275,8 +276,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_own_gradients(model, ways);
   if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
   append_offloads(model, ways);
-  if (model.model.kind == ModelKind::transformer || model.model.kind == ModelKind::recommender)
-    ways = thinned(ways, seed);
+  ways = thinned(ways, static_cast<std::size_t>(stride), seed);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;
