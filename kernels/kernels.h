@@ -8,6 +8,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/group_norm/group_norm.h"
 #include "kernels/heads/heads.h"
 #include "kernels/input/input.h"
 #include "kernels/loss/loss.h"
@@ -16,3 +17,4 @@
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/pool/pool.h"
 #include "kernels/probes/probes.h"
+#include "kernels/upsample/upsample.h"

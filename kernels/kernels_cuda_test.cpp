@@ -191,22 +191,40 @@ TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {
 }
 
 // Recipes have no matrix so large that a thread walks down rows several times.
-TEST(CudaBatchNorm, WalksDownTallMatrices) {
+void expect_on_device(const KernelTrial& trial, std::uint64_t seed) {
+  SCOPED_TRACE(describe(trial, seed));
   const CudaLibraries libraries;
+  const DeviceOperands operands(trial, {});
+  run_cuda(trial, operands, libraries);
+  KernelTrial expected = trial;
+  run_reference(expected);
+  EXPECT_EQ(difference(operands.read_back(), expected), "");
+}
+
+TEST(CudaBatchNorm, WalksDownTallMatrices) {
   const std::uint64_t seed = std::random_device{}();
-  const auto expect = [&](const KernelTrial& trial) {
-    SCOPED_TRACE(describe(trial, seed));
-    const DeviceOperands operands(trial, {});
-    run_cuda(trial, operands, libraries);
-    KernelTrial expected = trial;
-    run_reference(expected);
-    EXPECT_EQ(difference(operands.read_back(), expected), "");
-  };
   constexpr MatrixShape tall{70'001, 128};
   for (const DType dtype : {DType::fp32, DType::bf16}) {
-    expect(make_trial<kernels::BatchNormApply>(tall, dtype, {.relu = true}, seed));
-    expect(make_trial<kernels::BatchNormGradientApply>(tall, dtype, {.relu = true}, seed));
-    expect(make_trial<kernels::BatchNormSums>({tall.rows, tall.columns, 264}, dtype, {}, seed));
+    expect_on_device(make_trial<kernels::BatchNormApply>(tall, dtype, {.relu = true}, seed), seed);
+    expect_on_device(make_trial<kernels::BatchNormGradientApply>(tall, dtype, {.relu = true}, seed),
+                     seed);
+    expect_on_device(
+        make_trial<kernels::BatchNormSums>({tall.rows, tall.columns, 264}, dtype, {}, seed), seed);
+  }
+}
+
+TEST(CudaGroupNorm, WalksDownTallImages) {
+  const std::uint64_t seed = std::random_device{}();
+  constexpr GroupNormShape tall{30, 4097, 32, 16, 12};
+  constexpr GroupNormPartsShape in_parts{30, 4097, 32, 16, 12, group_norm_parts(30, 4097)};
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    expect_on_device(make_trial<kernels::GroupNormSums>(in_parts, dtype, {}, seed), seed);
+    expect_on_device(make_trial<kernels::GroupNormApply>(tall, dtype, {.silu = true}, seed), seed);
+    expect_on_device(
+        make_trial<kernels::GroupNormGradientSums>(in_parts, dtype, {.silu = true}, seed), seed);
+    expect_on_device(make_trial<kernels::GroupNormGradientApply>(
+                         tall, dtype, {.silu = true, .accumulate = true}, seed),
+                     seed);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/batch_norm/batch_norm.h"
 
 #include "kernels/batch_norm/batch_norm.cuh"
+#include "kernels/batch_norm/finish_columns.cuh"
 
 namespace stepgate {
 namespace {
@@ -45,42 +46,18 @@ struct SumsOnDevice {
   }
 };
 
-constexpr int finish_lines = 32, finish_columns = 32;
-
-// Adds the parts of each column in double, in a fixed order, and calls finish(column, sum of the
-// first vector, sum of the second).
 template <class Finish>
-__global__ void __launch_bounds__(finish_lines* finish_columns)
+__global__ void __launch_bounds__(finish_threads)
     finish_parts(const float* partials, std::int64_t parts, std::int64_t columns,
                  const Finish finish) {
-  __shared__ double of_lines[2][finish_lines][finish_columns];
-  const int lane = threadIdx.x % finish_columns, line = threadIdx.x / finish_columns;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * finish_columns + lane;
-  double first = 0, second = 0;
-  if (column < columns) {
-#pragma unroll 4
-    for (std::int64_t part = line; part < parts; part += finish_lines) {
-      first += partials[part * 2 * columns + column];
-      second += partials[(part * 2 + 1) * columns + column];
-    }
-  }
-  of_lines[0][line][lane] = first;
-  of_lines[1][line][lane] = second;
-  __syncthreads();
-  if (line > 0 || column >= columns) return;
-  for (int other = 1; other < finish_lines; ++other) {
-    first += of_lines[0][other][lane];
-    second += of_lines[1][other][lane];
-  }
-  finish(column, first, second);
+  finish_columns(partials, parts, columns, blockIdx.x, finish);
 }
 
 template <class Finish>
 void launch_finish(std::string_view kernel, const float* partials, const PartsShape& shape,
                    const Finish& finish, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.columns, finish_columns));
-  finish_parts<<<blocks, finish_lines * finish_columns, 0, stream>>>(partials, shape.parts,
-                                                                     shape.columns, finish);
+  const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.columns, finish_block_columns));
+  finish_parts<<<blocks, finish_threads, 0, stream>>>(partials, shape.parts, shape.columns, finish);
   check_launch(kernel);
 }
 

@@ -82,9 +82,17 @@ __device__ __forceinline__ void write_partials(float* partials, const float (&su
 //   rows_of_thread                               of a matrix without parts, where it is large
 //   has_sums                                     whether there are partials to write, [parts][2
 //                                                columns]; block x then walks part x
+//   of_sample(sample)                            the Element of a sample's matrix, where there are
+//                                                samples of `rows` rows each
 template <bool whole, class Element>
 __global__ void __launch_bounds__(walk_threads, 2)
-    walk_rows(const Element element, std::int64_t rows, std::int64_t columns, int lanes) {
+    walk_rows(const Element of_all, std::int64_t rows, std::int64_t columns, int lanes) {
+  const auto element = [&] {
+    if constexpr (requires { of_all.of_sample(0); })
+      return of_all.of_sample(static_cast<std::int64_t>(blockIdx.z));
+    else
+      return of_all;
+  }();
   const int line = threadIdx.x / lanes, lines = walk_threads / lanes;
   const std::int64_t column =
       (static_cast<std::int64_t>(blockIdx.y) * lanes + threadIdx.x % lanes) * octet;
@@ -123,19 +131,24 @@ __global__ void __launch_bounds__(walk_threads, 2)
 
 // Walks down a matrix, in parts where the Element has sums. `aligned`: every operand is. Without
 // parts, threads get fewer rows where there would be less than two blocks for each of the 132
-// multiprocessors of an H200.
+// multiprocessors of an H200. Each of several samples is a matrix of that shape.
 template <class Element>
 void launch_walk(std::string_view kernel, const Element& element, const PartsShape& shape,
-                 bool aligned, cudaStream_t stream) {
+                 bool aligned, cudaStream_t stream, std::int64_t samples = 1) {
+  constexpr std::int64_t most_samples = 65'535;  // layers of a grid
+  if (samples > most_samples)
+    throw std::runtime_error(std::string(kernel) + ": more than " + std::to_string(most_samples) +
+                             " samples; make the batch smaller");
   int lanes = 1;
   while (lanes < most_lanes && lanes * octet < shape.columns) lanes *= 2;
   const std::int64_t lines = walk_threads / lanes;
   const std::int64_t tiles = ceiling_quotient(shape.columns, lanes * octet);
   std::int64_t blocks = ceiling_quotient(shape.rows, lines * Element::rows_of_thread);
-  if (blocks * tiles < 2 * 132)
+  if (blocks * tiles * samples < 2 * 132)
     blocks = ceiling_quotient(shape.rows, lines * Element::rows_at_once);
   if (Element::has_sums) blocks = shape.parts;
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles));
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles),
+                  static_cast<unsigned>(samples));
   if (aligned && shape.columns % octet == 0) {
     walk_rows<true><<<grid, walk_threads, 0, stream>>>(element, shape.rows, shape.columns, lanes);
   } else {

@@ -42,6 +42,45 @@ void bias_activation_reference(const CallOf<kernels::BiasActivation>& call) {
   }
 }
 
+constexpr auto numbers_of_images = [](const auto& s) { return s.samples * s.pixels * s.columns; };
+constexpr auto of_samples = [](const auto& s) { return s.samples * s.columns; };
+
+constexpr auto time_bias_operands = operands_of<kernels::TimeBias>({
+    {"x", Access::read, numbers_of_images},
+    {"bias", Access::read, extent::columns},
+    {"time", Access::read, of_samples},
+    {.name = "y", .access = Access::write, .elements = numbers_of_images, .may_replace = 0},
+});
+
+constexpr auto residual_bias_operands = operands_of<kernels::ResidualBias>({
+    {"x", Access::read, numbers_of_images},
+    {"bias", Access::read, extent::columns},
+    {"residual", Access::read, numbers_of_images},
+    {.name = "y", .access = Access::write, .elements = numbers_of_images, .may_replace = 0},
+});
+
+// Adds the bias and number third(i) of the third operand to element i of x.
+template <class Third>
+void add_with_bias(const CallOf<kernels::TimeBias>& call, Third third) {
+  const auto& at = call.buffers;
+  for (std::int64_t i = 0; i < numbers_of_images(call.shape); ++i)
+    set_number(at[3], call.dtype, i,
+               number_at(at[0], call.dtype, i) +
+                   number_at(at[1], call.dtype, i % call.shape.columns) +
+                   number_at(at[2], call.dtype, third(i)));
+}
+
+void time_bias_reference(const CallOf<kernels::TimeBias>& call) {
+  const auto [samples, pixels, columns] = call.shape;
+  add_with_bias(call, [pixels = pixels, columns = columns](std::int64_t i) {
+    return i / columns / pixels * columns + i % columns;
+  });
+}
+
+void residual_bias_reference(const CallOf<kernels::ResidualBias>& call) {
+  add_with_bias(call, [](std::int64_t i) { return i; });
+}
+
 constexpr auto bias_gradient_operands = operands_of<kernels::BiasGradient>({
     {"dy", Access::read, extent::elements},
     {.name = "db",
@@ -71,14 +110,13 @@ constexpr auto column_parts_operands = operands_of<kernels::ColumnParts>({
 
 void column_parts_reference(const CallOf<kernels::ColumnParts>& call) {
   const auto [rows, columns, parts] = call.shape;
-  auto* partials = static_cast<float*>(call.buffers[1]);
   for (std::int64_t part = 0; part < parts; ++part) {
     for (std::int64_t column = 0; column < columns; ++column) {
       double sum = 0;
       for (std::int64_t row = part; row < rows; row += parts) {
         sum += number_at(call.buffers[0], call.dtype, row * columns + column);
       }
-      partials[part * columns + column] = static_cast<float>(sum);
+      set_number(call.buffers[1], single_of(call.dtype), part * columns + column, sum);
     }
   }
 }
@@ -184,13 +222,31 @@ constexpr auto sum_parts_operands = operands_of<kernels::SumParts>({
 });
 
 void sum_parts_reference(const CallOf<kernels::SumParts>& call) {
-  const auto* partials = static_cast<const float*>(call.buffers[0]);
   for (std::int64_t column = 0; column < call.shape.columns; ++column) {
     double sum = call.attributes.accumulate ? number_at(call.buffers[1], call.dtype, column) : 0.0;
     for (std::int64_t part = 0; part < call.shape.parts; ++part) {
-      sum += partials[part * call.shape.columns + column];
+      sum += number_at(call.buffers[0], single_of(call.dtype), part * call.shape.columns + column);
     }
     set_number(call.buffers[1], call.dtype, column, sum);
+  }
+}
+
+double logistic(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+void silu_reference(const CallOf<kernels::Silu>& call) {
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const double x = number_at(call.buffers[0], call.dtype, i);
+    set_number(call.buffers[1], call.dtype, i, x * logistic(x));
+  }
+}
+
+void silu_gradient_reference(const CallOf<kernels::SiluGradient>& call) {
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const double x = number_at(call.buffers[0], call.dtype, i), s = logistic(x);
+    set_number(call.buffers[2], call.dtype, i,
+               number_at(call.buffers[1], call.dtype, i) * s * (1 + x * (1 - s)));
   }
 }
 
@@ -206,10 +262,6 @@ constexpr auto swiglu_gradient_operands = operands_of<kernels::SwigluGradient>({
     {"d_y", Access::read, extent::elements},
     {.name = "d_x", .access = Access::write, .elements = gates_and_ups, .may_replace = 0},
 });
-
-double logistic(double x) {
-  return 1 / (1 + std::exp(-x));
-}
 
 // Index of the gate of element i of the result.
 std::int64_t gate_of(const MatrixShape& shape, std::int64_t i) {
@@ -247,6 +299,10 @@ std::vector<Kernel> pointwise_kernels() {
           [](const auto& shape, const auto& told) {
             return elements_of(shape) * (told.relu ? 2 : 1);
           }),
+      row<kernels::TimeBias, time_bias_reference>(
+          time_bias_operands, [](const auto& s) { return 2 * numbers_of_images(s); }),
+      row<kernels::ResidualBias, residual_bias_reference>(
+          residual_bias_operands, [](const auto& s) { return 2 * numbers_of_images(s); }),
       row<kernels::BiasGradient, bias_gradient_reference>(bias_gradient_operands,
                                                           flops_an_element<1>),
       row<kernels::ColumnParts, column_parts_reference>(column_parts_operands, flops_an_element<1>),
@@ -256,6 +312,8 @@ std::vector<Kernel> pointwise_kernels() {
       row<kernels::GeluGradient, gradient_reference>(gradient_operands, flops_an_element<15>),
       row<kernels::BiasGelu, bias_reference>(bias_operands,
                                              flops_an_element<(1 + gelu_operations)>),
+      row<kernels::Silu, silu_reference>(gelu_operands, flops_an_element<4>),
+      row<kernels::SiluGradient, silu_gradient_reference>(gradient_operands, flops_an_element<8>),
       row<kernels::ReluGradient, relu_gradient_reference>(relu_gradient_operands,
                                                           flops_an_element<1>),
       row<kernels::SumParts, sum_parts_reference>(sum_parts_operands, parts_of_columns),

@@ -2,6 +2,7 @@
 // CUDA kernels and launchers of the pointwise kernels; pointwise.h has their meaning and shapes.
 #include "kernels/pointwise/pointwise.h"
 
+#include "kernels/batch_norm/walk_rows.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/packed_numbers.cuh"
 #include "kernels/stream_elementwise.cuh"
@@ -112,6 +113,94 @@ Launch kernels::BiasActivation::prepare(const Shape& shape, DType dtype,
                                 aligned_to_access(element.x, element.y), stream);
     };
   });
+}
+
+namespace {
+
+// Adds the bias and a vector of the sample, or a residual of each row.
+template <class Number, bool of_rows>
+struct BiasOnDevice {
+  static constexpr bool has_sums = false;
+  static constexpr int rows_at_once = sizeof(Number) == 2 ? 4 : 2, rows_of_thread = 16;
+  const Number *x, *bias, *third;
+  Number* y;
+  std::int64_t pixels, columns;
+
+  struct Constants {
+    float added[octet];
+  };
+  struct Inputs {
+    Octet<Number> x, residual;
+  };
+  __device__ BiasOnDevice of_sample(std::int64_t sample) const {
+    const std::int64_t image = sample * pixels * columns;
+    return {x + image, bias,   third + (of_rows ? image : sample * columns),
+            y + image, pixels, columns};
+  }
+  template <bool whole>
+  __device__ Constants constants(std::int64_t column, int count) const {
+    const auto biases = load_octet<whole>(bias, column, count);
+    Octet<Number> vector{};
+    if constexpr (!of_rows) vector = load_octet<whole>(third, column, count);
+    Constants made;
+#pragma unroll
+    for (int i = 0; i < octet; ++i) {
+      made.added[i] = number_of(biases, i);
+      if constexpr (!of_rows) made.added[i] += number_of(vector, i);
+    }
+    return made;
+  }
+  template <bool whole>
+  __device__ Inputs read(const Spot& spot) const {
+    Inputs inputs;
+    inputs.x = load_octet<whole>(x, spot.index, spot.count);
+    if constexpr (of_rows) inputs.residual = load_octet<whole>(third, spot.index, spot.count);
+    return inputs;
+  }
+  template <bool whole>
+  __device__ void finish(const Spot& spot, const Constants& column, const Inputs& inputs,
+                         ColumnSums&) const {
+    float results[octet];
+#pragma unroll
+    for (int i = 0; i < octet; ++i) {
+      results[i] = number_of(inputs.x, i) + column.added[i];
+      if constexpr (of_rows) results[i] += number_of(inputs.residual, i);
+    }
+    store_octet<whole>(y, spot.index, spot.count, packed<Number>(results));
+  }
+};
+
+// A residual has no samples: its image is one with all pixels.
+template <bool of_rows>
+Launch prepare_bias(std::string_view name, const kernels::TimeBias::Shape& shape, DType dtype) {
+  const std::int64_t samples = of_rows ? 1 : shape.samples;
+  const std::int64_t pixels = of_rows ? shape.samples * shape.pixels : shape.pixels;
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=, columns = shape.columns](void* const* buffers, cudaStream_t stream) {
+      const BiasOnDevice<Number, of_rows> element{static_cast<const Number*>(buffers[0]),
+                                                  static_cast<const Number*>(buffers[1]),
+                                                  static_cast<const Number*>(buffers[2]),
+                                                  static_cast<Number*>(buffers[3]),
+                                                  pixels,
+                                                  columns};
+      launch_walk(name, element, {pixels, columns},
+                  aligned_to_access(element.x, element.bias, element.third, element.y), stream,
+                  samples);
+    };
+  });
+}
+
+}  // namespace
+
+Launch kernels::TimeBias::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                  const LaunchContext&) {
+  return prepare_bias<false>(name, shape, dtype);
+}
+
+Launch kernels::ResidualBias::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                      const LaunchContext&) {
+  return prepare_bias<true>(name, shape, dtype);
 }
 
 namespace {
@@ -536,6 +625,81 @@ Launch kernels::BiasGelu::prepare(const Shape& shape, DType dtype, const Attribu
 
 namespace {
 
+// Uses the exponential of the special function unit; where it overflows, the quotient is 0.
+__device__ __forceinline__ float logistic(float x) {
+  return __fdividef(1.0f, 1.0f + __expf(-x));
+}
+
+template <class Number>
+struct SiluOnDevice {
+  const Number* x;
+  Number* y;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    auto pack = load<count>(x, first);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float value = to_float(pack.values[i]);
+      pack.values[i] = from_float<Number>(value * logistic(value));
+    }
+    store<count>(y, first, pack);
+  }
+};
+
+template <class Number>
+struct SiluGradientOnDevice {
+  const Number* x;
+  const Number* d_y;
+  Number* d_x;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    const auto numbers = load<count>(x, first);
+    auto gradient = load<count>(d_y, first);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float value = to_float(numbers.values[i]), s = logistic(value);
+      gradient.values[i] =
+          from_float<Number>(to_float(gradient.values[i]) * s * fmaf(value, 1.0f - s, 1.0f));
+    }
+    store<count>(d_x, first, gradient);
+  }
+};
+
+}  // namespace
+
+Launch kernels::Silu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                              const LaunchContext&) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
+      const SiluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                         static_cast<Number*>(buffers[1])};
+      launch_elementwise<count>(name, elements, element, aligned_to_access(element.x, element.y),
+                                stream);
+    };
+  });
+}
+
+Launch kernels::SiluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                      const LaunchContext&) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
+      const SiluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                                 static_cast<const Number*>(buffers[1]),
+                                                 static_cast<Number*>(buffers[2])};
+      launch_elementwise<count>(name, elements, element,
+                                aligned_to_access(element.x, element.d_y, element.d_x), stream);
+    };
+  });
+}
+
+namespace {
+
 // dx may be dy, so no pointer is `__restrict__`: each thread loads its pack before it stores it.
 template <class Number>
 struct ReluGradientOnDevice {
@@ -625,11 +789,6 @@ Launch kernels::SumParts::prepare(const Shape& shape, DType dtype, const Attribu
 }
 
 namespace {
-
-// Uses the exponential of the special function unit; where it overflows, the quotient is 0.
-__device__ __forceinline__ float logistic(float x) {
-  return __fdividef(1.0f, 1.0f + __expf(-x));
-}
 
 // Positions in rows of F gates followed by F ups; rows of the result have F numbers.
 struct GateRows {

@@ -31,6 +31,35 @@ struct BiasActivation {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// Additions behind a convolution, each rounded once:
+//   time_bias: y[n][p][c] = x[n][p][c] + bias[c] + time[n][c], an embedding of the sample's time
+//   residual_bias: y[n][p][c] = x[n][p][c] + bias[c] + residual[n][p][c]
+//   time_bias    residual_bias
+//   shape     samples, pixels, columns
+//   operands  time_bias: x ([samples][pixels][columns]), bias ([columns]), time
+//               ([samples][columns]), y (may be x)
+//             residual_bias: x, bias ([columns]), residual, y (may be x)
+struct TimeBias {
+  static constexpr std::string_view name = "time_bias";
+  template <class Size>
+  struct Sizes {
+    static constexpr std::string_view names = "samples pixels columns";
+    Size samples = 1;
+    Size pixels = 1;
+    Size columns = 1;
+  };
+  using Shape = Sizes<std::int64_t>;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+struct ResidualBias {
+  static constexpr std::string_view name = "residual_bias";
+  using Shape = TimeBias::Shape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 // db[c] = sum over rows of dy[r][c], or db[c] += that sum. The order of the sum depends on the
 // shape alone.
 //   shape     rows, columns
@@ -133,6 +162,27 @@ constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 
 namespace kernels {
+
+// The sigmoid-weighted linear unit (Elfwing, Uchibe and Doya: Sigmoid-weighted linear units, 2017,
+// equations 2 and 6):
+//   silu(x) = x s,  silu'(x) = s (1 + x (1 - s)),  s = 1 / (1 + exp(-x))
+//   silu    silu_gradient
+//   shape     rows, columns
+//   operands  silu: x, y (may be x)
+//             silu_gradient: x, d_y, d_x (may be d_y); d_x = d_y silu'(x)
+struct Silu {
+  static constexpr std::string_view name = "silu";
+  using Shape = MatrixShape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+struct SiluGradient {
+  static constexpr std::string_view name = "silu_gradient";
+  using Shape = MatrixShape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
 
 // dx = dy where the activation y was positive, else 0.
 //   shape     rows x columns elements

@@ -155,15 +155,24 @@ constexpr auto mean_pool_operands = operands_of<kernels::MeanPool>({
     {"y", Access::write, of_images},
 });
 
-void mean_pool_reference(const CallOf<kernels::MeanPool>& call) {
+// Writes the sums over the pixels of each image, each divided by `divisor`.
+void sum_pixels(const CallOf<kernels::MeanPool>& call, double divisor) {
   const auto [images, pixels, columns] = call.shape;
   for (std::int64_t i = 0; i < images * columns; ++i) {
     const std::int64_t first = i / columns * pixels * columns + i % columns;
     double sum = 0;
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
       sum += number_at(call.buffers[0], call.dtype, first + pixel * columns);
-    set_number(call.buffers[1], call.dtype, i, sum / static_cast<double>(pixels));
+    set_number(call.buffers[1], call.dtype, i, sum / divisor);
   }
+}
+
+void mean_pool_reference(const CallOf<kernels::MeanPool>& call) {
+  sum_pixels(call, static_cast<double>(call.shape.pixels));
+}
+
+void sum_pixels_reference(const CallOf<kernels::SumPixels>& call) {
+  sum_pixels(call, 1);
 }
 
 constexpr auto mean_pool_gradient_operands = operands_of<kernels::MeanPoolGradient>({
@@ -204,7 +213,8 @@ std::vector<Kernel> pool_kernels() {
           row<MeanPool, mean_pool_reference>(
               mean_pool_operands, [](const auto& s) { return of_pixels(s) + of_images(s); }),
           row<MeanPoolGradient, mean_pool_gradient_reference>(
-              mean_pool_gradient_operands, [](const auto& s) { return of_pixels(s); })};
+              mean_pool_gradient_operands, [](const auto& s) { return of_pixels(s); }),
+          row<SumPixels, sum_pixels_reference>(mean_pool_operands, of_pixels)};
 }
 
 }  // namespace stepgate

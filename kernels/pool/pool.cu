@@ -261,6 +261,38 @@ struct MeanPoolOnDevice {
   }
 };
 
+constexpr int sum_threads = 256, sum_lanes = 4;  // neighbouring threads of a row
+constexpr int sum_lines = sum_threads / sum_lanes, sum_columns = sum_lanes * octet;
+
+// A block sums all pixels of 32 columns of an image: a thread's pixels, then the lines in their
+// order.
+template <bool whole, class Number>
+__global__ void __launch_bounds__(sum_threads)
+    sum_pixels(const Number* x, Number* y, std::int64_t pixels, std::int64_t columns) {
+  __shared__ float of_lines[sum_lines][sum_columns];
+  const int line = threadIdx.x / sum_lanes, first = threadIdx.x % sum_lanes * octet;
+  const std::int64_t tile = static_cast<std::int64_t>(blockIdx.y) * sum_columns;
+  const std::int64_t column = tile + first, rest = columns - column;
+  const Number* image = x + blockIdx.x * pixels * columns;
+  float sums[octet] = {};
+  if (rest > 0) {
+#pragma unroll 4
+    for (std::int64_t pixel = line; pixel < pixels; pixel += sum_lines) {
+      const auto numbers = load_octet<whole>(image, pixel * columns + column,
+                                             rest > octet ? octet : static_cast<int>(rest));
+#pragma unroll
+      for (int i = 0; i < octet; ++i) sums[i] += number_of(numbers, i);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < octet; ++i) of_lines[line][first + i] = sums[i];
+  __syncthreads();
+  if (threadIdx.x >= sum_columns || tile + threadIdx.x >= columns) return;
+  float sum = 0.0f;
+  for (int other = 0; other < sum_lines; ++other) sum += of_lines[other][threadIdx.x];
+  y[blockIdx.x * columns + tile + threadIdx.x] = from_float<Number>(sum);
+}
+
 template <class Number>
 struct MeanPoolGradientOnDevice {
   static constexpr bool has_sums = false;
@@ -378,6 +410,23 @@ Launch kernels::MeanPoolGradient::prepare(const Shape& shape, DType dtype, const
                                                      shape.columns};
       launch_walk(name, element, {shape.images * shape.pixels, shape.columns},
                   aligned_to_access(element.d_y, element.d_x), stream);
+    };
+  });
+}
+
+Launch kernels::SumPixels::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                   const LaunchContext&) {
+  const dim3 grid(static_cast<unsigned>(shape.images),
+                  static_cast<unsigned>(ceiling_quotient(shape.columns, sum_columns)));
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      const bool whole = shape.columns % octet == 0 && aligned_to_access(buffers[0]);
+      auto* const kernel = whole ? sum_pixels<true, Number> : sum_pixels<false, Number>;
+      kernel<<<grid, sum_threads, 0, stream>>>(static_cast<const Number*>(buffers[0]),
+                                               static_cast<Number*>(buffers[1]), shape.pixels,
+                                               shape.columns);
+      check_launch(name);
     };
   });
 }

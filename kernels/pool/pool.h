@@ -82,10 +82,11 @@ struct NormPoolGradient {
 };
 
 // The mean over the pixels of each image, y[n][c] = mean of x[n][p][c], and its gradient,
-// d_x[n][p][c] = d_y[n][c] / pixels.
-//   mean_pool    mean_pool_gradient
+// d_x[n][p][c] = d_y[n][c] / pixels. sum_pixels is the sum where mean_pool is the mean, for images
+// of many pixels.
+//   mean_pool    mean_pool_gradient    sum_pixels
 //   shape     images, pixels, columns
-//   operands  mean_pool: x ([images][pixels][columns]), y ([images][columns])
+//   operands  mean_pool, sum_pixels: x ([images][pixels][columns]), y ([images][columns])
 //             mean_pool_gradient: d_y ([images][columns]), d_x ([images][pixels][columns])
 struct MeanPool {
   static constexpr std::string_view name = "mean_pool";
@@ -103,6 +104,13 @@ struct MeanPool {
 
 struct MeanPoolGradient {
   static constexpr std::string_view name = "mean_pool_gradient";
+  using Shape = MeanPool::Shape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+struct SumPixels {
+  static constexpr std::string_view name = "sum_pixels";
   using Shape = MeanPool::Shape;
   using Attributes = NoAttributes;
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);

@@ -2,6 +2,7 @@
 #include "kernels/testing/bench_shapes.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "kernels/catalogue.h"
@@ -212,6 +213,52 @@ void append_resnet(std::vector<BenchShape>& all) {
                    .verified = kernels::MeanPool::Shape{2, 49, 2048}});
 }
 
+// The UNet of 64 x 64 pixels with 128, 256, 256 and 512 channels at a batch of 64: norms of the
+// first level alone and beside a skip, and of the last level.
+void append_unet(std::vector<BenchShape>& all) {
+  constexpr std::int64_t images = 64;
+  struct Level {
+    std::int64_t side, columns, others;
+  };
+  for (const auto& [side, columns, others] :
+       {Level{64, 128, 0}, {64, 256, 128}, {32, 256, 256}, {8, 512, 256}}) {
+    const kernels::GroupNormApply::Shape shape{images, side * side, columns, others, 32};
+    const kernels::GroupNormApply::Shape small{2, 64, columns, others, 32};
+    const auto parts_of = [](const kernels::GroupNormApply::Shape& of) {
+      return kernels::GroupNormSums::Shape{of.samples, of.pixels,
+                                           of.columns, of.others,
+                                           of.groups,  group_norm_parts(of.samples, of.pixels)};
+    };
+    const auto append = [&](const char* kernel, KernelAttributes told = {}) {
+      all.push_back(
+          {.kernel = kernel, .shape = shape, .verified = small, .attributes = std::move(told)});
+    };
+    const auto append_parts = [&](const char* kernel, KernelAttributes told = {}) {
+      all.push_back({.kernel = kernel,
+                     .shape = parts_of(shape),
+                     .verified = parts_of(small),
+                     .attributes = std::move(told)});
+    };
+    append_parts("group_norm_sums");
+    append_parts("group_norm_finish", kernels::GroupNormFinish::Attributes{1e-5});
+    append("group_norm_apply", SiluAttributes{true});
+    append_parts("group_norm_gradient_sums", SiluAttributes{true});
+    append_parts("group_norm_gradient_finish");
+    append("group_norm_gradient_apply", kernels::GroupNormGradientApply::Attributes{true, true});
+  }
+  for (const char* kernel : {"upsample", "upsample_gradient"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::Upsample::Shape{images, 32, 32, 256},
+                   .verified = kernels::Upsample::Shape{2, 4, 4, 256}});
+  for (const char* kernel : {"time_bias", "residual_bias"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::TimeBias::Shape{images, 4096, 128},
+                   .verified = kernels::TimeBias::Shape{2, 64, 128}});
+  all.push_back({.kernel = "sum_pixels",
+                 .shape = kernels::SumPixels::Shape{images, 4096, 128},
+                 .verified = kernels::SumPixels::Shape{2, 64, 128}});
+}
+
 // The patterns are neighbouring elements, several strides, and one field of records. Records are
 // larger, so there are fewer rows of them.
 void append_patterns(std::vector<BenchShape>& all) {
@@ -272,6 +319,7 @@ std::vector<BenchShape> make_shapes() {
   append_patterns(all);
   append_resnet(all);
   append_convolutions(all);
+  append_unet(all);
   for (const Kernel& row : kernel_catalogue()) {
     if (std::ranges::find(all, row.name, &BenchShape::kernel) == all.end())
       all.push_back(by_declaration(row));

@@ -175,6 +175,15 @@ inline void sum_a_matrix(KernelTrial& trial) {
   std::copy_n(sums.operands[0].begin(), trial.operands[0].size(), trial.operands[0].begin());
 }
 
+// Makes the first pixels and the partials those of a random image.
+inline void sum_an_image(KernelTrial& trial) {
+  KernelTrial sums =
+      make_trial(trial_recipe(kernels::GroupNormSums::name), trial.shape, trial.dtype, {}, 7);
+  run_reference(sums);
+  trial.operands[0] = sums.operands[2];
+  trial.operands[1] = sums.operands[3];
+}
+
 // Also clears the bits of a mask that stand for no column.
 inline void norm_exactly_with_mask(KernelTrial& trial) {
   norm_exactly(trial);
@@ -252,11 +261,33 @@ inline const std::vector<PartsShape> parts_of_rows(parts_of_matrices.begin() + 1
 inline const std::vector<kernels::NormPool::Shape> pooled_images = {
     {1, 2, 2, 1}, {2, 4, 5, 3}, {3, 7, 6, 8}, {1, 9, 13, 33}, {2, 16, 16, 64}, {1, 5, 8, 264}};
 
+inline const std::vector<kernels::Upsample::Shape> enlarged_images = [] {
+  std::vector<kernels::Upsample::Shape> shapes;
+  for (const auto& [images, height, width, columns] : pooled_images)
+    shapes.push_back({images, height, width, columns});
+  return shapes;
+}();
+
 // The same images with a number of parts.
 inline const std::vector<kernels::NormPoolGradientSums::Shape> parts_of_images = [] {
   std::vector<kernels::NormPoolGradientSums::Shape> shapes;
   for (const auto& [images, height, width, columns] : pooled_images)
     shapes.push_back({images, height, width, columns, std::min<std::int64_t>(width, 7)});
+  return shapes;
+}();
+
+// Images with channels of one or two operands, in groups of one channel, of whole packs, and of
+// more channels than a warp has lanes.
+inline const std::vector<kernels::GroupNormApply::Shape> grouped_images = {
+    {1, 1, 1, 0, 1},    {2, 5, 6, 0, 3},      {3, 7, 8, 0, 2},     {2, 9, 6, 9, 5},
+    {1, 33, 16, 8, 6},  {2, 64, 32, 32, 16},  {3, 50, 264, 0, 33}, {1, 130, 128, 256, 32},
+    {2, 300, 24, 0, 6}, {1, 7, 1032, 312, 3}, {5, 12, 8, 16, 24},  {2, 40, 96, 32, 32}};
+
+// The same images with a number of parts.
+inline const std::vector<kernels::GroupNormSums::Shape> parts_of_grouped_images = [] {
+  std::vector<kernels::GroupNormSums::Shape> shapes;
+  for (const auto& [samples, pixels, columns, others, groups] : grouped_images)
+    shapes.push_back({samples, pixels, columns, others, groups, std::min<std::int64_t>(pixels, 9)});
   return shapes;
 }();
 

@@ -62,9 +62,15 @@ std::vector<TrialRecipe> make_recipes() {
   const std::vector<NormGradientAttributes> norm_gradients = {
       {false, false}, {true, false}, {false, true}, {true, true}};
   const std::vector<ReluAttributes> relus = {{false}, {true}};
+  const std::vector<SiluAttributes> silus = {{false}, {true}};
   const std::vector<WindowAttributes> windows = {{3, 2, 1}, {2, 2, 0}, {2, 1, 1}};
   const std::vector<kernels::MeanPool::Shape> images_of_pixels = {
       {1, 1, 1}, {3, 49, 33}, {2, 7, 264}, {5, 16, 64}, {2, 1, 2048}, {33, 4, 8}};
+  std::vector<kernels::SumPixels::Shape> images_of_many_pixels = images_of_pixels;
+  images_of_many_pixels.push_back({2, 1000, 72});
+  std::vector<kernels::TimeBias::Shape> images_of_samples;
+  for (const auto& [images, pixels, columns] : images_of_many_pixels)
+    images_of_samples.push_back({images, pixels, columns});
   std::vector<TrialRecipe> all = {
       recipe<kernels::Ingest>({{1, 1, 2},
                                {3, 2, 3},
@@ -107,6 +113,8 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::Gelu>(matrices, {{}}, {{0, flat}}),
       recipe<kernels::GeluGradient>(several_numbers, {{}}, {{0, flat}}),
       recipe<kernels::BiasGelu>(matrices),
+      recipe<kernels::Silu>(matrices, {{}}, {{0, flat}}),
+      recipe<kernels::SiluGradient>(several_numbers, {{}}, {{0, flat}}),
       recipe<kernels::Swiglu>(matrices, {{}}, {{0, flat}}),
       recipe<kernels::SwigluGradient>(several_numbers, {{}}, {{0, flat}}),
       recipe<kernels::LayerNorm>(normed_matrices, epsilons),
@@ -127,11 +135,22 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::BatchNormAddGradientSums>(parts_of_rows, {{}}, {}, norm_exactly_with_mask),
       recipe<kernels::BatchNormGradientFinish>(parts_of_rows, {{false}, {true}}),
       recipe<kernels::BatchNormGradientApply>(several_numbers, relus, {}, norm_exactly),
+      recipe<kernels::GroupNormSums>(parts_of_grouped_images),
+      recipe<kernels::GroupNormFinish>(parts_of_grouped_images, {{1e-5}, {0.5}}, {}, sum_an_image),
+      recipe<kernels::GroupNormApply>(grouped_images, silus, {{2, 0.25}}),
+      recipe<kernels::GroupNormGradientSums>(parts_of_grouped_images, silus, {{3, 0.25}}),
+      recipe<kernels::GroupNormGradientFinish>(parts_of_grouped_images, {{false}, {true}}),
+      recipe<kernels::GroupNormGradientApply>(
+          grouped_images, {{false, false}, {true, false}, {false, true}, {true, true}},
+          {{3, 0.25}}),
       recipe<kernels::NormPool>(pooled_images, windows, {}, norm_exactly),
       recipe<kernels::NormPoolGradientSums>(parts_of_images, windows, {}, choose_of_windows),
       recipe<kernels::NormPoolGradient>(pooled_images, windows, {}, choose_of_windows),
       recipe<kernels::MeanPool>(images_of_pixels),
       recipe<kernels::MeanPoolGradient>(images_of_pixels),
+      recipe<kernels::SumPixels>(images_of_many_pixels),
+      recipe<kernels::Upsample>(enlarged_images),
+      recipe<kernels::UpsampleGradient>(enlarged_images),
       recipe<kernels::SumParts>(
           {{1, 1}, {1, 7}, {31, 2}, {33, 40}, {257, 264}, {1536, 64}, {4099, 3}},
           {{false}, {true}}),
@@ -168,6 +187,8 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::AttentionGradient>(sequences_of_heads(), {{}}, {}, attend),
       recipe<kernels::BiasActivation>(matrices, {{false}, {true}}),
       recipe<kernels::ReluGradient>(matrices),
+      recipe<kernels::TimeBias>(images_of_samples),
+      recipe<kernels::ResidualBias>(images_of_samples),
       recipe<kernels::BiasGradient>(summed_matrices, {{false}, {true}}),
       recipe<kernels::ColumnParts>(parts_of_matrices),
       recipe<kernels::CrossEntropy>(classified_matrices, {{0}, {5000}}),
