@@ -68,11 +68,20 @@ class StepByHandOf {
     return {all.begin(), all.end()};
   }
 
-  // Runs all of the step, update included.
-  void step() {
-    carry_out([](Phase phase) {
+  // Runs all of the step, update included. `launch(operation, launch, operands)` carries out each
+  // launch, and may look at its operands before and after.
+  template <class Launch>
+  void step(Launch launch) {
+    const auto is_computed = [](Phase phase) {
       return phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
-    });
+    };
+    carry_out(is_computed, launch);
+  }
+  void step() { step(&run_reference); }
+
+  static void run_reference(const Operation&, const LaunchKernel& launch,
+                            std::span<void* const> operands) {
+    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.attributes, operands});
   }
 
   Number& weight(std::size_t index) { return numbers("weights")[index]; }
@@ -93,13 +102,17 @@ class StepByHandOf {
   // Runs operations in the plan's order, in which parts of a batch alternate.
   template <class Chosen>
   void carry_out(Chosen chosen) {
+    carry_out(chosen, &run_reference);
+  }
+
+  template <class Chosen, class Launch>
+  void carry_out(Chosen chosen, Launch launch_one) {
     for (const Operation& operation : plan_.operations) {
       if (!chosen(operation.phase)) continue;
       if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
         std::vector<void*> operands;
         for (const BufferUse& use : launch->operands) operands.push_back(at(use));
-        kernel(launch->kernel)
-            .reference({launch->shape, launch->dtype, launch->attributes, operands});
+        launch_one(operation, *launch, std::span<void* const>(operands));
       } else if (const auto* zero = std::get_if<FillZero>(&operation.action)) {
         std::memset(at(zero->what), 0, static_cast<std::size_t>(zero->what.bytes));
       }
