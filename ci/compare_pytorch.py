@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times stepgate's transformer and PyTorch's side by side on the local GPU, and prints a table.
+"""Times stepgate's transformers and ResNets and PyTorch's side by side on the local GPU, and prints a table.
 
-    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama768b8,llama2048] [--repeats 3] [--eager] [--heuristic]
+    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama2048,resnet50b64] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
     ci/compare_pytorch.py STEPGATE --ranks 2 --shapes d768b8,d2048b4
 
@@ -17,7 +17,12 @@ stepgate's in its trace, and what its simulated device makes of the same step, w
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
 stepgate's reduction in buckets, with ZeRO's first stage and without, and both with one GPU; the slowest rank's time
-counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA.
+counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA, for ResNets 2.3.
+
+A ResNet is torchvision's in both, on random images in the GPU's memory: SGD with momentum and weight decay, bf16 with
+fp32 master weights. In PyTorch that is channels_last, autocast, fused SGD and torch.compile: as it is, with
+cudnn.benchmark, and with the kernels that max-autotune-no-cudagraphs chooses. The peak of the memory is that of
+torch.cuda.max_memory_allocated in steady steps, and of stepgate's plan.
 """
 
 import argparse
@@ -41,7 +46,15 @@ SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the n
     "llama768b8": (32768, 1024, 768, 12, 12, 8),
     "llama2048": (32768, 2048, 2048, 16, 16, 8),
 }
-BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8"}  # where CUDA graphs may help
+RESNETS = {  # layers, height and width of an image, batch; the last two are held out: nothing is tuned for them
+    "resnet50b64": (50, 224, 64),
+    "resnet50b256": (50, 224, 256),
+    "resnet101b64": (101, 224, 64),
+    "resnet50b96": (50, 192, 96),
+}
+BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}  # of the four stages
+CLASSES = 1000
+BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet101b64"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
@@ -59,8 +72,30 @@ def ffn_of(name, hidden):
     return -(-8 * hidden // (3 * 64)) * 64 if is_llama(name) else 4 * hidden
 
 
+def convolutions_of(layers, image):
+    """Yields the pixels of each convolution's result, its inputs, outputs and window."""
+    size, inputs = -(-image // 2), 64
+    yield size**2, 3, inputs, 7
+    size = -(-size // 2)
+    for stage, blocks in enumerate(BLOCKS[layers]):
+        width = 64 << stage
+        for block in range(blocks):
+            before, size = size, -(-size // 2) if stage > 0 and block == 0 else size
+            yield before**2, inputs, width, 1
+            yield size**2, width, width, 3
+            yield size**2, width, 4 * width, 1
+            if block == 0:
+                yield size**2, inputs, 4 * width, 1
+            inputs = 4 * width
+
+
 def flops_of(name):
-    """Of the model itself: 6 a parameter of a GEMM and a token, and causal attention (6 L T d)."""
+    """Of the model itself. Transformer: 6 a parameter of a GEMM and a token, and causal attention (6 L T d). ResNet:
+    6 a product of a convolution or the head, and 4 of the first, whose input has no gradient."""
+    if name in RESNETS:
+        layers, image, batch = RESNETS[name]
+        first, *others = (pixels * inputs * outputs * window**2 for pixels, inputs, outputs, window in convolutions_of(layers, image))
+        return (4 * first + 6 * (sum(others) + 2048 * CLASSES)) * batch
     vocab, seq, hidden, layers, _, batch = SHAPES[name]
     parameters = layers * (4 * hidden**2 + (3 if is_llama(name) else 2) * hidden * ffn_of(name, hidden)) + vocab * hidden
     return (6 * parameters + 6 * layers * seq * hidden) * batch * seq
@@ -70,16 +105,65 @@ def flops_of(name):
 
 
 PHASES = ("forward", "backward", "optimizer")
+MODES = {"compile": None, "compile_graphs": "reduce-overhead", "compile_benchmark": None,  # of cuDNN
+         "compile_autotune": "max-autotune-no-cudagraphs"}
 BUCKETS = {"ddp": 25, "ddp100": 100}  # MiB
 TRACED_STEPS = 5
 
 
-def run_pytorch(name, way):
+def resnet_of(name):
+    """torchvision's ResNet, or the same where there is no torchvision, with its loss."""
     import torch
     import torch.nn as nn
     import torch.nn.functional as F
 
-    vocab, seq, hidden, layers, heads, batch = SHAPES[name]
+    class Block(nn.Module):
+        def __init__(self, inputs, width, stride):
+            super().__init__()
+            self.first = nn.Sequential(*normed(inputs, width, 1, 1), nn.ReLU(inplace=True))
+            self.second = nn.Sequential(*normed(width, width, 3, stride), nn.ReLU(inplace=True))
+            self.third = nn.Sequential(*normed(width, 4 * width, 1, 1))
+            self.down = nn.Sequential(*normed(inputs, 4 * width, 1, stride)) if inputs != 4 * width else nn.Identity()
+
+        def forward(self, x):
+            return F.relu(self.third(self.second(self.first(x))) + self.down(x))
+
+    def normed(inputs, outputs, window, stride):
+        convolution = nn.Conv2d(inputs, outputs, window, stride, window // 2, bias=False)
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+        return convolution, nn.BatchNorm2d(outputs)
+
+    def own_resnet():
+        parts, inputs = [*normed(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)], 64
+        for stage, blocks in enumerate(BLOCKS[layers]):
+            for block in range(blocks):
+                parts.append(Block(inputs, 64 << stage, 2 if stage > 0 and block == 0 else 1))
+                inputs = 256 << stage
+        return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, CLASSES))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            try:
+                import torchvision
+
+                self.net = getattr(torchvision.models, f"resnet{layers}")(num_classes=CLASSES)
+            except ImportError:
+                self.net = own_resnet()
+
+        def forward(self, x, y):
+            return F.cross_entropy(self.net(x), y)
+
+    layers = RESNETS[name][0]
+    return Model().to(memory_format=torch.channels_last)
+
+
+def transformer_of(name):
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+
+    vocab, seq, hidden, layers, heads, _ = SHAPES[name]
     llama, ffn, width = is_llama(name), ffn_of(name, hidden), hidden // heads
     norm = nn.RMSNorm if llama else nn.LayerNorm
 
@@ -134,13 +218,34 @@ def run_pytorch(name, way):
                 h = block(h, (self.cos, self.sin) if llama else None)
             return F.cross_entropy(self.head(self.norm(h)).view(-1, vocab), y.view(-1))
 
+    return Model()
+
+
+def batch_of(name):
+    """Inputs and labels on the GPU."""
+    import torch
+
+    if name in RESNETS:
+        _, image, batch = RESNETS[name]
+        images = torch.randn(batch, 3, image, image, device="cuda").contiguous(memory_format=torch.channels_last)
+        return images, torch.randint(0, CLASSES, (batch,), device="cuda")
+    vocab, seq, _, _, _, batch = SHAPES[name]
+    words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
+    return words[:, :-1].contiguous(), words[:, 1:].contiguous()
+
+
+def run_pytorch(name, way):
+    import torch
+    import torch.nn as nn
+
     rank, ranks = (int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1)))
     if ranks > 1:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         torch.distributed.init_process_group("nccl")
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
-    model = Model().cuda()
+    torch.backends.cudnn.benchmark = way != "compile"
+    model = (resnet_of if name in RESNETS else transformer_of)(name).cuda()
     if way in BUCKETS:
         model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=BUCKETS[way], gradient_as_bucket_view=True,
                                                     static_graph=True)
@@ -152,12 +257,14 @@ def run_pytorch(name, way):
             block.compile()
             fully_shard(block, mp_policy=policy)
         fully_shard(model, mp_policy=policy)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    modes = {"compile": None, "compile_graphs": "reduce-overhead"} | dict.fromkeys(BUCKETS)
+    if name in RESNETS:
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=1e-4, fused=True)
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    modes = MODES | dict.fromkeys(BUCKETS)
     forward = torch.compile(model, mode=modes[way]) if way in modes else model
     torch.manual_seed(rank)
-    words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
-    x, y = words[:, :-1].contiguous(), words[:, 1:].contiguous()
+    x, y = batch_of(name)
 
     def step(marks=None):
         def mark():
@@ -178,6 +285,7 @@ def run_pytorch(name, way):
     for _ in range(12):
         step()
     torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     times = []
     for _ in range(5):
@@ -212,7 +320,8 @@ def run_pytorch(name, way):
         step(of_step)
     torch.cuda.synchronize()
     phases = {phase: statistics.median(m[i].elapsed_time(m[i + 1]) for m in marks) for i, phase in enumerate(PHASES)}
-    print(json.dumps({"milliseconds": statistics.median(times), "phases": phases}))
+    peak = torch.cuda.max_memory_allocated()
+    print(json.dumps({"milliseconds": statistics.median(times), "phases": phases, "peak": peak}))
 
 
 def exposed_milliseconds(events):
@@ -244,19 +353,13 @@ def time_pytorch(name, way, ranks=1):
 SCENARIO = """
 claim = "the step that PyTorch is compared with"
 [model]
-kind = "transformer"
-vocab = {0}
-seq = {1}
-hidden = {2}
-layers = {3}
-heads = {4}
-dtype = "bf16"
-{7}[batch]
-size = {5}
+{model}dtype = "bf16"
+[batch]
+size = {batch}
 [transfer]
 host = "resident"  # as the batch that PyTorch trains on
 [optim]
-kind = "adamw"
+kind = "{optimizer}"
 master = true
 [launch]
 gemm = "autotune"
@@ -266,7 +369,18 @@ rounds = 8
 max_seconds = 300
 [variant.only]
 [expect]
-{6}
+{assertion}
+"""
+TRANSFORMER = """kind = "transformer"
+vocab = {}
+seq = {}
+hidden = {}
+layers = {}
+heads = {}
+"""
+RESNET = """kind = "resnet"
+layers = {}
+image = {}
 """
 LLAMA = """norm = "rms"
 mlp = "swiglu"
@@ -290,8 +404,12 @@ TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 
 def scenario_of(name, assertion):
-    llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
-    return SCENARIO.format(*SHAPES[name], assertion, llama + "tied = true\n" * is_tied(name))
+    if name in RESNETS:
+        model, optimizer = RESNET.format(*RESNETS[name]), "momentum"
+    else:
+        llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
+        model, optimizer = TRANSFORMER.format(*SHAPES[name]) + llama + "tied = true\n" * is_tied(name), "adamw"
+    return SCENARIO.format(model=model, batch=(RESNETS | SHAPES)[name][-1], optimizer=optimizer, assertion=assertion)
 
 
 def phases_of_stepgate(program, name, device):
@@ -327,7 +445,8 @@ def run_stepgate(program, name, way, settings, assertion):
 
 
 def time_stepgate(program, name, way, settings=()):
-    return run_stepgate(program, name, way, settings, TIMED)["variants"][0]["step_seconds_p50"] * 1e3
+    variant = run_stepgate(program, name, way, settings, TIMED)["variants"][0]
+    return {"milliseconds": variant["step_seconds_p50"] * 1e3, "peak": variant["peak_bytes"]}
 
 
 def exposed_of_stepgate(program, name, way, settings):
@@ -337,25 +456,42 @@ def exposed_of_stepgate(program, name, way, settings):
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def compare(program, name, repeats, eager, heuristic):
+def ways_of(name, eager, heuristic):
+    """Of PyTorch and of stepgate."""
     graphs_help = name in BOUND_BY_LAUNCHES
-    own_ways = ["graph"] + ["stream"] * graphs_help + ["padded"] * (SHAPES[name][0] % 64 != 0) + ["heuristic"] * heuristic
-    ways = ["compile"] + ["compile_graphs"] * graphs_help + ["eager"] * eager
-    shape = SHAPES[name]
-    times = {}
+    theirs = ["compile"] + ["compile_benchmark", "compile_autotune"] * (name in RESNETS) + ["compile_graphs"] * graphs_help + ["eager"] * eager
+    is_padded = name in SHAPES and SHAPES[name][0] % 64 != 0
+    ours = ["graph"] + ["stream"] * (graphs_help or name in RESNETS) + ["padded"] * is_padded + ["heuristic"] * heuristic
+    return theirs, ours
+
+
+def words_of(name):
+    """The shape, what a step trains on, and its unit."""
+    if name in RESNETS:
+        layers, image, batch = RESNETS[name]
+        return f"ResNet-{layers} {image}x{image} B{batch}", batch / 1e3, "k img/s"
+    vocab, seq, hidden, layers, heads, batch = SHAPES[name]
+    blocks = "Llama " if is_llama(name) else ""
+    return f"{blocks}V{vocab} T{seq} d{hidden} L{layers} h{heads} B{batch}", batch * seq / 1e6, "M tok/s"
+
+
+def compare(program, name, repeats, eager, heuristic):
+    their_ways, own_ways = ways_of(name, eager, heuristic)
+    times, peaks = {}, {}
     for _ in range(repeats):
         measured = {way: time_stepgate(program, name, way) for way in own_ways}
-        measured |= {way: found["milliseconds"] for way in ways if (found := time_pytorch(name, way))}
-        for way, milliseconds in measured.items():
-            times.setdefault(way, []).append(milliseconds)
+        measured |= {way: found for way in their_ways if (found := time_pytorch(name, way))}
+        for way, found in measured.items():
+            times.setdefault(way, []).append(found["milliseconds"])
+            peaks[way] = found["peak"] / 2**30
     medians = {way: statistics.median(values) for way, values in times.items()}
-    ours = min(medians[way] for way in own_ways)
-    theirs = min(medians[way] for way in ways if way in medians)
-    tokens = shape[5] * shape[1]
-    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
-    blocks = "Llama " if is_llama(name) else ""
-    return (f"| {blocks}V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} h{shape[4]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms "
-            f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(name) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
+    theirs, ours = (min((way for way in ways if way in medians), key=medians.get) for ways in (their_ways, own_ways))
+    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms {peaks[way]:.2f} GiB" for way, ms in medians.items()), file=sys.stderr)
+    words, work, unit = words_of(name)
+    seconds = medians[ours] / 1e3
+    return (f"| {words} | {medians[theirs]:.2f} ms | {medians[ours]:.2f} ms | {work / seconds:.3f} {unit} "
+            f"| {flops_of(name) / seconds / PEAK_FLOPS:.1%} | {medians[theirs] / medians[ours]:.3f} "
+            f"| {peaks[theirs]:.2f} GiB | {peaks[ours]:.2f} GiB |")
 
 
 def compare_ranks(program, name, repeats, ranks):
@@ -363,8 +499,8 @@ def compare_ranks(program, name, repeats, ranks):
     for _ in range(repeats):
         theirs = {way: found for way in [*BUCKETS, "fsdp"] if (found := time_pytorch(name, way, ranks))}
         ours = {way: [f"ranks.count={ranks}", *settings] for way, settings in OWN_REDUCTIONS.items()}
-        measured = {"ours alone": time_stepgate(program, name, "stream"),
-                    **{way: time_stepgate(program, name, "stream", settings) for way, settings in ours.items()},
+        measured = {"ours alone": time_stepgate(program, name, "stream")["milliseconds"],
+                    **{way: time_stepgate(program, name, "stream", settings)["milliseconds"] for way, settings in ours.items()},
                     "theirs alone": time_pytorch(name, "compile")["milliseconds"],
                     **{way: found["milliseconds"] for way, found in theirs.items()}}
         hidden = {**{way: exposed_of_stepgate(program, name, "stream", settings) for way, settings in ours.items()},
@@ -397,23 +533,28 @@ def main():
         return run_pytorch(sys.argv[2], sys.argv[3])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stepgate")
-    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--shapes", default=",".join(SHAPES | RESNETS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
     parser.add_argument("--heuristic", action="store_true", help="also with the algorithms that cuBLASLt names first")
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
     parser.add_argument("--ranks", type=int, default=1, help="as many GPUs, with a batch each")
     arguments = parser.parse_args()
+    shapes = arguments.shapes.split(",")
+    if unknown := [name for name in [arguments.phases or shapes[0], *shapes] if name not in SHAPES | RESNETS]:
+        parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | RESNETS)}")
+    if arguments.ranks > 1 and (resnets := [name for name in shapes if name in RESNETS]):
+        parser.error(f"{resnets[0]} is compared on one GPU alone; name transformers with --shapes")
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
     if arguments.ranks > 1:
         print("| model, a GPU | PyTorch, its best | stepgate | ratio | scaling of PyTorch | of stepgate | exposed by PyTorch | by stepgate |\n"
               "|---|---|---|---|---|---|---|---|")
-        for name in arguments.shapes.split(","):
+        for name in shapes:
             print(compare_ranks(arguments.stepgate, name, arguments.repeats, arguments.ranks), flush=True)
         return None
-    print("| model | PyTorch, its best | stepgate | | MFU | ratio |\n|---|---|---|---|---|---|")
-    for name in arguments.shapes.split(","):
+    print("| model | PyTorch, its best | stepgate | | MFU | ratio | peak of PyTorch | of stepgate |\n|---|---|---|---|---|---|---|---|")
+    for name in shapes:
         print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic), flush=True)
 
 
