@@ -8,6 +8,7 @@
 
 #include "base/require.h"
 #include "kernels/kernels.h"
+#include "plan/compose/decode_batch.h"
 #include "plan/compose/mlp_layers.h"
 
 namespace stepgate {
@@ -19,6 +20,7 @@ class Evaluation {
              std::int64_t sample_bytes)
       : builder_(builder),
         eval_(knobs.eval),
+        batch_(knobs.batch),
         shape_(mlp_shape(knobs)),
         weights_(weights),
         input_(input),
@@ -88,7 +90,7 @@ class Evaluation {
   void evaluate(std::int64_t batch) {
     const bool last = batch + 1 == eval_.batches;
     const std::string prefix = eval_.batches > 1 ? "batch " + std::to_string(batch) + ": " : "";
-    launch_decode(builder_, shape_, input_.batch, words_, sample_bytes_, prefix);
+    launch_decode(builder_, batch_, input_.batch, words_, sample_bytes_, prefix);
     builder_.launch<kernels::Ingest>(
         prefix + "ingest the batch",
         {.samples = shape_.rows, .features = shape_.hidden, .words = sample_bytes_ / word_bytes},
@@ -145,6 +147,7 @@ class Evaluation {
 
   StepBuilder& builder_;
   EvalKnobs eval_;
+  BatchKnobs batch_;
   MlpShape shape_;
   int weights_;
   InputParts input_;

@@ -10,6 +10,7 @@
 #include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_offload.h"
+#include "plan/compose/decode_batch.h"
 #include "plan/compose/mlp_layers.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/recommender/embedding_tables.h"
@@ -105,7 +106,7 @@ class Mlp {
 
   void ingest(int batch, std::int64_t sample_bytes) {
     const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
-    launch_decode(builder_, shape_, batch, words, sample_bytes);
+    launch_decode(builder_, knobs_.batch, batch, words, sample_bytes);
     builder_.launch<kernels::Ingest>(
         "ingest the batch",
         {.samples = rows_, .features = hidden_, .words = sample_bytes / word_bytes},

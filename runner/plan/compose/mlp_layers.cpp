@@ -30,22 +30,6 @@ MlpShape mlp_shape(const Knobs& knobs) {
           .element_bytes = bytes_of(knobs.model.dtype)};
 }
 
-int add_words(StepBuilder& builder, const BatchKnobs& knobs, int batch, std::int64_t sample_bytes,
-              const std::string& name) {
-  if (knobs.format == BatchFormat::fp32) return batch;
-  return builder.add({.name = name,
-                      .purpose = Purpose::activations,
-                      .bytes = CheckedSize(knobs.size) * sample_bytes});
-}
-
-void launch_decode(StepBuilder& builder, const MlpShape& shape, int batch, int words,
-                   std::int64_t sample_bytes, const std::string& prefix) {
-  if (words == batch) return;
-  builder.launch<kernels::Decode>(prefix + "decode the batch",
-                                  {.rows = shape.rows, .columns = sample_bytes / word_bytes},
-                                  {builder.whole(batch), builder.whole(words)});
-}
-
 void launch_gemm(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
                  const LayerBuffers& buffers, const std::string& prefix) {
   builder.launch<kernels::Matmul>(

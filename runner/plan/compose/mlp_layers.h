@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forward pass of one mlp layer: a = relu(x W^T + b), where its parameters lie, and how a batch
-// of bytes is decoded into words. A step and its evaluation use the same layers with different
-// buffers.
+// The forward pass of one mlp layer: a = relu(x W^T + b), and where its parameters lie. A step and
+// its evaluation use the same layers with different buffers.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +38,6 @@ struct MlpShape {
 };
 
 MlpShape mlp_shape(const Knobs&);
-
-// The buffer of 32-bit words that the model reads: the batch itself, or a new buffer of that name,
-// into which a uint8 batch is decoded.
-int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_bytes,
-              const std::string& name);
-// Launches the decoding unless `words` is the batch itself.
-void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
-                   const std::string& prefix = "");
 
 // Buffers that a layer reads and writes, by index. `gemm` and `out` may be the same buffer.
 struct LayerBuffers {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "plan/compose/decode_batch.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/resnet/resnet_shape.h"
 #include "plan/compose/update/build_update.h"
@@ -183,10 +184,12 @@ class Resnet {
       .window = pool_window, .stride = pool_stride, .padding = pool_padding};
 
   void ingest(int batch, std::int64_t sample_bytes) {
+    const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
+    launch_decode(builder_, knobs_.batch, batch, words, sample_bytes);
     builder_.launch<kernels::Ingest>(
         "ingest the batch",
         {.samples = samples(), .features = features(), .words = sample_bytes / word_bytes},
-        {whole(batch), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
+        {whole(words), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
   }
 
   void convolve(const NormedConvolution& made, int x, int y) {

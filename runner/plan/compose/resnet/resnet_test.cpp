@@ -101,6 +101,15 @@ TEST(Resnet, TakesNoMoreMemoryThanPyTorch) {
   }
 }
 
+TEST(Resnet, DecodesImagesOfBytesIntoTheWordsThatItIngests) {
+  const StepPlan words = plan_of(resnet50());
+  const StepPlan bytes = resnet_with([](Knobs& knobs) { knobs.batch.format = BatchFormat::uint8; });
+  EXPECT_EQ(4 * bytes.batch_bytes, words.batch_bytes);
+  EXPECT_EQ(launches_of(words, "decode"), 0);
+  EXPECT_EQ(launches_of(bytes, "decode"), 1);
+  EXPECT_EQ(find_race(bytes), std::nullopt);
+}
+
 // The smaller stem has neither a pool nor its choices.
 TEST(Resnet, PoolsNothingBehindTheSmallerStem) {
   const StepPlan plan = resnet_with([](Knobs& knobs) {
