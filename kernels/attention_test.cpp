@@ -54,15 +54,16 @@ TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
   }
 }
 
-// A formula for the visible elements of a row. It uses a sum over them that is computed at the
-// first element of the row.
-using RowSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element);
-using OfSum = double (*)(const TrialOf<kernels::CausalSoftmax>&, std::int64_t element, double sum);
+// A formula for the visible elements of a row: those up to the diagonal, or all. It uses a sum over
+// them that is computed at the first element of the row.
+using SoftmaxTrial = TrialOf<kernels::Softmax>;
+using RowSum = double (*)(const SoftmaxTrial&, std::int64_t element);
+using OfSum = double (*)(const SoftmaxTrial&, std::int64_t element, double sum);
 
-FormulaOf<kernels::CausalSoftmax> of_visible_elements(RowSum term, OfSum element) {
-  return [=, sum = 0.0](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) mutable {
+FormulaOf<kernels::Softmax> of_visible_elements(bool causal, RowSum term, OfSum element) {
+  return [=, sum = 0.0](const SoftmaxTrial& t, std::int64_t i) mutable {
     const std::int64_t size = t.shape.columns;
-    const std::int64_t column = i % size, last = i / size % size;
+    const std::int64_t column = i % size, last = causal ? i / size % size : size - 1;
     if (column == 0) {
       sum = 0;
       for (std::int64_t c = 0; c <= last; ++c) sum += term(t, i + c);
@@ -71,27 +72,43 @@ FormulaOf<kernels::CausalSoftmax> of_visible_elements(RowSum term, OfSum element
   };
 }
 
-TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
-  const RowSum exponential = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) {
+FormulaOf<kernels::Softmax> probability(bool causal) {
+  const RowSum exponential = [](const SoftmaxTrial& t, std::int64_t i) {
     return std::exp(t.attributes.scale * value_at(t, 0, i));
   };
-  const OfSum probability = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i,
-                               double sum) {
+  const OfSum quotient = [](const SoftmaxTrial& t, std::int64_t i, double sum) {
     return std::exp(t.attributes.scale * value_at(t, 0, i)) / sum;
   };
-  expect_formulas<kernels::CausalSoftmax>({{1, of_visible_elements(exponential, probability)}});
+  return of_visible_elements(causal, exponential, quotient);
 }
 
-TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
-  const RowSum product = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i) {
+TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
+  expect_formulas<kernels::CausalSoftmax>({{1, probability(true)}});
+}
+
+TEST(Softmax, DividesTheExponentialByTheSumOfTheRow) {
+  expect_formulas<kernels::Softmax>({{1, probability(false)}});
+}
+
+FormulaOf<kernels::Softmax> score_slope(bool causal) {
+  const RowSum product = [](const SoftmaxTrial& t, std::int64_t i) {
     return value_at(t, 0, i) * value_at(t, 1, i);
   };
   // The Jacobian is diag(p) - p p^T.
-  const OfSum slope = [](const TrialOf<kernels::CausalSoftmax>& t, std::int64_t i, double sum) {
+  const OfSum slope = [](const SoftmaxTrial& t, std::int64_t i, double sum) {
     return t.attributes.scale * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
   };
-  expect_formulas<kernels::CausalSoftmaxGradient>({{2, of_visible_elements(product, slope)}},
-                                                  200);  // tolerance for terms of size 1
+  return of_visible_elements(causal, product, slope);
+}
+
+constexpr double unit_of_slopes = 200;  // tolerance for terms of size 1
+
+TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
+  expect_formulas<kernels::CausalSoftmaxGradient>({{2, score_slope(true)}}, unit_of_slopes);
+}
+
+TEST(SoftmaxGradient, IsTheProductWithTheJacobian) {
+  expect_formulas<kernels::SoftmaxGradient>({{2, score_slope(false)}}, unit_of_slopes);
 }
 
 // exp(score) of two tokens of a head, for the query's weight of the key.

@@ -6,6 +6,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/batch_norm/batch_norm.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/diffusion/diffusion.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/group_norm/group_norm.h"

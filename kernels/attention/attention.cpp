@@ -22,7 +22,9 @@ constexpr auto scratch_bytes =
   return attention_gradient_scratch_bytes(shape, dtype, told.most_scratch);
 };
 // Only the visible part of each row counts.
-constexpr auto softmax_flops = [](const auto& s) { return 5 * s.rows * (s.columns + 1) / 2; };
+constexpr auto causal_softmax_flops = [](const auto& s) {
+  return 5 * s.rows * (s.columns + 1) / 2;
+};
 
 constexpr auto attention_operands = operands_of<kernels::Attention>({
     {"qkv", Access::read, packed_qkv},
@@ -123,7 +125,7 @@ void attention_gradient_reference(const CallOf<kernels::AttentionGradient>& call
   }
 }
 
-constexpr auto causal_softmax_operands = operands_of<kernels::CausalSoftmax>({
+constexpr auto softmax_operands = operands_of<kernels::Softmax>({
     {"scores", Access::read, extent::elements},
     {.name = "probabilities",
      .access = Access::write,
@@ -131,11 +133,12 @@ constexpr auto causal_softmax_operands = operands_of<kernels::CausalSoftmax>({
      .may_replace = 0},
 });
 
-void causal_softmax_reference(const CallOf<kernels::CausalSoftmax>& call) {
+template <bool causal>
+void softmax_reference(const CallOf<kernels::Softmax>& call) {
   const std::int64_t columns = call.shape.columns;
   const double scale = call.attributes.scale;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
-    const std::int64_t visible = row % columns + 1;
+    const std::int64_t visible = causal ? row % columns + 1 : columns;
     // The scores are copied, since the probabilities may overwrite them.
     std::vector<double> scores;
     for (std::int64_t c = 0; c < visible; ++c) {
@@ -151,13 +154,14 @@ void causal_softmax_reference(const CallOf<kernels::CausalSoftmax>& call) {
   }
 }
 
-constexpr auto causal_softmax_gradient_operands = operands_of<kernels::CausalSoftmaxGradient>({
+constexpr auto softmax_gradient_operands = operands_of<kernels::SoftmaxGradient>({
     {"probabilities", Access::read, extent::elements},
     {"d_probabilities", Access::read, extent::elements},
     {.name = "d_scores", .access = Access::write, .elements = extent::elements, .may_replace = 1},
 });
 
-void causal_softmax_gradient_reference(const CallOf<kernels::CausalSoftmaxGradient>& call) {
+template <bool causal>
+void softmax_gradient_reference(const CallOf<kernels::SoftmaxGradient>& call) {
   const std::int64_t columns = call.shape.columns;
   const double scale = call.attributes.scale;
   const auto at = [&](std::size_t operand, std::int64_t index) {
@@ -165,7 +169,7 @@ void causal_softmax_gradient_reference(const CallOf<kernels::CausalSoftmaxGradie
   };
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const std::int64_t first = row * columns;
-    const std::int64_t visible = row % columns + 1;
+    const std::int64_t visible = causal ? row % columns + 1 : columns;
     double dot = 0;
     for (std::int64_t i = first; i < first + visible; ++i) dot += at(0, i) * at(1, i);
     for (std::int64_t i = first; i < first + columns; ++i) {
@@ -192,9 +196,12 @@ std::vector<Kernel> attention_kernels() {
           attention_gradient_operands,
           [](const auto& s) { return 5 * elements_of(s) * (s.tokens + 1); }, {.is_attention = true},
           {.share_of_rate = 0.25}),
-      row<kernels::CausalSoftmax, causal_softmax_reference>(causal_softmax_operands, softmax_flops),
-      row<kernels::CausalSoftmaxGradient, causal_softmax_gradient_reference>(
-          causal_softmax_gradient_operands, softmax_flops)};
+      row<kernels::CausalSoftmax, softmax_reference<true>>(softmax_operands, causal_softmax_flops),
+      row<kernels::CausalSoftmaxGradient, softmax_gradient_reference<true>>(
+          softmax_gradient_operands, causal_softmax_flops),
+      row<kernels::Softmax, softmax_reference<false>>(softmax_operands, flops_an_element<5>),
+      row<kernels::SoftmaxGradient, softmax_gradient_reference<false>>(softmax_gradient_operands,
+                                                                       flops_an_element<5>)};
 }
 
 }  // namespace stepgate

@@ -225,12 +225,12 @@ namespace {
 
 // One block processes a row, which later passes find in cache. Probabilities may overwrite the
 // scores, since a thread writes only what it alone has read.
-template <int count, class Number>
+template <bool causal, int count, class Number>
 __global__ void __launch_bounds__(largest_row_block)
-    causal_softmax(const Number* scores, Number* probabilities, int columns, float scale) {
+    softmax(const Number* scores, Number* probabilities, int columns, float scale) {
   __shared__ float of_warp[2][largest_row_block / 32];
   const std::int64_t row = blockIdx.x;
-  const int last = static_cast<int>(row % columns);
+  const int last = causal ? static_cast<int>(row % columns) : columns - 1;
   const Number* row_scores = scores + row * columns;
   Number* row_probabilities = probabilities + row * columns;
   const int start = threadIdx.x * count, step = blockDim.x * count;
@@ -268,39 +268,50 @@ __global__ void __launch_bounds__(largest_row_block)
   }
 }
 
-}  // namespace
-
-Launch kernels::CausalSoftmax::prepare(const Shape& shape, DType dtype,
-                                       const Attributes& attributes, const LaunchContext&) {
+template <bool causal>
+Launch prepare_softmax(std::string_view name, const MatrixShape& shape, DType dtype,
+                       const kernels::Softmax::Attributes& attributes) {
   const auto scale = static_cast<float>(attributes.scale);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
-    return [shape, scale](void* const* buffers, cudaStream_t stream) {
+    return [=](void* const* buffers, cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(Number);
       const auto* scores = static_cast<const Number*>(buffers[0]);
       auto* probabilities = static_cast<Number*>(buffers[1]);
       const bool packs = shape.columns % count == 0 && aligned_to_access(scores, probabilities);
-      auto* const kernel = packs ? causal_softmax<count, Number> : causal_softmax<1, Number>;
+      auto* const kernel = packs ? softmax<causal, count, Number> : softmax<causal, 1, Number>;
       const unsigned threads = row_block(packs ? shape.columns / count : shape.columns);
       kernel<<<static_cast<unsigned>(shape.rows), threads, 0, stream>>>(
           scores, probabilities, static_cast<int>(shape.columns), scale);
-      check_launch("causal_softmax");
+      check_launch(name);
     };
   });
+}
+
+}  // namespace
+
+Launch kernels::CausalSoftmax::prepare(const Shape& shape, DType dtype,
+                                       const Attributes& attributes, const LaunchContext&) {
+  return prepare_softmax<true>(name, shape, dtype, attributes);
+}
+
+Launch kernels::Softmax::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                 const LaunchContext&) {
+  return prepare_softmax<false>(name, shape, dtype, attributes);
 }
 
 namespace {
 
 // One block processes a row, which the second pass finds in cache. d_scores may be d_probabilities,
 // since a thread writes only what it alone has read.
-template <int count, class Number>
+template <bool causal, int count, class Number>
 __global__ void __launch_bounds__(largest_row_block)
-    causal_softmax_gradient(const Number* probabilities, const Number* d_probabilities,
-                            Number* d_scores, int columns, float scale) {
+    softmax_gradient(const Number* probabilities, const Number* d_probabilities, Number* d_scores,
+                     int columns, float scale) {
   __shared__ float of_warp[largest_row_block / 32];
   const std::int64_t row = blockIdx.x;
   const std::int64_t first = row * columns;
-  const int last = static_cast<int>(row % columns);
+  const int last = causal ? static_cast<int>(row % columns) : columns - 1;
   const int start = threadIdx.x * count, step = blockDim.x * count;
 
   float own = 0.0f;
@@ -329,27 +340,38 @@ __global__ void __launch_bounds__(largest_row_block)
   }
 }
 
-}  // namespace
-
-Launch kernels::CausalSoftmaxGradient::prepare(const Shape& shape, DType dtype,
-                                               const Attributes& attributes, const LaunchContext&) {
+template <bool causal>
+Launch prepare_softmax_gradient(std::string_view name, const MatrixShape& shape, DType dtype,
+                                const kernels::Softmax::Attributes& attributes) {
   const auto scale = static_cast<float>(attributes.scale);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
-    return [shape, scale](void* const* buffers, cudaStream_t stream) {
+    return [=](void* const* buffers, cudaStream_t stream) {
       constexpr int count = access_bytes / sizeof(Number);
       const auto* p = static_cast<const Number*>(buffers[0]);
       const auto* dp = static_cast<const Number*>(buffers[1]);
       auto* d_scores = static_cast<Number*>(buffers[2]);
       const bool packs = shape.columns % count == 0 && aligned_to_access(p, dp, d_scores);
       auto* const kernel =
-          packs ? causal_softmax_gradient<count, Number> : causal_softmax_gradient<1, Number>;
+          packs ? softmax_gradient<causal, count, Number> : softmax_gradient<causal, 1, Number>;
       const unsigned threads = row_block(packs ? shape.columns / count : shape.columns);
       kernel<<<static_cast<unsigned>(shape.rows), threads, 0, stream>>>(
           p, dp, d_scores, static_cast<int>(shape.columns), scale);
-      check_launch("causal_softmax_gradient");
+      check_launch(name);
     };
   });
+}
+
+}  // namespace
+
+Launch kernels::CausalSoftmaxGradient::prepare(const Shape& shape, DType dtype,
+                                               const Attributes& attributes, const LaunchContext&) {
+  return prepare_softmax_gradient<true>(name, shape, dtype, attributes);
+}
+
+Launch kernels::SoftmaxGradient::prepare(const Shape& shape, DType dtype,
+                                         const Attributes& attributes, const LaunchContext&) {
+  return prepare_softmax_gradient<false>(name, shape, dtype, attributes);
 }
 
 }  // namespace stepgate

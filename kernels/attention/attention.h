@@ -110,6 +110,27 @@ struct CausalSoftmaxGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// Softmax of whole rows, for attention in which every token sees all others, and its gradient:
+//   p[r][c] = exp(scale s[r][c]) / sum over i of exp(scale s[r][i])
+//   d_s[r][c] = scale p[r][c] (d_p[r][c] - sum over i of p[r][i] d_p[r][i])
+//   softmax    softmax_gradient
+//   shape     rows, columns
+//   operands  softmax: scores, probabilities (may be scores)
+//             softmax_gradient: probabilities, d_probabilities, d_scores (may be d_probabilities)
+struct Softmax {
+  static constexpr std::string_view name = "softmax";
+  using Shape = MatrixShape;
+  using Attributes = CausalSoftmax::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+struct SoftmaxGradient {
+  static constexpr std::string_view name = "softmax_gradient";
+  using Shape = MatrixShape;
+  using Attributes = CausalSoftmax::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 }  // namespace kernels
 
 std::vector<Kernel> attention_kernels();

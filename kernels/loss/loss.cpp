@@ -78,6 +78,27 @@ void scaled_reference(const CallOf<kernels::ScaledCrossEntropy>& call) {
   differentiate(call, scale, call.buffers[3], call.buffers[4]);
 }
 
+constexpr auto squared_error_operands = operands_of<kernels::SquaredError>({
+    {"prediction", Access::read, extent::elements},
+    {"target", Access::read, extent::elements},
+    {.name = "gradient", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"row_losses", Access::write, extent::rows, OperandFormat::single},
+});
+
+void squared_error_reference(const CallOf<kernels::SquaredError>& call) {
+  const auto [rows, columns] = call.shape;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+      const double error =
+          number_at(call.buffers[0], call.dtype, i) - number_at(call.buffers[1], call.dtype, i);
+      sum += error * error;
+      set_number(call.buffers[2], call.dtype, i, 2 * error / static_cast<double>(rows * columns));
+    }
+    set_number(call.buffers[3], single_of(call.dtype), row, sum / static_cast<double>(columns));
+  }
+}
+
 constexpr auto mean_loss_operands = operands_of<kernels::MeanLoss>({
     {"sum", Access::read_write, extent::one, OperandFormat::single},
     {"mean", Access::write, extent::one, OperandFormat::single},
@@ -151,6 +172,8 @@ std::vector<Kernel> loss_kernels() {
   return {row<kernels::CrossEntropy, cross_entropy_reference>(cross_entropy_operands,
                                                               flops_an_element<5>),
           row<kernels::ScaledCrossEntropy, scaled_reference>(scaled_operands, flops_an_element<5>),
+          row<kernels::SquaredError, squared_error_reference>(squared_error_operands,
+                                                              flops_an_element<4>),
           row<kernels::MeanLoss, mean_loss_reference>(mean_loss_operands,
                                                       [](const auto&) -> CheckedSize { return 1; }),
           row<kernels::AccumulateLoss, accumulate_loss_reference>(

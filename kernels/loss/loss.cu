@@ -303,6 +303,51 @@ Launch kernels::ScaledCrossEntropy::prepare(const Shape& shape, DType dtype,
 
 namespace {
 
+constexpr int squared_error_threads = 256;
+
+// A warp sums the squared errors of a row, in an order that depends on the columns alone.
+template <class Number>
+__global__ void __launch_bounds__(squared_error_threads)
+    squared_error(const Number* prediction, const Number* target, Number* gradient,
+                  float* row_losses, const MatrixShape shape) {
+  constexpr int warp_size = 32;
+  const std::int64_t row =
+      static_cast<std::int64_t>(blockIdx.x) * (squared_error_threads / warp_size) +
+      threadIdx.x / warp_size;
+  if (row >= shape.rows) return;
+  const float slope = static_cast<float>(2 / static_cast<double>(shape.rows * shape.columns));
+  float sum = 0.0f;
+  for (std::int64_t c = threadIdx.x % warp_size; c < shape.columns; c += warp_size) {
+    const std::int64_t i = row * shape.columns + c;
+    const float error = to_float(prediction[i]) - to_float(target[i]);
+    sum = fmaf(error, error, sum);
+    gradient[i] = from_float<Number>(slope * error);
+  }
+#pragma unroll
+  for (int distance = warp_size / 2; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(whole_warp, sum, distance);
+  if (threadIdx.x % warp_size == 0) row_losses[row] = sum / static_cast<float>(shape.columns);
+}
+
+}  // namespace
+
+Launch kernels::SquaredError::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                      const LaunchContext&) {
+  const auto blocks =
+      static_cast<unsigned>(ceiling_quotient(shape.rows, squared_error_threads / 32));
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      squared_error<<<blocks, squared_error_threads, 0, stream>>>(
+          static_cast<const Number*>(buffers[0]), static_cast<const Number*>(buffers[1]),
+          static_cast<Number*>(buffers[2]), static_cast<float*>(buffers[3]), shape);
+      check_launch(name);
+    };
+  });
+}
+
+namespace {
+
 __global__ void mean_loss(float* sum, float* mean, float count) {
   *mean = *sum / count;
   *sum = 0.0f;

@@ -55,6 +55,18 @@ constexpr std::int64_t classes_of(const MatrixShape& shape,
 
 namespace kernels {
 
+// The mean squared error (torch.nn.functional.mse_loss), and its gradient.
+//   shape     rows, columns
+//   operands  prediction, target, gradient (may be prediction), row_losses (fp32 [rows])
+// row_losses[r] = mean over c of (prediction[r][c] - target[r][c])^2, and gradient[r][c] = 2
+// (prediction[r][c] - target[r][c]) / (rows columns), the slope of the mean of the row losses.
+struct SquaredError {
+  static constexpr std::string_view name = "squared_error";
+  using Shape = MatrixShape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 // Computes mean = sum / count; sum = 0.
 //   shape     unused
 //   operands  sum (fp32 [1]), mean (fp32 [1])

@@ -254,6 +254,16 @@ void append_unet(std::vector<BenchShape>& all) {
     all.push_back({.kernel = kernel,
                    .shape = kernels::TimeBias::Shape{images, 4096, 128},
                    .verified = kernels::TimeBias::Shape{2, 64, 128}});
+  for (const char* kernel : {"softmax", "softmax_gradient"})
+    all.push_back({.kernel = kernel,
+                   .shape = MatrixShape{images * 4 * 256, 256},
+                   .verified = MatrixShape{256, 256},
+                   .attributes = kernels::Softmax::Attributes{0.125}});
+  for (const char* kernel : {"add_noise", "time_embedding"})
+    all.push_back({.kernel = kernel,
+                   .shape = kernels::AddNoise::Shape{images, 3 * 4096},
+                   .verified = kernels::AddNoise::Shape{2, 4096}});
+  all.push_back(by_rows("squared_error", images * 64, 3 * 64));
   all.push_back({.kernel = "sum_pixels",
                  .shape = kernels::SumPixels::Shape{images, 4096, 128},
                  .verified = kernels::SumPixels::Shape{2, 64, 128}});

@@ -79,14 +79,15 @@ inline void attend(KernelTrial& trial) {
 
 // Makes the visible numbers of the first operand probabilities. Random numbers may be near 1, where
 // the gradient is the difference of two nearly equal numbers, which no error bound allows for.
-inline void become_probabilities(KernelTrial& trial) {
+template <bool causal>
+void become_probabilities(KernelTrial& trial) {
   std::vector<std::byte> probabilities(trial.operands[0].size());
   void* const buffers[] = {trial.operands[0].data(), probabilities.data()};
-  kernel("causal_softmax")
-      .reference({trial.shape, trial.dtype, kernels::CausalSoftmax::Attributes{1}, buffers});
-  const std::int64_t columns = trial.shape.as<kernels::CausalSoftmax>().columns;
+  kernel(causal ? kernels::CausalSoftmax::name : kernels::Softmax::name)
+      .reference({trial.shape, trial.dtype, kernels::Softmax::Attributes{1}, buffers});
+  const std::int64_t columns = trial.shape.as<kernels::Softmax>().columns;
   for (std::int64_t i = 0; i < value_count(trial, 0); ++i) {
-    const bool is_visible = i % columns <= i / columns % columns;
+    const bool is_visible = !causal || i % columns <= i / columns % columns;
     if (!is_visible) continue;
     set_number(trial.operands[0].data(), trial.dtype, i,
                number_at(probabilities.data(), trial.dtype, i));

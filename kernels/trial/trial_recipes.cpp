@@ -71,6 +71,8 @@ std::vector<TrialRecipe> make_recipes() {
   std::vector<kernels::TimeBias::Shape> images_of_samples;
   for (const auto& [images, pixels, columns] : images_of_many_pixels)
     images_of_samples.push_back({images, pixels, columns});
+  const std::vector<kernels::AddNoise::Shape> noisy_samples = {{1, 2},   {3, 6},    {5, 34},
+                                                               {7, 128}, {33, 130}, {2, 3072}};
   std::vector<TrialRecipe> all = {
       recipe<kernels::Ingest>({{1, 1, 2},
                                {3, 2, 3},
@@ -106,6 +108,8 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::Decode>(matrices),
       recipe<kernels::Widen>({{1}, {3}, {7}, {8}, {31}, {257}, {4096}, {70001}}),
       recipe<kernels::Narrow>({{1}, {3}, {7}, {8}, {31}, {257}, {4096}, {70001}}),
+      recipe<kernels::AddNoise>(noisy_samples),
+      recipe<kernels::TimeEmbedding>(noisy_samples),
       recipe<kernels::Embedding>(sequences),
       recipe<kernels::TokenEmbedding>(looked_up),
       recipe<kernels::EmbeddingGradient>(repeated),
@@ -181,7 +185,10 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::SplitHeads>(sequences_of_heads(), {{1}, {3}}),
       recipe<kernels::CausalSoftmax>(square_matrices(), {{1}, {0.125}}),
       recipe<kernels::CausalSoftmaxGradient>(square_matrices(), {{1}, {0.125}}, {},
-                                             become_probabilities),
+                                             become_probabilities<true>),
+      recipe<kernels::Softmax>(several_numbers, {{1}, {0.125}}),
+      recipe<kernels::SoftmaxGradient>(several_numbers, {{1}, {0.125}}, {},
+                                       become_probabilities<false>),
       recipe<kernels::MergeHeads>(sequences_of_heads(), {{1}, {3}}),
       recipe<kernels::Attention>(sequences_of_heads()),
       recipe<kernels::AttentionGradient>(sequences_of_heads(), {{}}, {}, attend),
@@ -193,6 +200,7 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::ColumnParts>(parts_of_matrices),
       recipe<kernels::CrossEntropy>(classified_matrices, {{0}, {5000}}),
       recipe<kernels::ScaledCrossEntropy>(classified_matrices, {{0}, {5000}}, {{2, 0.5}}),
+      recipe<kernels::SquaredError>(matrices),
       with_clocks(
           recipe<kernels::ReportLoss>({{1}, {3}, {64}, {255}, {257}, {4096}}, {{1}, {5}, {5, 2}}),
           3, 5),
