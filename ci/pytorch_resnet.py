@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what PyTorch computes for stepgate's ResNets: tests/golden/pytorch_resnet.json.
+"""Writes what PyTorch computes for stepgate's ResNets: tests/golden/pytorch_resnet.json and pytorch_resnet_224.json.
 
 Like pytorch_transformer.py, in double precision on the CPU: losses of some steps, summaries of the first
 gradient and of the weights after these steps, and of weights and running statistics after two steps with
-the same batch. The network of 50 layers
-is torchvision's own where torchvision is there; it is compared with the one below first. The tests that
-read the file are tests/numbers/pytorch_resnet_test.cpp and pytorch_resnet_steps_test.cpp.
+the same batch. The network of 50 layers is torchvision's own where torchvision is there; it is compared with
+the one below first. At 224 pixels only losses are kept, and how far losses in fp32 and in bf16 are off; that
+takes a quarter of an hour on two cores. The tests that read the files are
+tests/numbers/pytorch_resnet_*test.cpp.
 """
 
+import contextlib
 import math
 
 import numpy as np
@@ -27,6 +29,9 @@ CASES = [
     dict(name="cifar", layers=14, width=8, stem="cifar", image=16, classes=10, batch=6, steps=10),
     dict(name="odd", layers=26, width=8, stem="imagenet", image=75, classes=7, batch=3, steps=4),
 ]
+
+AT_224 = dict(name="resnet50 at 224", layers=50, width=64, stem="imagenet", image=224, classes=1000, batch=8, steps=10)
+DRAWS = 4  # networks and batches whose losses say how far rounding moves a loss
 
 
 def convolutions_of(case):
@@ -47,9 +52,9 @@ def convolutions_of(case):
         width *= 2
 
 
-def parameters_of(case):
+def parameters_of(case, seed=SEED):
     """Weights of convolutions as PyTorch has them; stepgate's lie [outputs][height][width][inputs]."""
-    seed, first, made = int(random_bits(SEED, hash_of("weights"))), 0, {}
+    seed, first, made = int(random_bits(seed, hash_of("weights"))), 0, {}
 
     def add(name, shape, scale, centre=0.0):
         nonlocal first
@@ -71,12 +76,11 @@ def parameters_of(case):
     return made
 
 
-def batches_of(case):
+def batches_of(case, seed=SEED):
     """Yields the images of each slot as PyTorch has them, and labels; a sample's last word is its label."""
     side = case["image"]
     for slot in range(SLOTS):
-        seed = int(random_bits(SEED ^ hash_of("payload"), slot))
-        words = uniform_signed(seed, case["batch"] * (3 * side * side + 1)).reshape(case["batch"], -1)
+        words = uniform_signed(int(random_bits(seed ^ hash_of("payload"), slot)), case["batch"] * (3 * side * side + 1)).reshape(case["batch"], -1)
         images = torch.tensor(words[:, :-1].astype(np.float64)).view(-1, side, side, 3).permute(0, 3, 1, 2)
         labels = np.ascontiguousarray(words[:, -1]).view(np.uint32) % case["classes"]
         yield images, torch.tensor(labels.astype(np.int64))
@@ -195,7 +199,41 @@ def run(case):
     return {**case, "seed": SEED, "fp32_error": error_of_fp32(case), **results}
 
 
+def losses_of(case, parameters, batches, dtype, autocast=False, memory_format=torch.contiguous_format):
+    parameters = {name: p.detach().to(dtype, copy=True).requires_grad_() for name, p in parameters.items()}
+    running = {name: (mean.to(dtype), variance.to(dtype)) for name, (mean, variance) in fresh_statistics(case).items()}
+    optimizer, losses = optimizer_of(parameters), []
+    for step in range(case["steps"]):
+        optimizer.zero_grad()
+        images, labels = batches[step % SLOTS]
+        with torch.autocast("cpu", torch.bfloat16) if autocast else contextlib.nullcontext():
+            logits = logits_of(case, parameters, running, images.to(dtype, memory_format=memory_format))
+        loss = F.cross_entropy(logits.to(dtype), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return np.array(losses)
+
+
+def rounding_errors(case):
+    """Of each step's loss, the root of the mean square of its relative error over some networks: in fp32 between two
+    orders of the same sums, and in bf16 against fp32."""
+    errors = {"fp32_errors": [], "bf16_errors": []}
+    for seed in range(SEED, SEED + DRAWS):
+        network = case, parameters_of(case, seed), list(batches_of(case, seed)), torch.float32
+        expected = losses_of(*network)
+        errors["fp32_errors"].append(losses_of(*network, memory_format=torch.channels_last) / expected - 1)
+        errors["bf16_errors"].append(losses_of(*network, autocast=True) / expected - 1)
+    return {name: np.sqrt(np.mean(np.square(found), axis=0)).tolist() for name, found in errors.items()}
+
+
+def run_at_224(case):
+    losses = losses_of(case, parameters_of(case), list(batches_of(case)), torch.float64)
+    return {**case, "seed": SEED, **rounding_errors(case), "losses": losses.tolist()}
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     compare_with_torchvision(CASES[0])
     write_golden("pytorch_resnet", [run(case) for case in CASES])
+    write_golden("pytorch_resnet_224", [run_at_224(AT_224)])

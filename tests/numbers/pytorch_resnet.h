@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ResNets that ci/pytorch_resnet.py trained, of golden/pytorch_resnet.json: their plans, and
-// comparisons with what PyTorch computed.
+// The ResNets that ci/pytorch_resnet.py trained, of golden/pytorch_resnet.json and
+// pytorch_resnet_224.json: their plans, and comparisons with what PyTorch computed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "base/files/read_file.h"
@@ -18,12 +19,15 @@
 
 namespace stepgate {
 
+// The cases of a golden file.
+inline nlohmann::json golden_cases(const std::string& name) {
+  const auto text =
+      read_file(STEPGATE_SOURCE_DIR "/tests/golden/" + name + ".json", "a golden file");
+  return nlohmann::json::parse(std::get<std::string>(text)).at("cases");
+}
+
 inline const nlohmann::json& resnet_goldens() {
-  static const nlohmann::json cases = [] {
-    const auto text =
-        read_file(STEPGATE_SOURCE_DIR "/tests/golden/pytorch_resnet.json", "a golden file");
-    return nlohmann::json::parse(std::get<std::string>(text)).at("cases");
-  }();
+  static const nlohmann::json cases = golden_cases("pytorch_resnet");
   return cases;
 }
 
@@ -59,6 +63,12 @@ inline StepPlan plan_with_drawn_norms(const Knobs& knobs, std::uint64_t seed) {
 
 inline StepPlan plan_of(const nlohmann::json& golden, const Knobs& knobs) {
   return plan_with_drawn_norms(knobs, golden.at("seed").get<std::uint64_t>());
+}
+
+// nullptr where the step has no such launch.
+inline LaunchKernel* launch_named(StepPlan& plan, std::string_view name) {
+  const auto found = std::ranges::find(plan.operations, name, &Operation::name);
+  return found == plan.operations.end() ? nullptr : std::get_if<LaunchKernel>(&found->action);
 }
 
 // The largest error of the summaries of all parameters.

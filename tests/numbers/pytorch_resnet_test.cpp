@@ -76,12 +76,6 @@ TEST(PyTorchResnet, HasTheSameStepsInDouble) {
   }
 }
 
-// nullptr where the step has no such launch.
-LaunchKernel* launch_named(StepPlan& plan, std::string_view name) {
-  const auto found = std::ranges::find(plan.operations, name, &Operation::name);
-  return found == plan.operations.end() ? nullptr : std::get_if<LaunchKernel>(&found->action);
-}
-
 // A step with one wrong launch has another loss, gradient or statistic.
 TEST(PyTorchResnet, DiffersWhereOneLaunchIsWrong) {
   struct Fault {
