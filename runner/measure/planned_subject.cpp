@@ -7,6 +7,7 @@
 
 #include "device/gradients.h"
 #include "device/planned_memory.h"
+#include "kernels/kernels.h"
 #include "plan/compose/step_names.h"
 
 namespace stepgate {
@@ -52,6 +53,8 @@ void add_operation(const Operation& operation, Arithmetic& to) {
     const std::string name(launch->kernel.name());
     if (is_of_the_model || is_update) to.kernels.insert(name);
     if (is_of_the_model) to.model_work.push_back(work_of(*launch));
+    if (to.rows_of_norm == 0 && name == kernels::BatchNormFinish::name)
+      to.rows_of_norm = launch->shape.to<PartsShape>().rows;
     const std::pair each(name, launch->attributes);
     if (is_update && std::ranges::find(to.update, each) == to.update.end())
       to.update.push_back(each);

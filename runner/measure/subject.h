@@ -42,6 +42,7 @@ struct Arithmetic {
   std::vector<std::pair<std::string, KernelAttributes>> update;
   GemmChoice gemm_algorithms = GemmChoice::heuristic;
   std::vector<ModelWork> model_work;    // of forward and backward, in order
+  std::int64_t rows_of_norm = 0;        // of the first batch norm; 0: there is none
   double rows = 0;                      // mean number of rows per step that the loss averages over
   std::vector<std::string> parameters;  // names, in the order of the gradients
   std::string against_gradients;        // why gradients cannot be read, in words; empty: they can

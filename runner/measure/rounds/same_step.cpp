@@ -37,6 +37,7 @@ std::string other_arithmetic(const Subject& subject, const Subject& against) {
   if (subject.dtype != against.dtype) return "another precision";
   if (own.model != other.model || subject.param_bytes != against.param_bytes)
     return "another model";
+  if (own.rows_of_norm != other.rows_of_norm) return "batch norms of other parts of the batch";
   if (own.workspace_bytes != other.workspace_bytes) {
     return fmt::format("a workspace of {} and not {} bytes, by which its GEMMs are chosen",
                        own.workspace_bytes, other.workspace_bytes);

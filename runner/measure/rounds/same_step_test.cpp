@@ -426,6 +426,24 @@ TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
   EXPECT_TRUE(same.first_difference()) << "a rank that has read nothing";
 }
 
+// A norm of half a batch has other statistics.
+TEST(SameStep, LeavesBatchNormsOfPartsOfABatchAlone) {
+  std::vector<StepPlan> plans;
+  for (const std::int64_t parts : {1, 2}) {
+    Knobs knobs = small_mlp();
+    knobs.model = {.kind = ModelKind::resnet, .layers = 14};
+    knobs.optim.kind = OptimKind::momentum;
+    knobs.batch.accumulate = parts;
+    plans.push_back(plan_of(knobs));
+  }
+  const auto steps = subjects_of(with_facts(plans));
+  const SameStep same(steps);
+  EXPECT_TRUE(same.compared().empty());
+  const auto lines = pairs_not_compared(steps);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].reason, "batch norms of other parts of the batch");
+}
+
 // Equal kernels do not suffice for the narrow bound, since collectives add numbers too.
 TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   Knobs knobs = small_transformer();

@@ -232,7 +232,9 @@ constexpr std::array field_rows{
         &with_sizes),
     field<&Knobs::batch, &BatchKnobs::accumulate>(
         "batch.accumulate", whole(1, 64),
-        "parts of a batch, whose gradients add up before the update", &for_transformer),
+        "parts of a batch, whose gradients add up before the update; a resnet's batch norms see a "
+        "part at a time",
+        &for_transformer_and_resnet),
     field<&Knobs::batch, &BatchKnobs::lengths>(
         "batch.lengths", or_word("none", list_of(whole(1, 1048576))),
         "tokens that samples have in turns, the longest of a batch first; padded to 'model.seq', "

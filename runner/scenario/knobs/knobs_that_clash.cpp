@@ -80,7 +80,7 @@ bool norms_one_number(const Knobs& knobs) {
   const std::int64_t smallest =
       knobs.batch.sizes.empty() ? knobs.batch.size : std::ranges::min(knobs.batch.sizes);
   const std::int64_t factor = knobs.model.stem == ModelStem::imagenet ? 32 : 8;
-  return smallest == 1 && knobs.model.image <= factor;
+  return smallest == knobs.batch.accumulate && knobs.model.image <= factor;
 }
 
 bool launches_passes(const Knobs& knobs) {
@@ -228,7 +228,7 @@ constexpr std::array clashes{
              "a resnet has 14, 26, 50, 101 or 152 layers", "write model.layers = 50"},
     KnobRule{"batch.size", norms_one_number,
              "a batch norm needs several numbers, and the last stage has one pixel",
-             "take batches of 2 samples or more, or a larger 'model.image'"},
+             "take batches of 2 samples or more, in each part, or a larger 'model.image'"},
     KnobRule{"model.stride", leaves_elements_out,
              "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
              "choose a divisor, such as a power of two up to 8"},

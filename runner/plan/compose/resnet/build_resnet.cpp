@@ -52,15 +52,17 @@ class Resnet {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
-    ingest(batch, sample_bytes);
-    forward_stem();
-    for (std::size_t block = 0; block < blocks_.size(); ++block) forward_block(block);
-    forward_head();
-    builder_.enter(Phase::backward);
-    if (accumulates()) builder_.act("zero the gradients", FillZero{whole(update_.gradients)});
-    backward_head();
-    for (std::size_t block = blocks_.size(); block-- > 0;) backward_block(block);
-    backward_stem();
+    const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
+    launch_decode(builder_, knobs_.batch, batch, words, sample_bytes);
+    for (part_ = 0; part_ < knobs_.batch.accumulate; ++part_) {
+      builder_.enter(Phase::forward);
+      ingest(words, sample_bytes / word_bytes);
+      forward();
+      builder_.enter(Phase::backward);
+      backward();
+    }
+    builder_.enter(Phase::forward);
+    report_loss(builder_, ends_, knobs_.batch.size);
     builder_.enter(Phase::optimizer);
     build_update(builder_, knobs_, parameters_, update_);
     return {.loss = ends_.loss,
@@ -72,7 +74,8 @@ class Resnet {
  private:
   // The functions below add buffers.
 
-  std::int64_t samples() const { return knobs_.batch.size; }
+  // The samples of a part of the batch. All parts use the same activations.
+  std::int64_t samples() const { return knobs_.batch.size / knobs_.batch.accumulate; }
   std::int64_t element_bytes() const { return bytes_of(knobs_.model.dtype); }
   static CheckedSize input_pixels(const NormedConvolution& made) {
     return checked(made.shape).input_pixels();
@@ -96,7 +99,7 @@ class Resnet {
     const CheckedSize rows = samples();
     images_ = numbers("images", rows * features());
     labels_ = add("labels", rows * word_bytes);
-    ends_ = add_ends(builder_, rows);
+    ends_ = add_ends(builder_, knobs_.batch.size);
     update_.counter = ends_.counter;
     std::vector<ContentPart> running;
     for (const NormedConvolution* made : parameters_.convolutions()) {
@@ -159,8 +162,10 @@ class Resnet {
 
   // The functions below append operations.
 
-  // Whether gradients of parameters are added to zeros instead of overwriting the old ones.
-  bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+  bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+  // Whether gradients of parameters are added to zeros or to those of the parts before, instead of
+  // overwriting the old ones.
+  bool accumulates() const { return zeroes() || part_ > 0; }
 
   BufferUse whole(int buffer) const { return builder_.whole(buffer); }
   static Operand from(int buffer) { return Operand::from(buffer, 0); }
@@ -183,30 +188,42 @@ class Resnet {
   static constexpr kernels::NormPool::Attributes pool_attributes{
       .window = pool_window, .stride = pool_stride, .padding = pool_padding};
 
-  void ingest(int batch, std::int64_t sample_bytes) {
-    const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
-    launch_decode(builder_, knobs_.batch, batch, words, sample_bytes);
-    builder_.launch<kernels::Ingest>(
-        "ingest the batch",
-        {.samples = samples(), .features = features(), .words = sample_bytes / word_bytes},
-        {whole(words), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
+  // Names tell the part of the batch where there are several.
+  template <class Kernel>
+  void launch(const std::string& name, const typename Kernel::Shape& shape,
+              const std::vector<Operand>& operands,
+              const typename Kernel::Attributes& attributes = {}) {
+    const std::string prefix =
+        knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part_) + ": ";
+    builder_.launch<Kernel>(prefix + name, shape, operands, attributes);
+  }
+
+  // The numbers of an operand with so many for each sample.
+  Operand of_part(int buffer, std::int64_t each) const {
+    return Operand::from(buffer, part_ * samples() * each);
+  }
+
+  void ingest(int batch, std::int64_t words) {
+    launch<kernels::Ingest>(
+        "ingest the batch", {.samples = samples(), .features = features(), .words = words},
+        {of_part(batch, words), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
   }
 
   void convolve(const NormedConvolution& made, int x, int y) {
     const ConvolutionShape& s = made.shape;
     if (made.is_gemm())
-      return builder_.launch<kernels::Matmul>(made.name, {s.output_pixels(), s.outputs, s.channels},
-                                              {whole(x), weight(made.weight), whole(y)},
-                                              {.transpose_b = true});
-    builder_.launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
+      return launch<kernels::Matmul>(made.name, {s.output_pixels(), s.outputs, s.channels},
+                                     {whole(x), weight(made.weight), whole(y)},
+                                     {.transpose_b = true});
+    launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
   }
 
   // Convolves x and computes the statistics of the result.
   void convolve_and_sum(const NormedConvolution& made, int x, const ConvolutionBuffers& buffers) {
     convolve(made, x, buffers.out);
-    builder_.launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
-                                            {whole(buffers.out), from(partials_)});
-    builder_.launch<kernels::BatchNormFinish>(
+    launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
+                                   {whole(buffers.out), from(partials_)});
+    launch<kernels::BatchNormFinish>(
         made.name + ": statistics", parts(made),
         {from(buffers.out), from(partials_), weight(made.norm), weight(made.norm + 1),
          Operand::from(running_statistics_, made.running),
@@ -216,16 +233,30 @@ class Resnet {
   }
 
   void apply_with_relu(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y) {
-    builder_.launch<kernels::BatchNormApply>(
-        made.name + ": norm", pixels(made),
-        {whole(buffers.out), whole(buffers.statistics), whole(y)}, {.relu = true});
+    launch<kernels::BatchNormApply>(made.name + ": norm", pixels(made),
+                                    {whole(buffers.out), whole(buffers.statistics), whole(y)},
+                                    {.relu = true});
+  }
+
+  void forward() {
+    forward_stem();
+    for (std::size_t block = 0; block < blocks_.size(); ++block) forward_block(block);
+    forward_head();
+  }
+
+  void backward() {
+    if (part_ == 0 && zeroes())
+      builder_.act("zero the gradients", FillZero{whole(update_.gradients)});
+    backward_head();
+    for (std::size_t block = blocks_.size(); block-- > 0;) backward_block(block);
+    backward_stem();
   }
 
   void forward_stem() {
     const NormedConvolution& stem = parameters_.stem();
     convolve_and_sum(stem, images_, stem_);
     if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_);
-    builder_.launch<kernels::NormPool>(
+    launch<kernels::NormPool>(
         stem.name + ": norm and pool", pool(),
         {whole(stem_.out), whole(stem_.statistics), whole(stem_out_), whole(which_)},
         pool_attributes);
@@ -243,12 +274,12 @@ class Resnet {
     convolve_and_sum(block.third, buffers.normed2, buffers.third);
     const std::string name = block.third.name + ": norm and shortcut";
     if (!block.down)
-      return builder_.launch<kernels::BatchNormAddApply>(
+      return launch<kernels::BatchNormAddApply>(
           name, pixels(block.third),
           {whole(buffers.third.out), whole(buffers.third.statistics), whole(input_of(index)),
            whole(buffers.out), whole(buffers.mask)});
     convolve_and_sum(*block.down, input_of(index), buffers.down);
-    builder_.launch<kernels::BatchNormTwoApply>(
+    launch<kernels::BatchNormTwoApply>(
         name, pixels(block.third),
         {whole(buffers.third.out), whole(buffers.third.statistics), whole(buffers.down.out),
          whole(buffers.down.statistics), whole(buffers.out), whole(buffers.mask)});
@@ -260,37 +291,36 @@ class Resnet {
   }
 
   void forward_head() {
-    builder_.launch<kernels::MeanPool>("mean pool", mean_pool(),
-                                       {whole(blocks_.back().out), whole(pooled_)});
-    builder_.launch<kernels::Linear>("fc",
-                                     {samples(), knobs_.model.classes, parameters_.features()},
-                                     {whole(pooled_), weight(parameters_.head()),
-                                      weight(parameters_.head() + 1), whole(logits_)});
+    launch<kernels::MeanPool>("mean pool", mean_pool(),
+                              {whole(blocks_.back().out), whole(pooled_)});
+    launch<kernels::Linear>("fc", {samples(), knobs_.model.classes, parameters_.features()},
+                            {whole(pooled_), weight(parameters_.head()),
+                             weight(parameters_.head() + 1), whole(logits_)});
     // The gradient of the logits overwrites them.
-    builder_.launch<kernels::CrossEntropy>(
+    launch<kernels::CrossEntropy>(
         "loss", {samples(), knobs_.model.classes},
-        {whole(logits_), whole(labels_), whole(logits_), whole(ends_.row_losses)});
-    report_loss(builder_, ends_, samples());
+        {whole(logits_), whole(labels_), whole(logits_), of_part(ends_.row_losses, 1)},
+        {.rows_of_mean = knobs_.batch.size});
   }
 
   void backward_head() {
     const std::int64_t classes = knobs_.model.classes, features = parameters_.features();
-    builder_.launch<kernels::BiasGradient>("fc: bias gradient", {samples(), classes},
-                                           {whole(logits_), gradient(parameters_.head() + 1)},
-                                           {.accumulate = accumulates()});
-    builder_.launch<kernels::Matmul>("fc: weight gradient", {classes, features, samples()},
-                                     {whole(logits_), whole(pooled_), gradient(parameters_.head())},
-                                     {.transpose_a = true, .accumulate = accumulates()});
-    builder_.launch<kernels::Matmul>("fc: input gradient", {samples(), features, classes},
-                                     {whole(logits_), weight(parameters_.head()), whole(pooled_)});
+    launch<kernels::BiasGradient>("fc: bias gradient", {samples(), classes},
+                                  {whole(logits_), gradient(parameters_.head() + 1)},
+                                  {.accumulate = accumulates()});
+    launch<kernels::Matmul>("fc: weight gradient", {classes, features, samples()},
+                            {whole(logits_), whole(pooled_), gradient(parameters_.head())},
+                            {.transpose_a = true, .accumulate = accumulates()});
+    launch<kernels::Matmul>("fc: input gradient", {samples(), features, classes},
+                            {whole(logits_), weight(parameters_.head()), whole(pooled_)});
     gradient_ = blocks_.back().out;
-    builder_.launch<kernels::MeanPoolGradient>("mean pool: gradient", mean_pool(),
-                                               {whole(pooled_), whole(gradient_)});
+    launch<kernels::MeanPoolGradient>("mean pool: gradient", mean_pool(),
+                                      {whole(pooled_), whole(gradient_)});
   }
 
   // Computes the gradients of a norm's parameters from the partial sums.
   void finish_norm_gradient(const NormedConvolution& made) {
-    builder_.launch<kernels::BatchNormGradientFinish>(
+    launch<kernels::BatchNormGradientFinish>(
         made.name + ": norm parameters' gradient", parts(made),
         {from(partials_), gradient(made.norm), gradient(made.norm + 1), from(means_)},
         {.accumulate = accumulates()});
@@ -299,7 +329,7 @@ class Resnet {
   // Replaces the convolution's result by its gradient, from that of its norm.
   void norm_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers, int d_y,
                      bool relu) {
-    builder_.launch<kernels::BatchNormGradientApply>(
+    launch<kernels::BatchNormGradientApply>(
         made.name + ": norm gradient", pixels(made),
         {whole(d_y), whole(buffers.out), whole(buffers.statistics), from(means_),
          whole(buffers.out)},
@@ -308,7 +338,7 @@ class Resnet {
 
   void sum_and_norm_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers,
                              int d_y, bool relu) {
-    builder_.launch<kernels::BatchNormGradientSums>(
+    launch<kernels::BatchNormGradientSums>(
         made.name + ": gradient sums", parts(made),
         {whole(d_y), whole(buffers.out), whole(buffers.statistics), from(partials_)},
         {.relu = relu});
@@ -320,10 +350,10 @@ class Resnet {
     const ConvolutionShape& s = made.shape;
     const std::string name = made.name + ": weight gradient";
     if (made.is_gemm())
-      return builder_.launch<kernels::Matmul>(name, {s.outputs, s.channels, s.output_pixels()},
-                                              {whole(d_y), whole(x), gradient(made.weight)},
-                                              {.transpose_a = true, .accumulate = accumulates()});
-    builder_.launch<kernels::ConvolutionWeightGradient>(
+      return launch<kernels::Matmul>(name, {s.outputs, s.channels, s.output_pixels()},
+                                     {whole(d_y), whole(x), gradient(made.weight)},
+                                     {.transpose_a = true, .accumulate = accumulates()});
+    launch<kernels::ConvolutionWeightGradient>(
         name, s, {whole(x), whole(d_y), gradient(made.weight)}, {.accumulate = accumulates()});
   }
 
@@ -332,18 +362,18 @@ class Resnet {
     const ConvolutionShape& s = made.shape;
     const std::string name = made.name + ": input gradient";
     if (made.is_gemm())
-      return builder_.launch<kernels::Matmul>(name, {s.output_pixels(), s.channels, s.outputs},
-                                              {whole(d_y), weight(made.weight), whole(d_x)},
-                                              {.accumulate = accumulate});
-    builder_.launch<kernels::ConvolutionDataGradient>(
-        name, s, {whole(d_y), weight(made.weight), whole(d_x)});
+      return launch<kernels::Matmul>(name, {s.output_pixels(), s.channels, s.outputs},
+                                     {whole(d_y), weight(made.weight), whole(d_x)},
+                                     {.accumulate = accumulate});
+    launch<kernels::ConvolutionDataGradient>(name, s,
+                                             {whole(d_y), weight(made.weight), whole(d_x)});
   }
 
   // Turns the gradient of the block's output in gradient_ into that of its input.
   void backward_block(std::size_t index) {
     const ResidualBlock& block = parameters_.blocks()[index];
     const auto& [first, second, third, down, normed1, normed2, out, mask] = blocks_[index];
-    builder_.launch<kernels::BatchNormAddGradientSums>(
+    launch<kernels::BatchNormAddGradientSums>(
         block.third.name + ": gradient sums", parts(block.third),
         {whole(gradient_), whole(third.out), whole(third.statistics), whole(mask), whole(gradient_),
          from(partials_)});
@@ -371,17 +401,16 @@ class Resnet {
       sum_and_norm_gradient(stem, stem_, gradient_, true);
     } else {
       const auto [images, height, width, columns] = pool();
-      builder_.launch<kernels::NormPoolGradientSums>(
-          stem.name + ": gradient sums", {images, height, width, columns, parts_of(stem)},
-          {whole(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics),
-           from(partials_)},
-          pool_attributes);
+      launch<kernels::NormPoolGradientSums>(stem.name + ": gradient sums",
+                                            {images, height, width, columns, parts_of(stem)},
+                                            {whole(gradient_), whole(which_), whole(stem_.out),
+                                             whole(stem_.statistics), from(partials_)},
+                                            pool_attributes);
       finish_norm_gradient(stem);
-      builder_.launch<kernels::NormPoolGradient>(
-          stem.name + ": norm and pool gradient", pool(),
-          {whole(gradient_), whole(which_), whole(stem_.out), whole(stem_.statistics), from(means_),
-           whole(stem_.out)},
-          pool_attributes);
+      launch<kernels::NormPoolGradient>(stem.name + ": norm and pool gradient", pool(),
+                                        {whole(gradient_), whole(which_), whole(stem_.out),
+                                         whole(stem_.statistics), from(means_), whole(stem_.out)},
+                                        pool_attributes);
     }
     weight_gradient(stem, images_, stem_.out);
   }
@@ -391,6 +420,7 @@ class Resnet {
   ResnetParameters parameters_;
   UpdateBuffers update_{};
   ModelEnds ends_{};
+  std::int64_t part_ = 0;  // of the batch
   int images_ = 0, labels_ = 0;
   int running_statistics_ = 0;
   ConvolutionBuffers stem_;

@@ -39,7 +39,7 @@ ResnetParameters::ResnetParameters(const Knobs& knobs)
     : pools_(knobs.model.stem == ModelStem::imagenet) {
   const ModelKnobs& model = knobs.model;
   stem_ = add_convolution("conv1", "bn1",
-                          {.images = knobs.batch.size,
+                          {.images = knobs.batch.size / knobs.batch.accumulate,
                            .height = model.image,
                            .width = model.image,
                            .channels = image_colours,
