@@ -17,13 +17,14 @@ unsigned blocks_for(const kernels::AddNoise::Shape& shape) {
   return static_cast<unsigned>(ceiling_quotient(shape.samples * shape.features, threads_of_block));
 }
 
-// The share of the sample that is left; cos(pi / 2 y) is cospi(y / 2).
-__device__ __forceinline__ float signal_at(int time) {
+// The share of the sample that is left; cos(pi / 2 y) is cospi(y / 2). In fp32 the share of the
+// noise, sqrt(1 - signal^2), would lose most of its bits where little is added.
+__device__ __forceinline__ double signal_at(int time) {
   const auto half_turns = [](double share) {
     return (share + schedule_offset) / (1 + schedule_offset) / 2;
   };
   const double share = (time + 1) / static_cast<double>(diffusion_times);
-  return static_cast<float>(cospi(half_turns(share)) / cospi(half_turns(0)));
+  return cospi(half_turns(share)) / cospi(half_turns(0));
 }
 
 template <class Number>
@@ -36,9 +37,10 @@ __global__ void __launch_bounds__(threads_of_block)
   const NoiseDraw draw(noise_bits(noise_bits(*counter, static_cast<std::uint64_t>(time)),
                                   static_cast<std::uint64_t>(i)));
   noise[i] = from_float<Number>(sqrtf(-2.0f * logf(draw.radius)) * cospif(2.0f * draw.angle));
-  const float signal = signal_at(time);
-  noisy[i] = from_float<Number>(signal * to_float(x[i]) +
-                                sqrtf(1.0f - signal * signal) * to_float(noise[i]));
+  const double signal = signal_at(time);
+  const auto share = static_cast<float>(sqrt(1 - signal * signal));
+  noisy[i] =
+      from_float<Number>(static_cast<float>(signal) * to_float(x[i]) + share * to_float(noise[i]));
 }
 
 template <class Number>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a denoising diffusion model reads (Ho, Jain and Abbeel: Denoising diffusion probabilistic
-// models, 2020): noisy samples, and embeddings of their times. Launchers exist only in CUDA builds.
+// A denoising diffusion model reads noisy samples and embeddings of their times (Ho, Jain and
+// Abbeel: Denoising diffusion probabilistic models, 2020). Launchers exist only in CUDA builds.
 #pragma once
 
 #include <cstdint>

@@ -25,10 +25,11 @@ MemoryUse planned_memory(const StepPlan& plan) {
 void require_memory(const StepPlan& plan, const MemoryThere& there) {
   const auto needed = static_cast<double>(peak_live_bytes(plan, held_memory(plan)));
   if (needed <= static_cast<double>(there.free_bytes)) return;
-  const char* const large =
-      plan.model.kind == ModelKind::chase    ? "'batch.size' or 'model.footprint'"
-      : plan.model.kind == ModelKind::resnet ? "'batch.size', 'model.image' or 'model.width'"
-                                             : "'batch.size', 'model.hidden' or 'model.layers'";
+  const ModelKind kind = plan.model.kind;
+  const char* const large = kind == ModelKind::chase ? "'batch.size' or 'model.footprint'"
+                            : kind == ModelKind::resnet || kind == ModelKind::unet
+                                ? "'batch.size', 'model.image' or 'model.width'"
+                                : "'batch.size', 'model.hidden' or 'model.layers'";
   throw DeviceMemoryFull(fmt::format(
       "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
       "lower {}, or require 'free_memory' in the scenario",

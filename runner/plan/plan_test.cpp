@@ -36,7 +36,7 @@ TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
 TEST(Plan, OfEveryModelCopiesItsBatchFromPinnedMemoryUnlessToldOtherwise) {
   for (const ModelKind kind :
        {ModelKind::mlp, ModelKind::transformer, ModelKind::spin, ModelKind::elementwise,
-        ModelKind::chase, ModelKind::recommender, ModelKind::resnet}) {
+        ModelKind::chase, ModelKind::recommender, ModelKind::resnet, ModelKind::unet}) {
     Knobs knobs;
     knobs.model.kind = kind;
     if (kind == ModelKind::transformer) knobs.optim.kind = OptimKind::adamw;

@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender, resnet };
+enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender, resnet, unet };
 // Whether such a model has parameters, hence gradients, GEMMs and an update.
 constexpr bool learns(ModelKind kind) {
   return kind != ModelKind::spin && kind != ModelKind::elementwise && kind != ModelKind::chase;

@@ -110,9 +110,11 @@ constexpr std::array rows{
         "model.kind = \"resnet\""},
     FamiliarWord{"channels_last, NHWC", "model.kind = \"resnet\"",
                  "channels of a resnet always lie side by side, as in channels_last"},
-    FamiliarWord{
-        "unet, diffusion, cudnn.benchmark", "",
-        "no step here has that yet; the model with convolutions is model.kind = \"resnet\""},
+    FamiliarWord{"unet, diffusion, ddpm, diffusers, groupnorm, group norm",
+                 "model.kind = \"unet\""},
+    FamiliarWord{"cudnn.benchmark", "",
+                 "no step here has that yet; models with convolutions are model.kind = \"resnet\" "
+                 "and \"unet\""},
     FamiliarWord{"dropout, moe, mixture of experts, lora, pipeline parallel, tensor parallel", "",
                  "no step here has that yet; 'stepgate fields' lists what it can have"},
     FamiliarWord{"hidden_size, d_model, n_embd, embed_dim, width, dim, features", "model.hidden"},

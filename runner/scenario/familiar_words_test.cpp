@@ -92,6 +92,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"DLRM", "model.kind = \"recommender\""},
       {"ResNet-50", "model.kind = \"resnet\""},
       {"BatchNorm", "model.kind = \"resnet\""},
+      {"UNet", "model.kind = \"unet\""},
       {"n_layer", "model.layers"},
       {"d_model", "model.hidden"},
       {"seq_len", "model.seq"},
@@ -130,7 +131,7 @@ TEST(FamiliarWords, ShowTheirKnobsWithEveryChoice) {
   EXPECT_NE(shown.find("poll             cudaEventQuery, again and again\n"), std::string::npos)
       << shown;
   EXPECT_NE(shown.find("host_waits_per_step"), std::string::npos) << shown;
-  EXPECT_NE(fields_text("unet").find("no step here has that yet"), std::string::npos);
+  EXPECT_NE(fields_text("dropout").find("no step here has that yet"), std::string::npos);
 }
 
 TEST(FamiliarWords, AreNotNeededForAChoiceToHaveALine) {

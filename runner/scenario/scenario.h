@@ -48,10 +48,11 @@ struct ModelKnobs {
   // For pointer chases.
   std::int64_t footprint_bytes = 16LL * 1024;  // spread of the loads, a power of two
   std::int64_t accesses = 20000;               // dependent loads a step
-  // For ResNets.
+  // For models of images; a UNet has other defaults (unet_levels.h).
   std::int64_t image = 224;  // pixels of a sample's height and of its width
+  std::int64_t width = 64;   // channels of the first stage's inner convolutions, or first level
+  // For ResNets.
   std::int64_t classes = 1000;
-  std::int64_t width = 64;  // channels of the stem and of the first stage's inner convolutions
   ModelStem stem = ModelStem::imagenet;
   // For recommenders.
   std::int64_t tables = 8;  // each with `vocab` rows of `hidden` numbers

@@ -195,6 +195,7 @@ std::int64_t model_sample_bytes(const Knobs& knobs) {
     case ModelKind::recommender:  // an index into each table, and a label
       return (model.tables + 1) * word_bytes;
     case ModelKind::resnet:  // its pixels, and a label
+    case ModelKind::unet:    // the label is its time
       return (image_colours * model.image * model.image + 1) * word_bytes;
     case ModelKind::spin:
     case ModelKind::chase:
@@ -214,6 +215,8 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
       return build_transformer(builder, knobs, batch, sample_bytes);
     case ModelKind::resnet:
       return build_resnet(builder, knobs, batch, sample_bytes);
+    case ModelKind::unet:
+      return build_unet(builder, knobs, batch, sample_bytes);
     case ModelKind::spin:
       return build_spin(builder, knobs, batch, sample_bytes);
     case ModelKind::elementwise:

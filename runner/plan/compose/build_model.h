@@ -53,4 +53,8 @@ ModelParts build_transformer(StepBuilder&, const Knobs&, int batch, std::int64_t
 // linear head (resnet/resnet_shape.h).
 ModelParts build_resnet(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
 
+// Builds a UNet that predicts the noise of noisy images: residual blocks with group norms and skips
+// between equal levels, and attention (unet/unet_shape.h).
+ModelParts build_unet(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
 }  // namespace stepgate

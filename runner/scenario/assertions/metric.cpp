@@ -52,13 +52,13 @@ constexpr std::array metric_rows{
         Better::more),
     row(Metric::tokens_per_s, timed, per_second,
         "transformer: tokens trained on in a second, without those of padding", Better::more),
-    share(
-        Metric::mfu, timed,
-        "mlp, transformer, recommender, resnet: FLOPs that the model needs (GEMMs and convolutions "
-        "of forward and backward, the part of attention that is not masked; nothing that is "
-        "computed again) over the mean "
-        "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet",
-        Better::more),
+    share(Metric::mfu, timed,
+          "mlp, transformer, recommender, resnet, unet: FLOPs that the model needs (GEMMs and "
+          "convolutions "
+          "of forward and backward, the part of attention that is not masked; nothing that is "
+          "computed again) over the mean "
+          "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet",
+          Better::more),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
     share(Metric::host_share, timed, "host_us over the time of a step"),
     row(Metric::host_cpu_us, timed, seconds,

@@ -26,7 +26,8 @@ inline constexpr Meanings<ModelKind> meanings<ModelKind>{
     "kernels that read and write memory and hardly compute",
     "one thread's loads, each of which waits for the one before",
     "tables of embeddings under layers of GEMMs, as in DLRM",
-    "bottleneck blocks of convolutions and batch norms (v1.5)"};
+    "bottleneck blocks of convolutions and batch norms (v1.5)",
+    "residual blocks of convolutions and group norms with skips, and attention, as in diffusers"};
 template <>
 inline constexpr Meanings<DType> meanings<DType>{
     "32 bits, without tensor cores", "stored in 32 bits, multiplied with 10 bits of mantissa",

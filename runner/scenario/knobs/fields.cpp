@@ -40,7 +40,8 @@ constexpr std::array model_kinds{choice("mlp", ModelKind::mlp),
                                  choice("elementwise", ModelKind::elementwise),
                                  choice("chase", ModelKind::chase),
                                  choice("recommender", ModelKind::recommender),
-                                 choice("resnet", ModelKind::resnet)};
+                                 choice("resnet", ModelKind::resnet),
+                                 choice("unet", ModelKind::unet)};
 // The types of a step that a device can run; fp64 is beyond them.
 constexpr auto dtypes = std::span(choices<DType>).first<static_cast<std::size_t>(DType::fp64)>();
 constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
@@ -113,11 +114,13 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
         "layers of GEMMs, kernels that only spin, blocks of a transformer, kernels that only move "
-        "memory, loads that wait for each other, tables of embeddings under layers of GEMMs, or "
-        "convolutions with batch norms"),
+        "memory, loads that wait for each other, tables of embeddings under layers of GEMMs, "
+        "convolutions with batch norms, or convolutions that predict the noise of images"),
     field<&Knobs::model, &ModelKnobs::layers>(
         "model.layers", whole(1, 512),
-        "how many layers or blocks; a resnet of 50 where it is left out", &with_layers),
+        "how many layers or blocks, of a unet in each level; where it is left out, a resnet has 50 "
+        "and a unet 2",
+        &with_layers),
     field<&Knobs::model, &ModelKnobs::hidden>(
         "model.hidden", multiple_of(8, whole(8, 65536)),
         "width of a layer; elementwise: elements of a sample; recommender: of a table's row, whose "
@@ -180,14 +183,18 @@ constexpr std::array field_rows{
         "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",
         &for_transformer),
     field<&Knobs::model, &ModelKnobs::image>(
-        "model.image", whole(1, 4096), "pixels of a sample's height and of its width", &for_resnet),
+        "model.image", whole(1, 4096),
+        "pixels of a sample's height and of its width; a unet has 64 where it is left out",
+        &with_images),
     field<&Knobs::model, &ModelKnobs::classes>("model.classes", whole(2, 1048576),
                                                "classes that a sample may be of", &for_resnet),
     field<&Knobs::model, &ModelKnobs::width>(
         "model.width", multiple_of(8, whole(8, 1024)),
-        "channels of the stem and of the first stage's inner convolutions, which double from stage "
-        "to stage",
-        &for_resnet),
+        "resnet: channels of the stem and of the first stage's inner convolutions, which double "
+        "from "
+        "stage to stage; unet: of the first level, whose multiples by 2, 2 and 4 the others have, "
+        "and 128 where it is left out",
+        &with_images),
     field<&Knobs::model, &ModelKnobs::stem>("model.stem", one_of(choices<ModelStem>),
                                             "what comes before the blocks", &for_resnet),
     field<&Knobs::model, &ModelKnobs::layout>(
@@ -366,7 +373,7 @@ constexpr std::array field_rows{
 
     field<&Knobs::optim, &OptimKnobs::kind>(
         "optim.kind", one_of(choices<OptimKind>),
-        "its rule; of a transformer adamw where it is left out, of a resnet momentum",
+        "its rule; of a transformer or a unet adamw where it is left out, of a resnet momentum",
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::impl>(
         "optim.impl", one_of(choices<OptimImpl>),
@@ -375,7 +382,7 @@ constexpr std::array field_rows{
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::master>(
         "optim.master", yes_or_no(), "fp32 weights besides those of 16 bits, which follow them",
-        &for_transformer_and_resnet),
+        &for_transformer_and_images),
     field<&Knobs::optim, &OptimKnobs::cast>("optim.cast", one_of(choices<MasterCast>),
                                             "when the weights are copied from their master of fp32",
                                             &with_a_master),
@@ -386,7 +393,7 @@ constexpr std::array field_rows{
         &with_parameters),
     field<&Knobs::optim, &OptimKnobs::clip>("optim.clip", number(0, 1e6),
                                             "largest global norm of the gradients; 0 is any",
-                                            &for_transformer_and_resnet),
+                                            &for_transformer_and_images),
 
     field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(choices<LaunchVia>),
                                              "one by one, or captured as a graph"),

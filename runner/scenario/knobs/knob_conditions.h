@@ -33,10 +33,18 @@ inline constexpr KnobCondition for_transformer_and_recommender{
 inline constexpr KnobCondition for_resnet{.holds = model_is<ModelKind::resnet>,
                                           .only_for = "resnet",
                                           .hint = "remove it, or write model.kind = \"resnet\""};
+inline constexpr KnobCondition with_images{.holds = has_images,
+                                           .only_for = "resnet, unet",
+                                           .hint = "remove it, or write model.kind = \"resnet\""};
 inline constexpr KnobCondition without_images{
-    .holds = [](const Knobs& knobs) { return !is_resnet(knobs); },
+    .holds = [](const Knobs& knobs) { return !has_images(knobs); },
     .hint = "remove it, or write model.width = 64",
-    .message = "'{}' is not for resnet, whose channels are 'model.width' and multiples of it"};
+    .message =
+        "'{}' is not for resnet and unet, whose channels are 'model.width' and multiples of it"};
+inline constexpr KnobCondition for_transformer_and_images{
+    .holds = model_is<ModelKind::transformer, ModelKind::resnet, ModelKind::unet>,
+    .only_for = "transformer, resnet, unet",
+    .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition for_transformer_and_resnet{
     .holds = model_is<ModelKind::transformer, ModelKind::resnet>,
     .only_for = "transformer, resnet",

@@ -33,6 +33,14 @@ inline bool is_resnet(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::resnet;
 }
 
+inline bool is_unet(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::unet;
+}
+
+inline bool has_images(const Knobs& knobs) {
+  return is_resnet(knobs) || is_unet(knobs);
+}
+
 inline bool is_transformer(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::transformer;
 }

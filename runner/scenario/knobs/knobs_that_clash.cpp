@@ -9,6 +9,7 @@
 
 #include "scenario/knobs/knob_rules.h"
 #include "scenario/resnet_blocks.h"
+#include "scenario/unet_levels.h"
 
 namespace stepgate {
 namespace {
@@ -70,7 +71,7 @@ bool is_packed(const Knobs& knobs) {
 }
 
 bool has_many_tensors(const Knobs& knobs) {
-  return is_transformer(knobs) || is_resnet(knobs) || knobs.model.kind == ModelKind::recommender;
+  return is_transformer(knobs) || has_images(knobs) || knobs.model.kind == ModelKind::recommender;
 }
 
 // A batch norm of one number has no variance. The stages halve a side of the image, rounded up, and
@@ -226,6 +227,12 @@ constexpr std::array clashes{
                return is_resnet(knobs) && resnet_blocks(knobs.model.layers).empty();
              },
              "a resnet has 14, 26, 50, 101 or 152 layers", "write model.layers = 50"},
+    KnobRule{"model.image",
+             [](const Knobs& knobs) {
+               return is_unet(knobs) && knobs.model.image % unet_image_multiple != 0;
+             },
+             "a unet halves the sides of its images three times",
+             "write a multiple of 8, such as model.image = 64"},
     KnobRule{"batch.size", norms_one_number,
              "a batch norm needs several numbers, and the last stage has one pixel",
              "take batches of 2 samples or more, in each part, or a larger 'model.image'"},
@@ -284,14 +291,14 @@ constexpr std::array clashes{
              "a transformer is trained by adamw, lion or momentum", "write optim.kind = \"adamw\""},
     KnobRule{"optim.kind",
              [](const Knobs& knobs) {
-               return is_resnet(knobs) && knobs.optim.kind == OptimKind::sgd &&
+               return has_images(knobs) && knobs.optim.kind == OptimKind::sgd &&
                       (knobs.optim.master || knobs.optim.clip > 0);
              },
              "sgd without momentum neither clips gradients nor has a master of the weights",
              "write optim.kind = \"momentum\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) { return !has_many_tensors(knobs) && launches_passes(knobs); },
-             "'foreach' and 'operations' are only for transformer, recommender and resnet",
+             "'foreach' and 'operations' are only for transformer, recommender, resnet and unet",
              "write optim.impl = \"fused\" or \"per_tensor\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) { return knobs.optim.master && launches_passes(knobs); },
@@ -367,10 +374,10 @@ constexpr std::array clashes{
              "write ranks.count = 1, or remove 'memory.offload', 'batch.sizes' and 'eval.every'"},
     KnobRule{"ranks.forward_reduces",
              [](const Knobs& knobs) {
-               return has_ranks(knobs) && is_resnet(knobs) && knobs.ranks.forward_reduces > 0;
+               return has_ranks(knobs) && has_images(knobs) && knobs.ranks.forward_reduces > 0;
              },
              "'ranks.forward_reduces' reduces two numbers for each of 'model.hidden', which a "
-             "resnet has not",
+             "model of images has not",
              "remove it, or write model.kind = \"mlp\""},
     KnobRule{"ranks.check_each_bucket",
              [](const Knobs& knobs) {

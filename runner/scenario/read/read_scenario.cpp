@@ -26,6 +26,7 @@
 #include "scenario/read/scenario_draft.h"
 #include "scenario/read/sweep.h"
 #include "scenario/resnet_blocks.h"
+#include "scenario/unet_levels.h"
 
 namespace stepgate {
 namespace {
@@ -445,11 +446,18 @@ class ScenarioReader {
     Resolved resolved = with_likes(variant);
     apply(overrides_, resolved);
     auto& [settings, places, kernel_places] = resolved;
-    if (!places.contains("optim.kind") && settings.knobs.model.kind == ModelKind::transformer)
+    ModelKnobs& model = settings.knobs.model;
+    if (!places.contains("optim.kind") &&
+        (model.kind == ModelKind::transformer || is_unet(settings.knobs)))
       settings.knobs.optim.kind = OptimKind::adamw;
+    if (is_unet(settings.knobs)) {
+      if (!places.contains("model.layers")) model.layers = usual_unet_layers;
+      if (!places.contains("model.width")) model.width = usual_unet_width;
+      if (!places.contains("model.image")) model.image = usual_unet_image;
+    }
     if (is_resnet(settings.knobs)) {
       if (!places.contains("optim.kind")) settings.knobs.optim.kind = OptimKind::momentum;
-      if (!places.contains("model.layers")) settings.knobs.model.layers = usual_resnet_layers;
+      if (!places.contains("model.layers")) model.layers = usual_resnet_layers;
     }
     std::vector<Diagnostic> broken;
     check_knobs(settings.knobs, places, variant.place, broken);

@@ -57,6 +57,7 @@ constexpr Step steps[] = {
     {"", mlp},
     {"", "\n[model]\nkind = \"recommender\"\n"},
     {"", "\n[model]\nkind = \"resnet\"\n"},
+    {"", "\n[model]\nkind = \"unet\"\n"},
     {"", "\n[model]\nkind = \"elementwise\"\nhidden = 1024\n"}};
 
 std::string with_variant(const Step& step, const Kernel& kernel) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Tests the sizes of a UNet's step, its operations, and what is refused.
+// tests/numbers/pytorch_unet_test.cpp checks its numbers.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "kernels/kernels.h"
+#include "plan/analyse/find_races.h"
+#include "plan/compose/unet/unet_shape.h"
+#include "plan/testing/counted.h"
+#include "plan/testing/plan_by_hand.h"
+#include "scenario/unet_levels.h"
+
+namespace stepgate {
+namespace {
+
+Knobs usual_unet() {
+  Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
+  knobs.model.kind = ModelKind::unet;
+  knobs.model.layers = usual_unet_layers;
+  knobs.model.width = usual_unet_width;
+  knobs.model.image = usual_unet_image;
+  knobs.optim.kind = OptimKind::adamw;
+  return knobs;
+}
+
+// UNet2DModel of diffusers with these channels has as many. The convolutions of single pixels and
+// of 3 x 3 take 9,874 GFLOP at a batch of 64; attention and the times are added by hand.
+TEST(Unet, HasTheParametersAndTheWorkOfDiffusers) {
+  const StepPlan plan = plan_of(usual_unet());
+  std::int64_t parameters = 0;
+  for (const Parameter& parameter : plan.parameters) parameters += parameter.elements;
+  EXPECT_EQ(parameters, 68'793'091);
+  constexpr double samples = 64, convolutions = 9.874e12;
+  constexpr double attention = 3 * samples * 4 * (5.0 * 256 * 256 * 256 + 64.0 * 64 * 512);
+  constexpr double times = 3 * samples * 2 * (128.0 * 512 + 512 * 512 + 512 * 6784);
+  EXPECT_NEAR(facts_of(plan).model_flops, convolutions + attention + times, 1e-4 * convolutions);
+}
+
+// There are 22 residual blocks with two norms, 6 of attention with one, and one before the end. 14
+// of the residual blocks have other channels than their input.
+TEST(Unet, LaunchesConvolutionsNormsAndGemms) {
+  const StepPlan plan = plan_of(usual_unet());
+  constexpr std::int64_t residuals = 22, attentions = 6, norms = 2 * residuals + attentions + 1;
+  constexpr std::int64_t convolutions = 2 * residuals + 2 + 3 + 3;
+  EXPECT_EQ(launches_of(plan, "convolution"), convolutions);
+  EXPECT_EQ(launches_of(plan, "convolution_data_gradient"), convolutions - 1);
+  EXPECT_EQ(launches_of(plan, "convolution_weight_gradient"), convolutions);
+  for (const char* kernel :
+       {"group_norm_sums", "group_norm_finish", "group_norm_apply", "group_norm_gradient_sums",
+        "group_norm_gradient_finish", "group_norm_gradient_apply"})
+    EXPECT_EQ(launches_of(plan, kernel), norms) << kernel;
+  EXPECT_EQ(launches_of(plan, "softmax"), attentions);
+  EXPECT_EQ(launches_of(plan, "upsample"), 3);
+  EXPECT_EQ(launches_of(plan, "add"), 12);
+  EXPECT_EQ(launches_of(plan, "linear"), 2 + residuals + attentions + 14);
+  EXPECT_EQ(find_race(plan), std::nullopt);
+}
+
+// A concatenation is two operands of a norm.
+TEST(Unet, ReadsEverySkipOnceBesideTheStream) {
+  const UnetParameters parameters(usual_unet());
+  std::set<std::size_t> read;
+  for (const UnetLayer& layer : parameters.layers()) {
+    if (!layer.skip) continue;
+    EXPECT_TRUE(read.insert(*layer.skip).second) << layer.name;
+    const auto& norm = std::get<UnetResidual>(layer.what).norm1;
+    const int from = parameters.skips()[*layer.skip];
+    const std::int64_t others =
+        from < 0 ? usual_unet_width : parameters.layers()[static_cast<std::size_t>(from)].channels;
+    EXPECT_EQ(norm.shape.others, others) << layer.name;
+  }
+  EXPECT_EQ(read.size(), parameters.skips().size());
+  EXPECT_EQ(read.size(), 12u);
+}
+
+TEST(Unet, HasAtMost32GroupsOfAtLeastFourChannels) {
+  Knobs knobs = usual_unet();
+  for (const std::int64_t width : {8, 24, 128, 192}) {
+    knobs.model.width = width;
+    const UnetParameters parameters(knobs);
+    for (const UnetNorm* norm : parameters.norms()) {
+      const std::int64_t channels = norm->shape.channels();
+      EXPECT_EQ(channels % norm->shape.groups, 0) << norm->name;
+      EXPECT_LE(norm->shape.groups, 32) << norm->name;
+      EXPECT_GE(channels, 4 * norm->shape.groups) << norm->name;
+    }
+    if (width != usual_unet_width) continue;
+    for (const UnetNorm* norm : parameters.norms()) EXPECT_EQ(norm->shape.groups, 32);
+  }
+}
+
+TEST(Unet, IsTooLargeForAPlanRatherThanWrong) {
+  Knobs knobs = usual_unet();
+  knobs.model.image = 4096;
+  knobs.model.width = 1024;
+  knobs.batch.size = 1048576;
+  EXPECT_NE(refusal_of(knobs).find("make the step smaller"), std::string::npos)
+      << refusal_of(knobs);
+}
+
+}  // namespace
+}  // namespace stepgate
