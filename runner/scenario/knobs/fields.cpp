@@ -190,10 +190,9 @@ constexpr std::array field_rows{
                                                "classes that a sample may be of", &for_resnet),
     field<&Knobs::model, &ModelKnobs::width>(
         "model.width", multiple_of(8, whole(8, 1024)),
-        "resnet: channels of the stem and of the first stage's inner convolutions, which double "
-        "from "
-        "stage to stage; unet: of the first level, whose multiples by 2, 2 and 4 the others have, "
-        "and 128 where it is left out",
+        "channels of a resnet's stem, which double from stage to stage, or of a unet's first "
+        "level, of which the others have 2, 2 and 4 times as many; a unet has 128 where it is left "
+        "out",
         &with_images),
     field<&Knobs::model, &ModelKnobs::stem>("model.stem", one_of(choices<ModelStem>),
                                             "what comes before the blocks", &for_resnet),
