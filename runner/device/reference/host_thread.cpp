@@ -12,7 +12,14 @@
 #include "plan/analyse/access.h"
 
 namespace stepgate {
-namespace {}  // namespace
+namespace {
+
+// The memory of an operand without elements may be null, which memcpy refuses.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
 
 HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues,
                        RankMeetings& meetings, std::int64_t first_step)
@@ -91,12 +98,11 @@ void HostThread::act(const LaunchKernel& launch) {
       which.reference({launch.shape, launch.dtype, launch.attributes, buffers});
     };
     if (!audited) return run(row);
-    AuditedLaunch own{
-        .launch = launch,
-        .operands = {},
-        .copy = [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); },
-        .run_own = [&] { run(row); },
-        .run_catalogue = [&] { run(kernel(row.name)); }};
+    AuditedLaunch own{.launch = launch,
+                      .operands = {},
+                      .copy = copy_bytes,
+                      .run_own = [&] { run(row); },
+                      .run_catalogue = [&] { run(kernel(row.name)); }};
     for (const Region& region : regions) own.operands.push_back(region.begin());
     audits_->push_back({.step = step,
                         .operation = operation.name,
