@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/kernel.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace stepgate {
 
 std::string_view name_of(DType dtype) {
   constexpr std::string_view names[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
   return names[static_cast<int>(dtype)];
+}
+
+void record_choice(const LaunchContext& context, KernelChoice choice) {
+  if (context.choices == nullptr) return;
+  if (std::ranges::find(*context.choices, choice) == context.choices->end())
+    context.choices->push_back(std::move(choice));
 }
 
 std::int64_t operand_alignment(const Kernel& kernel) {

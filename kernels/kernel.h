@@ -224,6 +224,9 @@ struct LaunchContext {
   std::vector<KernelChoice>* choices = nullptr;
 };
 
+// Appends the choice of a launcher to the context's, once.
+void record_choice(const LaunchContext&, KernelChoice);
+
 // A chain of dependent loads (each needs the result of the previous one) and its footprint in
 // bytes.
 struct DependentLoads {

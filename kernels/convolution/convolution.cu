@@ -24,13 +24,9 @@ Launch by_cudnn(const ConvolutionRequest& request, const LaunchContext& context)
                              text_of(KernelShape(request.shape)) + ": " + reason +
                              "; choose another dtype or batch size, or name another cuDNN with "
                              "STEPGATE_CUDNN");
-  if (context.choices != nullptr) {
-    const KernelChoice choice{.kernel = std::string(request.kernel),
-                              .library = "cuDNN " + version_of(*context.dnn),
-                              .reason = {}};
-    if (std::ranges::find(*context.choices, choice) == context.choices->end())
-      context.choices->push_back(choice);
-  }
+  record_choice(context, {.kernel = std::string(request.kernel),
+                          .library = "cuDNN " + version_of(*context.dnn),
+                          .reason = {}});
   return *launch;
 }
 
@@ -115,16 +111,22 @@ std::optional<Launch> weight_gradient_of_images(const ConvolutionShape& shape, b
 
 // Calls `with` with the storage type of an image layer; nullopt for other shapes.
 template <class Function>
-std::optional<Launch> if_image_layer(const ConvolutionShape& shape, DType dtype, Function with) {
+std::optional<Launch> if_image_layer(std::string_view kernel, const ConvolutionShape& shape,
+                                     DType dtype, const LaunchContext& context, Function with) {
   if (!is_image_layer(shape, dtype)) return std::nullopt;
-  return dtype == DType::bf16 ? with(__nv_bfloat16{}) : with(__half{});
+  std::optional<Launch> launch = dtype == DType::bf16 ? with(__nv_bfloat16{}) : with(__half{});
+  if (launch)
+    record_choice(
+        context,
+        {.kernel = std::string(kernel), .library = {}, .reason = "its images have three channels"});
+  return launch;
 }
 
 }  // namespace
 
 Launch kernels::Convolution::prepare(const Shape& shape, DType dtype, const Attributes&,
                                      const LaunchContext& context) {
-  const auto own = if_image_layer(shape, dtype, [&](auto zero) {
+  const auto own = if_image_layer(name, shape, dtype, context, [&](auto zero) {
     return convolution_of_images<decltype(zero)>(shape, context);
   });
   if (own) return *own;
@@ -139,7 +141,7 @@ Launch kernels::ConvolutionDataGradient::prepare(const Shape& shape, DType dtype
 Launch kernels::ConvolutionWeightGradient::prepare(const Shape& shape, DType dtype,
                                                    const Attributes& attributes,
                                                    const LaunchContext& context) {
-  const auto own = if_image_layer(shape, dtype, [&](auto zero) {
+  const auto own = if_image_layer(name, shape, dtype, context, [&](auto zero) {
     return weight_gradient_of_images<decltype(zero)>(shape, attributes.accumulate, context);
   });
   if (own) return *own;

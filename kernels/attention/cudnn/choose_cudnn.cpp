@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/attention/cudnn/choose_cudnn.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -11,12 +10,6 @@
 
 namespace stepgate {
 namespace {
-
-void tell(const LaunchContext& context, KernelChoice choice) {
-  if (context.choices == nullptr) return;
-  const auto known = std::find(context.choices->begin(), context.choices->end(), choice);
-  if (known == context.choices->end()) context.choices->push_back(std::move(choice));
-}
 
 // The reason why cuDNN is not used for attention of this shape; empty where it is used.
 std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
@@ -64,7 +57,7 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
   } else {
     choice.reason = std::move(reason);
   }
-  tell(context, std::move(choice));
+  record_choice(context, std::move(choice));
   return launch;
 }
 
