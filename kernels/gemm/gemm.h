@@ -53,6 +53,10 @@ struct Linear {
 
 }  // namespace kernels
 
+// The products a b^T and a^T b.
+inline constexpr kernels::Matmul::Attributes by_transposed{.transpose_b = true};
+inline constexpr kernels::Matmul::Attributes transposed_by{.transpose_a = true};
+
 std::vector<Kernel> gemm_kernels();
 
 }  // namespace stepgate

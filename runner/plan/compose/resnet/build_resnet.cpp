@@ -20,8 +20,8 @@ namespace stepgate {
 namespace {
 
 // The defaults of torch.nn.BatchNorm2d.
-constexpr double epsilon = 1e-5;
-constexpr double momentum = 0.1;
+constexpr double batch_norm_epsilon = 1e-5;
+constexpr double batch_norm_momentum = 0.1;
 
 using Operand = StepBuilder::Operand;
 
@@ -229,7 +229,7 @@ class Resnet {
          Operand::from(running_statistics_, made.running),
          Operand::from(running_statistics_, made.running + made.shape.outputs),
          whole(buffers.statistics)},
-        {.epsilon = epsilon, .momentum = momentum});
+        {.epsilon = batch_norm_epsilon, .momentum = batch_norm_momentum});
   }
 
   void apply_with_relu(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y) {

@@ -11,8 +11,7 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t expansion = 4;   // outputs of a block's last convolution by its width
-constexpr std::int64_t alignment = 64;  // elements, so that operands are aligned to 128 bytes
+constexpr std::int64_t expansion = 4;  // outputs of a block's last convolution by its width
 
 ConvolutionShape after(const ConvolutionShape& before, std::int64_t outputs, std::int64_t window,
                        std::int64_t stride = 1) {
@@ -72,10 +71,10 @@ ResnetParameters::ResnetParameters(const Knobs& knobs)
   }
   require(!blocks_.empty(), "a resnet has blocks");
   features_ = before.outputs;
-  align(alignment);
+  align();
   const double scale = 1 / std::sqrt(static_cast<double>(features_));  // torch.nn.Linear's
   head_ = add("fc.weight", model.classes * features_, scale);
-  align(alignment);
+  align();
   add("fc.bias", model.classes, scale);
 }
 
@@ -85,13 +84,13 @@ NormedConvolution ResnetParameters::add_convolution(const std::string& name,
                                                     const ConvolutionShape& shape) {
   NormedConvolution made{.name = name, .shape = shape, .running = running_elements_};
   running_elements_ += 2 * shape.outputs;
-  align(alignment);
+  align();
   made.weight =
       add(name + ".weight", shape.outputs * shape.depth(),
           std::sqrt(6.0 / static_cast<double>(shape.window * shape.window * shape.outputs)));
-  align(alignment);
+  align();
   made.norm = add(norm + ".weight", shape.outputs, 0, 1);
-  align(alignment);
+  align();
   add(norm + ".bias", shape.outputs, 0);
   return made;
 }

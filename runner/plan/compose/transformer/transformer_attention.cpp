@@ -63,9 +63,6 @@ double seen_share(const TransformerShape& shape) {
   return seen / all * static_cast<double>(rows) / static_cast<double>(unpadded);
 }
 
-constexpr kernels::Matmul::Attributes by_transposed = {.transpose_b = true};
-constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
-
 }  // namespace
 
 // The shape of attention over all samples, which are equally long.

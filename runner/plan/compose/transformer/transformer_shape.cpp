@@ -9,7 +9,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t alignment_elements = 64;
 constexpr double embedding_scale = 0.035;  // as wide as GPT-2's normal numbers of deviation 0.02
 constexpr double norm_scale = 0.1;         // so that a wrong norm shows in the first step
 
@@ -124,12 +123,12 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
   head_ = shape.tied ? embedding_
                      : add_aligned("head", shape.vocab * hidden,
                                    1 / std::sqrt(static_cast<double>(hidden)));
-  align(alignment_elements);
+  align();
 }
 
 std::size_t ParameterTable::add_aligned(std::string name, std::int64_t elements, double scale,
                                         double centre) {
-  align(alignment_elements);
+  align();
   return add(std::move(name), elements, scale, centre);
 }
 

@@ -18,12 +18,9 @@
 namespace stepgate {
 namespace {
 
-constexpr double epsilon = 1e-5;  // the default of torch.nn.GroupNorm
+constexpr double group_norm_epsilon = 1e-5;  // the default of torch.nn.GroupNorm
 
 using Operand = StepBuilder::Operand;
-
-constexpr kernels::Matmul::Attributes by_transposed = {.transpose_b = true};
-constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 
 // Buffers of a layer that the forward pass writes and the backward pass reads.
 struct UnetLayerBuffers {
@@ -326,7 +323,7 @@ class Unet {
         norm.name + ": sums", in_parts, {from(x), beside(x, other), from(first_), from(partials_)});
     builder_.launch<kernels::GroupNormFinish>(norm.name + ": statistics", in_parts,
                                               {from(first_), from(partials_), whole(statistics)},
-                                              {.epsilon = epsilon});
+                                              {.epsilon = group_norm_epsilon});
     builder_.launch<kernels::GroupNormApply>(
         norm.name, s,
         {from(x), beside(x, other), whole(statistics), weight(norm.weight), weight(norm.weight + 1),

@@ -13,7 +13,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t alignment = 64;  // elements, so that operands are aligned to 128 bytes
 constexpr std::int64_t head_width = 64;
 
 // At most 32 groups, each of at least 4 channels.
@@ -109,9 +108,9 @@ UnetConvolution UnetParameters::add_convolution(const std::string& name, const I
 std::size_t UnetParameters::add_linear(const std::string& name, std::int64_t outputs,
                                        std::int64_t inputs) {
   const double scale = 1 / std::sqrt(static_cast<double>(inputs));
-  align(alignment);
+  align();
   const std::size_t weight = add(name + ".weight", outputs * inputs, scale);
-  align(alignment);
+  align();
   add(name + ".bias", outputs, scale);
   return weight;
 }
@@ -122,9 +121,9 @@ UnetNorm UnetParameters::add_norm(const std::string& name, const Image& from, st
                              .columns = from.channels,
                              .others = others,
                              .groups = groups_of(from.channels + others)};
-  align(alignment);
+  align();
   const std::size_t weight = add(name + ".weight", shape.channels(), 0, 1);
-  align(alignment);
+  align();
   add(name + ".bias", shape.channels(), 0);
   return {name, shape, weight};
 }
@@ -143,13 +142,13 @@ void UnetParameters::add_residual(const std::string& name, std::int64_t outputs,
   if (inputs != outputs) {
     const double scale = 1 / std::sqrt(static_cast<double>(inputs));
     const auto add_weight = [&](const char* part, std::int64_t channels) {
-      align(alignment);
+      align();
       return add(name + ".conv_shortcut.weight" + part, outputs * channels, scale);
     };
     UnetResidual::Shortcut shortcut;
     shortcut.stream = shortcut.skip = add_weight("", image_.channels);
     if (skip) shortcut.skip = add_weight(" of the skip", others);
-    align(alignment);
+    align();
     shortcut.bias = add(name + ".conv_shortcut.bias", outputs, scale);
     made.shortcut = shortcut;
   }

@@ -12,7 +12,8 @@ std::size_t ParameterList::add(std::string name, std::int64_t elements, double s
   return tensors_.size() - 1;
 }
 
-void ParameterList::align(std::int64_t elements) {
+void ParameterList::align() {
+  constexpr std::int64_t elements = 64;
   elements_ = (elements_ + elements - 1) / elements * elements;
 }
 

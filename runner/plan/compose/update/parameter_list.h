@@ -25,8 +25,9 @@ class ParameterList {
  public:
   // Adds a tensor that begins where the last one ends, and returns its index.
   std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
-  // Aligns the next tensor to a multiple of `elements`.
-  void align(std::int64_t elements);
+  // Moves the start of the next tensor to a multiple of 64 elements, so that operands are aligned
+  // to 128 bytes.
+  void align();
 
   // Starts a new unit: later tensors are gathered together (ranks/buckets.h).
   void begin_unit() { ++unit_; }
