@@ -11,34 +11,12 @@
 
 #include "tests/contract/device_contract.h"
 #include "tests/numbers/pytorch_resnet.h"
+#include "tests/numbers/steps_beside_pytorch.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::json;
-
-std::span<const float> tensor_named(const StepResult& result, std::string_view name) {
-  for (const Tensor& tensor : result.tensors) {
-    if (tensor.name == name) return tensor.values;
-  }
-  ADD_FAILURE() << "no tensor is called " << name;
-  return {};
-}
-
-struct Way {
-  std::string name;
-  void (*set)(Knobs&);
-};
-
-// Ways of running the step that change no number.
-const Way ways[] = {{"as it is", [](Knobs&) {}},
-                    {"in an arena", [](Knobs& knobs) { knobs.alloc.with = Allocator::arena; }},
-                    {"allocated by operation",
-                     [](Knobs& knobs) {
-                       knobs.alloc.with = Allocator::caching;
-                       knobs.alloc.when = AllocWhen::op;
-                     }},
-                    {"zeroed", [](Knobs& knobs) { knobs.memory.zero_grad = ZeroGrad::memset; }}};
 
 void expect_alike_in_fp32(Device& device, const Json& golden, const Way& way, double bound) {
   SCOPED_TRACE(golden.at("name").get<std::string>() + ", " + way.name);

@@ -15,12 +15,13 @@
 #include <vector>
 
 #include "base/files/read_file.h"
-#include "device/reference/reference_device.h"
 #include "kernels/kernels.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/compose/unet/unet_shape.h"
+#include "tests/contract/device_contract.h"
 #include "tests/numbers/pytorch_summary.h"
 #include "tests/numbers/step_by_hand.h"
+#include "tests/numbers/steps_beside_pytorch.h"
 
 namespace stepgate {
 namespace {
@@ -212,35 +213,12 @@ TEST(PyTorchUnet, DiffersWhereTheNoiseIsThatOfAnotherStep) {
   EXPECT_GT(std::abs(mean_of(step.numbers("row losses")) - loss) / loss, 1e-6);
 }
 
-std::span<const float> tensor_named(const StepResult& result, std::string_view name) {
-  for (const Tensor& tensor : result.tensors) {
-    if (tensor.name == name) return tensor.values;
-  }
-  ADD_FAILURE() << "no tensor is called " << name;
-  return {};
-}
-
-struct Way {
-  std::string name;
-  void (*set)(Knobs&);
-};
-
-// Ways of running the step that change no number.
-const Way ways[] = {{"as it is", [](Knobs&) {}},
-                    {"in an arena", [](Knobs& knobs) { knobs.alloc.with = Allocator::arena; }},
-                    {"allocated by operation",
-                     [](Knobs& knobs) {
-                       knobs.alloc.with = Allocator::caching;
-                       knobs.alloc.when = AllocWhen::op;
-                     }},
-                    {"zeroed", [](Knobs& knobs) { knobs.memory.zero_grad = ZeroGrad::memset; }}};
-
-void expect_alike_in_fp32(const Json& golden, const Way& way, double bound) {
+void expect_alike_in_fp32(Device& device, const Json& golden, const Way& way, double bound) {
   SCOPED_TRACE(golden.at("name").get<std::string>() + ", " + way.name);
   Knobs knobs = knobs_of(golden);
   way.set(knobs);
   const StepPlan plan = plan_of(golden, knobs);
-  const auto step = make_reference_device(1)->load(plan);
+  const auto step = device.load(plan);
   const StepResult first = step->run({.steps = 1, .tensors = true});
   std::vector<float> losses = first.losses;
   const StepResult rest =
@@ -261,13 +239,19 @@ void expect_alike_in_fp32(const Json& golden, const Way& way, double bound) {
   }
 }
 
+class PyTorchUnetSteps : public testing::TestWithParam<DeviceCase> {};
+
 // PyTorch's own gradients in fp32 are off by `fp32_error`.
-TEST(PyTorchUnet, TrainsAlikeInFp32) {
+TEST_P(PyTorchUnetSteps, AreAlikeInFp32) {
+  const auto device = GetParam().make();
   const Json& golden = golden_cases().front();
   const double bound = std::max(1e-5, 4 * golden.at("fp32_error").get<double>());
   ASSERT_LT(bound, 1e-3);
-  for (const Way& way : ways) expect_alike_in_fp32(golden, way, bound);
+  for (const Way& way : ways) expect_alike_in_fp32(*device, golden, way, bound);
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, PyTorchUnetSteps, testing::ValuesIn(devices_with_numbers()),
+                         [](const auto& device) { return device.param.name; });
 
 }  // namespace
 }  // namespace stepgate
