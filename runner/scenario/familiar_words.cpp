@@ -108,6 +108,9 @@ constexpr std::array rows{
     FamiliarWord{
         "resnet, resnet50, cnn, conv, conv2d, convolution, batchnorm, batch norm, torchvision",
         "model.kind = \"resnet\""},
+    FamiliarWord{"num_classes, classes", "model.classes"},
+    FamiliarWord{"resolution, image size, image_size, pixels", "model.image"},
+    FamiliarWord{"uint8, images as bytes", "batch.format = \"uint8\""},
     FamiliarWord{"channels_last, NHWC", "model.kind = \"resnet\"",
                  "channels of a resnet always lie side by side, as in channels_last"},
     FamiliarWord{"unet, diffusion, ddpm, diffusers, groupnorm, group norm",

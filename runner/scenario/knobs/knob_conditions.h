@@ -214,8 +214,8 @@ inline constexpr KnobCondition with_sizes{
     .message = "'{}' orders 'batch.sizes', which is not there"};
 inline constexpr KnobCondition with_a_master{
     .holds = [](const Knobs& knobs) { return is_transformer(knobs) && knobs.optim.master; },
-    .hint = "remove it, or write optim.master = true",
-    .message = "'{}' is about a master of the weights, and 'optim.master' is false"};
+    .hint = "remove it, or write optim.master = true with model.kind = \"transformer\"",
+    .message = "'{}' is about a transformer's master of the weights, and this step has none"};
 inline constexpr KnobCondition where_offloaded{
     .holds = [](const Knobs& knobs) { return knobs.memory.offload != Offload::none; },
     .hint = "remove it, or write memory.offload = \"activations\"",
