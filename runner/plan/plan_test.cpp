@@ -240,6 +240,27 @@ TEST(Plan, WaitsAfterOnePhaseWhenAsked) {
   }
 }
 
+TEST(Plan, WaitsAfterThePassesOfEachPartOfABatch) {
+  Knobs resnet;
+  resnet.model = {.kind = ModelKind::resnet, .layers = 14};
+  resnet.model.width = 8;
+  resnet.model.image = 32;
+  resnet.batch.size = 4;
+  resnet.optim.kind = OptimKind::momentum;
+  for (Knobs knobs : {small_transformer(), resnet}) {
+    for (const std::int64_t parts : {1, 2}) {
+      knobs.batch.accumulate = parts;
+      const auto waits = [&](SyncWhere where) {
+        knobs.sync = {.where = where, .how = SyncHow::device};
+        return value(knobs, Metric::host_waits_per_step);
+      };
+      EXPECT_EQ(waits(SyncWhere::forward), parts);
+      EXPECT_EQ(waits(SyncWhere::micro), parts);
+      EXPECT_EQ(waits(SyncWhere::backward), 1);
+    }
+  }
+}
+
 TEST(Plan, WaitsAtEachParameterOfAnOptimizersLoop) {
   Knobs knobs = small_mlp();
   knobs.optim.kind = OptimKind::adamw;

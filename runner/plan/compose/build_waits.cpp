@@ -125,6 +125,14 @@ bool ends_phase(const Operation& operation, const Operation* next) {
   return !next || next->phase != operation.phase;
 }
 
+// Whether the operation reports the loss of a step whose backward pass is over, which is no forward
+// pass of its own.
+bool reports_late(const Operation& operation, const Operation* next) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  return launch != nullptr && launch->kernel.name() == kernels::ReportLoss::name && next &&
+         next->phase == Phase::optimizer;
+}
+
 bool waits_after(SyncWhere where, const Operation& operation, const Operation* next) {
   switch (where) {
     case SyncWhere::none:
@@ -135,9 +143,11 @@ bool waits_after(SyncWhere where, const Operation& operation, const Operation* n
     case SyncWhere::phase:
       return is_work(operation) && ends_phase(operation, next);
     case SyncWhere::forward:
-      return operation.phase == Phase::forward && ends_phase(operation, next);
+      return operation.phase == Phase::forward && ends_phase(operation, next) &&
+             !reports_late(operation, next);
     case SyncWhere::backward:
-      return operation.phase == Phase::backward && next && next->phase == Phase::optimizer;
+      return (operation.phase == Phase::backward && next && next->phase == Phase::optimizer) ||
+             reports_late(operation, next);
     case SyncWhere::update:
       return operation.phase == Phase::optimizer && ends_phase(operation, next);
     case SyncWhere::parameter:  // after the first kernel of its update
