@@ -267,6 +267,14 @@ TEST(CudaImageLayer, WalksThroughManyStrips) {
     SCOPED_TRACE(describe(trial, seed));
     const DeviceOperands operands(trial, {});
     run_cuda(trial, operands, libraries);  // cuDNN is not needed
+    std::vector<KernelChoice> choices;
+    LaunchContext context = libraries.context();
+    context.choices = &choices;
+    const KernelRef& kernel_of_images = trial.recipe->kernel;
+    (void)kernel(kernel_of_images).prepare(trial.shape, trial.dtype, trial.attributes, context);
+    ASSERT_EQ(choices.size(), 1U);
+    EXPECT_EQ(choices[0].kernel, kernel_of_images.name());
+    EXPECT_EQ(choices[0].library, "");
     run_reference(trial);
     EXPECT_EQ(difference(operands.read_back(), trial), "");
   }

@@ -118,7 +118,7 @@ std::optional<Launch> if_image_layer(std::string_view kernel, const ConvolutionS
   if (launch)
     record_choice(
         context,
-        {.kernel = std::string(kernel), .library = {}, .reason = "its images have three channels"});
+        {.kernel = std::string(kernel), .library = {}, .reason = "where images have three channels"});
   return launch;
 }
 
