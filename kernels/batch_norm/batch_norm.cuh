@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/batch_norm/batch_statistics.h"
-#include "kernels/batch_norm/walk_rows.cuh"
+#include "kernels/walk_rows.cuh"
 
 namespace stepgate {
 

@@ -3,7 +3,7 @@
 #include "kernels/group_norm/group_norm.h"
 
 #include "kernels/batch_norm/finish_columns.cuh"
-#include "kernels/batch_norm/walk_rows.cuh"
+#include "kernels/walk_rows.cuh"
 
 namespace stepgate {
 namespace {

@@ -2,10 +2,10 @@
 // CUDA kernels and launchers of the pointwise kernels; pointwise.h has their meaning and shapes.
 #include "kernels/pointwise/pointwise.h"
 
-#include "kernels/batch_norm/walk_rows.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/packed_numbers.cuh"
 #include "kernels/stream_elementwise.cuh"
+#include "kernels/walk_rows.cuh"
 
 namespace stepgate {
 namespace {

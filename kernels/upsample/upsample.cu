@@ -2,7 +2,7 @@
 // CUDA kernels and launchers of upsampling; upsample.h has their meaning and shapes.
 #include "kernels/upsample/upsample.h"
 
-#include "kernels/batch_norm/walk_rows.cuh"
+#include "kernels/walk_rows.cuh"
 
 namespace stepgate {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The one kernel behind batch norm and pooling: threads walk down the rows of a matrix, each with
-// eight neighbouring columns, whose constants stay in registers. What is done with a row is an
-// Element. Sums over rows have an order that depends on the shape alone.
+// The one kernel behind batch norm, group norm, pooling and additions of a bias by sample: threads
+// walk down the rows of a matrix, each with eight neighbouring columns, whose constants stay in
+// registers. What is done with a row is an Element. Sums over rows have an order that depends on
+// the shape alone.
 #pragma once
 
 #include "kernels/launch.cuh"
