@@ -126,8 +126,16 @@ void norm_pool_gradient_sums_reference(const CallOf<kernels::NormPoolGradientSum
   const auto& at = call.buffers;
   const Windows windows(call.shape, call.attributes);
   const HostStatistics norm{at[3], single_of(call.dtype), windows.columns};
+  const auto block_of = [&](std::int64_t pixel) {
+    const auto& [window, stride, padding] = windows.of;
+    const std::int64_t w = pixel % windows.width, row = pixel / windows.width;
+    const std::int64_t image = row / windows.height, h = row % windows.height;
+    const std::int64_t block_row =
+        image * blocks_along(windows.height, windows.of) + (h + padding) / stride;
+    return block_row * blocks_along(windows.width, windows.of) + (w + padding) / stride;
+  };
   sum_batch_gradient({pixels_of_images(call.shape), windows.columns, call.shape.parts}, call.dtype,
-                     at[2], at[3], at[4], gradient_before_relu(call, windows, norm));
+                     at[2], at[3], at[4], gradient_before_relu(call, windows, norm), block_of);
 }
 
 constexpr auto norm_pool_gradient_operands = operands_of<kernels::NormPoolGradient>({

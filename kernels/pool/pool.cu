@@ -39,10 +39,7 @@ struct Windows {
   int height, width;
   int window, stride, padding;
   int down, across;  // windows along the sides
-  Divisor by_height, by_width, by_down, by_across, by_stride;
-
-  // At most two windows along a side have a place.
-  bool overlap_once() const { return window <= 2 * stride; }
+  Divisor by_down, by_across;
 
   Windows(std::string_view kernel, const auto& shape, const WindowAttributes& of)
       : height(static_cast<int>(shape.height)),
@@ -52,13 +49,11 @@ struct Windows {
         padding(static_cast<int>(of.padding)),
         down(static_cast<int>(windows_along(shape.height, of))),
         across(static_cast<int>(windows_along(shape.width, of))) {
-    by_height = Divisor(height);
-    by_width = Divisor(width);
     by_down = Divisor(down);
     by_across = Divisor(across);
-    by_stride = Divisor(stride);
-    // There may be one window more than pixels along a side.
-    if (shape.images * (shape.height + 1) * (shape.width + 1) <= std::numeric_limits<int>::max())
+    // There may be one window more than pixels along a side, and blocks in the padding.
+    if (shape.images * (shape.height + 1 + of.padding) * (shape.width + 1 + of.padding) <=
+        std::numeric_limits<int>::max())
       return;
     throw std::runtime_error(std::string(kernel) +
                              ": more than 2^31 - 1 pixels; make the batch smaller");
@@ -139,93 +134,191 @@ struct NormPoolOnDevice {
   }
 };
 
-// d of a place before the relu: the sum of d_y over the windows that chose it. overlap_once: no
-// place is in more than two windows along a side.
-template <class Number, bool overlap_once>
+// d of a place before the relu: the sum of d_y over the windows that chose it.
+template <class Number>
 struct PooledGradient {
-  using Stored = Number;
   static constexpr bool has_relu = true;
-  static constexpr int rows_at_once = 1;  // of four windows
-  Windows windows;
-  const Number* d_y;
-  const std::uint8_t* which;
-  std::int64_t columns;
-
+  static constexpr int rows_at_once = 1;  // a block of places
   struct Inputs {
     float d[octet];
   };
-  // A place, counted from the padding's edge, and the last windows that have it.
-  struct Place {
-    int image, bottom, right, last_p, last_q;
-  };
-  // The first window along a side that has the place.
-  __device__ int first_with(int place) const {
-    return place < windows.window ? 0 : windows.by_stride.quotient(place - windows.window) + 1;
-  }
-  // Adds the gradients of two windows and of the two below them, as far as they exist.
   template <bool whole>
-  __device__ __forceinline__ void add_four(const Spot& spot, const Place& at, int first_p,
-                                           int first_q, Inputs& sums) const {
-    Octet<std::uint8_t> chosen[4];
-    Octet<Number> numbers[4];
-    int place[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int p = first_p + i / 2, q = first_q + i % 2;
-      const bool exists = p <= at.last_p && q <= at.last_q;
-      constexpr int no_place = -1;
-      place[i] =
-          exists ? (at.bottom - p * windows.stride) * windows.window + at.right - q * windows.stride
-                 : no_place;
-      const std::int64_t output =
-          std::int64_t{at.image * windows.down + min(p, at.last_p)} * windows.across +
-          min(q, at.last_q);
-      const std::int64_t index = output * columns + spot.column;
-      chosen[i] = load_octet<whole>(which, index, spot.count);
-      numbers[i] = load_octet<whole>(d_y, index, spot.count);
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-#pragma unroll
-      for (int c = 0; c < octet; ++c)
-        sums.d[c] += chosen[i].values[c] == place[i] ? number_of(numbers[i], c) : 0.0f;
-    }
-  }
-  template <bool whole>
-  __device__ Inputs read(const Spot& spot) const {
-    const int pixel = static_cast<int>(spot.row);
-    const int row = windows.by_width.quotient(pixel), image = windows.by_height.quotient(row);
-    Place at{.image = image,
-             .bottom = windows.by_height.rest(row, image) + windows.padding,
-             .right = windows.by_width.rest(pixel, row) + windows.padding};
-    at.last_p = min(windows.by_stride.quotient(at.bottom), windows.down - 1);
-    at.last_q = min(windows.by_stride.quotient(at.right), windows.across - 1);
-    const int first_p = first_with(at.bottom), first_q = first_with(at.right);
-    Inputs sums{};
-    if constexpr (overlap_once) {
-      add_four<whole>(spot, at, first_p, first_q, sums);
-    } else {
-      for (int p = first_p; p <= at.last_p; p += 2) {
-        for (int q = first_q; q <= at.last_q; q += 2) add_four<whole>(spot, at, p, q, sums);
-      }
-    }
-    return sums;
-  }
-  __device__ float at(const Inputs& inputs, int i) const {
-    return inputs.d[i];
-  }
+  __device__ Inputs read(const Spot&) const;  // gives the type alone: OfBlocks makes the inputs
+  __device__ float at(const Inputs& inputs, int i) const { return inputs.d[i]; }
   template <bool whole>
   __device__ void keep(const Spot&, const float (&)[octet]) const {}
 };
 
-// Calls `with` with an empty source of the storage's and the windows' type.
-template <class Function>
-Launch with_source(const Windows& windows, DType dtype, Function with) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    if (windows.overlap_once()) return with(PooledGradient<Number, true>{});
-    return with(PooledGradient<Number, false>{});
-  });
+// The numbers of a window that a thread compares with its places.
+template <class Number>
+struct ReadWindow {
+  Octet<std::uint8_t> which;
+  Octet<Number> d_y;
+
+  __device__ __forceinline__ void add_to(float (&sums)[octet], int place) const {
+#pragma unroll
+    for (int c = 0; c < octet; ++c) sums[c] += which.values[c] == place ? number_of(d_y, c) : 0.0f;
+  }
+};
+
+// Walks blocks of places (blocks_along) instead of rows, and hands each place to an Element of
+// gradients. A thread reads a window once for all places of a block.
+template <class Number, class Element, bool three_by_two>
+struct OfBlocks {
+  static constexpr bool has_sums = Element::has_sums;
+  static constexpr int rows_at_once = Element::rows_at_once, rows_of_thread = 4;
+  Element element;
+  Windows windows;
+  Divisor by_blocks_down, by_blocks_across;
+  int blocks_down, blocks_across;
+  const Number* d_y;
+  const std::uint8_t* which;
+  std::int64_t columns;
+  float* partials;
+
+  struct Nothing {};
+  // A block among those of its image, its first place, and where the numbers of that place and of
+  // the window that begins there lie.
+  struct Block {
+    int down, across, h, w;
+    std::int64_t place, window;
+  };
+  template <bool whole>
+  __device__ auto constants(std::int64_t column, int count) const {
+    return element.template constants<whole>(column, count);
+  }
+  template <bool whole>
+  __device__ Nothing read(const Spot&) const {
+    return {};
+  }
+  __device__ __forceinline__ int stride() const { return three_by_two ? 2 : windows.stride; }
+  __device__ __forceinline__ Block block_at(const Spot& spot) const {
+    const int index = static_cast<int>(spot.row);
+    const int row = by_blocks_across.quotient(index), image = by_blocks_down.quotient(row);
+    Block block{.down = by_blocks_down.rest(row, image),
+                .across = by_blocks_across.rest(index, row)};
+    block.h = block.down * stride() - windows.padding;
+    block.w = block.across * stride() - windows.padding;
+    const std::int64_t pixel =
+        std::int64_t{image * windows.height + block.h} * windows.width + block.w;
+    const std::int64_t output =
+        std::int64_t{image * windows.down + block.down} * windows.across + block.across;
+    block.place = pixel * columns + spot.column;
+    block.window = output * columns + spot.column;
+    return block;
+  }
+  // The window that begins so many blocks before this one.
+  template <bool whole>
+  __device__ __forceinline__ ReadWindow<Number> window_before(const Spot& spot, const Block& block,
+                                                              int down, int across) const {
+    const std::int64_t index = block.window - (down * windows.across + across) * columns;
+    return {load_octet<whole>(which, index, spot.count), load_octet<whole>(d_y, index, spot.count)};
+  }
+  __device__ __forceinline__ bool has_window(const Block& block, int down, int across) const {
+    const int p = block.down - down, q = block.across - across;
+    return p >= 0 && p < windows.down && q >= 0 && q < windows.across;
+  }
+  __device__ __forceinline__ bool has_place(const Block& block, int t, int u) const {
+    const int h = block.h + t, w = block.w + u;
+    return h >= 0 && h < windows.height && w >= 0 && w < windows.width;
+  }
+  // Where the numbers of a place lie is all that an Element of gradients asks of a spot.
+  __device__ __forceinline__ Spot place_at(const Spot& spot, const Block& block, int t,
+                                           int u) const {
+    const std::int64_t index = block.place + (t * windows.width + u) * columns;
+    return {.column = spot.column, .index = index, .count = spot.count};
+  }
+
+  template <bool whole>
+  __device__ void finish(const Spot& spot, const auto& column, const Nothing&,
+                         ColumnSums& sums) const {
+    const Block block = block_at(spot);
+    if constexpr (three_by_two) {
+      finish_four<whole>(spot, block, column, sums);
+    } else {
+      for (int t = 0; t < stride(); ++t)
+        for (int u = 0; u < stride(); ++u) finish_place<whole>(spot, block, t, u, column, sums);
+    }
+  }
+  // Windows of 3 x 3 places with stride 2: those that begin in a block have all four places of it,
+  // and those that begin in the blocks before have one row, one column or one place.
+  template <bool whole>
+  __device__ __forceinline__ void finish_four(const Spot& spot, const Block& block,
+                                              const auto& column, ColumnSums& sums) const {
+    constexpr std::uint8_t no_place = 0xff;
+    ReadWindow<Number> read[2][2];  // of the blocks before, and of this one
+    Octet<Number> x[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int t = i / 2, u = i % 2;
+      if (has_window(block, 1 - t, 1 - u)) {
+        read[t][u] = window_before<whole>(spot, block, 1 - t, 1 - u);
+      } else {
+        read[t][u] = {};
+#pragma unroll
+        for (int c = 0; c < octet; ++c) read[t][u].which.values[c] = no_place;
+      }
+      if (has_place(block, t, u))
+        x[t][u] = load_octet<whole>(element.x, place_at(spot, block, t, u).index, spot.count);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int t = i / 2, u = i % 2;
+      if (!has_place(block, t, u)) continue;
+      typename PooledGradient<Number>::Inputs of_windows{};
+      if (t == 0 && u == 0) read[0][0].add_to(of_windows.d, 8);
+      if (t == 0) read[0][1].add_to(of_windows.d, 6 + u);
+      if (u == 0) read[1][0].add_to(of_windows.d, 3 * t + 2);
+      read[1][1].add_to(of_windows.d, 3 * t + u);
+      element.template finish<whole>(place_at(spot, block, t, u), column, {x[t][u], of_windows},
+                                     sums);
+    }
+  }
+  template <bool whole>
+  __device__ void finish_place(const Spot& spot, const Block& block, int t, int u,
+                               const auto& column, ColumnSums& sums) const {
+    if (!has_place(block, t, u)) return;
+    typename PooledGradient<Number>::Inputs of_windows{};
+    for (int p = 0, down = t; down < windows.window; ++p, down += windows.stride) {
+      for (int q = 0, across = u; across < windows.window; ++q, across += windows.stride) {
+        if (has_window(block, p, q))
+          window_before<whole>(spot, block, p, q)
+              .add_to(of_windows.d, down * windows.window + across);
+      }
+    }
+    const Spot place = place_at(spot, block, t, u);
+    const auto x = load_octet<whole>(element.x, place.index, place.count);
+    element.template finish<whole>(place, column, {x, of_windows}, sums);
+  }
+};
+
+// Walks the blocks of the images with an Element of gradients.
+template <class Number, class Element, class Shape>
+void launch_blocks(std::string_view kernel, const Element& element, const Windows& windows,
+                   const Shape& shape, const WindowAttributes& of, const void* d_y,
+                   const void* which, float* partials, std::int64_t parts, bool aligned,
+                   cudaStream_t stream) {
+  const auto walk = [&](auto is_three_by_two) {
+    OfBlocks<Number, Element, is_three_by_two.value> blocks;
+    blocks.element = element;
+    blocks.windows = windows;
+    blocks.blocks_down = static_cast<int>(blocks_along(shape.height, of));
+    blocks.blocks_across = static_cast<int>(blocks_along(shape.width, of));
+    blocks.by_blocks_down = Divisor(blocks.blocks_down);
+    blocks.by_blocks_across = Divisor(blocks.blocks_across);
+    blocks.d_y = static_cast<const Number*>(d_y);
+    blocks.which = static_cast<const std::uint8_t*>(which);
+    blocks.columns = shape.columns;
+    blocks.partials = partials;
+    launch_walk(kernel, blocks,
+                {shape.images * blocks.blocks_down * blocks.blocks_across, shape.columns, parts},
+                aligned && aligned_to_access(d_y, which), stream);
+  };
+  if (of.window == 3 && of.stride == 2) {
+    walk(std::true_type{});
+  } else {
+    walk(std::false_type{});
+  }
 }
 
 template <class Number>
@@ -345,20 +438,18 @@ Launch kernels::NormPool::prepare(const Shape& shape, DType dtype, const Attribu
 Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
                                               const Attributes& attributes, const LaunchContext&) {
   const Windows windows(name, shape, attributes);
-  return with_source(windows, dtype, [&](auto empty) -> Launch {
-    using Source = decltype(empty);
-    using Number = typename Source::Stored;
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
-      const Source source{windows, static_cast<const Number*>(buffers[0]),
-                          static_cast<const std::uint8_t*>(buffers[1]), shape.columns};
-      const GradientSumsOnDevice<Number, Source> element{
-          source, static_cast<const Number*>(buffers[2]), static_cast<const float*>(buffers[3]),
-          static_cast<float*>(buffers[4]), shape.columns};
-      const bool aligned =
-          aligned_to_access(source.d_y, source.which, element.x, element.statistics);
-      launch_walk(name, element,
-                  {shape.images * shape.height * shape.width, shape.columns, shape.parts}, aligned,
-                  stream);
+      const GradientSumsOnDevice<Number, PooledGradient<Number>> element{
+          {},
+          static_cast<const Number*>(buffers[2]),
+          static_cast<const float*>(buffers[3]),
+          static_cast<float*>(buffers[4]),
+          shape.columns};
+      launch_blocks<Number>(name, element, windows, shape, attributes, buffers[0], buffers[1],
+                            element.partials, shape.parts,
+                            aligned_to_access(element.x, element.statistics), stream);
     };
   });
 }
@@ -366,22 +457,19 @@ Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
 Launch kernels::NormPoolGradient::prepare(const Shape& shape, DType dtype,
                                           const Attributes& attributes, const LaunchContext&) {
   const Windows windows(name, shape, attributes);
-  return with_source(windows, dtype, [&](auto empty) -> Launch {
-    using Source = decltype(empty);
-    using Number = typename Source::Stored;
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
-      const Source source{windows, static_cast<const Number*>(buffers[0]),
-                          static_cast<const std::uint8_t*>(buffers[1]), shape.columns};
-      const GradientApplyOnDevice<Number, Source> element{source,
-                                                          static_cast<const Number*>(buffers[2]),
-                                                          static_cast<const float*>(buffers[3]),
-                                                          static_cast<const float*>(buffers[4]),
-                                                          static_cast<Number*>(buffers[5]),
-                                                          shape.columns};
-      const bool aligned = aligned_to_access(source.d_y, source.which, element.x,
-                                             element.statistics, element.means, element.d_x);
-      launch_walk(name, element, {shape.images * shape.height * shape.width, shape.columns},
-                  aligned, stream);
+      const GradientApplyOnDevice<Number, PooledGradient<Number>> element{
+          {},
+          static_cast<const Number*>(buffers[2]),
+          static_cast<const float*>(buffers[3]),
+          static_cast<const float*>(buffers[4]),
+          static_cast<Number*>(buffers[5]),
+          shape.columns};
+      launch_blocks<Number>(
+          name, element, windows, shape, attributes, buffers[0], buffers[1], nullptr, 1,
+          aligned_to_access(element.x, element.statistics, element.means, element.d_x), stream);
     };
   });
 }

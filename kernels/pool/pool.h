@@ -21,6 +21,13 @@ constexpr Size windows_along(Size side, const WindowAttributes& of) {
   return (side + 2 * of.padding - of.window) / of.stride + 1;
 }
 
+// Places lie in blocks of stride x stride, counted from the padding's edge: the number of blocks
+// along a side.
+template <class Size>
+constexpr Size blocks_along(Size side, const WindowAttributes& of) {
+  return (side - 1 + of.padding) / of.stride + 1;
+}
+
 namespace kernels {
 
 // The relu of a batch norm and its max pool in one, so that the relu's result is never stored:
@@ -50,7 +57,7 @@ struct NormPool {
 // Sums for the gradients of norm_pool, as batch_norm_gradient_sums makes them: d of a place is the
 // sum of d_y over the windows that chose it, and 0 where norm(x) is not positive.
 //   shape     images, height, width, columns, parts (batch_norm_parts(images height width)); part p
-//             takes the places p, p + parts, ... of all images
+//             takes the blocks p, p + parts, ... of places (blocks_along) of all images
 //   operands  d_y and which ([images][P][Q][columns]), x, statistics (fp32 [4][columns]), partials
 //             (fp32 [parts][2 columns]: sums of d, then of d n with n = (x - mean) / deviation)
 struct NormPoolGradientSums {

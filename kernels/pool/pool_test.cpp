@@ -144,6 +144,21 @@ double normalised(const Trial& t, std::int64_t i) {
   return (value_at(t, 2, i) - value_at(t, 3, c)) * value_at(t, 3, columns + c);
 }
 
+// The block of a pixel among those of all images, by counting: a block ends where the next begins.
+std::int64_t block_of(const TrialOf<kernels::NormPoolGradientSums>& t, std::int64_t pixel) {
+  const auto count = [&](std::int64_t pixels) {
+    std::int64_t blocks = 0;
+    for (std::int64_t edge = t.attributes.stride - t.attributes.padding; edge <= pixels;
+         edge += t.attributes.stride)
+      ++blocks;
+    return blocks;
+  };
+  const std::int64_t across = count(t.shape.width - 1) + 1, down = count(t.shape.height - 1) + 1;
+  const std::int64_t row = pixel / t.shape.width;
+  return (row / t.shape.height * down + count(row % t.shape.height)) * across +
+         count(pixel % t.shape.width);
+}
+
 TEST(NormPoolGradientSums, SumWhatTheWindowsPassOn) {
   using Trial = TrialOf<kernels::NormPoolGradientSums>;
   expect_formulas<kernels::NormPoolGradientSums>(
@@ -152,7 +167,7 @@ TEST(NormPoolGradientSums, SumWhatTheWindowsPassOn) {
           const std::int64_t columns = t.shape.columns, part = i / (2 * columns);
           double sum = 0;
           for (std::int64_t x = i % columns; x < value_count(t, 2); x += columns) {
-            if (x / columns % t.shape.parts != part) continue;
+            if (block_of(t, x / columns) % t.shape.parts != part) continue;
             const bool of_projections = i / columns % 2 == 1;
             sum += d[static_cast<std::size_t>(x)] * (of_projections ? normalised(t, x) : 1);
           }
