@@ -68,42 +68,44 @@ struct StatisticsOnDevice {
   std::int64_t columns;
   double rows, epsilon, momentum;
 
-  __device__ void operator()(std::int64_t c, double sum, double squares) const {
+  struct Inputs {
+    float first, weight, bias, running_mean, running_variance;
+  };
+  __device__ Inputs read(std::int64_t c) const {
+    return {to_float(first_row[c]), to_float(weight[c]), to_float(bias[c]), running_mean[c],
+            running_variance[c]};
+  }
+  __device__ void operator()(std::int64_t c, const Inputs& of, double sum, double squares) const {
     const double shift = sum / rows;
-    const double mean = to_float(first_row[c]) + shift;
+    const double mean = of.first + shift;
     const double biased = squares / rows - shift * shift;
     const double variance = biased < 0 ? 0 : biased;
-    take_in(running_mean[c], mean);
-    take_in(running_variance[c], variance * rows / (rows - 1));
+    running_mean[c] = taken_in(of.running_mean, mean);
+    running_variance[c] = taken_in(of.running_variance, variance * rows / (rows - 1));
     const double reciprocal = 1 / sqrt(variance + epsilon);
     statistics[batch_statistics::mean * columns + c] = static_cast<float>(mean);
     statistics[batch_statistics::reciprocal * columns + c] = static_cast<float>(reciprocal);
-    statistics[batch_statistics::scale * columns + c] =
-        static_cast<float>(to_float(weight[c]) * reciprocal);
-    statistics[batch_statistics::bias * columns + c] = to_float(bias[c]);
+    statistics[batch_statistics::scale * columns + c] = static_cast<float>(of.weight * reciprocal);
+    statistics[batch_statistics::bias * columns + c] = of.bias;
   }
-  __device__ void take_in(float& running, double value) const {
-    running = static_cast<float>((1 - momentum) * running + momentum * value);
+  __device__ float taken_in(float running, double value) const {
+    return static_cast<float>((1 - momentum) * running + momentum * value);
   }
 };
 
+// Also keeps the means of d and of d n.
 template <class Number>
-struct ParametersOnDevice {
-  Number *d_weight, *d_bias;
+struct MeansOnDevice {
+  ParameterGradients<Number> parameters;
   float* means;
   std::int64_t columns;
   double rows;
-  bool accumulate;
 
-  __device__ void operator()(std::int64_t c, double sum, double projection) const {
-    add(d_weight[c], projection);
-    add(d_bias[c], sum);
+  __device__ auto read(std::int64_t c) const { return parameters.read(c); }
+  __device__ void operator()(std::int64_t c, const auto& old, double sum, double projection) const {
+    parameters(c, old, sum, projection);
     means[c] = static_cast<float>(sum / rows);
     means[columns + c] = static_cast<float>(projection / rows);
-  }
-  __device__ void add(Number& gradient, double value) const {
-    const double old = accumulate ? to_float(gradient) : 0.0f;
-    gradient = from_float<Number>(static_cast<float>(old + value));
   }
 };
 
@@ -328,12 +330,11 @@ Launch kernels::BatchNormGradientFinish::prepare(const Shape& shape, DType dtype
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
       const Buffers at{buffers};
-      const ParametersOnDevice<Number> finish{at.as<Number>(1),
-                                              at.as<Number>(2),
-                                              at.single(3),
-                                              shape.columns,
-                                              static_cast<double>(shape.rows),
-                                              attributes.accumulate};
+      const MeansOnDevice<Number> finish{
+          {at.as<Number>(1), at.as<Number>(2), attributes.accumulate},
+          at.single(3),
+          shape.columns,
+          static_cast<double>(shape.rows)};
       launch_finish(name, at.single(0), shape, finish, stream);
     };
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of sums over rows: the parts of each column are added.
+// The end of sums over rows: the parts of each column are added. Batch norm and group norm share
+// it.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -9,8 +10,39 @@ namespace stepgate {
 constexpr int finish_lines = 32, finish_block_columns = 32;
 constexpr int finish_threads = finish_lines * finish_block_columns;
 
-// Adds the parts of each of the block's columns in double, in a fixed order, and calls
-// finish(column, sum of the first vector, sum of the second). partials are [parts][2 columns].
+// Adds the parts begin, begin + step, ... of a column in double, in that order. partials begin with
+// the column, and are [parts][2 columns].
+__device__ __forceinline__ void add_parts(const float* partials, std::int64_t begin,
+                                          std::int64_t step, std::int64_t parts,
+                                          std::int64_t columns, double& first, double& second) {
+#pragma unroll 4
+  for (std::int64_t part = begin; part < parts; part += step) {
+    first += partials[part * 2 * columns];
+    second += partials[(part * 2 + 1) * columns];
+  }
+}
+
+// Stores the gradients of a norm's weight and bias, or adds them to those that are there.
+template <class Number>
+struct ParameterGradients {
+  Number *d_weight, *d_bias;
+  bool accumulate;
+
+  struct Old {
+    float weight, bias;
+  };
+  __device__ Old read(std::int64_t c) const {
+    return accumulate ? Old{to_float(d_weight[c]), to_float(d_bias[c])} : Old{};
+  }
+  __device__ void operator()(std::int64_t c, const Old& old, double sum, double projection) const {
+    d_weight[c] = from_float<Number>(static_cast<float>(old.weight + projection));
+    d_bias[c] = from_float<Number>(static_cast<float>(old.bias + sum));
+  }
+};
+
+// Adds the parts of each of the block's columns in a fixed order, and calls finish(column, inputs,
+// sum of the first vector, sum of the second). inputs are what finish.read(column) returned before
+// the parts were read: behind them, its latency would come on top.
 template <class Finish>
 __device__ __forceinline__ void finish_columns(const float* partials, std::int64_t parts,
                                                std::int64_t columns, std::int64_t block,
@@ -18,13 +50,11 @@ __device__ __forceinline__ void finish_columns(const float* partials, std::int64
   __shared__ double of_lines[2][finish_lines][finish_block_columns];
   const int lane = threadIdx.x % finish_block_columns, line = threadIdx.x / finish_block_columns;
   const std::int64_t column = block * finish_block_columns + lane;
+  decltype(finish.read(column)) inputs{};
   double first = 0, second = 0;
   if (column < columns) {
-#pragma unroll 4
-    for (std::int64_t part = line; part < parts; part += finish_lines) {
-      first += partials[part * 2 * columns + column];
-      second += partials[(part * 2 + 1) * columns + column];
-    }
+    if (line == 0) inputs = finish.read(column);
+    add_parts(partials + column, line, finish_lines, parts, columns, first, second);
   }
   of_lines[0][line][lane] = first;
   of_lines[1][line][lane] = second;
@@ -34,7 +64,7 @@ __device__ __forceinline__ void finish_columns(const float* partials, std::int64
     first += of_lines[0][other][lane];
     second += of_lines[1][other][lane];
   }
-  finish(column, first, second);
+  finish(column, inputs, first, second);
 }
 
 }  // namespace stepgate

@@ -336,26 +336,25 @@ struct PartsOfGroup {
   std::int64_t parts, channels;
   int width;
 
-  template <class Function>
-  __device__ __forceinline__ void for_each_channel(Function with) const {
+  // Calls with(read(channel), both sums) for each channel, which is read before its parts are.
+  template <class Read, class Function>
+  __device__ __forceinline__ void for_each_channel(Read read, Function with) const {
     const int lane = threadIdx.x % warp_size;
     const int lanes = width < warp_size ? width : warp_size, sharing = warp_size / lanes;
     for (int from = 0; from < width; from += lanes) {
       const int channel = from + lane % lanes, share = lane / lanes;
       double first = 0, second = 0;
+      float of_channel = 0;
       if (channel < width && share < sharing) {
-#pragma unroll 4
-        for (std::int64_t part = share; part < parts; part += sharing) {
-          first += partials[part * 2 * channels + channel];
-          second += partials[(part * 2 + 1) * channels + channel];
-        }
+        of_channel = read(channel);
+        add_parts(partials + channel, share, sharing, parts, channels, first, second);
       }
       double sum = first, other_sum = second;
       for (int other = 1; other < sharing; ++other) {
         sum += __shfl_down_sync(0xffffffffu, first, other * lanes);
         other_sum += __shfl_down_sync(0xffffffffu, second, other * lanes);
       }
-      if (channel < width && share == 0) with(channel, sum, other_sum);
+      if (channel < width && share == 0) with(of_channel, sum, other_sum);
     }
   }
 };
@@ -377,10 +376,12 @@ __global__ void __launch_bounds__(group_threads)
   const PartsOfGroup group{partials + sample * shape.parts * 2 * channels + from, shape.parts,
                            channels, width};
   const double pixels = static_cast<double>(shape.pixels);
+  const double base = of_first[0];
   double means = 0, squared_means = 0, variances = 0;
-  group.for_each_channel([&](int channel, double sum, double squares) {
+  const auto first_of = [&](int channel) { return of_first[channel]; };
+  group.for_each_channel(first_of, [&](float of_channel, double sum, double squares) {
     const double shift = sum / pixels;
-    const double mean = static_cast<double>(of_first[channel]) - of_first[0] + shift;
+    const double mean = of_channel - base + shift;
     means += mean;
     squared_means += mean * mean;
     variances += squares / pixels - shift * shift;
@@ -388,32 +389,17 @@ __global__ void __launch_bounds__(group_threads)
   const double mean = over_warp(means) / width;
   const double variance = (over_warp(variances) + over_warp(squared_means)) / width - mean * mean;
   if (threadIdx.x % warp_size != 0) return;
-  statistics[index * group_norm_numbers] = static_cast<float>(of_first[0] + mean);
+  statistics[index * group_norm_numbers] = static_cast<float>(base + mean);
   statistics[index * group_norm_numbers + 1] =
       static_cast<float>(1 / sqrt((variance < 0 ? 0 : variance) + epsilon));
 }
-
-template <class Number>
-struct ParametersOnDevice {
-  Number *d_weight, *d_bias;
-  bool accumulate;
-
-  __device__ void operator()(std::int64_t channel, double sum, double projection) const {
-    add(d_weight[channel], projection);
-    add(d_bias[channel], sum);
-  }
-  __device__ void add(Number& gradient, double value) const {
-    const double old = accumulate ? to_float(gradient) : 0.0f;
-    gradient = from_float<Number>(static_cast<float>(old + value));
-  }
-};
 
 // The first blocks finish the gradients of the parameters, whose parts are those of all samples.
 // Each warp of the others finishes the means of a group of a sample.
 template <class Number>
 __global__ void __launch_bounds__(finish_threads)
     finish_gradients(const float* partials, const Number* weight, float* means,
-                     const GroupNormPartsShape shape, const ParametersOnDevice<Number> parameters) {
+                     const GroupNormPartsShape shape, const ParameterGradients<Number> parameters) {
   const std::int64_t channels = shape.columns + shape.others;
   const std::int64_t blocks = (channels + finish_block_columns - 1) / finish_block_columns;
   if (blockIdx.x < blocks) {
@@ -429,8 +415,8 @@ __global__ void __launch_bounds__(finish_threads)
   const PartsOfGroup group{partials + sample * shape.parts * 2 * channels + from, shape.parts,
                            channels, width};
   double mean = 0, projection = 0;
-  group.for_each_channel([&](int channel, double sum, double of_projections) {
-    const double factor = to_float(weight[from + channel]);
+  const auto weight_of = [&](int channel) { return to_float(weight[from + channel]); };
+  group.for_each_channel(weight_of, [&](double factor, double sum, double of_projections) {
     mean += factor * sum;
     projection += factor * of_projections;
   });
@@ -533,7 +519,7 @@ Launch kernels::GroupNormGradientFinish::prepare(const Shape& shape, DType dtype
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
-      const ParametersOnDevice<Number> parameters{static_cast<Number*>(buffers[2]),
+      const ParameterGradients<Number> parameters{static_cast<Number*>(buffers[2]),
                                                   static_cast<Number*>(buffers[3]),
                                                   attributes.accumulate};
       finish_gradients<<<blocks, finish_threads, 0, stream>>>(
