@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times stepgate's transformers and ResNets and PyTorch's side by side on the local GPU, and prints a table.
+"""Times stepgate's transformers, ResNets and UNets and PyTorch's side by side on the local GPU, and prints a table.
 
-    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama2048,resnet50b64] [--repeats 3] [--eager] [--heuristic]
+    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama2048,resnet50b64,unetb64] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
     ci/compare_pytorch.py STEPGATE --ranks 2 --shapes d768b8,d2048b4
 
@@ -17,12 +17,13 @@ stepgate's in its trace, and what its simulated device makes of the same step, w
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
 stepgate's reduction in buckets, with ZeRO's first stage and without, and both with one GPU; the slowest rank's time
-counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA, for ResNets 2.3.
+counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA, for images 2.3.
 
 A ResNet is torchvision's in both, on random images in the GPU's memory: SGD with momentum and weight decay, bf16 with
-fp32 master weights. In PyTorch that is channels_last, autocast, fused SGD and torch.compile: as it is, with
-cudnn.benchmark, and with the kernels that max-autotune-no-cudagraphs chooses. The peak of the memory is that of
-torch.cuda.max_memory_allocated in steady steps, and of stepgate's plan.
+fp32 master weights. A UNet is the one of pytorch_unet.py, which predicts the noise that the step adds to images of 64
+pixels: AdamW, bf16 with fp32 master weights. In PyTorch that is channels_last, autocast, a fused optimizer and
+torch.compile: as it is, with cudnn.benchmark, and of a ResNet with the kernels that max-autotune-no-cudagraphs chooses. The
+peak of the memory is that of torch.cuda.max_memory_allocated in steady steps, and of stepgate's plan.
 """
 
 import argparse
@@ -52,9 +53,12 @@ RESNETS = {  # layers, height and width of an image, batch; the last two are hel
     "resnet101b64": (101, 224, 64),
     "resnet50b96": (50, 192, 96),
 }
+UNETS = {"unetb64": dict(width=128, image=64, layers=2, batch=64), "unetb16": dict(width=128, image=64, layers=2, batch=16)}
+OF_IMAGES = RESNETS | UNETS
 BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}  # of the four stages
 CLASSES = 1000
-BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet101b64"}  # where CUDA graphs may help
+TIMES = 1000  # as in pytorch_unet.py
+BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet101b64", "unetb16"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
@@ -72,33 +76,58 @@ def ffn_of(name, hidden):
     return -(-8 * hidden // (3 * 64)) * 64 if is_llama(name) else 4 * hidden
 
 
-def convolutions_of(layers, image):
-    """Yields the pixels of each convolution's result, its inputs, outputs and window."""
+def products_of_resnet(name):
+    """Yields the products of a sample in each convolution, and in the head."""
+    layers, image, _ = RESNETS[name]
     size, inputs = -(-image // 2), 64
-    yield size**2, 3, inputs, 7
+    yield size**2 * 3 * inputs * 7**2
     size = -(-size // 2)
     for stage, blocks in enumerate(BLOCKS[layers]):
         width = 64 << stage
         for block in range(blocks):
             before, size = size, -(-size // 2) if stage > 0 and block == 0 else size
-            yield before**2, inputs, width, 1
-            yield size**2, width, width, 3
-            yield size**2, width, 4 * width, 1
+            yield before**2 * inputs * width
+            yield size**2 * width * width * 3**2
+            yield size**2 * width * 4 * width
             if block == 0:
-                yield size**2, inputs, 4 * width, 1
+                yield size**2 * inputs * 4 * width
             inputs = 4 * width
+    yield inputs * CLASSES
+
+
+def products_of_unet(name):
+    """Yields the products of a sample in each layer, with those of attention's scores."""
+    from pytorch_unet import layers_of
+
+    width, size = UNETS[name]["width"], UNETS[name]["image"]
+    yield size**2 * 3 * width * 3**2
+    yield width * 4 * width + (4 * width) ** 2
+    for kind, _, inputs, others, outputs in layers_of(UNETS[name]):
+        if kind in ("down", "up"):
+            size = size // 2 if kind == "down" else 2 * size
+            yield size**2 * inputs * outputs * 3**2
+        elif kind == "residual":
+            yield size**2 * outputs * (inputs + others + outputs) * 3**2 + 4 * width * outputs
+            if inputs + others != outputs:
+                yield size**2 * (inputs + others) * outputs
+        elif kind == "attention":
+            yield size**2 * 4 * inputs**2 + 2 * size**4 * inputs
+    yield size**2 * width * 3 * 3**2
 
 
 def flops_of(name):
-    """Of the model itself. Transformer: 6 a parameter of a GEMM and a token, and causal attention (6 L T d). ResNet:
-    6 a product of a convolution or the head, and 4 of the first, whose input has no gradient."""
-    if name in RESNETS:
-        layers, image, batch = RESNETS[name]
-        first, *others = (pixels * inputs * outputs * window**2 for pixels, inputs, outputs, window in convolutions_of(layers, image))
-        return (4 * first + 6 * (sum(others) + 2048 * CLASSES)) * batch
+    """Of the model itself. Transformer: 6 a parameter of a GEMM and a token, and causal attention (6 L T d). Models of
+    images: 6 a product, and 4 of the first convolution, whose input has no gradient."""
+    if name in OF_IMAGES:
+        first, *others = (products_of_resnet if name in RESNETS else products_of_unet)(name)
+        return (4 * first + 6 * sum(others)) * batch_size_of(name)
     vocab, seq, hidden, layers, _, batch = SHAPES[name]
     parameters = layers * (4 * hidden**2 + (3 if is_llama(name) else 2) * hidden * ffn_of(name, hidden)) + vocab * hidden
     return (6 * parameters + 6 * layers * seq * hidden) * batch * seq
+
+
+def batch_size_of(name):
+    return UNETS[name]["batch"] if name in UNETS else (RESNETS | SHAPES)[name][-1]
 
 
 # --- PyTorch, in a process of its own ----------------------------------------------------------------
@@ -155,6 +184,79 @@ def resnet_of(name):
             return F.cross_entropy(self.net(x), y)
 
     layers = RESNETS[name][0]
+    return Model().to(memory_format=torch.channels_last)
+
+
+def unet_of(name):
+    """As a user of PyTorch writes the network of pytorch_unet.py, with its noise and its loss."""
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+    from pytorch_unet import EPSILON, groups_of, heads_of, layers_of, signal_of, time_features
+
+    def norm(channels):
+        return nn.GroupNorm(groups_of(channels), channels, EPSILON)
+
+    def convolution(inputs, outputs, stride=1):
+        return nn.Conv2d(inputs, outputs, 3, stride, 1)
+
+    class Residual(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.first, self.second = convolution(inputs, outputs), convolution(outputs, outputs)
+            self.norm1, self.norm2, self.time = norm(inputs), norm(outputs), nn.Linear(4 * width, outputs)
+            self.shortcut = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+
+        def forward(self, x, time):
+            inner = self.first(F.silu(self.norm1(x))) + self.time(time)[:, :, None, None]
+            return self.shortcut(x) + self.second(F.silu(self.norm2(inner)))
+
+    class Attention(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.norm, self.qkv, self.out = norm(channels), nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
+
+        def forward(self, x, _):
+            b, channels, side, _ = x.shape
+            tokens = self.norm(x).flatten(2).transpose(1, 2)
+            q, k, v = self.qkv(tokens).view(b, side * side, 3, heads_of(channels), -1).permute(2, 0, 3, 1, 4)
+            out = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, -1, channels)
+            return x + self.out(out).transpose(1, 2).reshape(x.shape)
+
+    class Resampled(nn.Module):
+        def __init__(self, channels, up):
+            super().__init__()
+            self.up, self.convolution = up, convolution(channels, channels, 1 if up else 2)
+
+        def forward(self, x, _):
+            return self.convolution(F.interpolate(x, scale_factor=2.0, mode="nearest") if self.up else x)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kinds, self.takes_skip, self.layers = [], [], nn.ModuleList()
+            for kind, _, inputs, others, outputs in layers_of(UNETS[name]):
+                self.kinds.append(kind)
+                self.takes_skip.append(others > 0)
+                self.layers.append({"residual": lambda: Residual(inputs + others, outputs), "attention": lambda: Attention(inputs),
+                                    "keep": nn.Identity, "down": lambda: Resampled(inputs, False),
+                                    "up": lambda: Resampled(inputs, True)}[kind]())
+            self.time = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, 4 * width), nn.SiLU())
+            self.first, self.norm, self.last = convolution(3, width), norm(width), convolution(width, 3)
+
+        def forward(self, x, times):
+            noise, signal = torch.randn_like(x), signal_of(times).float()[:, None, None, None]
+            time = self.time(time_features(UNETS[name], times).float())
+            x = self.first(signal * x + torch.sqrt(1 - signal**2) * noise)
+            skips = [x]
+            for kind, takes_skip, layer in zip(self.kinds, self.takes_skip, self.layers):
+                if kind == "keep":
+                    skips.append(x)
+                else:
+                    x = layer(torch.cat([x, skips.pop()], 1) if takes_skip else x, time)
+            return F.mse_loss(self.last(F.silu(self.norm(x))), noise)
+
+    width = UNETS[name]["width"]
     return Model().to(memory_format=torch.channels_last)
 
 
@@ -222,13 +324,14 @@ def transformer_of(name):
 
 
 def batch_of(name):
-    """Inputs and labels on the GPU."""
+    """Inputs and labels on the GPU; a UNet's labels are times."""
     import torch
 
-    if name in RESNETS:
-        _, image, batch = RESNETS[name]
-        images = torch.randn(batch, 3, image, image, device="cuda").contiguous(memory_format=torch.channels_last)
-        return images, torch.randint(0, CLASSES, (batch,), device="cuda")
+    if name in OF_IMAGES:
+        image, kinds = (UNETS[name]["image"], TIMES) if name in UNETS else (RESNETS[name][1], CLASSES)
+        shape = batch_size_of(name), 3, image, image
+        images = torch.randn(shape, device="cuda").contiguous(memory_format=torch.channels_last)
+        return images, torch.randint(0, kinds, shape[:1], device="cuda")
     vocab, seq, _, _, _, batch = SHAPES[name]
     words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
     return words[:, :-1].contiguous(), words[:, 1:].contiguous()
@@ -245,7 +348,7 @@ def run_pytorch(name, way):
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = way != "compile"
-    model = (resnet_of if name in RESNETS else transformer_of)(name).cuda()
+    model = (resnet_of if name in RESNETS else unet_of if name in UNETS else transformer_of)(name).cuda()
     if way in BUCKETS:
         model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=BUCKETS[way], gradient_as_bucket_view=True,
                                                     static_graph=True)
@@ -382,6 +485,11 @@ RESNET = """kind = "resnet"
 layers = {}
 image = {}
 """
+UNET = """kind = "unet"
+width = {width}
+image = {image}
+layers = {layers}
+"""
 LLAMA = """norm = "rms"
 mlp = "swiglu"
 ffn = {}
@@ -406,10 +514,12 @@ TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 def scenario_of(name, assertion):
     if name in RESNETS:
         model, optimizer = RESNET.format(*RESNETS[name]), "momentum"
+    elif name in UNETS:
+        model, optimizer = UNET.format(**UNETS[name]), "adamw"
     else:
         llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
         model, optimizer = TRANSFORMER.format(*SHAPES[name]) + llama + "tied = true\n" * is_tied(name), "adamw"
-    return SCENARIO.format(model=model, batch=(RESNETS | SHAPES)[name][-1], optimizer=optimizer, assertion=assertion)
+    return SCENARIO.format(model=model, batch=batch_size_of(name), optimizer=optimizer, assertion=assertion)
 
 
 def phases_of_stepgate(program, name, device):
@@ -456,12 +566,14 @@ def exposed_of_stepgate(program, name, way, settings):
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def ways_of(name, eager, heuristic):
-    """Of PyTorch and of stepgate."""
+def ways_of(name, eager, heuristic, wanted):
+    """Of PyTorch, as far as they are wanted, and of stepgate."""
     graphs_help = name in BOUND_BY_LAUNCHES
-    theirs = ["compile"] + ["compile_benchmark", "compile_autotune"] * (name in RESNETS) + ["compile_graphs"] * graphs_help + ["eager"] * eager
+    theirs = ["compile"] + ["compile_benchmark"] * (name in OF_IMAGES) + ["compile_autotune"] * (name in RESNETS)
+    theirs += ["compile_graphs"] * graphs_help + ["eager"] * eager
+    theirs = [way for way in theirs if way in (wanted or theirs)]
     is_padded = name in SHAPES and SHAPES[name][0] % 64 != 0
-    ours = ["graph"] + ["stream"] * (graphs_help or name in RESNETS) + ["padded"] * is_padded + ["heuristic"] * heuristic
+    ours = ["graph"] + ["stream"] * (graphs_help or name in OF_IMAGES) + ["padded"] * is_padded + ["heuristic"] * heuristic
     return theirs, ours
 
 
@@ -470,13 +582,16 @@ def words_of(name):
     if name in RESNETS:
         layers, image, batch = RESNETS[name]
         return f"ResNet-{layers} {image}x{image} B{batch}", batch / 1e3, "k img/s"
+    if name in UNETS:
+        image, batch = UNETS[name]["image"], UNETS[name]["batch"]
+        return f"UNet {image}x{image} B{batch}", batch / 1e3, "k img/s"
     vocab, seq, hidden, layers, heads, batch = SHAPES[name]
     blocks = "Llama " if is_llama(name) else ""
     return f"{blocks}V{vocab} T{seq} d{hidden} L{layers} h{heads} B{batch}", batch * seq / 1e6, "M tok/s"
 
 
-def compare(program, name, repeats, eager, heuristic):
-    their_ways, own_ways = ways_of(name, eager, heuristic)
+def compare(program, name, repeats, eager, heuristic, wanted):
+    their_ways, own_ways = ways_of(name, eager, heuristic, wanted)
     times, peaks = {}, {}
     for _ in range(repeats):
         measured = {way: time_stepgate(program, name, way) for way in own_ways}
@@ -533,18 +648,19 @@ def main():
         return run_pytorch(sys.argv[2], sys.argv[3])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stepgate")
-    parser.add_argument("--shapes", default=",".join(SHAPES | RESNETS))
+    parser.add_argument("--shapes", default=",".join(SHAPES | OF_IMAGES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
+    parser.add_argument("--ways", type=lambda text: text.split(","), help=f"only these of PyTorch's: {','.join(MODES)}")
     parser.add_argument("--heuristic", action="store_true", help="also with the algorithms that cuBLASLt names first")
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
     parser.add_argument("--ranks", type=int, default=1, help="as many GPUs, with a batch each")
     arguments = parser.parse_args()
     shapes = arguments.shapes.split(",")
-    if unknown := [name for name in [arguments.phases or shapes[0], *shapes] if name not in SHAPES | RESNETS]:
-        parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | RESNETS)}")
-    if arguments.ranks > 1 and (resnets := [name for name in shapes if name in RESNETS]):
-        parser.error(f"{resnets[0]} is compared on one GPU alone; name transformers with --shapes")
+    if unknown := [name for name in [arguments.phases or shapes[0], *shapes] if name not in SHAPES | OF_IMAGES]:
+        parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | OF_IMAGES)}")
+    if arguments.ranks > 1 and (of_images := [name for name in shapes if name in OF_IMAGES]):
+        parser.error(f"{of_images[0]} is compared on one GPU alone; name transformers with --shapes")
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
     if arguments.ranks > 1:
@@ -555,7 +671,7 @@ def main():
         return None
     print("| model | PyTorch, its best | stepgate | | MFU | ratio | peak of PyTorch | of stepgate |\n|---|---|---|---|---|---|---|---|")
     for name in shapes:
-        print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic), flush=True)
+        print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic, arguments.ways), flush=True)
 
 
 if __name__ == "__main__":

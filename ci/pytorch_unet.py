@@ -161,7 +161,7 @@ def signal_of(times):
 
 def time_features(case, times):
     half = case["width"] // 2
-    frequencies = torch.exp(-math.log(10000.0) * torch.arange(half, dtype=torch.float64) / half)
+    frequencies = torch.exp(-math.log(10000.0) * torch.arange(half, dtype=torch.float64, device=times.device) / half)
     angles = times.double()[:, None] * frequencies[None]
     return torch.cat([torch.cos(angles), torch.sin(angles)], 1)
 
