@@ -2,8 +2,8 @@
 """Gates libraries of kernels on a real GPU where the answer is known. A layer_norm whose first block
 waits for a number of clock cycles is gated against itself and against one that waits for 2 % more,
 which makes its step about 0.3 % slower: with an assertion that names kernel_us(layer_norm), and
-without. Prints exit code, wall seconds and the lines about the kernel of each gate, and fails where
-one is not as planted.
+without. One that makes the step itself 2 % slower must be refused without it too. Prints exit code,
+wall seconds and the lines about the kernel of each gate, and fails where one is not as planted.
 
     python3 tests/programs/kernels_on_gpu.py build/cuda/runner/stepgate --identical 10
 """
@@ -19,6 +19,7 @@ import time
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
 # More than a launch on an H200 takes: about 80 us at 1.9 GHz.
 CYCLES = 150_000
+SHARE_OF_STEP = 0.15  # of layer_norm's launches that wait so
 BEGINNING = "  const long long row = blockIdx.x;\n"
 WAIT = "  if (row == 0)\n    for (const long long begin = clock64(); clock64() - begin < {};) {{}}\n"
 
@@ -49,14 +50,15 @@ def main():
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for name, cycles in (("base", CYCLES), ("same", CYCLES), ("slower", CYCLES * 102 // 100)):
+        for name, cycles in (("base", CYCLES), ("same", CYCLES), ("slower", CYCLES * 102 // 100),
+                             ("slow_step", int(CYCLES * (1 + 0.02 / SHARE_OF_STEP)))):
             build(name, cycles)
         with open("asked.toml", "w") as file:
             file.write(step + 'norm = "mine.kernel_us(layer_norm) <= 9 ms"\n')
         with open("unasked.toml", "w") as file:
             file.write(step)
         cases = [("same", "asked", {0, 77})] * given.identical
-        cases += [("slower", "asked", {1})] * given.slower + [("slower", "unasked", {0})]
+        cases += [("slower", "asked", {1})] * given.slower + [("slower", "unasked", {0}), ("slow_step", "unasked", {1})]
         for seed, (head, scenario, codes) in enumerate(cases, 1):
             begin = time.monotonic()
             gate = subprocess.run([stepgate, "--baselines", baselines, "gate", "--base-kernels", "base.so", "--head-kernels",
@@ -64,10 +66,10 @@ def main():
                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             is_right = gate.returncode in codes
             wrong += not is_right
-            print("{:<6} {:<7} exit code {:>2}  {:6.1f} s  {}".format(
+            print("{:<9} {:<7} exit code {:>2}  {:6.1f} s  {}".format(
                 head, scenario, gate.returncode, time.monotonic() - begin, "as planted" if is_right else "NOT AS PLANTED"))
             lines = gate.stdout.splitlines()
-            told = [line for line in lines if re.search("layer_norm [+-]|^(comparison|kernels) ", line)]
+            told = [line for line in lines if re.search("layer_norm [+-]|step [+-]|^(comparison|kernels) ", line)]
             print("    " + "\n    ".join(told if is_right else lines), flush=True)
     return 1 if wrong else 0
 
