@@ -76,25 +76,62 @@ TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {
   EXPECT_GT(in_place, 500);
 }
 
-TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
-  const FormulaOf<kernels::Ingest> feature = [](const TrialOf<kernels::Ingest>& t, std::int64_t i) {
+// Compares a kernel with the formulas of `Ingest`, where `number_of` gives the float of a word.
+template <class Kernel, class NumberOf>
+void expect_means_and_labels(NumberOf number_of) {
+  const FormulaOf<Kernel> feature = [=](const TrialOf<Kernel>& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.features;
     double sum = 0;
     int count = 0;
     for (std::int64_t word = 0; word < t.shape.words - 1; ++word) {
       if (word % t.shape.features != i % t.shape.features) continue;
-      sum += value_at(t, 0, row * t.shape.words + word);
+      sum += number_of(value_at(t, 0, row * t.shape.words + word));
       ++count;
     }
     return sum / count;
   };
-  const FormulaOf<kernels::Ingest> label = [](const TrialOf<kernels::Ingest>& t, std::int64_t row) {
-    const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.words - 1));
+  const FormulaOf<Kernel> label = [=](const TrialOf<Kernel>& t, std::int64_t row) {
+    const float word = number_of(value_at(t, 0, (row + 1) * t.shape.words - 1));
     const std::int64_t classes =
         t.attributes.classes == 0 ? t.shape.features : t.attributes.classes;
     return static_cast<double>(std::bit_cast<std::uint32_t>(word) % classes);
   };
-  expect_formulas<kernels::Ingest>({{1, feature}, {2, label}});
+  expect_formulas<Kernel>({{1, feature}, {2, label}});
+}
+
+TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
+  expect_means_and_labels<kernels::Ingest>([](double word) { return static_cast<float>(word); });
+}
+
+TEST(DecodeImages, AveragesTheDecodedBytesOfEachFeature) {
+  expect_means_and_labels<kernels::DecodeImages>(
+      [](double byte) { return static_cast<float>((byte - 127.5) / 127.5); });
+}
+
+// The two kernels compute the same together, and store words in between.
+TEST(DecodeImages, IsBitForBitDecodeAndThenIngest) {
+  for (const kernels::Ingest::Shape shape : {kernels::Ingest::Shape{3, 48, 49}, {2, 5, 23}}) {
+    const auto elements = static_cast<std::size_t>(shape.samples * shape.words);
+    const auto features = static_cast<std::size_t>(shape.samples * shape.features);
+    const auto samples = static_cast<std::size_t>(shape.samples);
+    std::vector<std::uint8_t> bytes(elements);
+    for (std::size_t i = 0; i < elements; ++i) bytes[i] = static_cast<std::uint8_t>(37 * i + 11);
+    std::vector<float> words(elements), images(features), in_one(features);
+    std::vector<std::int32_t> labels(samples), labels_in_one(samples);
+    run_in_fp32<kernels::Decode>({.rows = shape.samples, .columns = shape.words}, {},
+                                 {bytes.data(), words.data()});
+    run_in_fp32<kernels::Ingest>(shape, {10}, {words.data(), images.data(), labels.data()});
+    run_in_fp32<kernels::DecodeImages>(shape, {10},
+                                       {bytes.data(), in_one.data(), labels_in_one.data()});
+    EXPECT_EQ(in_one, images);
+    EXPECT_EQ(labels_in_one, labels);
+    bytes.front() ^= 1;  // a byte that is read must tell
+    bytes.back() ^= 1;
+    run_in_fp32<kernels::DecodeImages>(shape, {10},
+                                       {bytes.data(), in_one.data(), labels_in_one.data()});
+    EXPECT_NE(in_one, images);
+    EXPECT_NE(labels_in_one, labels);
+  }
 }
 
 TEST(Convert, CopiesNumbersOfEitherFormat) {

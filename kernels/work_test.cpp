@@ -49,6 +49,7 @@ TEST(Work, AgreesWithHandValues) {
       hand<kernels::EmbeddingGradient>({4, 3, 2}, DType::fp32, {}, {16 + 48 + 24, 24, 12}),
       hand<kernels::IngestTokens>({2, 3, 9}, DType::bf16, {100}, {72, 48, 26}),
       hand<kernels::IngestIndices>({2, 3, 9}, DType::bf16, {100, 10}, {72, 32, 26}),
+      hand<kernels::DecodeImages>({2, 4, 9}, DType::bf16, {}, {18, 24, 2 * (2 * 9 + 8 + 4)}),
       hand<kernels::Decode>({2, 3}, DType::bf16, {}, {6, 24, 12}),
       hand<kernels::Widen>({6}, DType::bf16, {}, {12, 24, 0}),
       hand<kernels::Narrow>({6}, DType::bf16, {}, {24, 12, 0}),

@@ -50,25 +50,42 @@ constexpr auto ingest_operands = operands_of<kernels::Ingest>({
     {"labels", Access::write, samples, OperandFormat::index},
 });
 
-void ingest_reference(const CallOf<kernels::Ingest>& call) {
+// `word_at` returns word i of the payload as a float.
+template <class WordAt>
+void reference_of_ingest(const CallOf<kernels::Ingest>& call, WordAt word_at) {
   const auto [samples, features, words] = call.shape;
   const auto classes = static_cast<std::uint64_t>(classes_of(call.shape, call.attributes));
-  const auto* payload = static_cast<const float*>(call.buffers[0]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
-    const float* row = payload + sample * words;
+    const std::int64_t first = sample * words;
     for (std::int64_t feature = 0; feature < features; ++feature) {
       double sum = 0;
       std::int64_t count = 0;
       for (std::int64_t word = feature; word < words - 1; word += features, ++count) {
-        sum += row[word];
+        sum += word_at(first + word);
       }
       set_number(call.buffers[1], call.dtype, sample * features + feature,
                  sum / static_cast<double>(count));
     }
-    const auto bits = std::bit_cast<std::uint32_t>(row[words - 1]);
+    const auto bits = std::bit_cast<std::uint32_t>(word_at(first + words - 1));
     labels[sample] = static_cast<std::int32_t>(bits % classes);
   }
+}
+
+void ingest_reference(const CallOf<kernels::Ingest>& call) {
+  const auto* payload = static_cast<const float*>(call.buffers[0]);
+  reference_of_ingest(call, [=](std::int64_t i) { return payload[i]; });
+}
+
+constexpr auto decode_images_operands = operands_of<kernels::DecodeImages>({
+    {"bytes", Access::read, payload_words, OperandFormat::byte},
+    {"images", Access::write, [](const auto& s) { return s.samples * s.features; }},
+    {"labels", Access::write, samples, OperandFormat::index},
+});
+
+void decode_images_reference(const CallOf<kernels::DecodeImages>& call) {
+  const auto* bytes = static_cast<const std::uint8_t*>(call.buffers[0]);
+  reference_of_ingest(call, [=](std::int64_t i) { return rounded_once(bytes[i]); });
 }
 
 constexpr auto ingest_indices_operands = operands_of<kernels::IngestIndices>({
@@ -140,17 +157,21 @@ void ingest_tokens_reference(const CallOf<kernels::IngestTokens>& call) {
 }  // namespace
 
 std::vector<Kernel> input_kernels() {
-  return {row<kernels::Decode, decode_reference>(decode_operands, flops_an_element<2>),
-          row<kernels::Ingest, ingest_reference>(
-              ingest_operands,
-              [](const auto& shape) { return shape.samples * (shape.words - 1 + shape.features); }),
-          row<kernels::IngestIndices, ingest_indices_reference>(
-              ingest_indices_operands,
-              [](const auto& shape) { return shape.samples * (shape.words + shape.tables + 1); }),
-          row<kernels::IngestTokens, ingest_tokens_reference>(
-              ingest_tokens_operands, [](const auto& shape) {
-                return shape.samples * (shape.words + shape.positions + 1);
-              })};
+  return {
+      row<kernels::Decode, decode_reference>(decode_operands, flops_an_element<2>),
+      row<kernels::Ingest, ingest_reference>(
+          ingest_operands,
+          [](const auto& shape) { return shape.samples * (shape.words - 1 + shape.features); }),
+      // Two for each decoded byte, besides those of ingest.
+      row<kernels::DecodeImages, decode_images_reference>(
+          decode_images_operands,
+          [](const auto& shape) { return shape.samples * (3 * shape.words - 1 + shape.features); }),
+      row<kernels::IngestIndices, ingest_indices_reference>(
+          ingest_indices_operands,
+          [](const auto& shape) { return shape.samples * (shape.words + shape.tables + 1); }),
+      row<kernels::IngestTokens, ingest_tokens_reference>(
+          ingest_tokens_operands,
+          [](const auto& shape) { return shape.samples * (shape.words + shape.positions + 1); })};
 }
 
 }  // namespace stepgate

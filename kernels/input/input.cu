@@ -55,6 +55,23 @@ struct IngestGrid {
   std::int64_t classes;
 };
 
+// A block takes `packs_of_block` of the packs of a sample.
+IngestGrid grid_of(const kernels::Ingest::Shape& shape, std::int64_t classes, std::int64_t packs,
+                   std::int64_t packs_of_block) {
+  const std::int64_t data_words = shape.words - 1;
+  return {shape.features,
+          shape.words,
+          ceiling_quotient(packs, packs_of_block),
+          data_words / shape.features,
+          data_words % shape.features,
+          classes};
+}
+
+__device__ std::int32_t label_of(float word, std::int64_t classes) {
+  const auto bits = static_cast<std::uint64_t>(__float_as_uint(word));
+  return static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(classes));
+}
+
 // A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
 // share the terms of each mean; slice 0 adds the slices up in their order. Along x the threads of a
 // warp read neighbouring words: a pack at once where the samples' first words are aligned.
@@ -101,10 +118,7 @@ __global__ void __launch_bounds__(ingest_block_threads)
     means.values[i] = from_float<Number>(sum / static_cast<float>(terms));
   }
   store<count>(features, sample * grid.features + feature, means);
-  if (pack == 0) {
-    const auto bits = static_cast<std::uint64_t>(__float_as_uint(row[data_words]));
-    labels[sample] = static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(grid.classes));
-  }
+  if (pack == 0) labels[sample] = label_of(row[data_words], grid.classes);
 }
 
 template <int count, bool aligned_samples, class Number>
@@ -114,14 +128,7 @@ void launch(const kernels::Ingest::Shape& shape, std::int64_t classes, void* con
   unsigned slices = 1;
   while (slices < ingest_largest_slices && slices * shape.features < shape.words - 1) slices *= 2;
   const dim3 threads(ingest_block_threads / slices, slices);
-  const std::int64_t packs = shape.features / count;
-  const std::int64_t data_words = shape.words - 1;
-  const IngestGrid grid{shape.features,
-                        shape.words,
-                        ceiling_quotient(packs, threads.x),
-                        data_words / shape.features,
-                        data_words % shape.features,
-                        classes};
+  const IngestGrid grid = grid_of(shape, classes, shape.features / count, threads.x);
   const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
   ingest<count, aligned_samples><<<blocks, threads, 0, stream>>>(
       static_cast<const float*>(buffers[0]), static_cast<Number*>(buffers[1]),
@@ -145,6 +152,106 @@ Launch kernels::Ingest::prepare(const Shape& shape, DType dtype, const Attribute
         launch<count, true, Number>(shape, classes, buffers, stream);
       } else {
         launch<count, false, Number>(shape, classes, buffers, stream);
+      }
+    };
+  });
+}
+
+namespace {
+
+constexpr int decode_images_block_threads = 256;
+
+// Returns `count` bytes from any address. A pack comes from the two neighbouring packs that hold
+// it; the second one is also the first of the next thread, so that it comes from the cache. Where
+// these would reach beyond [first, end), only the bytes before `end` are read, one by one.
+template <int count>
+__device__ __forceinline__ Pack<std::uint8_t, count> load_anywhere(const std::uint8_t* from,
+                                                                   const std::uint8_t* first,
+                                                                   const std::uint8_t* end) {
+  Pack<std::uint8_t, count> pack{};
+  const auto ahead = reinterpret_cast<std::uintptr_t>(from) % count;
+  const std::uint8_t* const aligned = from - ahead;
+  if constexpr (count == access_bytes) {
+    if (aligned >= first && aligned + 2 * count <= end) {
+      const uint4 low = *reinterpret_cast<const uint4*>(aligned);
+      const uint4 high = *reinterpret_cast<const uint4*>(aligned + count);
+      const std::uint32_t read[] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+      std::uint32_t* const words = reinterpret_cast<std::uint32_t*>(&pack);
+      // An index that is only known at run time would put the words into local memory.
+#pragma unroll
+      for (int skipped = 0; skipped < 4; ++skipped) {
+        if (ahead / 4 != skipped) continue;
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          words[i] = __funnelshift_r(read[skipped + i], read[skipped + i + 1], 8 * (ahead % 4));
+      }
+      return pack;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    if (from + i < end) pack.values[i] = from[i];
+  }
+  return pack;
+}
+
+// A thread takes `count` neighbouring features of one sample.
+template <int count, class Number>
+__global__ void __launch_bounds__(decode_images_block_threads)
+    decode_images(const std::uint8_t* bytes, const std::uint8_t* end, Number* images,
+                  std::int32_t* labels, IngestGrid grid) {
+  const std::int64_t sample = blockIdx.x / grid.blocks_per_sample;
+  const std::int64_t thread =
+      (blockIdx.x % grid.blocks_per_sample) * decode_images_block_threads + threadIdx.x;
+  const std::int64_t feature = thread * count;
+  if (feature >= grid.features) return;
+  const std::uint8_t* const row = bytes + sample * grid.words;
+  const std::int64_t data_words = grid.words - 1;  // the last one is the label
+
+  float sums[count] = {};
+  for (std::int64_t word = feature; word < data_words; word += grid.features) {
+    const auto read = load_anywhere<count>(row + word, bytes, end);
+    // The last pack of a sample may hold its label, which is not part of the features.
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      sums[i] += word + i < data_words ? decoded(read.values[i]) : 0.0f;
+  }
+  Pack<Number, count> means;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t terms = grid.least_terms + (feature + i < grid.longer_means ? 1 : 0);
+    means.values[i] =
+        from_float<Number>(terms == 1 ? sums[i] : sums[i] / static_cast<float>(terms));
+  }
+  store<count>(images, sample * grid.features + feature, means);
+  if (thread == 0) labels[sample] = label_of(decoded(row[data_words]), grid.classes);
+}
+
+template <int count, class Number>
+void launch_images(const kernels::DecodeImages::Shape& shape, std::int64_t classes,
+                   void* const* buffers, cudaStream_t stream) {
+  const IngestGrid grid =
+      grid_of(shape, classes, shape.features / count, decode_images_block_threads);
+  const auto* bytes = static_cast<const std::uint8_t*>(buffers[0]);
+  const auto blocks = static_cast<unsigned>(shape.samples * grid.blocks_per_sample);
+  decode_images<count><<<blocks, decode_images_block_threads, 0, stream>>>(
+      bytes, bytes + shape.samples * shape.words, static_cast<Number*>(buffers[1]),
+      static_cast<std::int32_t*>(buffers[2]), grid);
+  check_launch("decode_images");
+}
+
+}  // namespace
+
+Launch kernels::DecodeImages::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                      const LaunchContext&) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [shape, classes = classes_of(shape, attributes)](void* const* buffers,
+                                                            cudaStream_t stream) {
+      if (shape.features % access_bytes == 0 && aligned_to_access(buffers[1])) {
+        launch_images<access_bytes, Number>(shape, classes, buffers, stream);
+      } else {
+        launch_images<1, Number>(shape, classes, buffers, stream);
       }
     };
   });

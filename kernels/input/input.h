@@ -59,6 +59,21 @@ struct Ingest {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// Converts images of bytes to the model's input and labels. `decode` and `ingest` compute the same,
+// and store words in between.
+//   shape     samples; features H; words of a sample W, at least H + 1
+//   operands  bytes (uint8 [samples][W]), images ([samples][H]), labels (int32 [samples])
+// images[b][h] is the mean of decoded(bytes[b][h + k H]) over all k with h + k H < W - 1, rounded
+// to storage. Where W is H + 1, it is (x / 255 - 0.5) / 0.5 of one byte x, and host and device
+// compute the same bits. A sample's label is the bits of decoded(its last byte), modulo `classes`,
+// hence one of at most 256. Every byte is read.
+struct DecodeImages {
+  static constexpr std::string_view name = "decode_images";
+  using Shape = Ingest::Shape;
+  using Attributes = Ingest::Attributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 // Converts samples of raw words to one index into each of a model's tables, and a label. Every word
 // of a sample affects the result, so that lost data of a transfer is noticed.
 //   shape     samples; tables = T; words of a sample, more than T

@@ -211,6 +211,11 @@ void append_resnet(std::vector<BenchShape>& all) {
     all.push_back({.kernel = kernel,
                    .shape = kernels::MeanPool::Shape{images, 49, 2048},
                    .verified = kernels::MeanPool::Shape{2, 49, 2048}});
+  constexpr std::int64_t numbers = 3 * 224 * 224;
+  all.push_back({.kernel = "decode_images",
+                 .shape = kernels::DecodeImages::Shape{images, numbers, numbers + 1},
+                 .verified = kernels::DecodeImages::Shape{3, numbers, numbers + 1},
+                 .attributes = kernels::DecodeImages::Attributes{1000}});
 }
 
 // The UNet of 64 x 64 pixels with 128, 256, 256 and 512 channels at a batch of 64: norms of the

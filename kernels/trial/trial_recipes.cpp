@@ -73,19 +73,12 @@ std::vector<TrialRecipe> make_recipes() {
     images_of_samples.push_back({images, pixels, columns});
   const std::vector<kernels::AddNoise::Shape> noisy_samples = {{1, 2},   {3, 6},    {5, 34},
                                                                {7, 128}, {33, 130}, {2, 3072}};
+  const std::vector<kernels::Ingest::Shape> ingested = {
+      {1, 1, 2},      {3, 2, 3},      {5, 7, 8},      {4, 8, 12},    {2, 8, 64},      {6, 33, 100},
+      {64, 256, 257}, {64, 256, 260}, {7, 100, 3001}, {9, 64, 4096}, {33, 1024, 1025}};
   std::vector<TrialRecipe> all = {
-      recipe<kernels::Ingest>({{1, 1, 2},
-                               {3, 2, 3},
-                               {5, 7, 8},
-                               {4, 8, 12},
-                               {2, 8, 64},
-                               {6, 33, 100},
-                               {64, 256, 257},
-                               {64, 256, 260},
-                               {7, 100, 3001},
-                               {9, 64, 4096},
-                               {33, 1024, 1025}},
-                              {{0}, {10}, {1000}}),
+      recipe<kernels::Ingest>(ingested, {{0}, {10}, {1000}}),
+      recipe<kernels::DecodeImages>(ingested, {{0}, {10}, {1000}}),
       recipe<kernels::IngestTokens>({{1, 1, 2},
                                      {3, 2, 3},
                                      {5, 7, 8},

@@ -68,7 +68,7 @@ struct BatchKnobs {
   std::int64_t accumulate = 1;  // parts of a batch whose gradients add up before the update
   std::vector<std::int64_t> lengths = {};  // of samples, in turns; empty: always model.seq
   bool packed = false;  // a sample takes as many rows as it is long, rather than model.seq
-  BatchFormat format = BatchFormat::fp32;  // mlp, resnet; uint8: the device decodes it
+  BatchFormat format = BatchFormat::fp32;  // mlp, images; uint8: the device decodes it
   bool operator==(const BatchKnobs&) const = default;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How a batch of bytes becomes the 32-bit words that a model reads.
+// How a batch of bytes becomes the numbers that a model reads.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "kernels/kernels.h"
 #include "plan/compose/step_builder.h"
 #include "scenario/scenario.h"
 
@@ -18,5 +19,18 @@ int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_by
 // Launches the decoding unless `words` is the batch itself.
 void launch_decode(StepBuilder&, const BatchKnobs&, int batch, int words, std::int64_t sample_bytes,
                    const std::string& prefix = "");
+
+// The buffers that images are ingested into, and the number of classes of their labels.
+struct IngestedImages {
+  int images = 0;
+  int labels = 0;
+  std::int64_t classes = 0;
+};
+
+// Launches the kernel that makes the model's numbers and labels of `batch`, which holds so many
+// samples of words or, in uint8, of bytes: one launch in either format.
+void launch_ingest_of_images(StepBuilder&, BatchFormat, const kernels::Ingest::Shape& samples,
+                             const StepBuilder::Operand& batch, const IngestedImages&,
+                             const std::string& prefix = "");
 
 }  // namespace stepgate

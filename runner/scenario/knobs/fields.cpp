@@ -254,8 +254,8 @@ constexpr std::array field_rows{
     field<&Knobs::batch, &BatchKnobs::format>(
         "batch.format", one_of(choices<BatchFormat>),
         "what the loader hands over: fp32, or uint8, a quarter of the bytes, which the forward "
-        "pass first decodes on the device (x / 127.5 - 1)",
-        &for_mlp_and_resnet),
+        "pass decodes on the device (x / 127.5 - 1)",
+        &for_mlp_and_images),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
                                                  "microseconds that a batch costs its worker"),

@@ -66,9 +66,9 @@ inline constexpr KnobCondition for_chase{.holds = model_is<ModelKind::chase>,
 inline constexpr KnobCondition for_mlp{.holds = model_is<ModelKind::mlp>,
                                        .only_for = "mlp",
                                        .hint = "remove it, or write model.kind = \"mlp\""};
-inline constexpr KnobCondition for_mlp_and_resnet{
-    .holds = model_is<ModelKind::mlp, ModelKind::resnet>,
-    .only_for = "mlp, resnet",
+inline constexpr KnobCondition for_mlp_and_images{
+    .holds = model_is<ModelKind::mlp, ModelKind::resnet, ModelKind::unet>,
+    .only_for = "mlp, resnet, unet",
     .hint = "remove it, or write model.kind = \"mlp\""};
 inline constexpr KnobCondition for_layers_and_elementwise{
     .holds = model_is<ModelKind::mlp, ModelKind::recommender, ModelKind::elementwise>,

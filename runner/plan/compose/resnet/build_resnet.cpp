@@ -51,12 +51,9 @@ class Resnet {
   }
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
-    builder_.enter(Phase::forward);
-    const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
-    launch_decode(builder_, knobs_.batch, batch, words, sample_bytes);
     for (part_ = 0; part_ < knobs_.batch.accumulate; ++part_) {
       builder_.enter(Phase::forward);
-      ingest(words, sample_bytes / word_bytes);
+      ingest(batch, sample_bytes / word_bytes);
       forward();
       builder_.enter(Phase::backward);
       backward();
@@ -189,13 +186,14 @@ class Resnet {
       .window = pool_window, .stride = pool_stride, .padding = pool_padding};
 
   // Names tell the part of the batch where there are several.
+  std::string prefix() const {
+    return knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part_) + ": ";
+  }
   template <class Kernel>
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    const std::string prefix =
-        knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part_) + ": ";
-    builder_.launch<Kernel>(prefix + name, shape, operands, attributes);
+    builder_.launch<Kernel>(prefix() + name, shape, operands, attributes);
   }
 
   // The numbers of an operand with so many for each sample.
@@ -204,9 +202,10 @@ class Resnet {
   }
 
   void ingest(int batch, std::int64_t words) {
-    launch<kernels::Ingest>(
-        "ingest the batch", {.samples = samples(), .features = features(), .words = words},
-        {of_part(batch, words), whole(images_), whole(labels_)}, {.classes = knobs_.model.classes});
+    launch_ingest_of_images(
+        builder_, knobs_.batch.format,
+        {.samples = samples(), .features = features(), .words = words}, of_part(batch, words),
+        {.images = images_, .labels = labels_, .classes = knobs_.model.classes}, prefix());
   }
 
   void convolve(const NormedConvolution& made, int x, int y) {

@@ -101,13 +101,23 @@ TEST(Resnet, TakesNoMoreMemoryThanPyTorch) {
   }
 }
 
-TEST(Resnet, DecodesImagesOfBytesIntoTheWordsThatItIngests) {
-  const StepPlan words = plan_of(resnet50());
-  const StepPlan bytes = resnet_with([](Knobs& knobs) { knobs.batch.format = BatchFormat::uint8; });
-  EXPECT_EQ(4 * bytes.batch_bytes, words.batch_bytes);
-  EXPECT_EQ(launches_of(words, "decode"), 0);
-  EXPECT_EQ(launches_of(bytes, "decode"), 1);
-  EXPECT_EQ(find_race(bytes), std::nullopt);
+TEST(Resnet, DecodesImagesOfBytesInTheLaunchThatIngestsThem) {
+  for (const std::int64_t parts : {1, 2}) {
+    const auto plan_with = [&](BatchFormat format) {
+      return resnet_with([&](Knobs& knobs) {
+        knobs.batch.accumulate = parts;
+        knobs.batch.format = format;
+      });
+    };
+    const StepPlan words = plan_with(BatchFormat::fp32);
+    const StepPlan bytes = plan_with(BatchFormat::uint8);
+    EXPECT_EQ(4 * bytes.batch_bytes, words.batch_bytes);
+    EXPECT_EQ(launches_of(words, "ingest"), parts);
+    EXPECT_EQ(launches_of(bytes, "decode_images"), parts);
+    EXPECT_EQ(bytes.operations.size(), words.operations.size());
+    EXPECT_EQ(bytes.buffers.size(), words.buffers.size()) << "no words lie between";
+    EXPECT_EQ(find_race(bytes), std::nullopt);
+  }
 }
 
 // The smaller stem has neither a pool nor its choices.

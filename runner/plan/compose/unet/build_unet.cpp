@@ -11,6 +11,7 @@
 
 #include "kernels/kernels.h"
 #include "plan/compose/build_model.h"
+#include "plan/compose/decode_batch.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/unet/unet_shape.h"
 #include "plan/compose/update/build_update.h"
@@ -237,10 +238,10 @@ class Unet {
 
   // A sample's label is its time.
   void ingest(int batch, std::int64_t sample_bytes) {
-    builder_.launch<kernels::Ingest>(
-        "ingest the batch",
+    launch_ingest_of_images(
+        builder_, knobs_.batch.format,
         {.samples = samples(), .features = features(), .words = sample_bytes / word_bytes},
-        {whole(batch), whole(images_), whole(times_)}, {.classes = diffusion_times});
+        whole(batch), {.images = images_, .labels = times_, .classes = diffusion_times});
     builder_.launch<kernels::AddNoise>(
         "add noise", {samples(), features()},
         {whole(images_), whole(times_), whole(ends_.counter), whole(noisy_), whole(noise_)});

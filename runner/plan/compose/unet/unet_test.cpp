@@ -77,6 +77,18 @@ TEST(Unet, ReadsEverySkipOnceBesideTheStream) {
   EXPECT_EQ(read.size(), 12u);
 }
 
+TEST(Unet, DecodesImagesOfBytesInTheLaunchThatIngestsThem) {
+  Knobs knobs = usual_unet();
+  const StepPlan words = plan_of(knobs);
+  knobs.batch.format = BatchFormat::uint8;
+  const StepPlan bytes = plan_of(knobs);
+  EXPECT_EQ(4 * bytes.batch_bytes, words.batch_bytes);
+  EXPECT_EQ(launches_of(words, "decode_images"), 0);
+  EXPECT_EQ(launches_of(bytes, "decode_images"), 1);
+  EXPECT_EQ(launches_of(bytes, "ingest"), 0);
+  EXPECT_EQ(bytes.buffers.size(), words.buffers.size()) << "no words lie between";
+}
+
 TEST(Unet, HasAtMost32GroupsOfAtLeastFourChannels) {
   Knobs knobs = usual_unet();
   for (const std::int64_t width : {8, 24, 128, 192}) {
