@@ -93,6 +93,9 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"ResNet-50", "model.kind = \"resnet\""},
       {"BatchNorm", "model.kind = \"resnet\""},
       {"UNet", "model.kind = \"unet\""},
+      {"channels", "model.width"},
+      {"resolution", "model.image"},
+      {"int8", "batch.format = \"uint8\""},
       {"n_layer", "model.layers"},
       {"d_model", "model.hidden"},
       {"seq_len", "model.seq"},
@@ -123,6 +126,8 @@ TEST(FamiliarWords, AreHintsOfKnobsWhereAKnobIsMeantAndOfMetricsElsewhere) {
   EXPECT_EQ(choice_for("sync.how", "cudaStreamSynchronize"), "stream");
   EXPECT_EQ(choice_for("optim.kind", "sgd_momentum"), "momentum");
   EXPECT_EQ(choice_for("optim.kind", "nesterov"), "momentum");
+  EXPECT_EQ(choice_for("batch.format", "int8"), "uint8");
+  EXPECT_EQ(choice_for("model.dtype", "int8"), "");
 }
 
 TEST(FamiliarWords, ShowTheirKnobsWithEveryChoice) {

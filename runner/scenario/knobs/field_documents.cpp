@@ -26,6 +26,21 @@ bool matches(std::string_view name, std::string_view filter) {
   });
 }
 
+// Whether the word means a kind of model, and the knob has an effect in steps of this kind, but not
+// in those of all kinds.
+bool is_of_that_kind(const Field& field, std::string_view word) {
+  if (field.condition == nullptr) return false;
+  const std::string_view familiar = choice_for("model.kind", word);
+  const auto has_effect = [&](const Choice& kind) {
+    Knobs knobs;
+    knobs.model.kind = static_cast<ModelKind>(*kind.value);
+    return field.condition->holds(knobs);
+  };
+  const auto kinds = field_named("model.kind")->values.choices;
+  const auto kind = std::ranges::find(kinds, familiar.empty() ? word : familiar, &Choice::name);
+  return kind != kinds.end() && has_effect(*kind) && !std::ranges::all_of(kinds, has_effect);
+}
+
 std::string choices_text(const Field& field) {
   std::string text;
   for (const Choice& choice : field.values.choices) {
@@ -42,7 +57,7 @@ std::string fields_text(std::string_view filter) {
   if (familiar != nullptr && !familiar->remark.empty())
     text += fmt::format("{}\n", familiar->remark);
   for (const Field& field : field_table()) {
-    const bool asked_for = matches(field.name, filter);
+    const bool asked_for = matches(field.name, filter) || is_of_that_kind(field, filter);
     if (!is_built(field) || !asked_for) continue;
     text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n{}", field.name, meaning_of(field), "",
                         field_values_text(field.values), default_text(field), choices_text(field));

@@ -47,5 +47,18 @@ TEST(FieldDocuments, ShowOnlyWhatTheFilterNames) {
   EXPECT_EQ(fields_text("zebra"), "");
 }
 
+TEST(FieldDocuments, ShowWhatAKindOfModelTakes) {
+  for (const char* word : {"resnet", "ResNet-50"}) {
+    const std::string text = fields_text(word);
+    for (const char* name : {"model.kind ", "model.layers ", "model.image ", "model.width ",
+                             "model.classes ", "model.stem ", "batch.format "})
+      EXPECT_NE(text.find(name), std::string::npos) << word << ": " << name;
+    for (const char* name : {"model.heads ", "model.hidden ", "model.dtype ", "loader.wait_us "})
+      EXPECT_EQ(text.find(name), std::string::npos) << word << ": " << name;
+  }
+  EXPECT_EQ(fields_text("mlp").find("model.image "), std::string::npos);
+  EXPECT_NE(fields_text("mlp").find("model.hidden "), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -37,7 +37,18 @@ bool waits_for_a_phase_that_is_not_there(const Knobs& knobs) {
                                        where == SyncWhere::update || where == SyncWhere::parameter);
 }
 
-bool cannot_be_split(const BatchKnobs& batch) {
+// A rule that concerns the size of a batch names the one of the two knobs that was written.
+template <bool (*clashes)(const Knobs&)>
+bool with_one_size(const Knobs& knobs) {
+  return knobs.batch.sizes.empty() && clashes(knobs);
+}
+template <bool (*clashes)(const Knobs&)>
+bool with_several_sizes(const Knobs& knobs) {
+  return !knobs.batch.sizes.empty() && clashes(knobs);
+}
+
+bool cannot_be_split(const Knobs& knobs) {
+  const BatchKnobs& batch = knobs.batch;
   const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
   return batch.sizes.empty() ? leaves_a_rest(batch.size)
                              : std::any_of(batch.sizes.begin(), batch.sizes.end(), leaves_a_rest);
@@ -58,6 +69,9 @@ bool leaves_a_turn_unfinished(const Knobs& knobs) {
   return has_lengths(knobs) && (sizes.empty() ? leaves_a_rest(knobs.batch.size)
                                               : std::ranges::any_of(sizes, leaves_a_rest));
 }
+
+constexpr std::string_view unfinished_turn =
+    "a batch ends in the middle of the turns of 'batch.lengths'";
 
 bool has_no_whole_mean(const Knobs& knobs) {
   const std::vector<std::int64_t>& lengths = knobs.batch.lengths;
@@ -83,6 +97,11 @@ bool norms_one_number(const Knobs& knobs) {
   const std::int64_t factor = knobs.model.stem == ModelStem::imagenet ? 32 : 8;
   return smallest == knobs.batch.accumulate && knobs.model.image <= factor;
 }
+
+constexpr std::string_view one_number =
+    "a batch norm needs several numbers, and the last stage has one pixel";
+constexpr std::string_view more_numbers =
+    "take batches of 2 samples or more, in each part, or a larger 'model.image'";
 
 bool launches_passes(const Knobs& knobs) {
   return knobs.optim.impl == OptimImpl::foreach || knobs.optim.impl == OptimImpl::operations;
@@ -233,9 +252,8 @@ constexpr std::array clashes{
              },
              "a unet halves the sides of its images three times",
              "write a multiple of 8, such as model.image = 64"},
-    KnobRule{"batch.size", norms_one_number,
-             "a batch norm needs several numbers, and the last stage has one pixel",
-             "take batches of 2 samples or more, in each part, or a larger 'model.image'"},
+    KnobRule{"batch.size", with_one_size<norms_one_number>, one_number, more_numbers},
+    KnobRule{"batch.sizes", with_several_sizes<norms_one_number>, one_number, more_numbers},
     KnobRule{"model.stride", leaves_elements_out,
              "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
              "choose a divisor, such as a power of two up to 8"},
@@ -252,14 +270,18 @@ constexpr std::array clashes{
              },
              "gradients in fp16 vanish without a loss scale, which only a transformer has",
              "write model.dtype = \"bf16\", or model.kind = \"transformer\""},
-    KnobRule{"batch.accumulate", [](const Knobs& knobs) { return cannot_be_split(knobs.batch); },
+    KnobRule{"batch.accumulate", with_one_size<cannot_be_split>,
              "'batch.accumulate' must split the batch into equal parts",
              "make 'batch.size' a multiple of it"},
+    KnobRule{"batch.accumulate", with_several_sizes<cannot_be_split>,
+             "'batch.accumulate' must split every batch into equal parts",
+             "make each of 'batch.sizes' a multiple of it"},
     KnobRule{"batch.lengths", has_too_long_a_sample, "a sample is longer than 'model.seq'",
              "raise 'model.seq', or shorten it"},
-    KnobRule{"batch.lengths", leaves_a_turn_unfinished,
-             "a batch ends in the middle of the turns of 'batch.lengths'",
+    KnobRule{"batch.lengths", with_one_size<leaves_a_turn_unfinished>, unfinished_turn,
              "make 'batch.size' a multiple of how many lengths there are"},
+    KnobRule{"batch.lengths", with_several_sizes<leaves_a_turn_unfinished>, unfinished_turn,
+             "make each of 'batch.sizes' a multiple of how many lengths there are"},
     KnobRule{"batch.lengths", has_no_whole_mean,
              "samples must have a whole number of tokens on average",
              "change a length, so that how many there are divides their sum"},

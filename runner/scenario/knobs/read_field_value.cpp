@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "base/require.h"
+#include "base/text/ascii.h"
 #include "base/text/enumerators.h"
 #include "base/text/nearest.h"
 #include "base/text/units.h"
@@ -78,12 +79,26 @@ std::string example_of(const Field& field) {
   return fmt::format("{} = {}{}{}", field.name, quote, field_value_text(field, value), quote);
 }
 
+// The 50 of "ResNet50" and of "resnet-50".
+std::optional<double> number_behind_name(std::string_view text) {
+  const std::size_t first = text.find_first_of("0123456789");
+  if (first == 0 || first == text.npos) return std::nullopt;
+  const std::string_view digits = text.substr(first);
+  if (digits.size() > 6 || !std::ranges::all_of(digits, is_digit)) return std::nullopt;
+  double number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
 // The number that a value of another type means, in the unit of the field: 1024 for "1024" and for
-// 1024.0, and 30000 for "30 ms" where the field counts microseconds. nullopt where that is unclear.
+// 1024.0, 30000 for "30 ms" where the field counts microseconds, and 50 for "ResNet50" where it
+// counts layers. nullopt where that is unclear.
 std::optional<double> number_meant(const Field& field, const TomlValue& value) {
   if (const auto* real = std::get_if<double>(&value.content)) return *real;
   const auto* text = std::get_if<std::string>(&value.content);
   const auto quantity = text == nullptr ? std::nullopt : parse_quantity(*text);
+  if (text != nullptr && !quantity && field.values.kind == FieldKind::integer)
+    return number_behind_name(*text);
   if (!quantity) return std::nullopt;
   if (quantity->dimension == Dimension::seconds && field.name.ends_with("_us"))
     return std::round(quantity->value * 1e9) / 1e3;
@@ -446,7 +461,7 @@ class ValueReader {
     }
     const std::string_view familiar = choice_for(field_.name, text);
     const FamiliarWord* word = familiar_word(text);
-    const bool is_remarked = word != nullptr && word->names.empty();
+    const bool is_remarked = word != nullptr && !word->remark.empty();
     return fail(fmt::format("'{}' has no choice '{}'", field_.name, text),
                 !familiar.empty() ? fmt::format("did you mean '{}'?", familiar)
                 : is_remarked     ? std::string(word->remark)
