@@ -255,9 +255,8 @@ Knobs mix(const Knobs& model, Random& random) {
   if (model.model.kind == ModelKind::transformer || model.model.kind == ModelKind::resnet) {
     knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
-  }
-  if (model.model.kind == ModelKind::transformer)
     knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
+  }
   if (model.optim.kind != OptimKind::sgd && knobs.memory.offload == Offload::none)
     knobs.save = {static_cast<std::int64_t>(random.below(4)), any_of(random, save_ways)};
   return knobs;

@@ -360,7 +360,10 @@ constexpr std::array field_rows{
         &with_gradients),
     field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
         "memory.checkpoint", one_of(checkpoints),
-        "blocks of which only the input is kept, and the rest computed again", &for_transformer),
+        "blocks of which only the input is kept, and the rest computed again; of a resnet, whose "
+        "stages begin anew, also the statistics of norms and the mask of the last relu, so that "
+        "running statistics are updated once",
+        &for_transformer_and_resnet),
     field<&Knobs::memory, &MemoryKnobs::offload>(
         "memory.offload", one_of(choices<Offload>),
         "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "

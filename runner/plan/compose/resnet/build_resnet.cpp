@@ -3,9 +3,16 @@
 // batch norm is two launches of sums and one that applies it, with what follows it. Gradients
 // overwrite activations: that of a convolution's result the result, and that of what a convolution
 // read what it read, once the gradient of its weights is known.
+//
+// With checkpoints (memory.checkpoint), the blocks of a stage form segments. A segment keeps its
+// input, and each of its blocks the statistics of its norms and its mask; all other buffers of a
+// block are shared by the segments. Before its backward pass, a segment convolves again and applies
+// its norms with the statistics that it kept: nothing is summed again, and the running statistics
+// stay as they are.
 #include "plan/compose/build_model.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +53,7 @@ class Resnet {
       : builder_(builder), knobs_(knobs), parameters_(knobs) {
     add_learned_buffers(builder_, knobs_, parameters_, update_);
     add_inputs_and_ends();
+    place_blocks();
     add_activations();
     add_temporaries();
   }
@@ -110,32 +118,74 @@ class Resnet {
                                         .parts = std::move(running)});
   }
 
-  ConvolutionBuffers add_convolution(const NormedConvolution& made) {
-    return {
-        .out = numbers(made.name, outputs(made)),
-        .statistics = add(made.name + " statistics",
-                          CheckedSize(made.shape.outputs) * batch_statistics_vectors * word_bytes)};
+  int add_statistics(const NormedConvolution& made) {
+    return add(made.name + " statistics",
+               CheckedSize(made.shape.outputs) * batch_statistics_vectors * word_bytes);
+  }
+
+  bool has_checkpoints() const { return knobs_.memory.checkpoint_every > 0; }
+
+  // Numbers the blocks of each segment. A segment ends with its stage at the latest.
+  void place_blocks() {
+    std::int64_t place = 0;
+    for (const ResidualBlock& block : parameters_.blocks()) {
+      const bool begins = block.down || ++place >= knobs_.memory.checkpoint_every;
+      places_.push_back(place = begins ? 0 : place);
+    }
+  }
+  bool ends_segment(std::size_t block) const {
+    return block + 1 == places_.size() || places_[block + 1] == 0;
+  }
+
+  // Returns the buffer of a block for so many numbers. With checkpoints it is the same in all
+  // blocks at this place of a segment, and as large as the largest of them needs.
+  int inside(std::size_t index, const std::string& name,
+             CheckedSize (*elements)(const ResidualBlock&)) {
+    const std::vector<ResidualBlock>& blocks = parameters_.blocks();
+    if (!has_checkpoints()) return numbers(blocks[index].name + name, elements(blocks[index]));
+    const std::string shared = "recomputed " + std::to_string(places_[index]) + name;
+    const auto [found, is_new] = shared_.try_emplace(shared, 0);
+    if (is_new) {
+      CheckedSize most;
+      for (std::size_t other = 0; other < blocks.size(); ++other)
+        if (places_[other] == places_[index]) most = std::max(most, elements(blocks[other]));
+      found->second = numbers(shared, most);
+    }
+    return found->second;
   }
 
   void add_activations() {
     const NormedConvolution& stem = parameters_.stem();
-    stem_ = add_convolution(stem);
+    stem_ = {.out = numbers(stem.name, outputs(stem)), .statistics = add_statistics(stem)};
     stem_out_ = numbers("stem", pooled_pixels() * stem.shape.outputs);
     if (parameters_.pools()) which_ = add("stem choices", pooled_pixels() * stem.shape.outputs);
-    for (const ResidualBlock& block : parameters_.blocks()) {
-      ResidualBlockBuffers made{.first = add_convolution(block.first),
-                                .second = add_convolution(block.second),
-                                .third = add_convolution(block.third)};
-      if (block.down) made.down = add_convolution(*block.down);
-      made.normed1 = numbers(block.name + ".bn1", outputs(block.first));
-      made.normed2 = numbers(block.name + ".bn2", outputs(block.second));
-      made.out = numbers(block.name, outputs(block.third));
-      made.mask = add(block.name + " mask",
-                      output_pixels(block.third) * mask_bytes_of_row(block.third.shape.outputs));
-      blocks_.push_back(made);
-    }
+    for (std::size_t index = 0; index < parameters_.blocks().size(); ++index) add_block(index);
     pooled_ = numbers("pooled", CheckedSize(samples()) * parameters_.features());
     logits_ = numbers("logits", CheckedSize(samples()) * knobs_.model.classes);
+  }
+
+  void add_block(std::size_t index) {
+    using Block = ResidualBlock;
+    const Block& block = parameters_.blocks()[index];
+    ResidualBlockBuffers made;
+    made.first = {inside(index, ".conv1", [](const Block& b) { return outputs(b.first); }),
+                  add_statistics(block.first)};
+    made.second = {inside(index, ".conv2", [](const Block& b) { return outputs(b.second); }),
+                   add_statistics(block.second)};
+    made.third = {inside(index, ".conv3", [](const Block& b) { return outputs(b.third); }),
+                  add_statistics(block.third)};
+    if (block.down)
+      made.down = {inside(index, ".downsample.0",
+                          [](const Block& b) { return b.down ? outputs(*b.down) : CheckedSize(); }),
+                   add_statistics(*block.down)};
+    made.normed1 = inside(index, ".bn1", [](const Block& b) { return outputs(b.first); });
+    made.normed2 = inside(index, ".bn2", [](const Block& b) { return outputs(b.second); });
+    made.out = ends_segment(index)
+                   ? numbers(block.name, outputs(block.third))
+                   : inside(index, "", [](const Block& b) { return outputs(b.third); });
+    made.mask = add(block.name + " mask",
+                    output_pixels(block.third) * mask_bytes_of_row(block.third.shape.outputs));
+    blocks_.push_back(made);
   }
 
   void add_temporaries() {
@@ -164,7 +214,10 @@ class Resnet {
   // overwriting the old ones.
   bool accumulates() const { return zeroes() || part_ > 0; }
 
-  BufferUse whole(int buffer) const { return builder_.whole(buffer); }
+  // A shared buffer may be larger than the operand is.
+  Operand whole(int buffer) const {
+    return has_checkpoints() ? from(buffer) : builder_.whole(buffer);
+  }
   static Operand from(int buffer) { return Operand::from(buffer, 0); }
   Operand weight(std::size_t tensor) const { return in(update_.weights, tensor); }
   Operand gradient(std::size_t tensor) const { return in(update_.gradients, tensor); }
@@ -193,7 +246,8 @@ class Resnet {
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    builder_.launch<Kernel>(prefix() + name, shape, operands, attributes);
+    builder_.launch<Kernel>(prefix() + (again_ ? "again: " : "") + name, shape, operands,
+                            attributes);
   }
 
   // The numbers of an operand with so many for each sample.
@@ -217,9 +271,10 @@ class Resnet {
     launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
   }
 
-  // Convolves x and computes the statistics of the result.
+  // Convolves x and computes the statistics of the result, unless they are kept.
   void convolve_and_sum(const NormedConvolution& made, int x, const ConvolutionBuffers& buffers) {
     convolve(made, x, buffers.out);
+    if (again_) return;
     launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
                                    {whole(buffers.out), from(partials_)});
     launch<kernels::BatchNormFinish>(
@@ -245,9 +300,12 @@ class Resnet {
 
   void backward() {
     if (part_ == 0 && zeroes())
-      builder_.act("zero the gradients", FillZero{whole(update_.gradients)});
+      builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
     backward_head();
-    for (std::size_t block = blocks_.size(); block-- > 0;) backward_block(block);
+    for (std::size_t block = blocks_.size(); block-- > 0;) {
+      if (has_checkpoints() && ends_segment(block)) recompute(block);
+      backward_block(block);
+    }
     backward_stem();
   }
 
@@ -271,13 +329,14 @@ class Resnet {
     convolve_and_sum(block.second, buffers.normed1, buffers.second);
     apply_with_relu(block.second, buffers.second, buffers.normed2);
     convolve_and_sum(block.third, buffers.normed2, buffers.third);
+    if (block.down) convolve_and_sum(*block.down, input_of(index), buffers.down);
+    if (again_ && ends_segment(index)) return;  // its mask is kept
     const std::string name = block.third.name + ": norm and shortcut";
     if (!block.down)
       return launch<kernels::BatchNormAddApply>(
           name, pixels(block.third),
           {whole(buffers.third.out), whole(buffers.third.statistics), whole(input_of(index)),
            whole(buffers.out), whole(buffers.mask)});
-    convolve_and_sum(*block.down, input_of(index), buffers.down);
     launch<kernels::BatchNormTwoApply>(
         name, pixels(block.third),
         {whole(buffers.third.out), whole(buffers.third.statistics), whole(buffers.down.out),
@@ -368,6 +427,16 @@ class Resnet {
                                              {whole(d_y), weight(made.weight), whole(d_x)});
   }
 
+  // Computes everything again that the backward pass of a segment reads, from the segment's input.
+  void recompute(std::size_t last) {
+    again_ = true;
+    builder_.compute_again(true);
+    std::size_t block = last - static_cast<std::size_t>(places_[last]);
+    while (block <= last) forward_block(block++);
+    builder_.compute_again(false);
+    again_ = false;
+  }
+
   // Turns the gradient of the block's output in gradient_ into that of its input.
   void backward_block(std::size_t index) {
     const ResidualBlock& block = parameters_.blocks()[index];
@@ -425,6 +494,9 @@ class Resnet {
   ConvolutionBuffers stem_;
   int stem_out_ = 0, which_ = 0;
   std::vector<ResidualBlockBuffers> blocks_;
+  std::vector<std::int64_t> places_;   // of the blocks in their segments
+  std::map<std::string, int> shared_;  // buffers of several blocks, by their names
+  bool again_ = false;                 // launches compute what was computed before
   int pooled_ = 0, logits_ = 0;
   int gradient_ = 0;  // of the stream between blocks: the output of the last block of a stage
   int partials_ = 0, means_ = 0;

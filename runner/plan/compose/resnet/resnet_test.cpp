@@ -120,6 +120,31 @@ TEST(Resnet, DecodesImagesOfBytesInTheLaunchThatIngestsThem) {
   }
 }
 
+// Recomputed blocks convolve and apply norms again, but neither sum nor finish them: 2 norms of
+// each block, whose third norm only blocks that end no segment need again.
+TEST(Resnet, ComputesBlocksAgainWithTheStatisticsThatItKept) {
+  const StepPlan kept = plan_of(resnet50());
+  const auto with_checkpoints = [](std::int64_t every) {
+    return resnet_with([=](Knobs& knobs) { knobs.memory.checkpoint_every = every; });
+  };
+  double last_bytes = 0;
+  for (const auto& [every, inner] : {std::pair{1, 0}, {2, 1 + 2 + 3 + 1}, {3, 2 + 2 + 4 + 2}}) {
+    const StepPlan plan = with_checkpoints(every);
+    EXPECT_EQ(find_race(plan), std::nullopt);
+    const auto again = [&](const char* name) {
+      return launches_of(plan, name) - launches_of(kept, name);
+    };
+    EXPECT_EQ(again("convolution") + again("matmul"), 52) << "all but the stem";
+    EXPECT_EQ(again("batch_norm_apply"), 32);
+    EXPECT_EQ(again("batch_norm_add_apply") + again("batch_norm_two_apply"), inner);
+    EXPECT_EQ(again("batch_norm_sums") + again("batch_norm_finish"), 0);
+    EXPECT_EQ(facts_of(plan).model_flops, facts_of(kept).model_flops);
+    EXPECT_GT(value(plan, Metric::peak_live), last_bytes);
+    last_bytes = value(plan, Metric::peak_live);
+  }
+  EXPECT_LT(last_bytes, value(kept, Metric::peak_live));
+}
+
 // The smaller stem has neither a pool nor its choices.
 TEST(Resnet, PoolsNothingBehindTheSmallerStem) {
   const StepPlan plan = resnet_with([](Knobs& knobs) {
