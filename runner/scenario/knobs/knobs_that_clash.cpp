@@ -399,8 +399,9 @@ constexpr std::array clashes{
                return has_ranks(knobs) && has_images(knobs) && knobs.ranks.forward_reduces > 0;
              },
              "'ranks.forward_reduces' reduces two numbers for each of 'model.hidden', which a "
-             "model of images has not",
-             "remove it, or write model.kind = \"mlp\""},
+             "model of images has not: its norms see the images of their own rank",
+             "remove it, and give each rank a batch that is large enough for norms of its own, or "
+             "write model.kind = \"mlp\" to time such reductions"},
     KnobRule{"ranks.check_each_bucket",
              [](const Knobs& knobs) {
                return has_ranks(knobs) && knobs.launch.via == LaunchVia::graph &&
