@@ -40,10 +40,11 @@ struct GroupNormPartsSizes {
 };
 using GroupNormPartsShape = GroupNormPartsSizes<std::int64_t>;
 
-// The number of parts of a sample that gives about eight blocks to each of the 132 multiprocessors
-// of an H200. A part has at least 64 pixels, so that its sums are few bytes compared with them.
+// The number of parts of a sample that gives about two blocks to each of the 132 multiprocessors of
+// an H200, which run at once. A part has at least 64 pixels, so that its sums are few bytes
+// compared with them.
 constexpr std::int64_t group_norm_parts(std::int64_t samples, std::int64_t pixels) {
-  constexpr std::int64_t blocks = 8 * 132, least_pixels = 64;
+  constexpr std::int64_t blocks = 2 * 132, least_pixels = 64;
   const std::int64_t most = blocks / samples;
   const std::int64_t parts = pixels / least_pixels < most ? pixels / least_pixels : most;
   return parts < 1 ? 1 : parts;
