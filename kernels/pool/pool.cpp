@@ -201,34 +201,28 @@ void mean_pool_gradient_reference(const CallOf<kernels::MeanPoolGradient>& call)
 
 // norm_pool computes norm and relu of each place once, and compares each place of each window. Its
 // gradients add the d_y of each window once, and compute norm and relu again.
-// The shares of a device's speed are those of a ResNet-50's and a UNet's step on an H200.
 std::vector<Kernel> pool_kernels() {
   using namespace kernels;
   return {row<NormPool, norm_pool_reference>(norm_pool_operands,
                                              [](const auto& s, const WindowAttributes& told) {
                                                return 4 * in_image(s) + told.window * told.window *
                                                                             in_windows(s, told);
-                                             },
-                                             {}, {.share_of_rate = 0.4}),
+                                             }),
           row<NormPoolGradientSums, norm_pool_gradient_sums_reference>(
               norm_pool_gradient_sums_operands,
               [](const auto& s, const WindowAttributes& told) {
                 return 8 * in_image(s) + in_windows(s, told);
-              },
-              {}, {.share_of_rate = 0.26}),
+              }),
           row<NormPoolGradient, norm_pool_gradient_reference>(
               norm_pool_gradient_operands,
               [](const auto& s, const WindowAttributes& told) {
                 return 9 * in_image(s) + in_windows(s, told);
-              },
-              {}, {.share_of_rate = 0.45}),
+              }),
           row<MeanPool, mean_pool_reference>(
               mean_pool_operands, [](const auto& s) { return of_pixels(s) + of_images(s); }),
           row<MeanPoolGradient, mean_pool_gradient_reference>(
-              mean_pool_gradient_operands, [](const auto& s) { return of_pixels(s); }, {},
-              {.share_of_rate = 0.58}),
-          row<SumPixels, sum_pixels_reference>(mean_pool_operands, of_pixels, {},
-                                               {.share_of_rate = 0.38})};
+              mean_pool_gradient_operands, [](const auto& s) { return of_pixels(s); }),
+          row<SumPixels, sum_pixels_reference>(mean_pool_operands, of_pixels)};
 }
 
 }  // namespace stepgate
