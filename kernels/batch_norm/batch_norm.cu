@@ -93,7 +93,7 @@ struct StatisticsOnDevice {
   }
 };
 
-// Also keeps the means of d and of d n.
+// Stores the gradients of the parameters, and the means of d and of d n.
 template <class Number>
 struct MeansOnDevice {
   ParameterGradients<Number> parameters;

@@ -116,9 +116,9 @@ std::optional<Launch> if_image_layer(std::string_view kernel, const ConvolutionS
   if (!is_image_layer(shape, dtype)) return std::nullopt;
   std::optional<Launch> launch = dtype == DType::bf16 ? with(__nv_bfloat16{}) : with(__half{});
   if (launch)
-    record_choice(
-        context,
-        {.kernel = std::string(kernel), .library = {}, .reason = "where images have three channels"});
+    record_choice(context, {.kernel = std::string(kernel),
+                            .library = {},
+                            .reason = "where images have three channels"});
   return launch;
 }
 
