@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <vector>
 
 #include "kernels/batch_norm/batch_statistics.h"
 
@@ -160,6 +161,26 @@ void two_apply_reference(const CallOf<kernels::BatchNormTwoApply>& call) {
   apply_sum(call.shape, call.dtype, at[0], at[1], at[4], at[5], [&](std::int64_t i) {
     return shortcut.normed(number_at(at[2], call.dtype, i), i % call.shape.columns);
   });
+}
+
+// Writes the sums of d and of d n by parts; d(i) returns d of element i.
+template <class Gradient>
+void sum_batch_gradient(const PartsShape& shape, DType dtype, const void* x, const void* statistics,
+                        void* partials, Gradient d) {
+  const auto [rows, columns, parts] = shape;
+  const DType single = single_of(dtype);
+  const HostStatistics norm{statistics, single, columns};
+  std::vector<double> sums(static_cast<std::size_t>(parts * 2 * columns));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double* part = sums.data() + row % parts * 2 * columns;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double gradient = d(row * columns + c);
+      part[c] += gradient;
+      part[columns + c] += gradient * norm.normalised(number_at(x, dtype, row * columns + c), c);
+    }
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    set_number(partials, single, static_cast<std::int64_t>(i), sums[i]);
 }
 
 constexpr auto gradient_sums_operands = operands_of<kernels::BatchNormGradientSums>({

@@ -211,6 +211,40 @@ struct MaskedGradient {
   }
 };
 
+// Sums d and d n by parts; keep<whole>(spot, d) of the Source stores d where someone reads it
+// later.
+template <class Number, class Source>
+struct GradientSumsOnDevice {
+  static constexpr bool has_sums = true;
+  static constexpr int rows_at_once = Source::rows_at_once, rows_of_thread = 1;
+  Source source;
+  const Number* x;
+  const float* statistics;
+  float* partials;
+  std::int64_t columns;
+
+  template <bool whole>
+  __device__ GradientOfColumns constants(std::int64_t column, int count) const {
+    return GradientOfColumns::at<whole>(statistics, columns, column, count);
+  }
+  template <bool whole>
+  __device__ GradientInputs<Number, Source> read(const Spot& spot) const {
+    return {load_octet<whole>(x, spot.index, spot.count), source.template read<whole>(spot)};
+  }
+  template <bool whole>
+  __device__ void finish(const Spot& spot, const GradientOfColumns& column,
+                         const GradientInputs<Number, Source>& inputs, ColumnSums& sums) const {
+    float d[octet];
+#pragma unroll
+    for (int i = 0; i < octet; ++i) {
+      d[i] = inputs.d(source, column.norm, i);
+      sums.first[i] += d[i];
+      sums.second[i] = fmaf(d[i], column.normalised(number_of(inputs.x, i), i), sums.second[i]);
+    }
+    source.template keep<whole>(spot, d);
+  }
+};
+
 template <Then then>
 Launch prepare_apply(std::string_view name, const MatrixShape& shape, DType dtype) {
   return with_storage(dtype, [&](auto zero) -> Launch {

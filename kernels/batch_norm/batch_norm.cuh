@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of batch norm on the device that a norm with pooling shares: the norm of a number, and
-// the two passes over the gradient.
+// the gradient of x.
 #pragma once
 
 #include "kernels/batch_norm/batch_statistics.h"
@@ -57,8 +57,8 @@ struct GradientOfColumns {
 };
 
 // A Source says where d comes from: read<whole>(spot) returns the inputs that at(inputs, i) needs
-// for d of column i, has_relu says whether d is 0 where the norm is not positive, rows_at_once how
-// many rows a thread reads ahead, and keep<whole>(spot, d) stores d where someone reads it later.
+// for d of column i, has_relu says whether d is 0 where the norm is not positive, and rows_at_once
+// how many rows a thread reads ahead.
 template <class Number, class Source>
 struct GradientInputs {
   Octet<Number> x;
@@ -67,39 +67,6 @@ struct GradientInputs {
   __device__ __forceinline__ float d(const Source& source, const NormOfColumns& norm, int i) const {
     const float passed = source.at(of_source, i);
     return !Source::has_relu || norm.normed(number_of(x, i), i) > 0.0f ? passed : 0.0f;
-  }
-};
-
-// Sums d and d n by parts.
-template <class Number, class Source>
-struct GradientSumsOnDevice {
-  static constexpr bool has_sums = true;
-  static constexpr int rows_at_once = Source::rows_at_once, rows_of_thread = 1;
-  Source source;
-  const Number* x;
-  const float* statistics;
-  float* partials;
-  std::int64_t columns;
-
-  template <bool whole>
-  __device__ GradientOfColumns constants(std::int64_t column, int count) const {
-    return GradientOfColumns::at<whole>(statistics, columns, column, count);
-  }
-  template <bool whole>
-  __device__ GradientInputs<Number, Source> read(const Spot& spot) const {
-    return {load_octet<whole>(x, spot.index, spot.count), source.template read<whole>(spot)};
-  }
-  template <bool whole>
-  __device__ void finish(const Spot& spot, const GradientOfColumns& column,
-                         const GradientInputs<Number, Source>& inputs, ColumnSums& sums) const {
-    float d[octet];
-#pragma unroll
-    for (int i = 0; i < octet; ++i) {
-      d[i] = inputs.d(source, column.norm, i);
-      sums.first[i] += d[i];
-      sums.second[i] = fmaf(d[i], column.normalised(number_of(inputs.x, i), i), sums.second[i]);
-    }
-    source.template keep<whole>(spot, d);
   }
 };
 

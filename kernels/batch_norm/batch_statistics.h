@@ -3,9 +3,6 @@
 // references that the kernels of a norm share with those of a norm with pooling.
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "kernels/batch_norm/batch_norm.h"
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
@@ -40,27 +37,6 @@ struct HostStatistics {
            at(batch_statistics::bias, column);
   }
 };
-
-// Writes the sums of d and of d n by parts; d(i) returns d of element i, and turn_of(row) the row's
-// place among those that the parts take in turns.
-template <class Gradient, class Turn = std::identity>
-void sum_batch_gradient(const PartsShape& shape, DType dtype, const void* x, const void* statistics,
-                        void* partials, Gradient d, Turn turn_of = {}) {
-  const auto [rows, columns, parts] = shape;
-  const DType single = single_of(dtype);
-  const HostStatistics norm{statistics, single, columns};
-  std::vector<double> sums(static_cast<std::size_t>(parts * 2 * columns));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    double* part = sums.data() + turn_of(row) % parts * 2 * columns;
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const double gradient = d(row * columns + c);
-      part[c] += gradient;
-      part[columns + c] += gradient * norm.normalised(number_at(x, dtype, row * columns + c), c);
-    }
-  }
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    set_number(partials, single, static_cast<std::int64_t>(i), sums[i]);
-}
 
 // Writes d_x = scale (d - mean of d - n mean of (d n)); d(i) returns d of element i.
 template <class Gradient>

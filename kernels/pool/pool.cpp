@@ -21,6 +21,7 @@ constexpr auto norm_pool_operands = operands_of<kernels::NormPool>({
     {"statistics", Access::read, extent::batch_statistics, OperandFormat::single},
     {"y", Access::write, in_windows},
     {"which", Access::write, in_windows, OperandFormat::byte},
+    {"chosen", Access::write, in_windows},
 });
 
 // The images and their windows.
@@ -52,7 +53,8 @@ Chosen largest_of_window(const Windows& windows, std::int64_t top, std::int64_t 
     const std::int64_t h = top + place / windows.of.window, w = left + place % windows.of.window;
     if (h < 0 || h >= windows.height || w < 0 || w >= windows.width) continue;
     const double other = value(h, w);
-    if (best.place < 0 || other > best.value || std::isnan(other)) best = {other, place};
+    const bool is_first_nan = std::isnan(other) && !std::isnan(best.value);
+    if (best.place < 0 || other > best.value || is_first_nan) best = {other, place};
   }
   return best;
 }
@@ -67,16 +69,20 @@ void norm_pool_reference(const CallOf<kernels::NormPool>& call) {
     const std::int64_t c = i % columns, q = i / columns % windows.across;
     const std::int64_t p = i / columns / windows.across % windows.down;
     const std::int64_t image = i / columns / windows.across / windows.down;
+    const auto x_of = [&](std::int64_t h, std::int64_t w) {
+      return number_at(at[0], call.dtype,
+                       ((image * windows.height + h) * windows.width + w) * columns + c);
+    };
     const auto activation = [&](std::int64_t h, std::int64_t w) {
-      const std::int64_t x = ((image * windows.height + h) * windows.width + w) * columns + c;
-      const double value = norm.normed(number_at(at[0], call.dtype, x), c);
+      const double value = norm.normed(x_of(h, w), c);
       return stored_number(call.dtype, value <= 0 ? 0.0 : value);
     };
     const WindowAttributes& of = windows.of;
-    const auto [value, place] = largest_of_window(windows, p * of.stride - of.padding,
-                                                  q * of.stride - of.padding, activation);
+    const std::int64_t top = p * of.stride - of.padding, left = q * of.stride - of.padding;
+    const auto [value, place] = largest_of_window(windows, top, left, activation);
     set_number(at[2], call.dtype, i, value);
     static_cast<std::uint8_t*>(at[3])[i] = static_cast<std::uint8_t>(place);
+    set_number(at[4], call.dtype, i, x_of(top + place / of.window, left + place % of.window));
   }
 }
 
@@ -104,40 +110,6 @@ double gradient_of_windows(const Windows& windows, const void* d_y, const void* 
   return sum;
 }
 
-// Returns a function of d of an element: what the windows pass on, if the relu let it through.
-template <class Call>
-auto gradient_before_relu(const Call& call, const Windows& windows, const HostStatistics& norm) {
-  return [&](std::int64_t i) {
-    const auto& at = call.buffers;
-    const double value = norm.normed(number_at(at[2], call.dtype, i), i % windows.columns);
-    return value > 0 ? gradient_of_windows(windows, at[0], at[1], call.dtype, i) : 0;
-  };
-}
-
-constexpr auto norm_pool_gradient_sums_operands = operands_of<kernels::NormPoolGradientSums>({
-    {"d_y", Access::read, in_windows},
-    {"which", Access::read, in_windows, OperandFormat::byte},
-    {"x", Access::read, in_image},
-    {"statistics", Access::read, extent::batch_statistics, OperandFormat::single},
-    {"partials", Access::write, extent::batch_partials, OperandFormat::single},
-});
-
-void norm_pool_gradient_sums_reference(const CallOf<kernels::NormPoolGradientSums>& call) {
-  const auto& at = call.buffers;
-  const Windows windows(call.shape, call.attributes);
-  const HostStatistics norm{at[3], single_of(call.dtype), windows.columns};
-  const auto block_of = [&](std::int64_t pixel) {
-    const auto& [window, stride, padding] = windows.of;
-    const std::int64_t w = pixel % windows.width, row = pixel / windows.width;
-    const std::int64_t image = row / windows.height, h = row % windows.height;
-    const std::int64_t block_row =
-        image * blocks_along(windows.height, windows.of) + (h + padding) / stride;
-    return block_row * blocks_along(windows.width, windows.of) + (w + padding) / stride;
-  };
-  sum_batch_gradient({pixels_of_images(call.shape), windows.columns, call.shape.parts}, call.dtype,
-                     at[2], at[3], at[4], gradient_before_relu(call, windows, norm), block_of);
-}
-
 constexpr auto norm_pool_gradient_operands = operands_of<kernels::NormPoolGradient>({
     {"d_y", Access::read, in_windows},
     {"which", Access::read, in_windows, OperandFormat::byte},
@@ -151,8 +123,12 @@ void norm_pool_gradient_reference(const CallOf<kernels::NormPoolGradient>& call)
   const auto& at = call.buffers;
   const Windows windows(call.shape, call.attributes);
   const HostStatistics norm{at[3], single_of(call.dtype), windows.columns};
+  const auto d = [&](std::int64_t i) {
+    const double value = norm.normed(number_at(at[2], call.dtype, i), i % windows.columns);
+    return value > 0 ? gradient_of_windows(windows, at[0], at[1], call.dtype, i) : 0;
+  };
   apply_batch_gradient({pixels_of_images(call.shape), windows.columns}, call.dtype, at[2], at[3],
-                       at[4], at[5], gradient_before_relu(call, windows, norm));
+                       at[4], at[5], d);
 }
 
 constexpr auto of_images = [](const auto& s) { return s.images * s.columns; };
@@ -200,7 +176,7 @@ void mean_pool_gradient_reference(const CallOf<kernels::MeanPoolGradient>& call)
 }  // namespace
 
 // norm_pool computes norm and relu of each place once, and compares each place of each window. Its
-// gradients add the d_y of each window once, and compute norm and relu again.
+// gradient adds the d_y of each window once, and computes norm and relu again.
 std::vector<Kernel> pool_kernels() {
   using namespace kernels;
   return {row<NormPool, norm_pool_reference>(norm_pool_operands,
@@ -208,11 +184,6 @@ std::vector<Kernel> pool_kernels() {
                                                return 4 * in_image(s) + told.window * told.window *
                                                                             in_windows(s, told);
                                              }),
-          row<NormPoolGradientSums, norm_pool_gradient_sums_reference>(
-              norm_pool_gradient_sums_operands,
-              [](const auto& s, const WindowAttributes& told) {
-                return 8 * in_image(s) + in_windows(s, told);
-              }),
           row<NormPoolGradient, norm_pool_gradient_reference>(
               norm_pool_gradient_operands,
               [](const auto& s, const WindowAttributes& told) {

@@ -61,7 +61,41 @@ struct Windows {
   Windows() = default;
 };
 
+// A stored value above its place in the window, counted from the end: of two keys the larger one
+// has the larger value, or the first of equals. A negative value makes a negative key, and a NaN
+// the largest.
 template <class Number>
+struct WindowKey {
+  using Bits = std::conditional_t<sizeof(Number) == 2, std::int16_t, std::int32_t>;
+  using Word = std::conditional_t<sizeof(Number) == 2, std::int32_t, std::int64_t>;
+  static constexpr int value_shift = 8 * sizeof(Number), last_place = 0xffff;
+  Word word = 0;
+
+  // The place is `down` rows and `across` pixels from the window's first.
+  static __device__ __forceinline__ Word of_place(int down, int across) {
+    return last_place - (down << 8 | across);
+  }
+  __device__ __forceinline__ void take_larger(const Number& value, Word of_place) {
+    Bits bits;
+    memcpy(&bits, &value, sizeof bits);
+    const Word other = static_cast<Word>(bits) << value_shift | of_place;
+    if (other > word) word = other;
+  }
+  __device__ __forceinline__ Number value() const {
+    const auto bits = static_cast<Bits>(word >> value_shift);
+    Number number;
+    memcpy(&number, &bits, sizeof bits);
+    return number;
+  }
+  __device__ __forceinline__ int place() const {
+    return last_place - static_cast<int>(word & last_place);
+  }
+  __device__ __forceinline__ int down() const { return place() >> 8; }
+  __device__ __forceinline__ int across() const { return place() & 0xff; }
+};
+
+// fixed: the window's side where the loops over it are unrolled, else 0.
+template <class Number, int fixed>
 struct NormPoolOnDevice {
   static constexpr bool has_sums = false;
   static constexpr int rows_at_once = 1, rows_of_thread = 4;
@@ -71,6 +105,7 @@ struct NormPoolOnDevice {
   const float* statistics;
   Number* y;
   std::uint8_t* which;
+  Number* chosen;
   std::int64_t columns;
 
   struct Nothing {};
@@ -82,21 +117,7 @@ struct NormPoolOnDevice {
   __device__ Nothing read(const Spot&) const {
     return {};
   }
-  // Values are compared as they are stored. The first place of a window wins unless a later one is
-  // larger, or a NaN.
-  __device__ __forceinline__ static void choose(const NormOfColumns& column,
-                                                const Octet<Number>& numbers, int place,
-                                                bool is_first, float (&best)[octet],
-                                                Octet<std::uint8_t>& chosen) {
-#pragma unroll
-    for (int i = 0; i < octet; ++i) {
-      const float norm = column.normed(number_of(numbers, i), i);
-      const float value = to_float(from_float<Number>(norm <= 0.0f ? 0.0f : norm));
-      if (!is_first && !(value > best[i]) && value == value) continue;
-      best[i] = value;
-      chosen.values[i] = static_cast<std::uint8_t>(place);
-    }
-  }
+  // Reads the nearest place of the image for one outside of it, which changes nothing.
   template <bool whole>
   __device__ void finish(const Spot& spot, const NormOfColumns& column, const Nothing&,
                          ColumnSums&) const {
@@ -104,33 +125,54 @@ struct NormPoolOnDevice {
     const int row = windows.by_across.quotient(output), image = windows.by_down.quotient(row);
     const int top = windows.by_down.rest(row, image) * windows.stride - windows.padding;
     const int left = windows.by_across.rest(output, row) * windows.stride - windows.padding;
-    float best[octet] = {};
-    Octet<std::uint8_t> chosen{};
-    bool is_first = true;
-    for (int down = 0; down < windows.window; ++down) {
-      const int h = top + down;
-      if (h < 0 || h >= windows.height) continue;
-      const std::int64_t pixels = std::int64_t{image * windows.height + h} * windows.width;
-      for (int first = 0; first < windows.window; first += places_at_once) {
+    const Number* const of_image =
+        x + std::int64_t{image} * windows.height * windows.width * columns + spot.column;
+    const auto index_of = [&](int h, int w) {
+      return (std::int64_t{h} * windows.width + w) * columns;
+    };
+    WindowKey<Number> best[octet];
+#pragma unroll
+    for (int i = 0; i < octet; ++i)  // the relu: 0 at the first place
+      best[i].word = WindowKey<Number>::of_place(max(-top, 0), max(-left, 0));
+    const int window = fixed > 0 ? fixed : windows.window;
+#pragma unroll
+    for (int down = 0; down < window; ++down) {
+      const int h = min(max(top + down, 0), windows.height - 1);
+#pragma unroll
+      for (int first = 0; first < window; first += places_at_once) {
         Octet<Number> numbers[places_at_once];
-        bool exists[places_at_once];
+        int across[places_at_once];
 #pragma unroll
         for (int i = 0; i < places_at_once; ++i) {
-          const int w = left + first + i;
-          exists[i] = first + i < windows.window && w >= 0 && w < windows.width;
-          if (exists[i])
-            numbers[i] = load_octet<whole>(x, (pixels + w) * columns + spot.column, spot.count);
+          const int w = min(max(left + min(first + i, window - 1), 0), windows.width - 1);
+          across[i] = w - left;
+          numbers[i] = load_octet<whole>(of_image, index_of(h, w), spot.count);
         }
 #pragma unroll
         for (int i = 0; i < places_at_once; ++i) {
-          if (!exists[i]) continue;
-          choose(column, numbers[i], down * windows.window + first + i, is_first, best, chosen);
-          is_first = false;
+          float norms[octet];
+#pragma unroll
+          for (int c = 0; c < octet; ++c) norms[c] = column.normed(number_of(numbers[i], c), c);
+          const auto stored = packed<Number>(norms);
+          const auto of_place = WindowKey<Number>::of_place(h - top, across[i]);
+#pragma unroll
+          for (int c = 0; c < octet; ++c) best[c].take_larger(stored.values[c], of_place);
         }
       }
     }
-    store_octet<whole>(y, spot.index, spot.count, packed<Number>(best));
-    store_octet<whole>(which, spot.index, spot.count, chosen);
+    Octet<Number> values, inputs{};
+    Octet<std::uint8_t> places;
+#pragma unroll
+    for (int i = 0; i < octet; ++i) {
+      const WindowKey<Number>& key = best[i];
+      values.values[i] = key.value();
+      places.values[i] = static_cast<std::uint8_t>(key.down() * window + key.across());
+      if (whole || i < spot.count)
+        inputs.values[i] = of_image[index_of(top + key.down(), left + key.across()) + i];
+    }
+    store_octet<whole>(y, spot.index, spot.count, values);
+    store_octet<whole>(which, spot.index, spot.count, places);
+    store_octet<whole>(chosen, spot.index, spot.count, inputs);
   }
 };
 
@@ -145,36 +187,43 @@ struct PooledGradient {
   template <bool whole>
   __device__ Inputs read(const Spot&) const;  // gives the type alone: OfBlocks makes the inputs
   __device__ float at(const Inputs& inputs, int i) const { return inputs.d[i]; }
-  template <bool whole>
-  __device__ void keep(const Spot&, const float (&)[octet]) const {}
 };
 
-// The numbers of a window that a thread compares with its places.
+// The numbers of a window whose choices a thread compares with its places.
 template <class Number>
 struct ReadWindow {
   Octet<std::uint8_t> which;
   Octet<Number> d_y;
 
+  // Adds d_y where the window chose the place. Four columns are compared at once: the sign of a
+  // byte of `signs` is set where another place was chosen.
   __device__ __forceinline__ void add_to(float (&sums)[octet], int place) const {
+    constexpr std::uint32_t low_bits = 0x7f7f7f7f, each_byte = 0x01010101;
 #pragma unroll
-    for (int c = 0; c < octet; ++c) sums[c] += which.values[c] == place ? number_of(d_y, c) : 0.0f;
+    for (int c = 0; c < octet; ++c) {
+      const std::uint32_t differ = words_of(which)[c / 4] ^ (each_byte * place);
+      const std::uint32_t signs = ((differ & low_bits) + low_bits) | differ;
+      std::uint32_t others;  // all bits or none: copies of the sign of byte c % 4
+      asm("prmt.b32 %0, %1, 0, %2;" : "=r"(others) : "r"(signs), "r"(0x8888 + 0x1111 * (c % 4)));
+      sums[c] += __uint_as_float(__float_as_uint(number_of(d_y, c)) & ~others);
+    }
   }
 };
 
-// Walks blocks of places (blocks_along) instead of rows, and hands each place to an Element of
-// gradients. A thread reads a window once for all places of a block.
-template <class Number, class Element, bool three_by_two>
-struct OfBlocks {
-  static constexpr bool has_sums = Element::has_sums;
+// Walks blocks of stride x stride places, counted from the padding's edge, instead of rows, and
+// hands each place to the gradient of the norm. A thread reads a window once for all places of a
+// block.
+template <class Number, bool three_by_two>
+struct NormPoolGradientOnDevice {
+  using Element = GradientApplyOnDevice<Number, PooledGradient<Number>>;
+  static constexpr bool has_sums = false;
   static constexpr int rows_at_once = Element::rows_at_once, rows_of_thread = 4;
   Element element;
   Windows windows;
   Divisor by_blocks_down, by_blocks_across;
-  int blocks_down, blocks_across;
   const Number* d_y;
   const std::uint8_t* which;
   std::int64_t columns;
-  float* partials;
 
   struct Nothing {};
   // A block among those of its image, its first place, and where the numbers of that place and of
@@ -292,35 +341,6 @@ struct OfBlocks {
   }
 };
 
-// Walks the blocks of the images with an Element of gradients.
-template <class Number, class Element, class Shape>
-void launch_blocks(std::string_view kernel, const Element& element, const Windows& windows,
-                   const Shape& shape, const WindowAttributes& of, const void* d_y,
-                   const void* which, float* partials, std::int64_t parts, bool aligned,
-                   cudaStream_t stream) {
-  const auto walk = [&](auto is_three_by_two) {
-    OfBlocks<Number, Element, is_three_by_two.value> blocks;
-    blocks.element = element;
-    blocks.windows = windows;
-    blocks.blocks_down = static_cast<int>(blocks_along(shape.height, of));
-    blocks.blocks_across = static_cast<int>(blocks_along(shape.width, of));
-    blocks.by_blocks_down = Divisor(blocks.blocks_down);
-    blocks.by_blocks_across = Divisor(blocks.blocks_across);
-    blocks.d_y = static_cast<const Number*>(d_y);
-    blocks.which = static_cast<const std::uint8_t*>(which);
-    blocks.columns = shape.columns;
-    blocks.partials = partials;
-    launch_walk(kernel, blocks,
-                {shape.images * blocks.blocks_down * blocks.blocks_across, shape.columns, parts},
-                aligned && aligned_to_access(d_y, which), stream);
-  };
-  if (of.window == 3 && of.stride == 2) {
-    walk(std::true_type{});
-  } else {
-    walk(std::false_type{});
-  }
-}
-
 template <class Number>
 struct MeanPoolOnDevice {
   static constexpr bool has_sums = false;
@@ -421,35 +441,24 @@ Launch kernels::NormPool::prepare(const Shape& shape, DType dtype, const Attribu
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
-      const NormPoolOnDevice<Number> element{windows,
-                                             static_cast<const Number*>(buffers[0]),
-                                             static_cast<const float*>(buffers[1]),
-                                             static_cast<Number*>(buffers[2]),
-                                             static_cast<std::uint8_t*>(buffers[3]),
-                                             shape.columns};
-      const bool aligned =
-          aligned_to_access(element.x, element.statistics, element.y, element.which);
-      launch_walk(name, element, {shape.images * windows.down * windows.across, shape.columns},
-                  aligned, stream);
-    };
-  });
-}
-
-Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
-                                              const Attributes& attributes, const LaunchContext&) {
-  const Windows windows(name, shape, attributes);
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    return [=](void* const* buffers, cudaStream_t stream) {
-      const GradientSumsOnDevice<Number, PooledGradient<Number>> element{
-          {},
-          static_cast<const Number*>(buffers[2]),
-          static_cast<const float*>(buffers[3]),
-          static_cast<float*>(buffers[4]),
-          shape.columns};
-      launch_blocks<Number>(name, element, windows, shape, attributes, buffers[0], buffers[1],
-                            element.partials, shape.parts,
-                            aligned_to_access(element.x, element.statistics), stream);
+      const auto walk = [&](auto fixed) {
+        const NormPoolOnDevice<Number, fixed.value> element{windows,
+                                                            static_cast<const Number*>(buffers[0]),
+                                                            static_cast<const float*>(buffers[1]),
+                                                            static_cast<Number*>(buffers[2]),
+                                                            static_cast<std::uint8_t*>(buffers[3]),
+                                                            static_cast<Number*>(buffers[4]),
+                                                            shape.columns};
+        launch_walk(name, element, {shape.images * windows.down * windows.across, shape.columns},
+                    aligned_to_access(element.x, element.statistics, element.y, element.which,
+                                      element.chosen),
+                    stream);
+      };
+      if (windows.window == 3) {
+        walk(std::integral_constant<int, 3>{});
+      } else {
+        walk(std::integral_constant<int, 0>{});
+      }
     };
   });
 }
@@ -457,19 +466,39 @@ Launch kernels::NormPoolGradientSums::prepare(const Shape& shape, DType dtype,
 Launch kernels::NormPoolGradient::prepare(const Shape& shape, DType dtype,
                                           const Attributes& attributes, const LaunchContext&) {
   const Windows windows(name, shape, attributes);
+  const auto blocks_of = [&](std::int64_t side) {
+    return static_cast<int>((side - 1 + attributes.padding) / attributes.stride + 1);
+  };
+  const int down = blocks_of(shape.height), across = blocks_of(shape.width);
+  const bool three_by_two = attributes.window == 3 && attributes.stride == 2;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {
-      const GradientApplyOnDevice<Number, PooledGradient<Number>> element{
-          {},
-          static_cast<const Number*>(buffers[2]),
-          static_cast<const float*>(buffers[3]),
-          static_cast<const float*>(buffers[4]),
-          static_cast<Number*>(buffers[5]),
-          shape.columns};
-      launch_blocks<Number>(
-          name, element, windows, shape, attributes, buffers[0], buffers[1], nullptr, 1,
-          aligned_to_access(element.x, element.statistics, element.means, element.d_x), stream);
+      const auto walk = [&](auto is_three_by_two) {
+        const NormPoolGradientOnDevice<Number, is_three_by_two.value> blocks{
+            {{},
+             static_cast<const Number*>(buffers[2]),
+             static_cast<const float*>(buffers[3]),
+             static_cast<const float*>(buffers[4]),
+             static_cast<Number*>(buffers[5]),
+             shape.columns},
+            windows,
+            Divisor(down),
+            Divisor(across),
+            static_cast<const Number*>(buffers[0]),
+            static_cast<const std::uint8_t*>(buffers[1]),
+            shape.columns};
+        const auto& element = blocks.element;
+        launch_walk(name, blocks, {shape.images * down * across, shape.columns},
+                    aligned_to_access(element.x, element.statistics, element.means, element.d_x,
+                                      blocks.d_y, blocks.which),
+                    stream);
+      };
+      if (three_by_two) {
+        walk(std::true_type{});
+      } else {
+        walk(std::false_type{});
+      }
     };
   });
 }

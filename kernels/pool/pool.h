@@ -21,13 +21,6 @@ constexpr Size windows_along(Size side, const WindowAttributes& of) {
   return (side + 2 * of.padding - of.window) / of.stride + 1;
 }
 
-// Places lie in blocks of stride x stride, counted from the padding's edge: the number of blocks
-// along a side.
-template <class Size>
-constexpr Size blocks_along(Size side, const WindowAttributes& of) {
-  return (side - 1 + of.padding) / of.stride + 1;
-}
-
 namespace kernels {
 
 // The relu of a batch norm and its max pool in one, so that the relu's result is never stored:
@@ -38,7 +31,9 @@ namespace kernels {
 //   shape     images, height, width, columns
 //   operands  x, statistics (fp32 [4][columns], of batch_norm_finish), y ([images][P][Q][columns]
 //             with P = (height + 2 padding - window) / stride + 1, and Q alike of the width), which
-//             (a byte for each y: the place in the window, counted row by row)
+//             (a byte for each y: the place in the window, counted row by row), chosen (for each y
+//             the x of that place: batch_norm_gradient_sums of d_y and chosen, with relu, are the
+//             sums over x, since places that no window chose add nothing)
 struct NormPool {
   static constexpr std::string_view name = "norm_pool";
   template <class Size>
@@ -54,30 +49,9 @@ struct NormPool {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Sums for the gradients of norm_pool, as batch_norm_gradient_sums makes them: d of a place is the
-// sum of d_y over the windows that chose it, and 0 where norm(x) is not positive.
-//   shape     images, height, width, columns, parts (batch_norm_parts(images height width)); part p
-//             takes the blocks p, p + parts, ... of places (blocks_along) of all images
-//   operands  d_y and which ([images][P][Q][columns]), x, statistics (fp32 [4][columns]), partials
-//             (fp32 [parts][2 columns]: sums of d, then of d n with n = (x - mean) / deviation)
-struct NormPoolGradientSums {
-  static constexpr std::string_view name = "norm_pool_gradient_sums";
-  template <class Size>
-  struct Sizes {
-    static constexpr std::string_view names = "images height width columns parts";
-    Size images = 1;
-    Size height = 1;
-    Size width = 1;
-    Size columns = 1;
-    Size parts = 1;
-  };
-  using Shape = Sizes<std::int64_t>;
-  using Attributes = WindowAttributes;
-  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
-};
-
-// The gradient of norm_pool with respect to x, with the d of norm_pool_gradient_sums:
-// d_x = scale (d - mean of d - n mean of (d n)).
+// The gradient of norm_pool with respect to x, d_x = scale (d - mean of d - n mean of (d n)) with
+// n = (x - mean) / deviation: d of a place is the sum of d_y over the windows that chose it, and 0
+// where norm(x) is not positive.
 //   shape     images, height, width, columns
 //   operands  d_y and which ([images][P][Q][columns]), x, statistics (fp32 [4][columns]), means
 //             (fp32 [2][columns], of batch_norm_gradient_finish), d_x (may be x)

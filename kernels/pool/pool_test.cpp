@@ -74,8 +74,15 @@ TEST(NormPool, TakesTheFirstOfTheLargestActivationsOfAWindow) {
   expect_formulas<kernels::NormPool>(
       {{2,
         [](const Trial& t, std::int64_t i) { return choice_of(t, i, t.attributes.padding).value; }},
-       {3, [](const Trial& t, std::int64_t i) {
+       {3,
+        [](const Trial& t, std::int64_t i) {
           return static_cast<double>(choice_of(t, i, t.attributes.padding).place);
+        }},
+       {4, [](const Trial& t, std::int64_t i) {
+          const std::int64_t place = choice_of(t, i, t.attributes.padding).place;
+          return value_at(t, 0,
+                          element_at(t.shape, t.attributes, output_at(t.shape, t.attributes, i),
+                                     place, t.attributes.padding));
         }}});
 }
 
@@ -100,11 +107,11 @@ TEST(NormPool, PadsOnEachSide) {
 // All activations are 0, as places outside of the image would be, and all places are equal.
 TEST(NormPool, NeverTakesAPlaceOutsideOfTheImage) {
   constexpr std::int64_t side = 5, down = 3;
-  std::vector<float> x(side * side, -1.0f), y(down * down);
+  std::vector<float> x(side * side, -1.0f), y(down * down), chosen = y;
   std::vector<std::uint8_t> which(down * down);
   float statistics[] = {0, 1, 1, 0};
   run_in_fp32<kernels::NormPool>({1, side, side, 1}, {3, 2, 1},
-                                 {x.data(), statistics, y.data(), which.data()});
+                                 {x.data(), statistics, y.data(), which.data(), chosen.data()});
   for (std::int64_t p = 0; p < down; ++p)
     for (std::int64_t q = 0; q < down; ++q)
       EXPECT_EQ(which[p * down + q], (p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)) << p << ' ' << q;
@@ -112,14 +119,14 @@ TEST(NormPool, NeverTakesAPlaceOutsideOfTheImage) {
 
 // PyTorch does so too: a step that has gone wrong is seen at its end.
 TEST(NormPool, TakesANaNWhereverItIs) {
-  std::vector<float> x(9, 0.5f), y(1);
+  std::vector<float> x(9, 0.5f), y(1), chosen(1);
   std::uint8_t which = 0xff;
   float statistics[] = {0, 1, 1, 0};
   for (std::size_t place = 0; place < x.size(); ++place) {
     std::vector<float> with_nan = x;
     with_nan[place] = std::nanf("");
     run_in_fp32<kernels::NormPool>({1, 3, 3, 1}, {3, 1, 0},
-                                   {with_nan.data(), statistics, y.data(), &which});
+                                   {with_nan.data(), statistics, y.data(), &which, chosen.data()});
     EXPECT_TRUE(std::isnan(y[0]));
     EXPECT_EQ(which, place);
   }
@@ -142,37 +149,6 @@ template <class Trial>
 double normalised(const Trial& t, std::int64_t i) {
   const std::int64_t columns = t.shape.columns, c = i % columns;
   return (value_at(t, 2, i) - value_at(t, 3, c)) * value_at(t, 3, columns + c);
-}
-
-// The block of a pixel among those of all images, by counting: a block ends where the next begins.
-std::int64_t block_of(const TrialOf<kernels::NormPoolGradientSums>& t, std::int64_t pixel) {
-  const auto count = [&](std::int64_t pixels) {
-    std::int64_t blocks = 0;
-    for (std::int64_t edge = t.attributes.stride - t.attributes.padding; edge <= pixels;
-         edge += t.attributes.stride)
-      ++blocks;
-    return blocks;
-  };
-  const std::int64_t across = count(t.shape.width - 1) + 1, down = count(t.shape.height - 1) + 1;
-  const std::int64_t row = pixel / t.shape.width;
-  return (row / t.shape.height * down + count(row % t.shape.height)) * across +
-         count(pixel % t.shape.width);
-}
-
-TEST(NormPoolGradientSums, SumWhatTheWindowsPassOn) {
-  using Trial = TrialOf<kernels::NormPoolGradientSums>;
-  expect_formulas<kernels::NormPoolGradientSums>(
-      {{4, [d = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
-          if (i == 0) d = scattered(t);
-          const std::int64_t columns = t.shape.columns, part = i / (2 * columns);
-          double sum = 0;
-          for (std::int64_t x = i % columns; x < value_count(t, 2); x += columns) {
-            if (block_of(t, x / columns) % t.shape.parts != part) continue;
-            const bool of_projections = i / columns % 2 == 1;
-            sum += d[static_cast<std::size_t>(x)] * (of_projections ? normalised(t, x) : 1);
-          }
-          return sum;
-        }}});
 }
 
 TEST(NormPoolGradient, TakesTheMeansAway) {
@@ -213,20 +189,22 @@ struct PoolChain {
   kernels::NormPool::Shape shape{2, 7, 8, 5};
   WindowAttributes told{3, 2, 1};
   NormInFp64 norm;
-  Doubles y, outer;
+  Doubles y, outer, chosen;
   Bytes which;
 
   explicit PoolChain(std::mt19937_64& random)
       : norm({2 * 7 * 8, 5, 3}, random),
         y(2 * 4 * 4 * 5),
         outer(random_doubles(2 * 4 * 4 * 5, random)),
+        chosen(y.size()),
         which(y.size()) {}
 
   // A window whose largest activation is 0 has no slope, whichever place it chose.
   LossAndDecisions forward() {
     norm.find_statistics();
-    run_in_fp64<kernels::NormPool>(shape, told,
-                                   {norm.x.data(), norm.statistics.data(), y.data(), which.data()});
+    run_in_fp64<kernels::NormPool>(
+        shape, told,
+        {norm.x.data(), norm.statistics.data(), y.data(), which.data(), chosen.data()});
     LossAndDecisions loss{0, which};
     for (std::size_t i = 0; i < y.size(); ++i) {
       loss.value += outer[i] * y[i];
@@ -235,9 +213,9 @@ struct PoolChain {
     return loss;
   }
   void backward() {
-    run_in_fp64<kernels::NormPoolGradientSums>(
-        {shape.images, shape.height, shape.width, shape.columns, norm.shape.parts}, told,
-        {outer.data(), which.data(), norm.x.data(), norm.statistics.data(), norm.partials.data()});
+    run_in_fp64<kernels::BatchNormGradientSums>(
+        {2 * 4 * 4, norm.shape.columns, norm.shape.parts}, {.relu = true},
+        {outer.data(), chosen.data(), norm.statistics.data(), norm.partials.data()});
     norm.finish_gradient();
     run_in_fp64<kernels::NormPoolGradient>(
         shape, told,

@@ -199,14 +199,6 @@ void append_resnet(std::vector<BenchShape>& all) {
   constexpr WindowAttributes windows{.window = 3, .stride = 2, .padding = 1};
   for (const char* kernel : {"norm_pool", "norm_pool_gradient"})
     all.push_back({.kernel = kernel, .shape = stem, .verified = small, .attributes = windows});
-  const auto in_parts_of = [](const kernels::NormPool::Shape& of) {
-    return kernels::NormPoolGradientSums::Shape{of.images, of.height, of.width, of.columns,
-                                                batch_norm_parts(of.images * of.height * of.width)};
-  };
-  all.push_back({.kernel = "norm_pool_gradient_sums",
-                 .shape = in_parts_of(stem),
-                 .verified = in_parts_of(small),
-                 .attributes = windows});
   for (const char* kernel : {"mean_pool", "mean_pool_gradient"})
     all.push_back({.kernel = kernel,
                    .shape = kernels::MeanPool::Shape{images, 49, 2048},

@@ -201,17 +201,10 @@ inline void choose_of_windows(KernelTrial& trial) {
   const auto operand = [&](std::string_view name) -> auto& {
     return trial.operands[operand_named(trial, name)];
   };
-  kernels::NormPool::Shape shape;
-  if (trial.shape.holds<kernels::NormPool::Shape>()) {
-    shape = trial.shape.as<kernels::NormPool>();
-  } else {
-    const auto parts = trial.shape.as<kernels::NormPoolGradientSums>();
-    shape = {parts.images, parts.height, parts.width, parts.columns};
-  }
-  std::vector<std::byte> y(operand("d_y").size());
+  std::vector<std::byte> y(operand("d_y").size()), chosen = y;
   void* const buffers[] = {operand("x").data(), operand("statistics").data(), y.data(),
-                           operand("which").data()};
-  kernel(kernels::NormPool::name).reference({shape, trial.dtype, trial.attributes, buffers});
+                           operand("which").data(), chosen.data()};
+  kernel(kernels::NormPool::name).reference({trial.shape, trial.dtype, trial.attributes, buffers});
 }
 
 // A single number may have a slope of almost 0, where no relative error bound applies.
@@ -266,14 +259,6 @@ inline const std::vector<kernels::Upsample::Shape> enlarged_images = [] {
   std::vector<kernels::Upsample::Shape> shapes;
   for (const auto& [images, height, width, columns] : pooled_images)
     shapes.push_back({images, height, width, columns});
-  return shapes;
-}();
-
-// The same images with a number of parts.
-inline const std::vector<kernels::NormPoolGradientSums::Shape> parts_of_images = [] {
-  std::vector<kernels::NormPoolGradientSums::Shape> shapes;
-  for (const auto& [images, height, width, columns] : pooled_images)
-    shapes.push_back({images, height, width, columns, std::min<std::int64_t>(width, 7)});
   return shapes;
 }();
 

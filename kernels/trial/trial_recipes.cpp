@@ -141,7 +141,6 @@ std::vector<TrialRecipe> make_recipes() {
           grouped_images, {{false, false}, {true, false}, {false, true}, {true, true}},
           {{3, 0.25}}),
       recipe<kernels::NormPool>(pooled_images, windows, {}, norm_exactly),
-      recipe<kernels::NormPoolGradientSums>(parts_of_images, windows, {}, choose_of_windows),
       recipe<kernels::NormPoolGradient>(pooled_images, windows, {}, choose_of_windows),
       recipe<kernels::MeanPool>(images_of_pixels),
       recipe<kernels::MeanPoolGradient>(images_of_pixels),

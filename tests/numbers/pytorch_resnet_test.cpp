@@ -132,12 +132,10 @@ TEST(PyTorchResnet, DiffersWhereOneLaunchIsWrong) {
 // The pool ends the larger stem alone.
 TEST(PyTorchResnet, DiffersWhereThePoolIsAnother) {
   const Json& golden = resnet_goldens().back();
-  for (const char* name : {"conv1: gradient sums", "conv1: norm and pool gradient"}) {
-    StepPlan plan = plan_in_double(golden);
-    launch_named(plan, name)->attributes =
-        kernels::NormPool::Attributes{.window = 3, .stride = 2, .padding = 0};
-    EXPECT_GT(errors_in_double(golden, plan).gradients, 1e-3) << name;
-  }
+  StepPlan plan = plan_in_double(golden);
+  launch_named(plan, "conv1: norm and pool gradient")->attributes =
+      kernels::NormPool::Attributes{.window = 3, .stride = 2, .padding = 0};
+  EXPECT_GT(errors_in_double(golden, plan).gradients, 1e-3);
 }
 
 }  // namespace

@@ -158,7 +158,10 @@ class Resnet {
     const NormedConvolution& stem = parameters_.stem();
     stem_ = {.out = numbers(stem.name, outputs(stem)), .statistics = add_statistics(stem)};
     stem_out_ = numbers("stem", pooled_pixels() * stem.shape.outputs);
-    if (parameters_.pools()) which_ = add("stem choices", pooled_pixels() * stem.shape.outputs);
+    if (parameters_.pools()) {
+      which_ = add("stem choices", pooled_pixels() * stem.shape.outputs);
+      chosen_ = numbers("stem chosen", pooled_pixels() * stem.shape.outputs);
+    }
     for (std::size_t index = 0; index < parameters_.blocks().size(); ++index) add_block(index);
     pooled_ = numbers("pooled", CheckedSize(samples()) * parameters_.features());
     logits_ = numbers("logits", CheckedSize(samples()) * knobs_.model.classes);
@@ -313,10 +316,10 @@ class Resnet {
     const NormedConvolution& stem = parameters_.stem();
     convolve_and_sum(stem, images_, stem_);
     if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_);
-    launch<kernels::NormPool>(
-        stem.name + ": norm and pool", pool(),
-        {whole(stem_.out), whole(stem_.statistics), whole(stem_out_), whole(which_)},
-        pool_attributes);
+    launch<kernels::NormPool>(stem.name + ": norm and pool", pool(),
+                              {whole(stem_.out), whole(stem_.statistics), whole(stem_out_),
+                               whole(which_), whole(chosen_)},
+                              pool_attributes);
   }
 
   int input_of(std::size_t block) const { return block == 0 ? stem_out_ : blocks_[block - 1].out; }
@@ -468,12 +471,12 @@ class Resnet {
     if (!parameters_.pools()) {
       sum_and_norm_gradient(stem, stem_, gradient_, true);
     } else {
-      const auto [images, height, width, columns] = pool();
-      launch<kernels::NormPoolGradientSums>(stem.name + ": gradient sums",
-                                            {images, height, width, columns, parts_of(stem)},
-                                            {whole(gradient_), whole(which_), whole(stem_.out),
-                                             whole(stem_.statistics), from(partials_)},
-                                            pool_attributes);
+      const ConvolutionShape& first = parameters_.blocks().front().first.shape;
+      launch<kernels::BatchNormGradientSums>(
+          stem.name + ": gradient sums",
+          {first.images * first.height * first.width, stem.shape.outputs, parts_of(stem)},
+          {whole(gradient_), whole(chosen_), whole(stem_.statistics), from(partials_)},
+          {.relu = true});
       finish_norm_gradient(stem);
       launch<kernels::NormPoolGradient>(stem.name + ": norm and pool gradient", pool(),
                                         {whole(gradient_), whole(which_), whole(stem_.out),
@@ -492,7 +495,7 @@ class Resnet {
   int images_ = 0, labels_ = 0;
   int running_statistics_ = 0;
   ConvolutionBuffers stem_;
-  int stem_out_ = 0, which_ = 0;
+  int stem_out_ = 0, which_ = 0, chosen_ = 0;
   std::vector<ResidualBlockBuffers> blocks_;
   std::vector<std::int64_t> places_;   // of the blocks in their segments
   std::map<std::string, int> shared_;  // buffers of several blocks, by their names
