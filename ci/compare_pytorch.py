@@ -58,7 +58,7 @@ OF_IMAGES = RESNETS | UNETS
 BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}  # of the four stages
 CLASSES = 1000
 TIMES = 1000  # as in pytorch_unet.py
-BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet101b64", "unetb16"}  # where CUDA graphs may help
+BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet50b96", "resnet101b64", "unetb16"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
@@ -498,6 +498,7 @@ bias = false
 """
 OWN_WAYS = {  # what to set in the scenario
     "graph": ["launch.via=graph"],
+    "arena": ["launch.via=graph", "alloc.with=arena"],  # memory is used again where a tensor's life ends, as PyTorch's cache does
     "stream": ["launch.via=stream"],
     "padded": ["launch.via=graph", "model.vocab_multiple=64"],  # as torch.compile pads by itself
     "heuristic": ["launch.via=graph", "launch.gemm=heuristic"],
@@ -573,7 +574,7 @@ def ways_of(name, eager, heuristic, wanted):
     theirs += ["compile_graphs"] * graphs_help + ["eager"] * eager
     theirs = [way for way in theirs if way in (wanted or theirs)]
     is_padded = name in SHAPES and SHAPES[name][0] % 64 != 0
-    ours = ["graph"] + ["stream"] * (graphs_help or name in OF_IMAGES) + ["padded"] * is_padded + ["heuristic"] * heuristic
+    ours = ["arena" if name in OF_IMAGES else "graph"] + ["stream"] * (graphs_help or name in OF_IMAGES) + ["padded"] * is_padded + ["heuristic"] * heuristic
     return theirs, ours
 
 
